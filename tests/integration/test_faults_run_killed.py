@@ -15,7 +15,7 @@ from tests.support.patience import eventually, scaled
 from tests.support.run_crew import ended, run_crew, was_killed
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.failpoints import RUN_TOLD
-from tidewheel.scheduler.event_outbox import DRAIN_SECONDS
+from tidewheel.scheduler.event_handlers import DRAIN_SECONDS
 from tidewheel.services.paths import OWNER
 from tidewheel.wiring.services import deliver_left
 

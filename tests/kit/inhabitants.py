@@ -18,8 +18,7 @@ from tidewheel.config import MonitorSettings, WorkerSettings
 from tidewheel.core.queue.requests import Abilities
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import Service, Surroundings
-from tidewheel.worker.runtime import Host
-from tidewheel.worker.worker import Worker
+from tidewheel.worker.worker import Host, Worker
 
 DOWN_SECONDS = (2.0, 20.0)  # at most: soon enough to adopt jobs, or too late for that
 SKEW_SECONDS = 86_400.0

@@ -25,8 +25,7 @@ from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.ports.store import Store
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import ServiceReport, Surroundings
-from tidewheel.worker.runtime import Host
-from tidewheel.worker.worker import Worker
+from tidewheel.worker.worker import Host, Worker
 
 QUEUE = "default"
 

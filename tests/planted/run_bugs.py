@@ -6,7 +6,7 @@ from tests.planted.bug import Bug, Edit
 
 DRIVER = "scheduler/run_driver.py"
 ENGINE = "scheduler/run_engine.py"
-JOB_EVENTS = "scheduler/job_events.py"
+JOB_EVENTS = "scheduler/inbox.py"
 INBOX = "scheduler/run_driver.py"
 BATCH = "store/operations/run_batch.py"
 EVENTS = "store/operations/transitions.py"
@@ -150,8 +150,8 @@ RUN_BUGS = (
         (
             Edit(
                 PERSISTENCE,
-                "= row.submit, row.try_number",
-                "= 0, row.try_number",
+                "        setattr(task, name, value)\n",
+                '        setattr(task, name, 0 if name == "submit" else value)\n',
             ),
         ),
     ),
@@ -178,8 +178,8 @@ RUN_BUGS = (
         (
             Edit(
                 JOB_EVENTS,
-                "        how = JobEnd.KILLED\n",
-                "        how = JobEnd.FAILED\n",
+                "        how = events.JobEnd.KILLED\n",
+                "        how = events.JobEnd.FAILED\n",
             ),
         ),
     ),

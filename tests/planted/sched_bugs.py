@@ -70,7 +70,7 @@ SCHED_BUGS = (
         (
             Edit(
                 LIFECYCLE,
-                "    if task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED):\n",
+                "    if task.standing in _STUCK:\n",
                 "    if task.standing is PoolState.INCOMPLETE:\n",
             ),
         ),
@@ -114,8 +114,8 @@ SCHED_BUGS = (
         (
             Edit(
                 "core/graph/completion.py",
-                "    customs = [output for output in used if output not in STANDARD]\n",
-                "    customs: list[str] = []\n",
+                "frozenset({SUCCEEDED, one}) for one in used if one not in STANDARD]\n",
+                "frozenset({SUCCEEDED, one}) for one in used if not one]\n",
             ),
         ),
     ),
@@ -124,8 +124,9 @@ SCHED_BUGS = (
         (
             Edit(
                 COMPLETION,
-                "    task.waits[RETRY] = None\n",
-                "    task.waits[RETRY] = None\n    complete_output(context, task, output)\n",
+                "    task.waits[spawn.RETRY] = None\n",
+                "    task.waits[spawn.RETRY] = None\n"
+                "    complete_output(context, task, output)\n",
             ),
         ),
     ),
@@ -230,7 +231,7 @@ SCHED_BUGS = (
         "a report of an old job is believed",
         (
             Edit(
-                f"{SCHED}/job_events.py",
+                COMPLETION,
                 "task is None or task.submit != submit or",
                 "task is None or",
             ),

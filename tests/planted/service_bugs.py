@@ -50,7 +50,7 @@ SERVICE_BUGS = (
                 "",
             ),
             Edit(
-                "worker/runtime.py",
+                "worker/worker.py",
                 "self._jobs.stop_by_key(key, StopReason.CANCEL)",
                 "del key",
             ),
@@ -114,7 +114,7 @@ SERVICE_BUGS = (
         (
             Edit(
                 ATTEMPTS,
-                "            self._nodes += sign * asked.nodes\n",
+                "            self.nodes += sign * asked.nodes\n",
                 "            pass\n",
             ),
         ),

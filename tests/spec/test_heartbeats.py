@@ -19,8 +19,7 @@ from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.services.service import Surroundings
 from tidewheel.services.wakeup import SystemClock
-from tidewheel.worker.runtime import Host
-from tidewheel.worker.worker import Worker
+from tidewheel.worker.worker import Host, Worker
 
 
 @pytest.mark.req("R002-39", "R002-44")

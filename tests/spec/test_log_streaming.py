@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
+from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import LeaseLost, StoreUnreachable
@@ -89,7 +90,8 @@ def attempt(number, command="true", run=7):
         fence_kill=False,
         run=run,
     )
-    return Attempt(task, "worker-1", None, lambda _: None, 0.0)
+    holder = Holder(task_id="t", attempt=number, worker="worker-1")
+    return Attempt(task, ("t", number), holder, 0.0, None, lambda _: None)
 
 
 @in_virtual_time

@@ -8,7 +8,7 @@ from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.errors import NotFound, StoreUnreachable
 from tidewheel.services.service import Surroundings
 from tidewheel.worker.attempts import StopReason
-from tidewheel.worker.runtime import REFUSED_SECONDS, Channel
+from tidewheel.worker.worker import REFUSED_SECONDS, Channel
 
 
 class Server:

@@ -9,8 +9,7 @@ from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
 from tidewheel.config import WorkerSettings
 from tidewheel.runners.python.runner import HandlerJob, Handlers, PythonRunner
-from tidewheel.worker.runtime import Host
-from tidewheel.worker.worker import Worker
+from tidewheel.worker.worker import Host, Worker
 
 HANDLER = {"command": None, "handler": "it"}
 

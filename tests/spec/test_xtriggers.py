@@ -12,13 +12,14 @@ from tidewheel.core.operator.requests import StoredBroadcast, XtriggerResult
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused, StoreBusy
 from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
-from tidewheel.scheduler.xtrigger_calls import (
+from tidewheel.scheduler.xtriggers import (
     RunContext,
+    Satisfied,
+    Xtriggers,
     XtriggerSettings,
     XtriggerSurroundings,
     call_for,
 )
-from tidewheel.scheduler.xtriggers import Satisfied, Xtriggers
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.workflow_state import StateAnswer, StateRow
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from textwrap import dedent
 from typing import Any, NamedTuple
 
@@ -60,7 +60,8 @@ _HANDLERS = {
     **{f"[events]{event} handlers": event for event in TASK_EVENTS},
 }
 _OF_SHELLS = ("scripts", "place")
-_OF_PLACES = ("platform", "[remote]host", "[job]batch system", "run mode")
+# What decides where jobs go, or whether there are jobs at all.
+PLACING = ("platform", "[remote]host", "[job]batch system", "run mode")
 _PAIRS = ("environment", "directives", "meta", "outputs")
 _UNCHANGEABLE = {
     "inherit": "whom a task inherits from is decided when the definition is read",
@@ -157,17 +158,6 @@ def with_settings(node: NodeDef, settings: Iterable[Setting]) -> NodeDef:
     return replace(node, environment=(*new_variables, *node.environment))
 
 
-def is_for_shells(item: str) -> bool:
-    """Says whether only a job of a shell has a use for an item: containers have neither scripts
-    nor a batch system."""
-    return item.startswith("[directives]") or _FIELDS.get(item, ("",))[0] in _OF_SHELLS
-
-
-def says_where(item: str) -> bool:
-    """Says whether an item decides where jobs go, or whether there are jobs at all."""
-    return item in _OF_PLACES
-
-
 @cache
 def _applied(item: str) -> ReadSetting:
     for refused, why in _UNCHANGEABLE.items():
@@ -180,15 +170,15 @@ def _applied(item: str) -> ReadSetting:
     read = _text if spec.kind in _ONE_TEXT else spec.read
     section, _, name = item.removeprefix("[").partition("]")
     if item.startswith("[") and section in _PAIRS:
-        return ReadSetting(read, _pair_putter(section, name))
+        return ReadSetting(read, partial(_put_pair, section, name))
     if item in _HANDLERS:
-        return ReadSetting(read, _handler_putter(_HANDLERS[item]))
+        return ReadSetting(read, partial(_put_handler, _HANDLERS[item]))
     if item == "run mode":
         return ReadSetting(
             read, lambda node, value: replace(node, run_mode=RunMode(value or "live"))
         )
     if item in _FIELDS:
-        return ReadSetting(read, _field_putter(*_FIELDS[item], spec.default))
+        return ReadSetting(read, partial(_put_field, *_FIELDS[item], spec.default))
     # Accepted for existing scripts, without an effect here, as in a definition.
     assert spec.idle_because, f"{item} has an effect in a definition, and none in a broadcast"
     return ReadSetting(read, lambda node, _: node)
@@ -229,41 +219,29 @@ def _text(raw: str) -> object:
     return dedent(text).strip()
 
 
-def _put_pair(pairs: Pairs, name: str, value: str) -> Pairs:
+def _put_pair(section: str, name: str, node: NodeDef, value: str) -> NodeDef:
+    directed = section == "directives"
+    pairs: Pairs = node.place.directives if directed else getattr(node, section)
     if any(one == name for one, _ in pairs):
-        return tuple((one, value if one == name else old) for one, old in pairs)
-    return (*pairs, (name, value))
+        pairs = tuple((one, value if one == name else old) for one, old in pairs)
+    else:
+        pairs = (*pairs, (name, value))
+    return _put_field(*(("place", section) if directed else (section, "")), (), node, pairs)
 
 
-def _pair_putter(section: str, name: str) -> Callable[[NodeDef, Any], NodeDef]:
-    def put(node: NodeDef, value: Any) -> NodeDef:  # noqa: ANN401 - as its item says
-        if section == "directives":
-            directives = _put_pair(node.place.directives, name, value)
-            return replace(node, place=replace(node.place, directives=directives))
-        if section == "meta":
-            return replace(node, meta=_put_pair(node.meta, name, value))
-        return replace(node, environment=_put_pair(node.environment, name, value))
-
-    return put
+def _put_handler(event: str, node: NodeDef, commands: tuple[str, ...]) -> NodeDef:
+    others = [one for one in node.events.handlers if one[0] != event]
+    handlers = (*others, (event, commands)) if commands else tuple(others)
+    return replace(node, events=replace(node.events, handlers=handlers))
 
 
-def _handler_putter(event: str) -> Callable[[NodeDef, Any], NodeDef]:
-    def put(node: NodeDef, commands: Any) -> NodeDef:  # noqa: ANN401 - as its item says
-        others = [one for one in node.events.handlers if one[0] != event]
-        handlers = (*others, (event, commands)) if commands else tuple(others)
-        return replace(node, events=replace(node.events, handlers=handlers))
-
-    return put
-
-
-def _field_putter(group: str, field: str, default: object) -> Callable[[NodeDef, Any], NodeDef]:
-    def put(node: NodeDef, value: Any) -> NodeDef:  # noqa: ANN401 - as its item says
-        said: Any = default if value is None else value
-        if not field:
-            return replace(node, **{group: said})
-        return replace(node, **{group: replace(getattr(node, group), **{field: said})})
-
-    return put
+def _put_field(
+    group: str, field: str, default: object, node: NodeDef, value: object
+) -> NodeDef:
+    said: Any = default if value is None else value
+    if field:
+        said = replace(getattr(node, group), **{field: said})
+    return replace(node, **{group: said})
 
 
 ROOT = "root"
@@ -337,7 +315,11 @@ def _check_reached(
         and node.definition.run_mode is not RunMode.SKIP  # it runs nothing anyway
     }
     for item, _ in settings:
-        if meant and meant <= containers and is_for_shells(item):
+        # Containers have neither scripts nor a batch system.
+        is_for_shells = item.startswith("[directives]") or (
+            _FIELDS.get(item, ("",))[0] in _OF_SHELLS
+        )
+        if meant and meant <= containers and is_for_shells:
             who = namespace if namespace in containers else "what this run has"
             raise Refused(
                 f"{item} cannot be broadcast to {namespace}: {who} runs as containers, and "

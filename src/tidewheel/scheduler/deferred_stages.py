@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.scheduler.broadcasts import DefinitionInForce
-from tidewheel.scheduler.job_events import tell_failure
+from tidewheel.scheduler.inbox import tell_failure
 from tidewheel.scheduler.submissions import Submissions
 from tidewheel.scheduler.timers import timer_key
 
@@ -48,36 +48,20 @@ FIRST_MADE = 8  # each further round has twice as many: one process makes all of
 Made = dict[str, "RenderedStage | str"]
 
 
-@dataclass(frozen=True, slots=True)
-class RenderingMeans:
-    """Holds the store and the clock with which stages are rendered."""
-
-    store: TaskStore
-    clock: Clock
-
-
+@dataclass(slots=True)
 class DeferredStages:
     """Renders the deferred stages of one run; without a source, as in all but SIP definitions,
     there are none."""
 
-    def __init__(
-        self,
-        means: RenderingMeans,
-        source: StageSource | None,
-        submissions: Submissions,
-    ) -> None:
-        self._store, self._clock = means.store, means.clock
-        self._source = source
-        self._submissions = submissions
-        self.troubles: dict[Key, str] = {}  # why the last submission of a stage failed
+    store: TaskStore
+    clock: Clock
+    source: StageSource | None
+    submissions: Submissions
+    troubles: dict[Key, str] = field(default_factory=dict)  # why a last submission failed
 
     def reload(self, new: DefinitionInForce) -> None:
         """Takes another definition."""
-        self._source = new.restored.stages
-
-    def is_deferred(self, key: Key) -> bool:
-        """Says whether a stage needs values of earlier stages."""
-        return self._source is not None and self._source.is_late(key[1])
+        self.source = new.restored.stages
 
     @property
     def trouble_text(self) -> str:
@@ -90,18 +74,20 @@ class DeferredStages:
     async def submit(self, engine: RunEngine, now: Instant) -> None:
         """Renders and submits the stages that were put aside, also those that follow from one
         that fails: all, or some of them if that takes long."""
-        end_at, count = self._clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
+        end_at, count = self.clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
         while engine.due:
-            if count > FIRST_MADE and self._clock.monotonic() > end_at:
-                _put_off(engine, now)
+            if count > FIRST_MADE and self.clock.monotonic() > end_at:
+                for key in engine.due:
+                    engine.timers.set(timer_key(key, RENDERING), now)
+                engine.due = {}
                 return
             due = dict(islice(engine.due.items(), count))
             engine.due = {key: one for key, one in engine.due.items() if key not in due}
             count *= 2
-            assert self._source is not None, due
+            assert self.source is not None, due
             stages = sorted({key[1] for key in due})
             values = await self._values(engine, stages)
-            made = await asyncio.to_thread(_made, self._source, values)
+            made = await asyncio.to_thread(_made, self.source, values)
             for one in due.values():
                 found = made[one.task[1]]
                 if isinstance(found, str):
@@ -109,7 +95,7 @@ class DeferredStages:
                     _cannot(engine, one, found, now)
                 else:
                     self.troubles.pop(one.task, None)
-                    engine.enqueue(self._submissions.new_stage_task(one, found), one)
+                    engine.enqueue(self.submissions.new_stage_task(one, found), one)
             engine.drain()
 
     def take_up(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
@@ -129,13 +115,13 @@ class DeferredStages:
         self, engine: RunEngine, stages: Sequence[str]
     ) -> dict[str, Mapping[str, Values]]:
         """Returns, for each of these stages, the values that the stages before it have left."""
-        assert self._source is not None
-        definition = self._source.parameters.definition
+        assert self.source is not None
+        definition = self.source.parameters.definition
         before = {stage: tuple(definition.upstream(stage)) for stage in stages}
         earlier = dict.fromkeys(name for names in before.values() for name in names)
         ids = {name: _task_ids(engine, name) for name in earlier}
         wanted = [task_id for some in ids.values() for task_id in some]
-        texts = await self._store.values_of(wanted) if wanted else {}
+        texts = await self.store.values_of(wanted) if wanted else {}
         newest: dict[str, Values] = {}
         for name, some in ids.items():
             left = next((texts[one] for one in some if one in texts), None)
@@ -145,12 +131,6 @@ class DeferredStages:
             stage: {name: newest[name] for name in names if name in newest}
             for stage, names in before.items()
         }
-
-
-def _put_off(engine: RunEngine, now: Instant) -> None:
-    for key in engine.due:
-        engine.timers.set(timer_key(key, RENDERING), now)
-    engine.due = {}
 
 
 def _task_ids(engine: RunEngine, stage: str) -> list[TaskId]:

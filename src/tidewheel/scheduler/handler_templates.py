@@ -139,7 +139,8 @@ def filled(command: str, notice: HandledNotice, run: HandledRun) -> FilledComman
 
     if shown == command:
         made, named = _with_arguments(command, variable, of_task=notice.task is not None)
-        shown = " ".join([command, *(_always_quoted(str(facts[name])) for name in named)])
+        quoted = (str(facts[name]).replace("'", "'\"'\"'") for name in named)
+        shown = " ".join([command, *(f"'{text}'" for text in quoted)])
         return FilledCommand(command=made, environment=environment, shown=shown)
     try:
         made = with_references(command, variable)
@@ -182,14 +183,11 @@ def facts_of(notice: HandledNotice, run: HandledRun) -> dict[str, str | int]:
     meta = {"title": "", "description": "", "URL": ""} | dict(run.meta)
     words |= dict.fromkeys(("workflow_url", "suite_url"), meta["URL"])
     words |= {f"workflow_{name}": value for name, value in meta.items()}
-    if notice.task is None:
+    task = notice.task
+    if task is None:
         return {**meta, **words}
-    return words | _task_facts(notice.task)
-
-
-def _task_facts(task: TaskFacts) -> dict[str, str | int]:
     meta = {"title": "", "description": "", "URL": ""} | dict(task.node.meta)
-    return {
+    return words | {
         **meta,
         "task_url": meta["URL"],
         "id": task.id,
@@ -212,10 +210,6 @@ def _printable(value: object) -> str:
     if len(text) <= VALUE_BYTES_MAX:
         return text.decode()
     return text[: VALUE_BYTES_MAX - len(CUT_MARK.encode())].decode(errors="ignore") + CUT_MARK
-
-
-def _always_quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def _time_text(at: Instant | None) -> str:

@@ -22,16 +22,13 @@ from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
 from tidewheel.runners.python.functions import Functions
 from tidewheel.scheduler.broadcasts import EffectiveSettings
-from tidewheel.scheduler.deferred_stages import RenderingMeans
-from tidewheel.scheduler.event_outbox import EventDelivery, OutboxRows
-from tidewheel.scheduler.mail import MailSettings
-from tidewheel.scheduler.pending_batch import HistoryCache, fetch_past
+from tidewheel.scheduler.event_handlers import EventDelivery
+from tidewheel.scheduler.pending_batch import HistoryCache
 from tidewheel.scheduler.restart_options import RestartOptions, check_final, options_from_now_on
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver, at_once
 from tidewheel.scheduler.run_engine import OpenedRun, RunEngine
 from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.xtrigger_calls import RunContext, XtriggerSurroundings
-from tidewheel.scheduler.xtriggers import Xtriggers
+from tidewheel.scheduler.xtriggers import RunContext, Xtriggers, XtriggerSurroundings
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.paths import run_directory
 from tidewheel.services.service import Surroundings
@@ -106,22 +103,8 @@ async def _open_engine(
         opened,
         files,
         _xtriggers(opened, files, home, driver.wake),
-        _delivery(opened.run, opened.restored, files, home),
-        RenderingMeans(home.store, home.surroundings.clock),
-    )
-
-
-def _delivery(
-    run: RunView, restored: RestoredDefinition, files: RunFiles, home: SchedulerHome
-) -> EventDelivery:
-    return EventDelivery(
-        run,
-        restored,
-        files,
-        home.surroundings,
-        home.environment,
-        MailSettings(smtp=home.smtp),
-        OutboxRows(home.store, run.number),
+        EventDelivery(opened.run, opened.restored, files, home),
+        (home.store, home.surroundings.clock),
     )
 
 
@@ -137,7 +120,7 @@ async def deliver_left(run: RunView, home: SchedulerHome) -> int:
     restored = await _read(definition, run.options, home, run)
     stored = await store.read_run(run.number)
     files = home.new_files(run_directory(home.home, run.name), None)
-    delivery = _delivery(run, restored, files, home)
+    delivery = EventDelivery(run, restored, files, home)
     is_settled = False
     try:
         settings = EffectiveSettings(restored.graph, run.options.mode, stored.broadcasts)
@@ -176,7 +159,7 @@ async def _read_run(
         pool = rebuild(plan, stored.changes)
         pool.past = past
         if behind := near_the_horizon(pool):
-            await fetch_past(store, number, past, neighbourhood(pool, behind))
+            await past.fetch(store, number, neighbourhood(pool, behind))
             pool = rebuild(plan, stored.changes, past)
     return OpenedRun(
         run=run,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -75,47 +75,30 @@ class HistoryCache:
     """
 
     def __init__(self) -> None:
-        self._evicted: dict[Key, TaskHistory] = {}
-        self._fetched: dict[Key, TaskHistory | None] = {}
+        self.evicted: dict[Key, TaskHistory] = {}
+        self._fetched: dict[Key, TaskHistory | None] = {}  # None: the store knows nothing
 
-    def add(self, memories: dict[Key, TaskHistory]) -> None:
-        """Keeps what the core has just evicted."""
-        self._evicted |= memories
-
-    def unknown(self, keys: Iterable[Key]) -> list[Key]:
-        """Returns those of these tasks whose past is still to be fetched."""
-        return sorted(set(keys) - self._evicted.keys() - self._fetched.keys())
-
-    def put(self, fetched: Mapping[Key, TaskHistory | None]) -> None:
-        """Keeps what the store knows of tasks; None stands for nothing."""
-        self._fetched |= fetched
+    async def fetch(self, store: Store, run: int, keys: Iterable[Key]) -> None:
+        """Fetches what the store knows of some tasks, unless that was done."""
+        unknown = sorted(set(keys) - self.evicted.keys() - self._fetched.keys())
+        if unknown:
+            self._fetched |= await store.histories(run, unknown)
 
     def written(self) -> None:
         """Drops everything: the store knows all of it now, and perhaps something else."""
-        self._evicted.clear()
+        self.evicted.clear()
         self._fetched.clear()
-
-    def undone(self) -> None:
-        """Drops what was evicted in a batch that is dropped instead of written."""
-        self._evicted.clear()
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
         """Returns what is remembered of a task, or None; raises PastNeeded if it must be
         fetched."""
         key = (point, name)
-        if key in self._evicted:
-            return self._evicted[key].copy()
+        if key in self.evicted:
+            return self.evicted[key].copy()
         if key not in self._fetched:
             raise PastNeeded(key)
         memory = self._fetched[key]
         return None if memory is None else memory.copy()
-
-
-async def fetch_past(store: Store, run: int, past: HistoryCache, keys: Iterable[Key]) -> None:
-    """Fetches what the store knows of some tasks, unless that was done."""
-    unknown = past.unknown(keys)
-    if unknown:
-        past.put(await store.histories(run, unknown))
 
 
 # News are the events of single tasks, in the words of their event handlers: handlers, mail and
@@ -137,29 +120,22 @@ _BEFORE = (
 _NOTICES = ("expired", "blocked", "lost")
 
 
-class StepReport(NamedTuple):
-    """Holds the log lines and the news of one step."""
-
-    log: list[RunLogLine]
-    news: list[News]
-
-
 class TaskEvents:
     """Derives the log and the news of one run, step after step."""
 
     def __init__(self, pool: TaskPool) -> None:
         self._pool = pool
-        self._log = RunLog(pool)
+        self.log = RunLog(pool)
 
     def told(
         self, event: Event, outcome: Outcome, before: JobPhase | None, failure: str
-    ) -> StepReport:
+    ) -> tuple[list[RunLogLine], list[News]]:
         """Returns the log lines and the news of a step.
 
         `before` is the stage that the task had: what its job went through unheard happened,
         too. `failure` is the signal with which a job ended that failed.
         """
-        log = self._log.lines(event, outcome, failure)
+        log = self.log.lines(event, outcome, failure)
         retry: Notice | None = None
         noticed: list[News] = []
         of_job = event.task if type(event) is JobEnded else None
@@ -174,12 +150,12 @@ class TaskEvents:
             elif type(effect) is SetTimer and of_job is not None:
                 log += self._retry_lines(of_job, effect, event.at)
         if type(event) is TimerFired and event.name == RETRY_TIMER and event.task is not None:
-            log.append(_retry_begins(self._pool, event.task, event.at))
-        return StepReport(log, [*_news(event, outcome, before, retry), *noticed])
-
-    def said(self, key: Key, text: str, level: str, how: str) -> RunLogLine:
-        """Returns the line of the log about a message of a job."""
-        return self._log.said(key, text, level, how)
+            # In the shape that existing jobs look for.
+            call = f"wall_clock(trigger_time={int(event.at)})"
+            name = f"{self._pool.plan.text(event.task[0])}/{event.task[1]}"
+            text = f"xtrigger succeeded: _tidewheel_retry_{name} = {call}"
+            log.append(RunLogLine(INFO, text))
+        return log, [*_news(event, outcome, before, retry), *noticed]
 
     def _retry_lines(self, key: Key, timer: SetTimer, at: Instant) -> list[RunLogLine]:
         """Returns the line for a failed job's retry; none if a suicide removed the task."""
@@ -188,20 +164,8 @@ class TaskEvents:
             return []
         delay = show_iso_duration(round(timer.at - at, 3))
         name = shown(self._pool, key, glance(task))
-        return [
-            RunLogLine(WARNING, f"[{name}] - retrying in {delay} (after {_moment(timer.at)})")
-        ]
-
-
-def _retry_begins(pool: TaskPool, key: Key, at: Instant) -> RunLogLine:
-    """Returns the line for a retry that begins, in the shape that existing jobs look for."""
-    call = f"wall_clock(trigger_time={int(at)})"
-    name = f"{pool.plan.text(key[0])}/{key[1]}"
-    return RunLogLine(INFO, f"xtrigger succeeded: _tidewheel_retry_{name} = {call}")
-
-
-def _moment(at: Instant) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = datetime.fromtimestamp(timer.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return [RunLogLine(WARNING, f"[{name}] - retrying in {delay} (after {when})")]
 
 
 def _news(

@@ -60,9 +60,12 @@ def job_place(node: NodeDef, platforms: Mapping[str, Platform]) -> JobPlace:
     labels = node.resources.labels | frozenset(platform.labels)
     if platform.runner != slurm.RUNNER:
         return JobPlace(resources=replace(node.resources, labels=labels), timeout_seconds=limit)
-    lines = _slurm_lines(node, platform, limit)
+    # The task's own directives count more than the platform's.
+    said = dict(platform.directives) | dict(node.place.directives)
+    lines = slurm.directive_lines(said.items())
+    needed = slurm.resource_directives(node.resources, limit, slurm.names_of(lines))
     return JobPlace(
-        head="".join(f"{line}\n" for line in lines),
+        head="".join(f"{line}\n" for line in (*lines, *slurm.directive_lines(needed))),
         # The other needs of the job stand in its directives, for Slurm to meet.
         resources=Resources(labels=labels | {runner_label(slurm.RUNNER)}),
     )
@@ -84,9 +87,10 @@ def check_places_of(
     known = [LOCALHOST, SLURM.name, *(name for name in platforms if name != SLURM.name)]
     for (item, name), nodes in unknown.items():
         near = nearest(name, known)
+        key = name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
         guess = f"; did you mean {near}?" if near else "."
         advice = (
-            f"Describe it in {PLATFORMS_FILE} of the state directory: [{_toml_key(name)}] and "
+            f"Describe it in {PLATFORMS_FILE} of the state directory: [{key}] and "
             'below it runner = "slurm", or labels = ["…"] that its workers offer'
             if _SHELL.search(name) is None
             else f"Commands and variables in {item} are not supported: write the name itself"
@@ -98,11 +102,6 @@ def check_places_of(
             f"known are {', '.join(known)}{guess} {advice}",
             nodes[0].position,
         )
-
-
-def _toml_key(name: str) -> str:
-    """Returns a name as it is written in a TOML file: most as they are, others in quotes."""
-    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def _unknown(node: NodeDef, platforms: Mapping[str, Platform]) -> tuple[str, str] | None:
@@ -144,11 +143,3 @@ def _label(item: str, name: str) -> str:
     """
     label = f"{item}:{name}"
     return label if label.isprintable() and len(label) <= LABEL_LENGTH_MAX else f"{item}:?"
-
-
-def _slurm_lines(node: NodeDef, platform: Platform, limit: float | None) -> list[str]:
-    """Returns the directives of a job; the task's own count more than the platform's."""
-    said = dict(platform.directives) | dict(node.place.directives)
-    lines = slurm.directive_lines(said.items())
-    needed = slurm.resource_directives(node.resources, limit, slurm.names_of(lines))
-    return [*lines, *slurm.directive_lines(needed)]

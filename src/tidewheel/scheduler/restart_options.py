@@ -40,7 +40,9 @@ def run_to_carry_on(
     newest = newest_of(runs, folder)
     if newest is None or newest.is_aborted or is_driven(newest, now, is_alive):
         return None
-    if request is not None and not _is_answered_still(newest, request):
+    if request is not None and (
+        not is_same_request(newest, request) or newest.status == RunStatus.STALLED
+    ):
         return None
     if newest.status in (CREATED, *CARRY_ON_STATUSES, *OPEN_STATUSES):
         return newest
@@ -57,10 +59,6 @@ def newest_of(runs: Iterable[RunView], folder: str) -> RunView | None:
 def is_same_request(run: RunView, request: str | None) -> bool:
     """Says whether a run does what is asked for; in SIP, with the same parameters."""
     return request is None or run.options.parameters == request
-
-
-def _is_answered_still(run: RunView, request: str) -> bool:
-    return is_same_request(run, request) and run.status != RunStatus.STALLED
 
 
 def is_driven(run: RunView, now: Instant, is_alive: Callable[[HostProcess], bool]) -> bool:
@@ -133,11 +131,8 @@ def stop_point(pool: TaskPool, given: Point | None) -> Point | None:
     old = pool.run.stop
     if given is not None or old is None:
         return given
-    return None if _is_reached(pool, old) else old
-
-
-def _is_reached(pool: TaskPool, stop: Point) -> bool:
-    return pool.run.status == RunStatus.STOPPED and not any(
-        task.point <= stop and task.standing is not PoolState.WAITING
+    is_reached = pool.run.status == RunStatus.STOPPED and not any(
+        task.point <= old and task.standing is not PoolState.WAITING
         for task in pool.tasks.values()
     )
+    return None if is_reached else old

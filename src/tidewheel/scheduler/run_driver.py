@@ -23,48 +23,31 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.outputs import EXPIRED
-from tidewheel.core.operator.definition import RunOptions, StoredDefinition
-from tidewheel.core.operator.requests import (
-    CommandGiven,
-    Happening,
-    Inbox,
-    JobOver,
-    JobSaid,
-    JobStarted,
-    RunBatch,
-    RunLease,
-)
+from tidewheel.core.operator import requests
+from tidewheel.core.operator.definition import SIP, RunOptions, StoredDefinition
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.selection import named_tasks
 from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView, Undone, with_undone
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.dependents import (
-    last_near_the_horizon,
-    near_the_horizon,
-    neighbourhood,
-)
+from tidewheel.core.sched import dependents
 from tidewheel.core.sched.events import RunStopped, StopMode, TimerFired, XtriggerSatisfied
 from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
 from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.command_handler import answer_command
 from tidewheel.scheduler.deferred_stages import RENDERING
-from tidewheel.scheduler.job_events import job_over, job_said, job_started
-from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch, fetch_past
+from tidewheel.scheduler.inbox import answer_command, job_over, job_said, job_started
+from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
 from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.scheduler.simulated_jobs import PLAYED
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
-if TYPE_CHECKING:
-    from tidewheel.scheduler.run_engine import RunEngine
-
 INBOX_MAX = 2_000
+STEPS_PER_BATCH_MAX = 1_000
 FAILURES_MAX = 3  # in a row, before a run is put aside
 # Without a failure for so long, the next one is the first. What fails beside the passes, such
 # as an xtrigger, lets one pass succeed in between.
@@ -84,7 +67,7 @@ class RunDriver(Service):
         self,
         store: Store,
         run: RunView,
-        lease: RunLease,
+        lease: requests.RunLease,
         open_engine: OpenEngine,
         surroundings: Surroundings,
         on_batch: OnBatch | None = None,
@@ -121,8 +104,10 @@ class RunDriver(Service):
         finally:
             deafen()
             await self.close()
-        if not self.status:
-            await self._give_back()  # not after a cancellation, which stands for a crash
+        if not self.status:  # not after a cancellation, which stands for a crash
+            # The next scheduler need not wait for the end of the lease.
+            with suppress(Refused, Unavailable):
+                await self._store.renew_run(replace(self._lease, lease_seconds=0.0))
 
     @property
     def is_open(self) -> bool:
@@ -134,11 +119,6 @@ class RunDriver(Service):
         if self._engine is not None:
             await self._engine.close(is_hurried=not self.status)
             self._engine = None
-
-    async def _give_back(self) -> None:
-        """Lets the lease of the run end, so that the next scheduler need not wait for it."""
-        with suppress(Refused, Unavailable):
-            await self._store.renew_run(replace(self._lease, lease_seconds=0.0))
 
     def _hear_wake(self, wake: Wake) -> None:
         if wake.everything or self._number in wake.runs:
@@ -152,11 +132,9 @@ class RunDriver(Service):
         rest = renewal - (self._clock.monotonic() - self._written_at)
         next_at = engine.timers.next_at()
         if next_at is not None:
-            rest = min(rest, next_at - self._estimated_now())
+            estimated_now = self._now + (self._clock.monotonic() - self._read_at)
+            rest = min(rest, next_at - estimated_now)
         return max(0.0, rest)
-
-    def _estimated_now(self) -> float:
-        return self._now + (self._clock.monotonic() - self._read_at)
 
     async def run_once(self) -> Sequence[ServiceReport]:
         try:
@@ -178,15 +156,20 @@ class RunDriver(Service):
             self._engine = await self._open_engine()
             self._surroundings.failpoint("run_opened")
         engine = self._engine
-        await self._keep_pace()
+        early = self._passed_at + self.pace_seconds - self._clock.monotonic()
+        if self.pace_seconds and early > 0.0:
+            await self._clock.sleep(early)
+        self._passed_at = self._clock.monotonic()
         inbox = await self._store.read_inbox(self._number, INBOX_MAX)
         now = inbox.now
         self._now, self._read_at = now, self._clock.monotonic()
-        await self._fetch_past(engine, inbox.happenings)
+        if engine.pool.run.horizon is not None:
+            await self._fetch_past(engine, inbox.happenings)
         self._is_half_done = True
         is_all = await apply_inbox(engine, inbox, self._store)
         self._is_cut = len(inbox.happenings) == INBOX_MAX or not is_all
-        await self._render_deferred(engine, now)
+        if engine.due:
+            await self._render_deferred(engine, now)
         if self._status_written == RunStatus.STOPPING:
             await stop_if_nothing_has_begun(engine, now, self._store)
         engine.run_timers.after_steps(engine, now)
@@ -195,31 +178,27 @@ class RunDriver(Service):
             self._failures = 0
         return []
 
-    async def _keep_pace(self) -> None:
-        early = self._passed_at + self.pace_seconds - self._clock.monotonic()
-        if self.pace_seconds and early > 0.0:
-            await self._clock.sleep(early)
-        self._passed_at = self._clock.monotonic()
-
     # ---- the past ----
 
-    async def _fetch_past(self, engine: RunEngine, happenings: Sequence[Happening]) -> None:
+    async def _fetch_past(
+        self, engine: RunEngine, happenings: Sequence[requests.Happening]
+    ) -> None:
         """Fetches what the steps of this pass may need of tasks that the pool has evicted.
 
         Only steps behind the horizon, where operators have sent tasks, need it.
         """
         pool = engine.pool
-        last = last_near_the_horizon(pool)
-        if last is None:
-            return
-        keys = near_the_horizon(pool)
+        keys, last = dependents.near_the_horizon(pool), dependents.last_near_the_horizon(pool)
+        assert last is not None
         for one in happenings:
-            if isinstance(one, CommandGiven):
+            if isinstance(one, requests.CommandGiven):
                 with suppress(Refused):
                     named = named_tasks(pool, read_command(one.body))
                     keys += [key for key in named if key[0] <= last]
         if keys:
-            await fetch_past(self._store, self._number, self.past, neighbourhood(pool, keys))
+            await self.past.fetch(
+                self._store, self._number, dependents.neighbourhood(pool, keys)
+            )
 
     async def _pass_with_past(self) -> list[ServiceReport]:
         """Makes a pass; if a step needs more of the past, fetches that and makes it again.
@@ -234,24 +213,37 @@ class RunDriver(Service):
                 misses += 1
                 wanted = {needed.key}
                 if self._engine is not None:
-                    wanted |= neighbourhood(self._engine.pool, wanted, misses)
+                    wanted |= dependents.neighbourhood(self._engine.pool, wanted, misses)
                 await self._drop_what_was_half_done()
-                await fetch_past(self._store, self._number, self.past, wanted)
+                await self.past.fetch(self._store, self._number, wanted)
 
     # ---- writing ----
 
     async def _write(self, engine: RunEngine, now: Instant) -> None:
         if engine.batch.is_empty and not engine.is_over:
             self._is_half_done = False
-            await self._renew_if_due(engine)
+            due = engine.lease.lease_seconds / RENEWALS_PER_LEASE - NEARLY_SECONDS
+            if self._clock.monotonic() - self._written_at >= due:
+                await self._store.renew_run(engine.lease)
+                self._written_at = self._clock.monotonic()
             return
-        batch = engine.close_batch(now, await self._reason(engine))
+        reason = engine.reason()
+        if engine.is_over and engine.status == RunStatus.COMPLETED:
+            rows = await self._store.forgotten(self._number, only_undone=True)
+            forgotten = {row.key: dict(row.verdicts) for row in rows}
+            evicted = engine.batch.touched.forgotten.items()
+            forgotten |= {key: memory.verdicts for key, memory in evicted}
+            reason = with_undone(reason, _undone(engine.pool, forgotten))
+        batch = engine.close_batch(now, reason)
         if not await self._persist_batch(engine, batch):
             return
         self._is_half_done = False
         engine.batch.seconds = self._clock.monotonic() - self._read_at
         written = engine.written(now)
-        self._heed_trouble(engine.files.trouble)
+        trouble = engine.files.trouble
+        if trouble != self._trouble:  # told once that a log cannot be written, or can again
+            self._trouble = trouble
+            self.tell("log.unwritten" if trouble else "log.written", error=trouble)
         self._surroundings.failpoint("batch_told")
         if self._on_batch is not None:
             self._on_batch(engine, written)
@@ -259,25 +251,7 @@ class RunDriver(Service):
             self.status, self.reason = batch.status, batch.reason
             self.ask_stop()
 
-    async def _reason(self, engine: RunEngine) -> str:
-        """Returns why the run has its status; if it completes, with what was not done."""
-        reason = engine.reason()
-        if not engine.is_over or engine.status != RunStatus.COMPLETED:
-            return reason
-        rows = await self._store.forgotten(self._number, only_undone=True)
-        forgotten = {row.key: dict(row.verdicts) for row in rows}
-        forgotten |= {
-            key: memory.verdicts for key, memory in engine.batch.touched.forgotten.items()
-        }
-        return with_undone(reason, _undone(engine.pool, forgotten))
-
-    def _heed_trouble(self, trouble: str) -> None:
-        """Reports once that a log cannot be written, and once that it can again."""
-        if trouble != self._trouble:
-            self._trouble = trouble
-            self.tell("log.unwritten" if trouble else "log.written", error=trouble)
-
-    async def _persist_batch(self, engine: RunEngine, batch: RunBatch) -> bool:
+    async def _persist_batch(self, engine: RunEngine, batch: requests.RunBatch) -> bool:
         """Writes a batch, however often it takes; nothing else happens to the run meanwhile."""
         self._surroundings.failpoint("batch_before_write")
 
@@ -297,8 +271,6 @@ class RunDriver(Service):
         Templates may take longer than the lease lasts, and another scheduler would need as
         long.
         """
-        if not engine.due:
-            return
         lease = engine.lease
         making = asyncio.ensure_future(engine.deferred.submit(engine, now))
         try:
@@ -316,13 +288,6 @@ class RunDriver(Service):
         finally:
             making.cancel()
 
-    async def _renew_if_due(self, engine: RunEngine) -> None:
-        lease = engine.lease
-        due = lease.lease_seconds / RENEWALS_PER_LEASE
-        if self._clock.monotonic() - self._written_at >= due - NEARLY_SECONDS:
-            await self._store.renew_run(lease)
-            self._written_at = self._clock.monotonic()
-
     # ---- trouble ----
 
     async def _drop_what_was_half_done(self) -> None:
@@ -333,7 +298,7 @@ class RunDriver(Service):
         if self._is_half_done and self._engine is not None:
             engine, self._engine = self._engine, None
             self._is_half_done = False
-            self.past.undone()
+            self.past.evicted.clear()
             await engine.close()
 
     async def _fail(self, error: Exception) -> list[ServiceReport]:
@@ -359,7 +324,7 @@ class RunDriver(Service):
         reason = f"put aside after {FAILURES_MAX} failures: {_in_words(error)}"
         run = await self._store.run(self._number)
         if run.epoch == self._lease.epoch and run.owner is not None:
-            batch = RunBatch(
+            batch = requests.RunBatch(
                 number=run.batch + 1, at=self._now, status=ERROR, reason=reason, ends=True
             )
             await self.persist(lambda: self._store.write_batch(self._lease, batch))
@@ -381,16 +346,14 @@ def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> U
         for (_, name), verdicts in known.items()
         if verdicts and name in pool.plan.nodes
     ]
-    return Undone(lost=sum(map(_is_lost, last)), skipped=sum(map(_is_skipped, last)))
-
-
-def _is_lost(verdict: Verdict) -> bool:
-    return verdict.kind is VerdictKind.PRUNED and verdict.death is AtomValue.LOST
-
-
-def _is_skipped(verdict: Verdict) -> bool:
-    expired = verdict.kind is VerdictKind.FINISHED and verdict.ended == EXPIRED
-    return expired or verdict.kind is VerdictKind.REMOVED
+    kinds = [(one.kind, one.death, one.ended) for one in last]
+    return Undone(
+        lost=sum(one[:2] == (VerdictKind.PRUNED, AtomValue.LOST) for one in kinds),
+        skipped=sum(
+            kind is VerdictKind.REMOVED or (kind is VerdictKind.FINISHED and ended == EXPIRED)
+            for kind, _, ended in kinds
+        ),
+    )
 
 
 def _in_words(error: Exception) -> str:
@@ -417,12 +380,8 @@ def as_compatible(options: RunOptions, definition: StoredDefinition) -> float:
     twice a second, which is slow enough for such a command to arrive, and still quicker than
     Cylc. Where nothing in a definition calls such a command, nobody can be overtaken.
     """
-    return CYLC_PACE_SECONDS if options.compat and _commands_itself(definition) else 0.0
-
-
-def _commands_itself(definition: StoredDefinition) -> bool:
     texts = (definition.text.encode(), *(file.content for file in definition.files))
-    return any(_CALL.search(text) for text in texts)
+    return CYLC_PACE_SECONDS if options.compat and any(map(_CALL.search, texts)) else 0.0
 
 
 # What has happened to a run is applied to its engine in this order: commands, reports, what
@@ -430,7 +389,7 @@ def _commands_itself(definition: StoredDefinition) -> bool:
 # who gave one saw the run without what was reported since.
 
 
-async def apply_inbox(engine: RunEngine, inbox: Inbox, store: Store) -> bool:
+async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) -> bool:
     """Applies all that happened, beginning the run if need be.
 
     Returns False if some timers have to wait for the next batch.
@@ -441,48 +400,37 @@ async def apply_inbox(engine: RunEngine, inbox: Inbox, store: Store) -> bool:
     await _apply_events(engine, inbox.happenings, store)
     if begins:
         engine.drop_passing_notices()
-    await _apply_objects(engine, store)
-    _apply_xtriggers(engine, inbox.now)
+    xtriggers = engine.xtriggers
+    # The buffer objects that stages wait for: in SIP nothing else comes from outside. Posting
+    # one wakes this run.
+    names = xtriggers.awaited_messages() if engine.definition.kind == SIP else ()
+    for there in await store.objects_there(names) if names else ():
+        xtriggers.hear(there.name, there.name)
+    for one in xtriggers.take_satisfied():
+        # Broadcast first, so that a task that this step submits finds the results.
+        engine.broadcast(xtriggers.broadcasts(one))
+        engine.step(XtriggerSatisfied(one.label, one.keys, inbox.now))
+        engine.drain()
+    engine.batch.xtriggers += xtriggers.take_rows()
     return _apply_timers(engine, inbox.now)
 
 
 async def _apply_events(
-    engine: RunEngine, happenings: Iterable[Happening], store: Store
+    engine: RunEngine, happenings: Iterable[requests.Happening], store: Store
 ) -> None:
     """Applies what the store kept for this run; it is consumed with the batch of this pass."""
-    for one in sorted(happenings, key=_is_report):
+    for one in sorted(happenings, key=lambda one: not isinstance(one, requests.CommandGiven)):
         engine.batch.consumed.append(one.seq)
         match one:
-            case JobStarted():
+            case requests.JobStarted():
                 job_started(engine, one)
-            case JobSaid():
+            case requests.JobSaid():
                 job_said(engine, one)
-            case JobOver():
+            case requests.JobOver():
                 job_over(engine, one)
-            case CommandGiven():
+            case requests.CommandGiven():
                 engine.batch.answers.append(await answer_command(engine, one, store))
         engine.drain()
-
-
-def _is_report(happening: Happening) -> bool:
-    return not isinstance(happening, CommandGiven)
-
-
-async def _apply_objects(engine: RunEngine, store: Store) -> None:
-    """Applies the buffer objects that stages wait for; posting one wakes this run."""
-    names = engine.awaited_objects()
-    for one in await store.objects_there(names) if names else ():
-        engine.xtriggers.hear(one.name, one.name)
-
-
-def _apply_xtriggers(engine: RunEngine, now: Instant) -> None:
-    """Applies the xtriggers that were found to be satisfied."""
-    for one in engine.xtriggers.take_satisfied():
-        # Broadcast first, so that a task that this step submits finds the results.
-        engine.broadcast(engine.xtriggers.broadcasts(one))
-        engine.step(XtriggerSatisfied(one.label, one.keys, now))
-        engine.drain()
-    engine.batch.xtriggers += engine.xtriggers.take_rows()
 
 
 def _apply_timers(engine: RunEngine, now: Instant) -> bool:
@@ -497,7 +445,7 @@ def _apply_timers(engine: RunEngine, now: Instant) -> bool:
         elif not engine.task_timers.fire(engine, key):
             engine.step(TimerFired((key.point, key.name), key.timer, now))
         engine.drain()
-        if not engine.has_room:
+        if engine.batch.steps >= STEPS_PER_BATCH_MAX:
             return False
     return True
 

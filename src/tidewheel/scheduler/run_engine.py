@@ -20,68 +20,44 @@ from dataclasses import dataclass, field, replace
 from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.definition import SIP, StoredDefinition
-from tidewheel.core.operator.requests import (
-    RunBatch,
-    RunLease,
-    StoredBroadcast,
-    StoredRun,
-    Undelivered,
-)
+from tidewheel.core.operator import requests
+from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.selection import read_point, select
 from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView, aborted_for, stopped_at
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.core.sched.events import (
-    AllHeldAfter,
-    CancelTimer,
-    CheckXtrigger,
-    DropXtrigger,
-    Effect,
-    Event,
-    JobEnd,
-    JobEnded,
-    KillJob,
-    Notice,
-    OutputMade,
-    PollJob,
-    RunContinued,
-    RunPaused,
-    RunReloaded,
-    RunStarted,
-    SetTimer,
-    StopPointSet,
-    Submit,
-)
+from tidewheel.core.sched import events
 from tidewheel.core.sched.explain import trigger_line
 from tidewheel.core.sched.persistence import changes, outdated, reads_otherwise
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import TIMERS
-from tidewheel.core.sched.step import Outcome, step
+from tidewheel.core.sched.step import step
 from tidewheel.core.sched.task_state import JobPhase as TaskStage
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.platforms import Platform
-from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings, says_where
-from tidewheel.scheduler.deferred_stages import (
-    RENDERING,
-    DeferredStages,
-    RenderingMeans,
-)
-from tidewheel.scheduler.event_outbox import EventDelivery
-from tidewheel.scheduler.job_events import job_message
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.store import Store
+from tidewheel.scheduler.broadcasts import PLACING, DefinitionInForce, EffectiveSettings
+from tidewheel.scheduler.deferred_stages import RENDERING, DeferredStages
+from tidewheel.scheduler.event_handlers import EventDelivery
+from tidewheel.scheduler.inbox import job_message
 from tidewheel.scheduler.pending_batch import FAILURES, HistoryCache, PendingBatch, TaskEvents
 from tidewheel.scheduler.placement import check_places, check_places_of
 from tidewheel.scheduler.restart_options import RestartOptions, stop_point
 from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.simulated_jobs import SIMULATED_MODES, SimulatedJobs
+from tidewheel.scheduler.simulated_jobs import PLAYED, SIMULATED_MODES, SimulatedJobs
 from tidewheel.scheduler.submissions import Submissions
 from tidewheel.scheduler.timers import RunTimers, StoredTimers, TaskTimers, timer_key
 from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 
-STEPS_PER_BATCH_MAX = 1_000
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
+# What is written of a batch as it was decided.
+_AS_DECIDED = (
+    *("consumed", "answers", "xtriggers", "broadcasts"),
+    *("definition", "options", "goes_on"),
+)
 READS_OTHERWISE = (
     "this version reads prerequisites otherwise than the one that stored them: "
     "they are looked up in what is known of the run"
@@ -93,13 +69,15 @@ class OpenedRun:
     """Holds everything that a scheduler read of a run that it took."""
 
     run: RunView
-    lease: RunLease
+    lease: requests.RunLease
     definition: StoredDefinition
     restored: RestoredDefinition
     pool: TaskPool
     past: HistoryCache  # of the pool
-    stored: StoredRun
-    undelivered: Sequence[Undelivered] = ()  # events that a scheduler before did not deliver
+    stored: requests.StoredRun
+    undelivered: Sequence[
+        requests.Undelivered
+    ] = ()  # events that a scheduler before did not deliver
     restart: RestartOptions | None = None
     platforms: Mapping[str, Platform] = field(default_factory=dict)
 
@@ -113,7 +91,7 @@ class RunEngine:
         files: RunFiles,
         xtriggers: Xtriggers,
         delivery: EventDelivery,
-        means: RenderingMeans,
+        home: tuple[Store, Clock],  # with which deferred stages are rendered
     ) -> None:
         restart, graph, pool = opened.restart, opened.restored.graph, opened.pool
         options = opened.run.options if restart is None else restart.options
@@ -142,21 +120,21 @@ class RunEngine:
         self.batch.touched.add(outdated(pool.plan, opened.stored.changes))
         self.timers = StoredTimers(opened.stored.timers)
         self.jobs: dict[TaskId, tuple[Key, int]] = {}
-        self.todo: deque[Event] = deque()
-        self.due: dict[Key, Submit] = {}  # submitted, and not rendered yet
+        self.todo: deque[events.Event] = deque()
+        self.due: dict[Key, events.Submit] = {}  # submitted, and not rendered yet
         self.gave_up = ""  # why the run ends although it is neither completed nor stopped
         self.aborted = ""  # why, if it was
         for task in pool.tasks.values():
             if task.is_active:
                 self.jobs[self.task_id(task.key, task.submit)] = (task.key, task.submit)
-        self._make_collaborators(opened, means)
+        self._make_collaborators(opened, *home)
 
-    def _make_collaborators(self, opened: OpenedRun, means: RenderingMeans) -> None:
+    def _make_collaborators(self, opened: OpenedRun, store: Store, clock: Clock) -> None:
         graph, options = self.graph, self.run.options
         in_force = DefinitionInForce(self.definition.digest, self.restored)
         self.settings = EffectiveSettings(graph, options.mode, opened.stored.broadcasts)
         self.task_events = TaskEvents(self.pool)
-        self.simulated = SimulatedJobs(graph)
+        self.simulated = SimulatedJobs(in_force)
         self.run_timers = RunTimers(
             self.restored.settings.scheduler.events, options.stall_timeout_seconds
         )
@@ -164,7 +142,7 @@ class RunEngine:
         self._submissions = Submissions(
             self.run, in_force, self.settings, self.xtriggers, self._platforms
         )
-        self.deferred = DeferredStages(means, self.restored.stages, self._submissions)
+        self.deferred = DeferredStages(store, clock, self.restored.stages, self._submissions)
         # All that keep something of the definition take another one in this order, before the
         # core does, which may submit new tasks at once; see `_take_definition`.
         self._redefined = (
@@ -179,7 +157,7 @@ class RunEngine:
 
     def text(self, key: Key) -> str:
         """Returns the id of a task as people write it: POINT/NAME."""
-        return f"{self.graph.cycling.style.text(key[0])}/{key[1]}"
+        return f"{self.pool.plan.text(key[0])}/{key[1]}"
 
     def task_id(self, key: Key, submit: int) -> TaskId:
         """Returns the id that one submission of a task has in the queue."""
@@ -218,7 +196,7 @@ class RunEngine:
         if options.hold_after:
             self.pool.run.hold_after = read_point(self.graph.cycling, options.hold_after)
         tasks = select(self.pool, options.start_tasks) if options.start_tasks else ()
-        self.step(RunStarted(now, tasks))
+        self.step(events.RunStarted(now, tasks))
 
     def _go_on(self, now: Instant, *, is_over: bool) -> None:
         """Carries the run on with the options given anew; none, if it was only taken over."""
@@ -226,7 +204,7 @@ class RunEngine:
         self.batch.steps += 1  # let everybody see who has it now
         if self._reads_otherwise:
             self.batch.log.append(RunLogLine("WARNING", READS_OTHERWISE))
-            self.step(RunReloaded(self.graph, now))
+            self.step(events.RunReloaded(self.graph, now))
         given = None
         if restart is not None:
             self.batch.options = restart.options
@@ -236,15 +214,15 @@ class RunEngine:
                 given = restart.restored.graph.cycling.stop
         if is_over:
             self.batch.goes_on = True
-            self.step(RunContinued(now, stop_point(self.pool, given)))
+            self.step(events.RunContinued(now, stop_point(self.pool, given)))
             self.run_timers.begin(self, now)
         elif given is not None:
-            self.step(StopPointSet(given, now))
+            self.step(events.StopPointSet(given, now))
         if restart is not None and restart.given.paused:
-            self.step(RunPaused(now))
+            self.step(events.RunPaused(now))
         if restart is not None and restart.given.hold_after:
             point = read_point(self.graph.cycling, restart.given.hold_after)
-            self.step(AllHeldAfter(point, now))
+            self.step(events.AllHeldAfter(point, now))
 
     def _watch_xtriggers(self, now: Instant) -> None:
         """Watches the xtriggers that pooled tasks wait for; timers were read from the store."""
@@ -256,13 +234,13 @@ class RunEngine:
 
     # ---- events, and what the core wants done because of them ----
 
-    def step(self, event: Event, failure: str = "ERR") -> list[Effect]:
+    def step(self, event: events.Event, failure: str = "ERR") -> list[events.Effect]:
         """Hands one event to the core and adds what follows to the batch.
 
         `failure` is the signal with which a job ended that failed.
         """
         before: TaskStage | None = None
-        if type(event) is JobEnded or type(event) is OutputMade:
+        if type(event) is events.JobEnded or type(event) is events.OutputMade:
             task = self.pool.tasks.get(event.task)
             before = None if task is None else task.stage
         outcome = step(self.graph, self.pool, event)
@@ -270,27 +248,25 @@ class RunEngine:
         batch.steps += 1
         batch.touched.add(outcome.touched)
         if outcome.touched.forgotten:
-            self.past.add(outcome.touched.forgotten)
-        self._tell_step(event, outcome, before, failure)
-        for effect in outcome.effects:
-            self._do(effect, event.at)
-        return outcome.effects
-
-    def _tell_step(
-        self, event: Event, outcome: Outcome, before: TaskStage | None, failure: str
-    ) -> None:
-        """Tells timers, log and news of a step.
-
-        That comes before its effects are done: those may step again.
-        """
+            self.past.evicted |= outcome.touched.forgotten
+        # Timers, log and news come before the effects are done: those may step again.
         self.task_timers.after_step(self, event, outcome)
         log, news = self.task_events.told(event, outcome, before, failure)
-        self.batch.log += log
-        self.batch.news += news
+        batch.log += log
+        batch.news += news
         if news and self.run.options.abort_if_any_task_fails:
             for one in news:
                 if one.event in FAILURES:
                     self.abort(aborted_for(f"{self.text(one.key)} {one.event}"))
+        for effect in outcome.effects:
+            kind = type(effect)
+            if kind is events.Submit:
+                self._submit(effect, event.at)  # type: ignore[arg-type]
+            elif kind is events.Notice:
+                batch.notices.append(effect)  # type: ignore[arg-type]
+            else:
+                self._do(effect, event.at)
+        return outcome.effects
 
     def drain(self) -> None:
         """Steps through what follows from earlier steps, as far as it happens at once."""
@@ -303,59 +279,51 @@ class RunEngine:
         self.aborted = self.aborted or why
         self.gave_up = self.gave_up or RunStatus.STOPPED
 
-    def _do(self, effect: Effect, now: Instant) -> None:
-        kind = type(effect)
-        if kind is Submit:
-            self._submit(effect, now)  # type: ignore[arg-type]
-        elif kind is Notice:
-            self.batch.notices.append(effect)  # type: ignore[arg-type]
-        else:
-            self._do_other(effect, now)
-
-    def _do_other(self, effect: Effect, now: Instant) -> None:
+    def _do(self, effect: events.Effect, now: Instant) -> None:
+        """Does what the core wants done besides submitting and telling."""
         match effect:
-            case SetTimer(task, name, at):
+            case events.SetTimer(task, name, at):
                 self.timers.set(timer_key(task, name), at)
-            case CancelTimer(task, name):
+            case events.CancelTimer(task, name):
                 self.timers.cancel(timer_key(task, name))
-            case CheckXtrigger(task, label):
+            case events.CheckXtrigger(task, label):
                 self.xtriggers.watch(task, label, now)
-            case DropXtrigger(task, label):
+            case events.DropXtrigger(task, label):
                 self.xtriggers.drop(task, label)
-            case KillJob():
+            case events.KillJob():
                 self._kill(effect, now)
-            case PollJob(task, submit):
+            case events.PollJob(task, submit):
                 # The store knows how every job is. What a job wrote down is known to its files.
                 for said in self.files.written_messages(f"{self.text(task)}/{submit:02d}"):
                     job_message(self, (task, submit), said, None, now, how="polled")
             case _:
                 raise AssertionError(effect)
 
-    def _submit(self, one: Submit, now: Instant) -> None:
-        if self.files.has_trigger_log:
+    def _submit(self, one: events.Submit, now: Instant) -> None:
+        if self.files.trigger_log is not None:
             self.batch.triggers.append(trigger_line(self.pool, one))
-        mode = self.settings.mode(one.task)
+        mode, stages = self.settings.mode(one.task), self.deferred.source
         if mode in SIMULATED_MODES:
             self.simulated.begin(self, one, mode, now)
-        elif mode is RunMode.LIVE and self.deferred.is_deferred(one.task):
+        elif mode is RunMode.LIVE and stages is not None and stages.is_late(one.task[1]):
             self.timers.cancel(timer_key(one.task, RENDERING))  # of an earlier one
             self.due[one.task] = one
         else:
             self.enqueue(self._submissions.new_task(one), one)
 
-    def enqueue(self, task: NewTask, one: Submit) -> None:
+    def enqueue(self, task: NewTask, one: events.Submit) -> None:
         """Puts a task into the queue, with this batch."""
         self.batch.submissions[task.id] = task
         self.jobs[task.id] = (one.task, one.submit)
 
-    def _kill(self, one: KillJob, now: Instant) -> None:
+    def _kill(self, one: events.KillJob, now: Instant) -> None:
         # Whether it would be played now is another question: the mode may have changed since.
         rendering = timer_key(one.task, RENDERING)
-        if self.simulated.is_playing(self, one.task):
+        if timer_key(one.task, PLAYED) in self.timers:
             self.simulated.kill(self, one, now)
         elif self.due.pop(one.task, None) is not None or rendering in self.timers:
             self.timers.cancel(rendering)
-            self.todo.append(JobEnded(one.task, one.submit, JobEnd.KILLED, now))
+            self.todo.append(events.JobEnded(one.task, one.submit, events.JobEnd.KILLED, now))
         else:
             self.batch.cancellations[self.task_id(one.task, one.submit)] = None
 
@@ -364,15 +332,11 @@ class RunEngine:
         at = self.timers.at(timer_key(key, wait))
         return self.xtriggers.due_at(key, wait) if at is None else at
 
-    def awaited_objects(self) -> Sequence[str]:
-        """Returns the objects that stages wait for: in SIP nothing else comes from outside."""
-        return self.xtriggers.awaited_messages() if self.definition.kind == SIP else ()
-
     # ---- settings and definitions that change ----
 
-    def broadcast(self, rows: Sequence[StoredBroadcast]) -> None:
+    def broadcast(self, rows: Sequence[requests.StoredBroadcast]) -> None:
         """Takes settings; raises Refused if jobs would go to a place that nobody described."""
-        placing = [one for one in rows if one.value is not None and says_where(one.setting)]
+        placing = [one for one in rows if one.value is not None and one.setting in PLACING]
         if placing and self.run.options.mode == RunMode.LIVE:
             findings = Findings()
             check_places_of(self.settings.nodes_with(placing), self._platforms, findings)
@@ -405,7 +369,7 @@ class RunEngine:
         graph, new = restored.graph, DefinitionInForce(self.definition.digest, restored)
         for one in self._redefined:
             one.reload(new)
-        self.step(RunReloaded(graph, now))
+        self.step(events.RunReloaded(graph, now))
         self.restored = restored
         self._own_stops.add(graph.cycling.stop)
         self.graph = graph
@@ -413,11 +377,6 @@ class RunEngine:
         self.xtriggers.redefine(graph, now)
 
     # ---- the batch ----
-
-    @property
-    def has_room(self) -> bool:
-        """Says whether this batch may grow further."""
-        return self.batch.steps < STEPS_PER_BATCH_MAX
 
     @property
     def status(self) -> str:
@@ -428,29 +387,23 @@ class RunEngine:
     def is_over(self) -> bool:
         return bool(self.gave_up) or self.pool.run.status in OVER
 
-    def close_batch(self, now: Instant, reason: str = "") -> RunBatch:
+    def close_batch(self, now: Instant, reason: str = "") -> requests.RunBatch:
         """Returns the batch of all that was decided since the last one, ready to be written."""
         batch = self.batch
         timers, gone = self.timers.take_changes()
-        return RunBatch(
+        return requests.RunBatch(
             number=self.lease.batch + 1,
             at=now,
             status=self.status,
             reason=reason,
-            consumed=batch.consumed,
             changes=changes(self.pool, batch.touched),
             submissions=list(batch.submissions.values()),
             cancellations=list(batch.cancellations),
             timers=timers,
             timers_gone=gone,
-            answers=batch.answers,
-            xtriggers=batch.xtriggers,
-            broadcasts=batch.broadcasts,
             outbox=self._delivery.decide(self, now),
-            definition=batch.definition,
-            options=batch.options,
             ends=self.is_over,
-            goes_on=batch.goes_on,
+            **{name: getattr(batch, name) for name in _AS_DECIDED},
         )
 
     def reason(self) -> str:
@@ -460,17 +413,12 @@ class RunEngine:
             if notice.task is None and notice.event == status:
                 troubles = self.deferred.trouble_text
                 self._reason = f"{notice.text} ({troubles})" if troubles else notice.text
-        reason = self.aborted or self._stop_point_text() or self._reason
+        run, at_stop = self.pool.run, ""
+        if run.status is RunStatus.STOPPED and not run.stopping and run.stop is not None:
+            text = self.graph.cycling.style.text(run.stop)
+            at_stop = stopped_at(text, is_own=run.stop in self._own_stops)
+        reason = self.aborted or at_stop or self._reason
         return reason if status != RunStatus.RUNNING else ""
-
-    def _stop_point_text(self) -> str:
-        """Returns why a run stopped at its stop point; empty if it did not."""
-        run = self.pool.run
-        if run.status is not RunStatus.STOPPED or run.stopping or run.stop is None:
-            return ""
-        return stopped_at(
-            self.graph.cycling.style.text(run.stop), is_own=run.stop in self._own_stops
-        )
 
     def written(self, now: Instant) -> PendingBatch:
         """Writes logs and delivers events of the batch that was stored, and begins the next

@@ -47,7 +47,7 @@ class RunFiles:
         self.directory = directory
         self._log_bytes_max = log_bytes_max
         self.log_path = directory / "log" / "scheduler" / "log"
-        self._trigger_log = trigger_log
+        self.trigger_log = trigger_log  # None: there is none
         self._troubles: dict[Path, str] = {}
 
     @property
@@ -55,25 +55,18 @@ class RunFiles:
         """Says which of the logs cannot be written, and why."""
         return "; ".join(self._troubles.values())
 
-    @property
-    def has_trigger_log(self) -> bool:
-        return self._trigger_log is not None
-
     def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
         """Makes the folders and puts the definition's files into them."""
         try:
-            self._prepare(definition, anew=anew)
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in FOLDERS:
+                (self.directory / folder).mkdir(parents=True, exist_ok=True)
+            unpack(definition, self.directory, anew=anew)
+            note_definition(self.directory, definition.digest)
+            processed = self.directory / "log" / "config" / "flow-processed.cylc"
+            processed.write_text(definition.text, encoding="utf-8")
         except OSError as error:
             raise RunFolderUnusable(self.directory, error) from error
-
-    def _prepare(self, definition: StoredDefinition, *, anew: bool) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for folder in FOLDERS:
-            (self.directory / folder).mkdir(parents=True, exist_ok=True)
-        unpack(definition, self.directory, anew=anew)
-        note_definition(self.directory, definition.digest)
-        processed = self.directory / "log" / "config" / "flow-processed.cylc"
-        processed.write_text(definition.text, encoding="utf-8")
 
     def written_messages(self, job: str) -> list[str]:
         """Returns what a job, POINT/NAME/NN, wrote into job.status instead of sending it."""
@@ -97,8 +90,8 @@ class RunFiles:
             self._append(self.log_path, shown)
 
     def write_triggers(self, lines: Sequence[str]) -> None:
-        if lines and self._trigger_log is not None:
-            self._append(self._trigger_log, (f"{line}\n" for line in lines))
+        if lines and self.trigger_log is not None:
+            self._append(self.trigger_log, (f"{line}\n" for line in lines))
 
     def _append(self, path: Path, lines: Iterable[str]) -> None:
         try:

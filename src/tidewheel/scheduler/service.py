@@ -83,17 +83,13 @@ class SchedulerService(Service):
             for run in new[:room]:
                 self._drivers[run.number] = None
                 self._crew.add(self._drive(run))
-            await self._look_for_undelivered(room)
+            if self._deliver_left is not None:
+                for run in await self._store.undelivered_runs(QUIET_SECONDS, room):
+                    busy = self._late | self._drivers.keys() | self._put_off.keys()
+                    if run.number not in busy:
+                        self._late.add(run.number)
+                        self._crew.add(self._deliver(run, self._deliver_left))
         return []
-
-    async def _look_for_undelivered(self, count: int) -> None:
-        if self._deliver_left is None:
-            return
-        for run in await self._store.undelivered_runs(QUIET_SECONDS, count):
-            number = run.number
-            if number not in self._late | self._drivers.keys() | self._put_off.keys():
-                self._late.add(number)
-                self._crew.add(self._deliver(run, self._deliver_left))
 
     async def _deliver(self, run: RunView, deliver: DeliverLeft) -> None:
         try:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.definition import RunMode
-from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED
 from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.events import JobEnd, JobEnded, KillJob, OutputMade, Submit
-from tidewheel.core.sched.task_state import Key
 from tidewheel.scheduler.broadcasts import DefinitionInForce
 from tidewheel.scheduler.timers import timer_key
 from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
@@ -29,8 +27,8 @@ SIMULATED_MODES = (RunMode.SIMULATION, RunMode.SKIP)
 class SimulatedJobs:
     """Plays the jobs of one run."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._jobs = AssumedJobs(graph, Assumptions(), graph.cycling.style.text)
+    def __init__(self, definition: DefinitionInForce) -> None:
+        self.reload(definition)
 
     def reload(self, new: DefinitionInForce) -> None:
         """Takes another definition."""
@@ -46,10 +44,6 @@ class SimulatedJobs:
         if seconds > 0.0 or part.is_heard_at_start or fails:
             engine.todo.append(OutputMade(key, one.submit, STARTED, now))
         engine.timers.set(timer_key(key, PLAYED), Instant(now + seconds))
-
-    def is_playing(self, engine: RunEngine, key: Key) -> bool:
-        """Says whether a task has a job that is played, whatever its mode is by now."""
-        return timer_key(key, PLAYED) in engine.timers
 
     def end(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
         """Ends a played job whose time is over."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode, Scripts
 from tidewheel.core.operator.definition import DEFINITION, JOB_OUTPUTS, JobName
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
+from tidewheel.core.sched.dependency_index import point_text
 from tidewheel.core.sched.events import Submit
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
@@ -27,7 +29,7 @@ from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simul
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.stage_renderer import RenderedStage
-    from tidewheel.scheduler.container_stage import ContainerStage
+
 
 SHEBANG = "#!/usr/bin/env bash\n"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -84,17 +86,10 @@ class JobWriter:
             place = ANY_WORKER
             fails = is_simulated_to_fail(node, facts.point, facts.try_number)
             node = dummy_node(node, simulated_seconds(node), fails=fails)
-        return self._task(node, facts, self._node_text(node, facts), place)
+        return self.task(node, facts, self._node_text(node, facts), place)
 
-    def new_container_task(
-        self, node: NodeDef, facts: JobFacts, stage: ContainerStage
-    ) -> NewTask:
-        """Makes one submission of a stage that runs as containers."""
-        limit = node.time_limit_seconds or None
-        place = JobPlace(resources=stage.resources, timeout_seconds=limit)
-        return replace(self._task(node, facts, stage.command, place), spec=stage.spec)
-
-    def _task(self, node: NodeDef, facts: JobFacts, text: str, place: JobPlace) -> NewTask:
+    def task(self, node: NodeDef, facts: JobFacts, text: str, place: JobPlace) -> NewTask:
+        """Makes one submission of this text, for workers of this place."""
         run = self._run
         name = JobName(run.name, facts.point, node.name, facts.submit)
         return NewTask(
@@ -109,10 +104,10 @@ class JobWriter:
 
     def _node_text(self, node: NodeDef, facts: JobFacts) -> str:
         if facts.xtriggers:
-            return _node_text(node, _results(facts.xtriggers))
+            return node_text(node, _results(facts.xtriggers))
         known = self._texts.get(node.name)
         if known is None or known[0] is not node:
-            known = self._texts[node.name] = (node, _node_text(node, ()))
+            known = self._texts[node.name] = (node, node_text(node, ()))
         return known[1]
 
 
@@ -143,10 +138,6 @@ def _job_text(name: JobName, facts: JobFacts) -> str:
         f"TIDEWHEEL_TASK_TRY_NUMBER={facts.try_number}\n"
         f"TIDEWHEEL_TASK_FLOW_NUMBERS={flows}"
     )
-
-
-def _node_text(node: NodeDef, results: Pairs) -> str:
-    return node_text(polling_node(node) if node.polling.target else node, results)
 
 
 def _results(xtriggers: JobXtriggers) -> Pairs:
@@ -181,7 +172,7 @@ class Submissions:
         """Takes another definition."""
         digest, restored = new
         cycling = restored.graph.cycling
-        self._text = cycling.style.text
+        self._text = partial(point_text, cycling.style)
         self._writer = JobWriter(
             RunFacts(
                 number=self._run.number,
@@ -195,7 +186,8 @@ class Submissions:
                 utc=bool(restored.settings.scheduler.utc_mode),
                 dummy=self._run.options.mode == RunMode.DUMMY,
                 definition=digest,
-                priority=_priority(self._run.options.priority),
+                # A run's own priority, 0 by default and at least -1, is added to that of tasks.
+                priority=PRIORITY_DEFAULT + (self._run.options.priority or 0),
             ),
             self._platforms,
         )
@@ -205,7 +197,8 @@ class Submissions:
         """Makes a task of any kind, as it is known before anything has run."""
         name = one.task[1]
         stage = None if self._stages is None else self._stages.whole(name)
-        if stage is not None and stage.compose is not None and self._is_live(one):
+        is_live = self._settings.mode(one.task) is RunMode.LIVE
+        if stage is not None and stage.compose is not None and is_live:
             return self.new_stage_task(one, stage)
         return self._writer.new_task(self._settings.node(one.task), self._facts(one))
 
@@ -213,9 +206,7 @@ class Submissions:
         """Makes the task of a stage with all its values."""
         # These imports bring along all that reads SIP definitions: most runs have no stages.
         from tidewheel.formats.sip.translation import stage_scripts  # noqa: PLC0415
-        from tidewheel.scheduler.container_stage import (  # noqa: PLC0415
-            container_stage,
-        )
+        from tidewheel.scheduler.container_stage import container_stage  # noqa: PLC0415
 
         facts = self._facts(one)
         if rendered.compose is None:
@@ -226,10 +217,10 @@ class Submissions:
         stage = self._stages.parameters.definition.stage(node.name)
         assert stage is not None, node.name
         containers = container_stage(stage, rendered, node)
-        return self._writer.new_container_task(node, facts, containers)
-
-    def _is_live(self, one: Submit) -> bool:
-        return self._settings.mode(one.task) is RunMode.LIVE
+        limit = node.time_limit_seconds or None
+        place = JobPlace(resources=containers.resources, timeout_seconds=limit)
+        task = self._writer.task(node, facts, containers.command, place)
+        return replace(task, spec=containers.spec)
 
     def _facts(self, one: Submit) -> JobFacts:
         return JobFacts(
@@ -239,12 +230,6 @@ class Submissions:
             flows=one.flows,
             xtriggers=self._xtriggers.results_for(one.task),
         )
-
-
-def _priority(given: int | None) -> int:
-    """Returns the priority of a run's tasks: that of all other tasks plus the run's own, which
-    is 0 by default and at least -1."""
-    return PRIORITY_DEFAULT + (given or 0)
 
 
 # The functions below write the bash script of one submission (SEMANTICS §12).
@@ -280,16 +265,26 @@ def facts_text(facts: Mapping[str, str]) -> str:
     return "\n".join(f"TIDEWHEEL_{name}={quote(value)}" for name, value in facts.items())
 
 
-def node_text(node: NodeDef, results: Pairs = ()) -> str:
+def node_text(node: NodeDef, results: Pairs) -> str:
     """Writes the part of a script that is the same for all jobs of a node.
 
     `results` are those of xtriggers, as names and values. They came from outside: they are
     taken as they are, never expanded, and count more than [environment].
     """
+    if node.polling.target:
+        node = polling_node(node)
     scripts = node.scripts
     parts = _functions(scripts, _environment_body(node.environment, results))
-    lines = [_hierarchy(node), _outputs(node), '. "$TIDEWHEEL_JOB_LIBRARY"']
-    lines += _parameter_lines(node)
+    # Families farthest first, as existing scripts expect it; what `message --output` may name.
+    families, outputs = " ".join(reversed(node.lineage)), " ".join(dict(node.outputs))
+    lines = [
+        f"TIDEWHEEL_TASK_NAMESPACE_HIERARCHY={quote(families)}",
+        f"export {JOB_OUTPUTS}={quote(outputs)}",
+        '. "$TIDEWHEEL_JOB_LIBRARY"',
+    ]
+    for name, value in node.parameters:
+        text = quote(str(value))
+        lines.append(f"export CYLC_TASK_PARAM_{name}={text} TIDEWHEEL_TASK_PARAM_{name}={text}")
     if node.place.work_subdirectory:
         lines.append(f'tidewheel__work_in "{node.place.work_subdirectory}"')
     lines += [f"tidewheel__{name}() {{\n{body}\n}}" for name, body in parts.items()]
@@ -357,15 +352,11 @@ def _functions(scripts: Scripts, environment: str) -> dict[str, str]:
     bodies = {"environment": environment}
     for name, item in (("init_script", "init"), *_PARTS, *_LAST_PARTS):
         text = getattr(scripts, item) if item else ""
-        if text and _has_command(text):
+        lines = (line.lstrip() for line in text.splitlines())
+        # Without a command bash accepts no function.
+        if any(line and not line.startswith("#") for line in lines):
             bodies[name] = text
     return {name: body for name, body in bodies.items() if body}
-
-
-def _has_command(text: str) -> bool:
-    """Says whether a text has a command, without which bash accepts no function."""
-    lines = (line.lstrip() for line in text.splitlines())
-    return any(line and not line.startswith("#") for line in lines)
 
 
 def _calls(scripts: Scripts, parts: Mapping[str, str]) -> Sequence[str]:
@@ -374,28 +365,6 @@ def _calls(scripts: Scripts, parts: Mapping[str, str]) -> Sequence[str]:
     lines += ["tidewheel__enter", "set -euo pipefail"]
     if "init_script" in parts:
         lines.append("tidewheel__say_started")
-    if _is_guarded(scripts, parts):
+    if any(name in parts for name, _ in _LAST_PARTS) or _NEEDS_GUARD in scripts.init:
         return [*lines, " ".join(["tidewheel__guard", *names])]
     return [*lines, *names, "tidewheel__succeeded"]
-
-
-def _is_guarded(scripts: Scripts, parts: Mapping[str, str]) -> bool:
-    return any(name in parts for name, _ in _LAST_PARTS) or _NEEDS_GUARD in scripts.init
-
-
-def _hierarchy(node: NodeDef) -> str:
-    # Farthest first, as existing scripts expect it.
-    return f"TIDEWHEEL_TASK_NAMESPACE_HIERARCHY={quote(' '.join(reversed(node.lineage)))}"
-
-
-def _outputs(node: NodeDef) -> str:
-    """Returns the line of a job's script that lists what `message --output` may name."""
-    return f"export {JOB_OUTPUTS}={quote(' '.join(name for name, _ in node.outputs))}"
-
-
-def _parameter_lines(node: NodeDef) -> list[str]:
-    return [
-        f"export CYLC_TASK_PARAM_{name}={quote(str(value))} "
-        f"TIDEWHEEL_TASK_PARAM_{name}={quote(str(value))}"
-        for name, value in node.parameters
-    ]

@@ -19,18 +19,9 @@ from tidewheel.core.operator.requests import RunTimer, TimerKey
 from tidewheel.core.operator.run_log import WARNING, RunLogLine, glance, shown
 from tidewheel.core.operator.views import aborted_for
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.events import (
-    Event,
-    JobEnded,
-    Notice,
-    OutputMade,
-    RunStopped,
-    StopMode,
-    Submit,
-    TimerFired,
-)
-from tidewheel.core.sched.lifecycle import STALL
+from tidewheel.core.sched import events
 from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.spawn import STALL
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
@@ -159,12 +150,13 @@ class RunTimers:
         if stop_at is not None and stop_at <= now:
             engine.timers.cancel(timer_key(None, STOP_AT_TIME))
         self._set(engine, WORKFLOW_TIMEOUT, self._settings.workflow_timeout_seconds, now)
-        self._restart_inactivity(engine, now)
+        self._set(engine, INACTIVITY_TIMEOUT, self._settings.inactivity_timeout_seconds, now)
 
     def after_steps(self, engine: RunEngine, now: Instant) -> None:
         """Looks at the run after the steps of a batch: a stall starts its timer once."""
         if engine.batch.touched.tasks:
-            self._restart_inactivity(engine, now)
+            seconds = self._settings.inactivity_timeout_seconds
+            self._set(engine, INACTIVITY_TIMEOUT, seconds, now)
         stalled = engine.pool.run.status == RunStatus.STALLED
         key = timer_key(None, STALL)
         if stalled and not self._is_told and key not in engine.timers:
@@ -179,34 +171,29 @@ class RunTimers:
     def fire(self, engine: RunEngine, key: TimerKey, now: Instant) -> None:
         """Does what is due when a timer's time has come."""
         engine.batch.steps += 1  # also where somebody is only told: that waits for a batch
+        aborts = {
+            WORKFLOW_TIMEOUT: self._settings.abort_on_workflow_timeout,
+            INACTIVITY_TIMEOUT: self._settings.abort_on_inactivity_timeout,
+        }
         if key.timer == STALL:
             self._give_up_stalled(engine, now)
         elif key.timer == STOP_AT_TIME:
-            engine.step(RunStopped(StopMode.CLEAN, now))
-        elif key.timer == WORKFLOW_TIMEOUT:
-            self._abort_after(
-                engine, key.timer, aborts=self._settings.abort_on_workflow_timeout
-            )
-        elif key.timer == INACTIVITY_TIMEOUT:
-            aborts = self._settings.abort_on_inactivity_timeout
-            self._abort_after(engine, key.timer, aborts=aborts)
+            engine.step(events.RunStopped(events.StopMode.CLEAN, now))
+        elif key.timer in aborts:
+            text = f"the {key.timer} of the workflow is over"
+            engine.batch.notices.append(events.Notice(key.timer, None, text))
+            if aborts[key.timer]:
+                engine.abort(aborted_for(f"the {key.timer} is over"))
 
     def _give_up_stalled(self, engine: RunEngine, now: Instant) -> None:
         if not self._settings.abort_on_stall_timeout:
             self._is_told = True
-            engine.batch.notices.append(Notice(STALL_TIMEOUT, None, "stalled for too long"))
+            engine.batch.notices.append(
+                events.Notice(STALL_TIMEOUT, None, "stalled for too long")
+            )
             return
-        engine.step(TimerFired(None, STALL, now))
+        engine.step(events.TimerFired(None, STALL, now))
         engine.gave_up = RunStatus.STALLED
-
-    def _abort_after(self, engine: RunEngine, timer: str, *, aborts: bool) -> None:
-        engine.batch.notices.append(Notice(timer, None, f"the {timer} of the workflow is over"))
-        if aborts:
-            engine.abort(aborted_for(f"the {timer} is over"))
-
-    def _restart_inactivity(self, engine: RunEngine, now: Instant) -> None:
-        """Sets the inactivity timer anew, because something happened."""
-        self._set(engine, INACTIVITY_TIMEOUT, self._settings.inactivity_timeout_seconds, now)
 
     def _set(self, engine: RunEngine, timer: str, seconds: float | None, now: Instant) -> None:
         if seconds is not None:
@@ -241,17 +228,20 @@ class TaskTimers:
             if any(_seconds(node.definition, timer) is not None for timer in TASK_TIMERS)
         }
 
-    def after_step(self, engine: RunEngine, event: Event, outcome: Outcome) -> None:
+    def after_step(self, engine: RunEngine, event: events.Event, outcome: Outcome) -> None:
         if not self._concerned and not self._settings.has_broadcasts:
             return
         self._watch(engine, outcome.touched.tasks)
         for effect in outcome.effects:
-            if isinstance(effect, Submit):
+            if isinstance(effect, events.Submit):
                 self._set(engine, effect.task, SUBMISSION_TIMEOUT, event.at)
         # A report of an earlier submission changes nothing about the timers of this one.
-        if isinstance(event, OutputMade | JobEnded) and event.task in outcome.touched.tasks:
+        if (
+            isinstance(event, events.OutputMade | events.JobEnded)
+            and event.task in outcome.touched.tasks
+        ):
             engine.timers.cancel(timer_key(event.task, SUBMISSION_TIMEOUT))
-            if isinstance(event, JobEnded):
+            if isinstance(event, events.JobEnded):
                 engine.timers.cancel(timer_key(event.task, EXECUTION_TIMEOUT))
             elif event.output == STARTED:
                 self._set(engine, event.task, EXECUTION_TIMEOUT, event.at)
@@ -292,7 +282,7 @@ class TaskTimers:
                 text = f"late: unfinished {show_iso_duration(seconds)} after its point"
             name = shown(engine.pool, key, glance(task))
             engine.batch.log.append(RunLogLine("WARNING", f"[{name}] {text}"))
-            engine.batch.notices.append(Notice(timer.timer, key, text))
+            engine.batch.notices.append(events.Notice(timer.timer, key, text))
             engine.batch.steps += 1
         return True
 

@@ -56,24 +56,21 @@ class Wakeup:
 
     async def wait(self, seconds: float | None = None) -> None:
         """Waits for the ring, at most so long; None waits for the ring alone."""
-        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        loop = self._loop = asyncio.get_running_loop()
+        self._thread, timer = threading.get_ident(), None
         if not self._rung:
-            await self._wait_for_ring(seconds)
+            assert self._waiter is None, "one waits at a time"
+            waiter = self._waiter = loop.create_future()
+            if seconds is not None:
+                timer = loop.create_task(self._clock.sleep(max(0.0, seconds)))
+                timer.add_done_callback(lambda _: _release(waiter))
+            try:
+                await waiter
+            finally:
+                self._waiter = None
+                if timer is not None:
+                    timer.cancel()
         self._rung = False
-
-    async def _wait_for_ring(self, seconds: float | None) -> None:
-        assert self._loop is not None and self._waiter is None, "one waits at a time"
-        waiter = self._waiter = self._loop.create_future()
-        timer = None
-        if seconds is not None:
-            timer = self._loop.create_task(self._clock.sleep(max(0.0, seconds)))
-            timer.add_done_callback(lambda _: _release(waiter))
-        try:
-            await waiter
-        finally:
-            self._waiter = None
-            if timer is not None:
-                timer.cancel()
 
 
 async def within(clock: Clock, seconds: float, call: Coroutine[object, object, T]) -> T:

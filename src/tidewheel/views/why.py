@@ -15,7 +15,7 @@ from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
 from tidewheel.core.sched.explain import Reason
-from tidewheel.core.sched.lifecycle import STALL
+from tidewheel.core.sched.spawn import STALL
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import NotFound
 from tidewheel.formats.sip.model import OBJECT_PREFIX

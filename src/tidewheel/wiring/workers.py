@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
     from tidewheel.worker.attempts import Machine, Supply
-    from tidewheel.worker.runtime import ServerWays
-    from tidewheel.worker.worker import Worker
+    from tidewheel.worker.worker import ServerWays, Worker
 
 AroundRunner = Callable[[Runner], Runner]
 
@@ -73,8 +72,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
     from tidewheel.runners.shell.runner import ShellRunner
     from tidewheel.runners.usage import UsageSampler
     from tidewheel.services.job_api import JobApi
-    from tidewheel.worker.runtime import Host
-    from tidewheel.worker.worker import Worker
+    from tidewheel.worker.worker import Host, Worker
 
     home = settings.home
     make_private_directory(home)
@@ -170,7 +168,7 @@ def _afar(
     from tidewheel.store.remote import RemoteStore
     from tidewheel.store.remote.workers import JobVoices, LogSender, channel
     from tidewheel.worker.log_upload import LogWay, Receipt
-    from tidewheel.worker.runtime import ServerWays
+    from tidewheel.worker.worker import ServerWays
 
     assert isinstance(store, RemoteStore), store
     voices = JobVoices(store_settings(where))

@@ -24,6 +24,7 @@ made under a lease; so everything of which the store knows no lease by then is n
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 from tidewheel.core.queue.lease import Holder
@@ -75,74 +76,59 @@ class Fate(Enum):
 Persist = Callable[[Callable[[], Awaitable[Fate]]], Awaitable[Fate | None]]
 
 
+@dataclass(frozen=True, slots=True)
 class Adoption:
     """Asks for the leases of dead workers, finds their jobs, and goes on with them."""
 
-    def __init__(
-        self,
-        store: TaskStore,
-        runners: Sequence[Runner],
-        attempts: AttemptTable,
-        jobs: Jobs,
-        clock: Clock,
-        tell: Tell,
-    ) -> None:
-        self._store = store
-        self._runners = runners
-        self._attempts = attempts
-        self._jobs = jobs
-        self._clock = clock
-        self._tell = tell
+    store: TaskStore
+    runners: Sequence[Runner]
+    attempts: AttemptTable
+    jobs: Jobs
+    clock: Clock
+    tell: Tell
 
     async def adopt(self, lease: HeldLease, persist: Persist) -> None:
         """Takes over a job that a dead worker left, if the store agrees."""
-        asked_at = self._clock.monotonic()
+        asked_at = self.clock.monotonic()
         fate = await persist(lambda: self._ask_for(lease))
         if fate is None or fate is Fate.THEIRS:
             return
-        attempt = self._attempts.attempt(lease.task, asked_at)
+        attempt = self.attempts.attempt(lease.task, asked_at)
         attempt.messages_stored = lease.messages
         attempt.spoke_last = fate is Fate.NOBODYS
         try:
-            job = await self._find_job(attempt)
+            assignment = self.attempts.folders.assignment(lease.task, self.attempts.worker)
+            able = next((one for one in self.runners if one.accepts(lease.task)), None)
+            job = None if able is None else await able.adopt(assignment, attempt)
         except Exception as error:  # a job that cannot be adopted stops no other work
             attempt.spoke_last = True
-            self._tell("lease.left", task=lease.task.id, error=repr(error))
+            self.tell("lease.left", task=lease.task.id, error=repr(error))
             return
         self._go_on(attempt, job, fate)
 
     def _go_on(self, attempt: Attempt, job: Job | None, fate: Fate) -> None:
         if job is None and fate is Fate.NOBODYS:
             return
-        self._attempts.take([attempt])
+        self.attempts.take([attempt])
         if job is None:
-            self._jobs.give_back(attempt)
+            self.jobs.give_back(attempt)
             return
-        self._jobs.go_on(attempt, job)
+        self.jobs.go_on(attempt, job)
         if fate is Fate.NOBODYS:
-            self._jobs.stop(attempt, StopReason.LOST, 0.0)
+            self.jobs.stop(attempt, StopReason.LOST, 0.0)
         else:
-            self._tell("lease.adopted", task=attempt.task.id)
-
-    async def _find_job(self, attempt: Attempt) -> Job | None:
-        """Finds the job of this attempt; None if none was started."""
-        table = self._attempts
-        assignment = table.folders.assignment(attempt.task, table.worker)
-        for runner in self._runners:
-            if runner.accepts(attempt.task):
-                return await runner.adopt(assignment, attempt)
-        return None
+            self.tell("lease.adopted", task=attempt.task.id)
 
     async def _ask_for(self, lease: HeldLease) -> Fate:
         """Asks the store for the lease; asking again after a lost answer is safe."""
-        task, worker = lease.task, self._attempts.worker
+        task, worker = lease.task, self.attempts.worker
         if task.fence_kill:
             return Fate.NOBODYS
-        if not any(runner.accepts(task) for runner in self._runners):
+        if not any(runner.accepts(task) for runner in self.runners):
             return Fate.THEIRS  # its job is where only a worker with its runner finds it
         holder = Holder(task_id=task.id, attempt=task.attempt, worker=lease.owner)
         try:
-            await self._store.adopt(holder, worker)
+            await self.store.adopt(holder, worker)
         except LeaseLost as lost:
             owner, attempt = lost.held
             if owner is None or attempt != task.attempt:

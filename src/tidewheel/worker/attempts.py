@@ -27,11 +27,7 @@ from tidewheel.core.queue.steps import TIMED_OUT, End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
-from tidewheel.services.paths import (
-    attempt_directory,
-    run_directory,
-    submission_directory,
-)
+from tidewheel.services.paths import attempt_directory, run_directory, submission_directory
 from tidewheel.services.service import Surroundings
 from tidewheel.services.wakeup import Wakeup
 
@@ -47,7 +43,7 @@ class Machine:
         self._cpu = capacity.cpu
         self._memory_bytes = capacity.memory_bytes
         self._gpu = capacity.gpu
-        self._nodes = capacity.nodes  # less those that somebody has alone
+        self.nodes = capacity.nodes  # less those that somebody has alone
         self._shared: Counter[int] = Counter()  # how many tasks share so many nodes
         self._buffer_bytes = capacity.buffer_bytes
 
@@ -58,25 +54,20 @@ class Machine:
             memory_bytes=self._memory_bytes,
             gpu=self._gpu,
             labels=self._labels,
-            nodes=max(0, self._nodes),
+            nodes=max(0, self.nodes),
             idle_nodes=self.idle_nodes,
             buffer_bytes=self._buffer_bytes,
         )
 
     @property
-    def has_nodes(self) -> bool:
-        """Says whether any task at all could begin."""
-        return self._nodes > 0
-
-    @property
     def idle_nodes(self) -> int:
         """Returns the number of nodes on which nothing runs."""
-        return max(0, self._nodes - max(self._shared, default=0))
+        return max(0, self.nodes - max(self._shared, default=0))
 
     def may_follow(self, asked: Resources) -> bool:
         """Says whether a claim that ended with this task may have left tasks that fit: a claim
         ends with a task that wants its nodes alone, and before such a task."""
-        return (self._nodes if asked.exclusive else self.idle_nodes) > 0
+        return (self.nodes if asked.exclusive else self.idle_nodes) > 0
 
     def change(self, asked: Resources, sign: int) -> None:
         """Takes what an attempt asked for (-1), or gives it back (1)."""
@@ -87,7 +78,7 @@ class Machine:
         self._gpu += sign * asked.gpu
         self._buffer_bytes += sign * asked.buffer_bytes
         if asked.exclusive:
-            self._nodes += sign * asked.nodes
+            self.nodes += sign * asked.nodes
             return
         self._shared[asked.nodes] -= sign
         if not self._shared[asked.nodes]:
@@ -144,52 +135,27 @@ class StopReason(Enum):
     LOST = "lost"  # the lease is not ours any more
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Attempt:
     """Holds what a worker knows of an attempt; only its loop changes that, unless said
     below."""
 
-    __slots__ = (
-        "_events",
-        "_hear_progress",
-        "confirmed_at",
-        "ended",
-        "grace_seconds",
-        "holder",
-        "job",
-        "key",
-        "latest_progress",
-        "messages_numbered",
-        "messages_stored",
-        "reason",
-        "spoke_last",
-        "task",
-        "unacceptable",
-    )
-
-    def __init__(
-        self,
-        task: Claimed,
-        worker: WorkerId,
-        events: JobEvents,
-        hear_progress: Callable[[Attempt], None],
-        confirmed_at: float,
-    ) -> None:
-        self.task = task
-        self.key: AttemptKey = (task.id, task.attempt)
-        self.holder = Holder(task_id=task.id, attempt=task.attempt, worker=worker)
-        self.job: Job | None = None
-        self.reason: StopReason | None = None
-        self.grace_seconds = math.inf  # what a job was given to leave when it was stopped
-        self.ended = False  # the job is over, or never was
-        self.spoke_last = False  # its end is on the way to the store; what comes later is late
-        self.messages_numbered = 0
-        self.messages_stored = 0  # by an earlier owner; a runner that adopts says them again
-        self.unacceptable: End | None = None  # the store refused what the job said
-        # When the store last granted the lease, by the local clock; kept by the lease book.
-        self.confirmed_at = confirmed_at
-        self.latest_progress: float | None = None  # written by any thread, read by heartbeats
-        self._events = events
-        self._hear_progress = hear_progress
+    task: Claimed
+    key: AttemptKey
+    holder: Holder
+    # When the store last granted the lease, by the local clock; kept by the lease book.
+    confirmed_at: float
+    _events: JobEvents
+    _hear_progress: Callable[[Attempt], None]
+    job: Job | None = None
+    reason: StopReason | None = None
+    grace_seconds: float = math.inf  # what a job was given to leave when it was stopped
+    ended: bool = False  # the job is over, or never was
+    spoke_last: bool = False  # its end is on the way to the store; what comes later is late
+    messages_numbered: int = 0
+    messages_stored: int = 0  # by an earlier owner; a runner that adopts says them again
+    unacceptable: End | None = None  # the store refused what the job said
+    latest_progress: float | None = None  # written by any thread, read by heartbeats
 
     # JobReports
     def started(self) -> None:
@@ -390,7 +356,9 @@ class AttemptTable:
 
     def attempt(self, task: Claimed, asked_at: float) -> Attempt:
         """Makes an attempt whose lease was asked for at that time of the local clock."""
-        return Attempt(task, self.worker, self.events, self.book.hear_progress, asked_at)
+        holder = Holder(task_id=task.id, attempt=task.attempt, worker=self.worker)
+        key, hear_progress = (task.id, task.attempt), self.book.hear_progress
+        return Attempt(task, key, holder, asked_at, self.events, hear_progress)
 
     def take(self, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:

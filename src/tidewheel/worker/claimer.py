@@ -21,18 +21,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from tidewheel.config import WorkerSettings
-from tidewheel.core.queue.access import RUN_QUEUE, Served, is_pattern, matches
+from tidewheel.core.queue import requests
+from tidewheel.core.queue.access import RUN_QUEUE, Served, matches
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import (
-    Abilities,
-    Claimed,
-    ClaimedTasks,
-    ClaimRequest,
-    KeysetPage,
-    Report,
-    TaskFilter,
-    Wake,
-)
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
@@ -71,7 +62,11 @@ class OpenQueues:
 
     def must_look(self, now: float) -> bool:
         """Says whether the store is to be asked now, as it is from time to time."""
-        if not self._open or (now < self._look_at and not self._has_unknown()):
+        if not self._open:
+            return False
+        self._hear_all()
+        shared = any(len(queues) > 1 for queues in self._open.values())
+        if now < self._look_at and not (shared and any(self._unknown())):
             return False
         # Set before the store is asked: what changes meanwhile must be asked for again.
         self._look_at = now + self._look_seconds
@@ -111,10 +106,6 @@ class OpenQueues:
     def _priority(self, queue: str) -> int:
         return self._priorities.get(queue, PRIORITY_DEFAULT)
 
-    def _has_unknown(self) -> bool:
-        self._hear_all()
-        return any(len(queues) > 1 for queues in self._open.values()) and any(self._unknown())
-
     def _unknown(self) -> list[str]:
         return [
             queue
@@ -149,7 +140,7 @@ class Claimer(Service):
         self,
         store: TaskStore,
         settings: WorkerSettings,
-        abilities: Abilities,
+        abilities: requests.Abilities,
         attempts: AttemptTable,
         jobs: Jobs,
         surroundings: Surroundings,
@@ -173,7 +164,7 @@ class Claimer(Service):
         self._open = OpenQueues(self._served, settings.poll_seconds * (1.0 - POLL_JITTER))
         self._machine.on_freed.append(self.hear_freed)
 
-    def hear(self, wake: Wake) -> None:
+    def hear(self, wake: requests.Wake) -> None:
         """Wakes the claimer if there may be tasks in its queues; from any thread."""
         if wake.everything:
             self._open.look_anew()
@@ -206,27 +197,28 @@ class Claimer(Service):
     async def run_once(self) -> Sequence[ServiceReport]:
         if self._unsure:
             await self._give_back_unknown()
-        await self._tell_trouble()
+        health = self._health
+        if health.text != health.text_told:
+            text = health.text
+            await self._store.set_trouble(self._attempts.worker, text)
+            health.text_told = text
         claimed = 0
         self._is_full = False
-        self._hear_due()
-        if self._open.must_look(self._clock.monotonic()):
+        now = self._clock.monotonic()
+        for queue in [queue for queue, at in self._due.items() if at <= now]:
+            del self._due[queue]  # the time of a delayed task has come
+            self._open.hear((queue,))
+        if self._open.must_look(now):
             try:
                 self._open.found(await self._store.ready_queues())
             except Unavailable:
                 self._open.look_anew()
                 raise
         for queue in self._settings.queues:
-            claim = self._claim_in_turns if is_pattern(queue) else self._claim_all
+            is_pattern = queue in self._served.patterns
+            claim = self._claim_in_turns if is_pattern else self._claim_all
             claimed += await claim(queue)
         return [self.report("tasks.claimed", count=claimed)] if claimed else ()
-
-    def _hear_due(self) -> None:
-        """Has queues asked again in which the time of a delayed task has come."""
-        now = self._clock.monotonic()
-        for queue in [queue for queue, at in self._due.items() if at <= now]:
-            del self._due[queue]
-            self._open.hear((queue,))
 
     async def _claim_in_turns(self, pattern: str) -> int:
         """Claims each queue's share behind a pattern, until queues or slots are used up."""
@@ -258,7 +250,11 @@ class Claimer(Service):
         async with self._machine.claiming:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)
-            self._note_due(queue, tasks.next_due_seconds)
+            seconds = tasks.next_due_seconds
+            if seconds is None or seconds > self._settings.poll_seconds:  # told again by then
+                self._due.pop(queue, None)
+            else:
+                self._due[queue] = self._clock.monotonic() + max(seconds, DUE_SECONDS_MIN)
             if tasks and self._health.text is not None:
                 self._health.try_later()
             self._begin(tasks, asked_at)
@@ -269,26 +265,13 @@ class Claimer(Service):
         is_short = len(tasks) < count and not self._machine.may_follow(last)
         return len(tasks), is_short
 
-    def _note_due(self, queue: str, seconds: float | None) -> None:
-        if seconds is None or seconds > self._settings.poll_seconds:  # told again by then
-            self._due.pop(queue, None)
-        else:
-            self._due[queue] = self._clock.monotonic() + max(seconds, DUE_SECONDS_MIN)
-
     def _claimable(self) -> int:
-        if not self._machine.has_nodes:
+        if self._machine.nodes <= 0:
             return 0  # somebody has all of them alone
         return self._health.claimable(min(self._attempts.slots, self._count_max))
 
-    async def _tell_trouble(self) -> None:
-        health = self._health
-        if health.text != health.text_told:
-            text = health.text
-            await self._store.set_trouble(self._attempts.worker, text)
-            health.text_told = text
-
-    async def _claim(self, queue: str, count: int) -> ClaimedTasks:
-        request = ClaimRequest(
+    async def _claim(self, queue: str, count: int) -> requests.ClaimedTasks:
+        request = requests.ClaimRequest(
             queue=queue,
             worker=self._attempts.worker,
             count=count,
@@ -306,9 +289,11 @@ class Claimer(Service):
         except NotFound:
             if not self._stop_asked:
                 raise
-            return ClaimedTasks()  # it was on its way for longer than the worker's farewell
+            return (
+                requests.ClaimedTasks()
+            )  # it was on its way for longer than the worker's farewell
 
-    def _begin(self, tasks: Sequence[Claimed], asked_at: float) -> None:
+    def _begin(self, tasks: Sequence[requests.Claimed], asked_at: float) -> None:
         table, jobs = self._attempts, self._jobs
         attempts = [table.attempt(task, asked_at) for task in tasks]
         table.take(attempts)
@@ -320,9 +305,11 @@ class Claimer(Service):
 
     async def _give_back_unknown(self) -> None:
         """Gives back tasks of a claim whose answer got lost, so that each is spared a lapse."""
-        which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._attempts.worker)
+        which = requests.TaskFilter(
+            statuses=tuple(sorted(LEASED)), worker=self._attempts.worker
+        )
         count_max = self._settings.slots + self._count_max
-        held = await self._store.list_tasks(which, KeysetPage(count=count_max))
+        held = await self._store.list_tasks(which, requests.KeysetPage(count=count_max))
         worker = self._attempts.worker
         unknown = [
             Holder(task_id=task.id, attempt=task.attempt, worker=worker)
@@ -331,7 +318,7 @@ class Claimer(Service):
         ]
         if unknown:
             await self._store.report(
-                [Report(holder=holder, end=NEVER_STARTED) for holder in unknown]
+                [requests.Report(holder=holder, end=NEVER_STARTED) for holder in unknown]
             )
             self.tell("leases.given_back", count=len(unknown))
         self._unsure = False

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,16 +51,14 @@ class LogWay(NamedTuple):
     send: Callable[[Holder, str, int, bytes], Awaitable[Receipt]]
 
 
+@dataclass(slots=True)
 class Stream:
     """Knows how much of one file the server has, and where reading goes on."""
 
-    __slots__ = ("base", "is_over", "name", "sent")
-
-    def __init__(self, name: str, sent: int | None) -> None:
-        self.name = name
-        self.sent = sent  # None: the server is to be asked
-        self.base = 0  # where the file begins in the copy, once it was cut
-        self.is_over = False
+    name: str
+    sent: int | None  # None: the server is to be asked
+    base: int = 0  # where the file begins in the copy, once it was cut
+    is_over: bool = False
 
     @property
     def offset(self) -> int:
@@ -124,7 +123,10 @@ class LogUpload(Service):
 
     async def run_once(self) -> Sequence[ServiceReport]:
         was_idle = self.idle
-        self._forget_too_many()
+        ended = [key for key, copy in self._copies.items() if copy.has_ended]
+        for key in ended[: max(0, len(ended) - ENDED_MAX)]:
+            del self._copies[key]
+            self.tell("log.left", task=key[0], attempt=key[1])
         waiting = list(self._copies.values())
         for first in range(0, len(waiting), AT_ONCE_MAX):
             some = waiting[first : first + AT_ONCE_MAX]
@@ -181,9 +183,3 @@ class LogUpload(Service):
         sent = stream.sent or 0
         stream.heed(await self._way.send(holder, stream.name, sent, content))
         return (stream.sent or 0) != sent
-
-    def _forget_too_many(self) -> None:
-        ended = [key for key, copy in self._copies.items() if copy.has_ended]
-        for key in ended[: max(0, len(ended) - ENDED_MAX)]:
-            del self._copies[key]
-            self.tell("log.left", task=key[0], attempt=key[1])

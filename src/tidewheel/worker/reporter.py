@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tidewheel.core.queue.requests import JobMessage, Report, Reported, UsageSample
 from tidewheel.core.queue.steps import End
@@ -40,16 +41,14 @@ USAGE_PER_REPORT_MAX = 1_000
 _SUPERSEDED = (LeaseLost, WrongStatus, NotFound)
 
 
+@dataclass(slots=True)
 class _Draft:
     """Holds what an attempt said since its last report."""
 
-    __slots__ = ("end", "messages", "started", "usage")
-
-    def __init__(self) -> None:
-        self.started = False
-        self.messages: list[Spoken] = []
-        self.usage: list[UsageSample] = []
-        self.end: End | None = None
+    started: bool = False
+    messages: list[Spoken] = field(default_factory=list)
+    usage: list[UsageSample] = field(default_factory=list)
+    end: End | None = None
 
     def take_down(self, attempt: Attempt, said: Said) -> None:
         match said:
@@ -138,9 +137,8 @@ class Reporter(Service):
             draft = drafts.pop(attempt)
             reports.append((attempt, _report(attempt, draft)))
             if len(draft.messages) > MESSAGES_PER_REPORT_MAX:
-                drafts[attempt] = rest = _Draft()  # old samples of usage are let go
-                rest.messages = draft.messages[MESSAGES_PER_REPORT_MAX:]
-                rest.end = draft.end
+                rest = draft.messages[MESSAGES_PER_REPORT_MAX:]
+                drafts[attempt] = _Draft(messages=rest, end=draft.end)  # usage is let go
         return reports
 
     def _heed(

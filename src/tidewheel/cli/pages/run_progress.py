@@ -21,12 +21,12 @@ from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.lifecycle import STALL, root_causes
+from tidewheel.core.sched.lifecycle import root_causes
 from tidewheel.core.sched.pool import RunStatus, TaskPool
-from tidewheel.core.sched.spawn import CLOCK, RETRY
+from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
 from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
-from tidewheel.scheduler.job_events import MISTAKEN
+from tidewheel.scheduler.inbox import MISTAKEN
 from tidewheel.scheduler.pending_batch import News, PendingBatch
 from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.scheduler.timers import timer_key

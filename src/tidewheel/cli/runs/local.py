@@ -44,7 +44,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.processes import is_process_alive
-from tidewheel.scheduler.event_outbox import DRAIN_SECONDS
+from tidewheel.scheduler.event_handlers import DRAIN_SECONDS
 from tidewheel.scheduler.restart_options import (
     is_driven,
     is_same_request,

@@ -4,7 +4,7 @@
 a sequence. Months are not reversible (28 to 31 March all lead to 28 February), so children are
 found as the origins of the parent's point, each checked forwards; nothing is searched.
 
-All kinds are asked alike, with the initial point, which only `FromInitial` looks at (ARG002).
+All kinds are asked alike, with the initial point, which only `FromInitial` looks at.
 
 A `TruncatedPoint` is one of which only the end is written, such as T06, -W-1T00, 01T00 or
 --0229. Such a text stands for every moment that ends like it; `next_from` finds the one that a
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import ClassVar
 
 from tidewheel.core.cycling.calendar import (
     DAYS_PER_WEEK,
@@ -223,6 +224,7 @@ class Relative:
     utc_offset_minutes: int = 0
     # The whole distance, if it is the same at every point; worked out once.
     units: int | None = field(init=False, compare=False, repr=False)
+    is_absolute: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         exact = all(interval.is_exact for interval in self.intervals)
@@ -230,24 +232,17 @@ class Relative:
         object.__setattr__(self, "units", units)
 
     @property
-    def is_absolute(self) -> bool:
-        return False
-
-    @property
     def is_exact(self) -> bool:
         """Says whether the distance is the same at every point."""
         return self.units is not None
 
-    def parent_point(self, child_point: Point, initial: Point) -> Point:  # noqa: ARG002
+    def parent_point(self, child_point: Point, _initial: Point) -> Point:
         if self.units is not None:
             return Point(child_point + self.units)
         return add_all(self.calendar, child_point, self.intervals, self.utc_offset_minutes)
 
     def child_points(
-        self,
-        parent_point: Point,
-        sequence: Sequence,
-        initial: Point | None = None,  # noqa: ARG002
+        self, parent_point: Point, sequence: Sequence, _initial: Point | None = None
     ) -> Iterator[Point]:
         if self.units is not None:
             child = Point(parent_point - self.units)
@@ -266,16 +261,10 @@ class Truncated:
     intervals: tuple[Interval, ...] = ()
     calendar: Calendar = Calendar.GREGORIAN
     utc_offset_minutes: int = 0
+    is_absolute: ClassVar[bool] = False
+    is_exact: ClassVar[bool] = False
 
-    @property
-    def is_absolute(self) -> bool:
-        return False
-
-    @property
-    def is_exact(self) -> bool:
-        return False
-
-    def parent_point(self, child_point: Point, initial: Point) -> Point:  # noqa: ARG002
+    def parent_point(self, child_point: Point, _initial: Point) -> Point:
         return add_all(
             self.calendar,
             self.point.next_from(child_point),
@@ -284,10 +273,7 @@ class Truncated:
         )
 
     def child_points(
-        self,
-        parent_point: Point,
-        sequence: Sequence,
-        initial: Point | None = None,  # noqa: ARG002
+        self, parent_point: Point, sequence: Sequence, _initial: Point | None = None
     ) -> Iterator[Point]:
         found = origins_of_all(
             self.calendar, parent_point, self.intervals, self.utc_offset_minutes
@@ -304,23 +290,14 @@ class Absolute:
     """Leads to one point, whatever the child's: [2], [20300101]."""
 
     point: Point
+    is_absolute: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = False
 
-    @property
-    def is_absolute(self) -> bool:
-        return True
-
-    @property
-    def is_exact(self) -> bool:
-        return False
-
-    def parent_point(self, child_point: Point, initial: Point) -> Point:  # noqa: ARG002
+    def parent_point(self, _child_point: Point, _initial: Point) -> Point:
         return self.point
 
     def child_points(
-        self,
-        parent_point: Point,
-        sequence: Sequence,
-        initial: Point | None = None,  # noqa: ARG002
+        self, parent_point: Point, sequence: Sequence, _initial: Point | None = None
     ) -> Iterator[Point]:
         """Returns all points of the sequence, perhaps without end, if the parent fits."""
         return sequence.points() if parent_point == self.point else iter(())
@@ -331,20 +308,14 @@ class FromInitial:
     """Leads to an offset from the initial point, whatever the child's: [^], [^+P1], [^+P1D]."""
 
     offset: Relative | Truncated
+    is_absolute: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = False
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
         return self.offset.intervals
 
-    @property
-    def is_absolute(self) -> bool:
-        return True
-
-    @property
-    def is_exact(self) -> bool:
-        return False
-
-    def parent_point(self, child_point: Point, initial: Point) -> Point:  # noqa: ARG002
+    def parent_point(self, _child_point: Point, initial: Point) -> Point:
         return self.offset.parent_point(initial, initial)
 
     def child_points(

@@ -127,7 +127,10 @@ class Yearly:
 
     def at(self, index: int) -> Point:
         clamped = self.clamped_from is not None and index >= self.clamped_from
-        days = self._first_day(self.year + index * self.years)
+        year = self.year + index * self.years
+        days = days_from_date(self.calendar, year, 1, 1)
+        if self.reckoning is Reckoning.WEEK:
+            days = first_day_of_week_year(self.calendar, year)
         days += self.clamped_day if clamped else self.day
         return Point(days * SECONDS_PER_DAY + self.second - self.shift)
 
@@ -139,11 +142,6 @@ class Yearly:
         while self.at(index) > point:
             index -= 1
         return index
-
-    def _first_day(self, year: int) -> int:
-        if self.reckoning is Reckoning.WEEK:
-            return first_day_of_week_year(self.calendar, year)
-        return days_from_date(self.calendar, year, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +189,13 @@ def steps_back(
         count = max(0, -((until - end) // step.units))
         return Point(end - count * step.units), count
     if step.units:
-        return _walk_back(calendar, end, step, until, utc_offset_minutes)
+        point, count = end, 0
+        while point > until:
+            if count == WALKED_STEPS_MAX:
+                return None
+            point = add(calendar, point, -step, utc_offset_minutes)
+            count += 1
+        return point, count
     back = _nominal(calendar, end, -step, utc_offset_minutes, reckoning)
     months = step.years * MONTHS_PER_YEAR + step.months
     era_days = days_from_date(calendar, YEARS_PER_ERA, 1, 1) - days_from_date(calendar, 0, 1, 1)
@@ -233,18 +237,6 @@ def _nominal(
     return _monthly(calendar, start, step, utc_offset_minutes)
 
 
-def _walk_back(
-    calendar: Calendar, end: Point, step: Interval, until: Point, utc_offset_minutes: int
-) -> tuple[Point, int] | None:
-    point, count = end, 0
-    while point > until:
-        if count == WALKED_STEPS_MAX:
-            return None
-        point = add(calendar, point, -step, utc_offset_minutes)
-        count += 1
-    return point, count
-
-
 def _monthly(
     calendar: Calendar, start: Point, step: Interval, utc_offset_minutes: int
 ) -> Monthly:
@@ -267,7 +259,10 @@ def _runs(
     """Returns where the day of the month falls."""
     runs = [(0, day)]
     point, index = start, 0
-    steps_max = _steps_until_days_are_clamped(calendar, step)
+    # Then the months have come round: no day will be clamped if none was before.
+    steps_max = MONTHS_PER_ERA if step.months else YEARS_PER_ERA
+    if calendar is not Calendar.GREGORIAN:
+        steps_max = MONTHS_PER_YEAR if step.months else 0
     while day > shortest_month(calendar) and index - runs[-1][0] < steps_max:
         point, index = add(calendar, point, step, utc_offset_minutes), index + 1
         local = point + utc_offset_minutes * SECONDS_PER_MINUTE
@@ -275,16 +270,6 @@ def _runs(
         if day < runs[-1][1]:
             runs.append((index, day))
     return tuple(runs)
-
-
-def _steps_until_days_are_clamped(calendar: Calendar, step: Interval) -> int:
-    """Returns the number of steps after which no day will be clamped if none was before.
-
-    The months have come round then.
-    """
-    if calendar is not Calendar.GREGORIAN:
-        return MONTHS_PER_YEAR if step.months else 0
-    return MONTHS_PER_ERA if step.months else YEARS_PER_ERA
 
 
 def _yearly(
@@ -378,7 +363,8 @@ class Sequence:
         )
         put(self, "_points", points)
         put(self, "_index_max", self._find_index_max(points))
-        put(self, "_index_min", self._find_index_min(points))
+        lower = self.start if self.lower is None else max(self.lower, self.start)
+        put(self, "_index_min", points.floor_index(Point(lower - 1)) + 1)
         put(self, "_is_plain", not (self.excluded_points or self.exclusions))
         swallowing = (exclusion for exclusion in self.exclusions if exclusion.covers(self))
         put(self, "_swallowing", tuple(swallowing))
@@ -470,11 +456,6 @@ class Sequence:
         if self.step is None:
             return self.first
         return None if self.upper is None else self.last_until(self.upper)
-
-    def _find_index_min(self, points: Progression) -> int:
-        if self.lower is None or self.lower <= self.start:
-            return 0
-        return points.floor_index(Point(self.lower - 1)) + 1
 
     def _forwards(self, index: int) -> Point | None:
         """Returns the first point from an index on that is not excluded."""

@@ -107,30 +107,11 @@ _TIME_LETTERS = re.compile(r"hh|mm|ss|ii|nn|tt")
 _ZONE_LETTERS = re.compile(r"hh|mm|\+")
 _ZONE_AT_END = re.compile(r"(?P<zone>Z|[+-](?:hh(?::?mm)?|\d\d(?::?\d\d)?))$")
 _STRFTIME_LETTERS = re.compile(r"%.?")
+_OF_A_DAY = (FormatPart.HOUR, FormatPart.MINUTE, FormatPart.SECOND)
 _CHAINS = (
-    (
-        FormatPart.YEAR,
-        FormatPart.MONTH,
-        FormatPart.DAY,
-        FormatPart.HOUR,
-        FormatPart.MINUTE,
-        FormatPart.SECOND,
-    ),
-    (
-        FormatPart.YEAR,
-        FormatPart.ORDINAL,
-        FormatPart.HOUR,
-        FormatPart.MINUTE,
-        FormatPart.SECOND,
-    ),
-    (
-        FormatPart.YEAR,
-        FormatPart.WEEK,
-        FormatPart.WEEKDAY,
-        FormatPart.HOUR,
-        FormatPart.MINUTE,
-        FormatPart.SECOND,
-    ),
+    (FormatPart.YEAR, FormatPart.MONTH, FormatPart.DAY, *_OF_A_DAY),
+    (FormatPart.YEAR, FormatPart.ORDINAL, *_OF_A_DAY),
+    (FormatPart.YEAR, FormatPart.WEEK, FormatPart.WEEKDAY, *_OF_A_DAY),
     (FormatPart.EPOCH,),
 )
 _UNITS = frozenset(part for chain in _CHAINS for part in chain)
@@ -187,7 +168,8 @@ def zone_minutes_from(sign: str, hour: int, minute: int) -> int:
 
 def _iso_pieces(text: str, digits: int) -> tuple[list[str | _Piece], int | None]:
     date, has_time, rest = text.partition("T")
-    pieces = _split(text, date, _DATE_LETTERS, _date_pieces(digits))
+    expanded = (FormatPart.EXPANDED, f"%0{digits}d", rf"(\d{{{digits}}})")
+    pieces = _split(text, date, _DATE_LETTERS, {**_DATE, "X": expanded})
     if not has_time:
         return pieces, None
     zone = _ZONE_AT_END.search(rest)
@@ -203,10 +185,6 @@ def _iso_pieces(text: str, digits: int) -> tuple[list[str | _Piece], int | None]
     numbers = written[1:].replace(":", "")
     minutes = zone_minutes_from(written[0], int(numbers[:2]), int(numbers[2:] or 0))
     return [*pieces, written], minutes
-
-
-def _date_pieces(digits: int) -> dict[str, _Piece]:
-    return {**_DATE, "X": (FormatPart.EXPANDED, f"%0{digits}d", rf"(\d{{{digits}}})")}
 
 
 def _split(
@@ -315,7 +293,11 @@ class PointStyle:
     def read(self, text: str) -> Point:
         """Returns the point of a text that was written so."""
         if self.calendar is Calendar.INTEGER:
-            return self._read_integer(text)
+            if not _INTEGER.fullmatch(text) or abs(int(text)) > INTEGER_POINT_MAX:
+                most = INTEGER_POINT_MAX
+                hint = f"write a whole number between -{most} and {most}"
+                raise BadCycling(f"{text!r} is no integer cycle point", hint)
+            return Point(int(text))
         found = self._format.pattern.fullmatch(text)
         if found is None:
             raise BadCycling(f"{text!r} is not written as {self.format}")
@@ -323,10 +305,7 @@ class PointStyle:
         if FormatPart.EPOCH in values:
             return Point(int(values[FormatPart.EPOCH]))
         days = self._read_date(text, values)
-        hour, minute, second = (
-            int(values.get(part, 0))
-            for part in (FormatPart.HOUR, FormatPart.MINUTE, FormatPart.SECOND)
-        )
+        hour, minute, second = (int(values.get(part, 0)) for part in _OF_A_DAY)
         if hour >= HOURS_PER_DAY or max(minute, second) >= SECONDS_PER_MINUTE:
             raise BadCycling(f"{text!r} has no such time of day")
         time = hour * SECONDS_PER_HOUR + minute * SECONDS_PER_MINUTE + second
@@ -343,42 +322,20 @@ class PointStyle:
             year = week_year
         expanded, written = divmod(abs(year), _YEARS_WRITTEN)
         zone_hour, zone_minute = divmod(abs(self.written_offset_minutes), SECONDS_PER_MINUTE)
-        every = (
-            written,
-            *values[1:],
-            "-" if year < 0 else "+",
-            expanded,
-            ordinal,
-            week,
-            weekday,
-            "-" if self._shift < 0 else "+",
-            zone_hour,
-            zone_minute,
-            point,
-        )
+        sign, zone_sign = ("-" if number < 0 else "+" for number in (year, self._shift))
+        of_year = (sign, expanded, ordinal, week, weekday)
+        every = (written, *values[1:], *of_year, zone_sign, zone_hour, zone_minute, point)
         return self._format.template % tuple([every[part] for part in self._format.parts])
-
-    def _read_integer(self, text: str) -> Point:
-        if not _INTEGER.fullmatch(text) or abs(int(text)) > INTEGER_POINT_MAX:
-            raise BadCycling(
-                f"{text!r} is no integer cycle point",
-                f"write a whole number between -{INTEGER_POINT_MAX} and {INTEGER_POINT_MAX}",
-            )
-        return Point(int(text))
 
     def _read_date(self, text: str, values: dict[FormatPart, str]) -> int:
         """Returns the days since 1970-01-01."""
-        year = (
-            int(values[FormatPart.YEAR])
-            + int(values.get(FormatPart.EXPANDED) or 0) * _YEARS_WRITTEN
-        )
+        year = int(values[FormatPart.YEAR])
+        year += int(values.get(FormatPart.EXPANDED) or 0) * _YEARS_WRITTEN
         if values.get(FormatPart.SIGN) == "-":
             year = -year
         if FormatPart.ORDINAL in values:
-            first, day = (
-                days_from_date(self.calendar, year, 1, 1),
-                int(values[FormatPart.ORDINAL]),
-            )
+            first = days_from_date(self.calendar, year, 1, 1)
+            day = int(values[FormatPart.ORDINAL])
             day_max = days_in_year(self.calendar, year)
         elif FormatPart.WEEK in values:
             week, weekday = int(values[FormatPart.WEEK]), int(values.get(FormatPart.WEEKDAY, 1))
@@ -386,10 +343,8 @@ class PointStyle:
             day = (week - 1) * DAYS_PER_WEEK + weekday if 1 <= weekday <= DAYS_PER_WEEK else 0
             day_max = weeks_in_year(self.calendar, year) * DAYS_PER_WEEK
         else:
-            month, day = (
-                int(values.get(FormatPart.MONTH, 1)),
-                int(values.get(FormatPart.DAY, 1)),
-            )
+            month = int(values.get(FormatPart.MONTH, 1))
+            day = int(values.get(FormatPart.DAY, 1))
             if not 1 <= month <= MONTHS_PER_YEAR:
                 raise BadCycling(f"{text!r} has no such month")
             first = days_from_date(self.calendar, year, month, 1)

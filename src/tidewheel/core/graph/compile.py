@@ -14,12 +14,7 @@ from typing import TypeVar
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.cycling.sequence import Sequence
-from tidewheel.core.graph.completion import (
-    BadCompletion,
-    Completion,
-    completion_of,
-    read_completion,
-)
+from tidewheel.core.graph import completion as completions
 from tidewheel.core.graph.definition import (
     AllOf,
     Arrow,
@@ -175,8 +170,8 @@ def _nodes(
 
 def _completion(
     definition: NodeDef, draft: _NodeDraft, workflow: WorkflowDef, findings: Findings
-) -> Completion:
-    derived = completion_of(
+) -> completions.Completion:
+    derived = completions.completion_of(
         definition.name,
         draft.marks,
         draft.used,
@@ -186,8 +181,8 @@ def _completion(
     if not definition.completion:
         return derived
     try:
-        return read_completion(definition.completion, dict(definition.outputs))
-    except BadCompletion as bad:
+        return completions.read_completion(definition.completion, dict(definition.outputs))
+    except completions.BadCompletion as bad:
         findings.error(
             "completion",
             f"completion of {definition.name}: {bad}",

@@ -84,18 +84,13 @@ def completion_of(
     marks = list(marks)
     reason = next((one for one in marks if one.explicit and one.optional), None)
     if reason is None and not marked_by_policy:
-        return Completion(_unmarked_alternatives(used), marked=False)
+        # Success with any of the custom outputs that are used, or another end that is.
+        customs = [frozenset({SUCCEEDED, one}) for one in used if one not in STANDARD]
+        others = [frozenset({end}) for end in ENDS if end != SUCCEEDED and end in used]
+        return Completion((*(customs or [frozenset({SUCCEEDED})]), *others), marked=False)
     standings = _standings(node, marks, findings)
     _check_opposites(node, standings, reason, findings)
     return Completion(_alternatives(standings), marked=True)
-
-
-def _unmarked_alternatives(used: Collection[str]) -> tuple[frozenset[str], ...]:
-    """Returns success with any of the custom outputs that are used, or another end that is."""
-    customs = [output for output in used if output not in STANDARD]
-    successes = [frozenset({SUCCEEDED, output}) for output in customs]
-    others = [frozenset({end}) for end in ENDS if end != SUCCEEDED and end in used]
-    return (*(successes or [frozenset({SUCCEEDED})]), *others)
 
 
 def _standings(

@@ -15,27 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.graph import definition as definitions
 from tidewheel.core.graph.completion import Completion
-from tidewheel.core.graph.definition import (
-    AllOf,
-    Atom,
-    Condition,
-    CyclingDef,
-    FamilyDef,
-    Group,
-    LimitGroup,
-    NodeDef,
-    Policy,
-    SpecialNodes,
-    XtriggerDef,
-    XtriggerTerm,
-    leaves,
-)
 from tidewheel.core.graph.findings import NOWHERE, Position
 
 
@@ -52,7 +39,7 @@ class CompiledArrow:
     """Holds a condition, the tasks it leads to, and the points at which it holds."""
 
     sequence: Sequence
-    condition: Condition
+    condition: definitions.Condition
     targets: tuple[str, ...]
     suicide: bool = False
     position: Position = field(default=NOWHERE, compare=False)
@@ -80,7 +67,7 @@ class Node:
     """Holds a named step, with everything that happens because of it."""
 
     name: str
-    definition: NodeDef
+    definition: definitions.NodeDef
     completion: Completion
     sequences: tuple[Sequence, ...]
     arrows: tuple[int, ...] = ()  # into it; all of them must be true
@@ -108,17 +95,17 @@ class Graph:
     """Holds a whole workflow, ready to be run."""
 
     name: str
-    cycling: CyclingDef
+    cycling: definitions.CyclingDef
     nodes: Mapping[str, Node]
     arrows: tuple[CompiledArrow, ...]
     groups: tuple[CountedGroup, ...]
-    families: Mapping[str, FamilyDef]
-    xtriggers: Mapping[str, XtriggerDef]
-    limit_groups: tuple[LimitGroup, ...]
-    special: SpecialNodes
+    families: Mapping[str, definitions.FamilyDef]
+    xtriggers: Mapping[str, definitions.XtriggerDef]
+    limit_groups: tuple[definitions.LimitGroup, ...]
+    special: definitions.SpecialNodes
     # Arrows that wait for one output at one fixed point, at whichever of their own points.
     absolute_links: Mapping[tuple[str, Point, str], tuple[int, ...]]
-    policy: Policy
+    policy: definitions.Policy
 
     def children(self, node: str, point: Point, output: str) -> Iterator[ChildTask]:
         """Yields every task that hears of this output at a point that depends on the parent's.
@@ -176,7 +163,7 @@ def meaning(graph: Graph) -> frozenset[object]:
     }
     for arrow in graph.arrows:
         condition = arrow.condition
-        terms = condition.terms if isinstance(condition, AllOf) else (condition,)
+        terms = condition.terms if isinstance(condition, definitions.AllOf) else (condition,)
         facts |= {
             (arrow.sequence, term, target, arrow.suicide)
             for term in terms
@@ -185,17 +172,19 @@ def meaning(graph: Graph) -> frozenset[object]:
     return frozenset(facts)
 
 
-def atoms_of(condition: Condition, families: Mapping[str, FamilyDef]) -> Iterator[Atom]:
+def atoms_of(
+    condition: definitions.Condition, families: Mapping[str, definitions.FamilyDef]
+) -> Iterator[definitions.Atom]:
     """Yields every atom of a condition, a group as its members."""
-    for leaf in leaves(condition):
-        if isinstance(leaf, Atom):
+    for leaf in definitions.leaves(condition):
+        if isinstance(leaf, definitions.Atom):
             yield leaf
-        elif isinstance(leaf, Group):
+        elif isinstance(leaf, definitions.Group):
             for member in families[leaf.family].members:
                 for output in leaf.outputs:
-                    yield Atom(member, output, leaf.offset)
+                    yield definitions.Atom(member, output, leaf.offset)
         else:
-            assert isinstance(leaf, XtriggerTerm)
+            assert isinstance(leaf, definitions.XtriggerTerm)
 
 
 EDGES_MAX = 1_000_000  # of one drawing (RELIABILITY S17)
@@ -282,20 +271,10 @@ def _first_point(graph: Graph, start: Point) -> Point | None:
 def _last_point(graph: Graph, start: Point, stop: Point | None) -> Point | None:
     bounds = [point for point in (stop, graph.cycling.final) if point is not None]
     if stop is None:
-        points = sorted(
-            {point for sequence in graph.sequences() for point in _few(sequence, start)}
-        )
+        few = (islice(one.points(start), POINTS_BY_DEFAULT) for one in graph.sequences())
+        points = sorted({point for some in few for point in some})
         bounds.extend(points[:POINTS_BY_DEFAULT][-1:])
     return min(bounds, default=None)
-
-
-def _few(sequence: Sequence, start: Point) -> Iterator[Point]:
-    point = sequence.first_from(start)
-    for _ in range(POINTS_BY_DEFAULT):
-        if point is None:
-            return
-        yield point
-        point = sequence.next_after(point)
 
 
 def reference_lines(graph: Graph, shown: Window) -> Iterator[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import cast
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import STANDARD, SUCCEEDED, standard_name, unknown_output_text
@@ -21,17 +21,8 @@ from tidewheel.core.operator.selection import id_text, read_point, select, uniqu
 from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.dependency_index import IndexedNode
-from tidewheel.core.sched.events import (
-    Effect,
-    Event,
-    FlowChoice,
-    KillJob,
-    Notice,
-    PollJob,
-    StopMode,
-    Submit,
-)
+from tidewheel.core.sched.dependency_index import AtomMeaning, IndexedNode, names_of
+from tidewheel.core.sched.events import Effect, Event, FlowChoice
 from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
 from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.pool import RunStatus, TaskPool
@@ -111,13 +102,19 @@ def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
             "set either outputs (--out) or prerequisites (--pre), one after the other"
         )
     meant = _prerequisites if command.prerequisites else _outputs
-    made = unrefused(pool, keys, lambda key: meant(pool, command, key, at))
-    return AppliedCommand(events=tuple(_in_flow(pool, made, flow)), tasks=keys)
+    found: list[Event] = []
+    for event in unrefused(pool, keys, lambda key: meant(pool, command, key, at)):
+        found.append(replace(event, flow=flow))
+        if flow is FlowChoice.NEW:  # the first event makes it, the others name it
+            flow = frozenset({pool.run.flows_made + 1})
+    return AppliedCommand(events=tuple(found), tasks=keys)
 
 
 def _outputs(pool: TaskPool, command: verbs.Set, key: Key, at: Instant) -> events.OutputsSet:
-    outputs = read_outputs(pool.node(key[1]), command.outputs)
-    return events.OutputsSet(task=key, at=at, outputs=outputs, wait=command.wait)
+    node, texts = pool.node(key[1]), _split(command.outputs)
+    # Each once; none means what completes the task.
+    outputs = dict.fromkeys(one for text in texts for one in _meant(node, text))
+    return events.OutputsSet(task=key, at=at, outputs=tuple(outputs), wait=command.wait)
 
 
 def _prerequisites(
@@ -125,26 +122,16 @@ def _prerequisites(
 ) -> events.PrerequisitesSet:
     if command.wait:
         raise Refused("--wait goes with outputs (--out), not with prerequisites (--pre)")
-    found = read_atoms(pool, key, command.prerequisites)
+    found = unrefused(
+        pool, _split(command.prerequisites), lambda text: _prerequisite(pool, key, text)
+    )
     return events.PrerequisitesSet(
         task=key,
         at=at,
-        atoms=found.atoms,
-        xtriggers=found.xtriggers,
-        everything=found.everything,
+        atoms=tuple(one for one in found if isinstance(one, tuple)),
+        xtriggers=tuple(label for one in found if isinstance(one, list) for label in one),
+        everything=None in found,
     )
-
-
-def _in_flow(
-    pool: TaskPool,
-    made: Iterable[events.OutputsSet | events.PrerequisitesSet],
-    flow: FlowChoice | Flows,
-) -> Iterable[Event]:
-    """Puts all events into one new flow: the first event makes it, the others name it."""
-    for event in made:
-        yield replace(event, flow=flow)
-        if flow is FlowChoice.NEW:
-            flow = frozenset({pool.run.flows_made + 1})
 
 
 def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedCommand:
@@ -182,36 +169,19 @@ def _release(pool: TaskPool, command: verbs.Release, at: Instant) -> AppliedComm
     return AppliedCommand(events=(events.TasksReleased(keys, at),), tasks=keys)
 
 
-def _kill(pool: TaskPool, command: verbs.Kill, at: Instant) -> AppliedCommand:
-    keys = _active(pool, command.ids)
-    return AppliedCommand(events=(events.JobsKilled(keys, at),), tasks=keys)
-
-
-def _poll(pool: TaskPool, command: verbs.Poll, at: Instant) -> AppliedCommand:
-    keys = _active(pool, command.ids)
-    return AppliedCommand(events=(events.JobsPolled(keys, at),), tasks=keys)
-
-
-def _active(pool: TaskPool, ids: tuple[str, ...]) -> tuple[Key, ...]:
-    keys = select(pool, ids, pooled_only=True)
+def _of_jobs(pool: TaskPool, command: verbs.Kill | verbs.Poll, at: Instant) -> AppliedCommand:
+    keys = select(pool, command.ids, pooled_only=True)
     active = tuple(key for key in keys if pool.tasks[key].is_active)
     if not active:
-        names = ", ".join(ids)
+        names = ", ".join(command.ids)
         raise Refused(f"{names}: no active task is meant by it; only active tasks have jobs")
-    return active
-
-
-def _pause(pool: TaskPool, command: verbs.Pause, at: Instant) -> AppliedCommand:  # noqa: ARG001
-    return AppliedCommand(events=(events.RunPaused(at),))
-
-
-def _resume(pool: TaskPool, command: verbs.Resume, at: Instant) -> AppliedCommand:  # noqa: ARG001
-    return AppliedCommand(events=(events.RunResumed(at),))
+    made = events.JobsKilled if isinstance(command, verbs.Kill) else events.JobsPolled
+    return AppliedCommand(events=(made(active, at),), tasks=active)
 
 
 def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
     bounds = (command.at_point, command.after_task, command.at_time, command.flow is not None)
-    if sum(map(bool, bounds)) + (command.mode != StopMode.CLEAN) > 1:
+    if sum(map(bool, bounds)) + (command.mode != events.StopMode.CLEAN) > 1:
         raise Refused("stop takes one of: --now, --kill, --at, --after, --at-time, --flow")
     if command.at_time:
         return AppliedCommand(by_scheduler=True)
@@ -225,10 +195,10 @@ def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
         return AppliedCommand(events=(events.StopTaskSet(key, at),), tasks=(key,))
     if command.flow is not None:
         return AppliedCommand(events=(events.FlowStopped(known_flow(pool, command.flow), at),))
-    if command.mode not in tuple(StopMode):
-        modes = ", ".join(StopMode)
+    if command.mode not in tuple(events.StopMode):
+        modes = ", ".join(events.StopMode)
         raise Refused(f"a run is stopped in one of these modes: {modes}; not {command.mode!r}")
-    return AppliedCommand(events=(events.RunStopped(StopMode(command.mode), at),))
+    return AppliedCommand(events=(events.RunStopped(events.StopMode(command.mode), at),))
 
 
 def _point(pool: TaskPool, text: str) -> Point | None:
@@ -244,10 +214,10 @@ _RULES: Mapping[type, _Rule] = cast(
         verbs.Remove: _remove,
         verbs.Hold: _hold,
         verbs.Release: _release,
-        verbs.Kill: _kill,
-        verbs.Poll: _poll,
-        verbs.Pause: _pause,
-        verbs.Resume: _resume,
+        verbs.Kill: _of_jobs,
+        verbs.Poll: _of_jobs,
+        verbs.Pause: lambda _pool, _, at: AppliedCommand(events=(events.RunPaused(at),)),
+        verbs.Resume: lambda _pool, _, at: AppliedCommand(events=(events.RunResumed(at),)),
         verbs.Stop: _stop,
     },
 )
@@ -257,13 +227,17 @@ def answer_of(
     pool: TaskPool, applied: AppliedCommand, effects: Sequence[Effect]
 ) -> dict[str, object]:
     """Returns what the asker is told, from the pool after the last event and all effects."""
-    submits = [one for one in effects if isinstance(one, Submit)]
-    notices = [one.text for one in effects if isinstance(one, Notice)]
+    submits = [one for one in effects if isinstance(one, events.Submit)]
+    notices = [one.text for one in effects if isinstance(one, events.Notice)]
     answer: dict[str, object] = {
         "tasks": {id_text(pool, key): _flows_of(pool, key, submits) for key in applied.tasks},
         "submitted": [id_text(pool, one.task) for one in submits],
-        "killed": [id_text(pool, one.task) for one in effects if isinstance(one, KillJob)],
-        "polled": [id_text(pool, one.task) for one in effects if isinstance(one, PollJob)],
+        "killed": [
+            id_text(pool, one.task) for one in effects if isinstance(one, events.KillJob)
+        ],
+        "polled": [
+            id_text(pool, one.task) for one in effects if isinstance(one, events.PollJob)
+        ],
         "comes_back": [id_text(pool, key) for key in applied.back],
         "forgotten": [id_text(pool, key) for key in applied.forgotten],
         "notices": notices,
@@ -284,7 +258,7 @@ def _waited_for(pool: TaskPool) -> list[str]:
     return [id_text(pool, key) for key in begun[:WAITED_FOR_MAX]]
 
 
-def _flows_of(pool: TaskPool, key: Key, submits: list[Submit]) -> str | None:
+def _flows_of(pool: TaskPool, key: Key, submits: list[events.Submit]) -> str | None:
     """Returns the flows a task is in now; None if it is not in the pool."""
     task = pool.tasks.get(key)
     if task is not None:
@@ -338,19 +312,6 @@ SKIP = "skip"  # what a skipped job would make
 XTRIGGER = "xtrigger/"
 
 
-class Prerequisites(NamedTuple):
-    """Holds what is to be satisfied by hand."""
-
-    atoms: tuple[tuple[Point, str, str], ...]
-    xtriggers: tuple[str, ...]
-    everything: bool
-
-
-def read_outputs(node: IndexedNode, texts: Iterable[str]) -> tuple[str, ...]:
-    """Returns the outputs that are meant, each once; none means what completes the task."""
-    return tuple(dict.fromkeys(one for text in _split(texts) for one in _meant(node, text)))
-
-
 def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
     if text == REQUIRED:
         return completing(node)
@@ -363,67 +324,55 @@ def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
     return (name,)
 
 
-def read_atoms(pool: TaskPool, key: Key, texts: Iterable[str]) -> Prerequisites:
-    """Reads `all`, `POINT/NAME[:OUTPUT]` or `xtrigger/LABEL`, which the task must have."""
+def _prerequisite(pool: TaskPool, key: Key, text: str) -> AtomMeaning | list[str] | None:
+    """Reads `POINT/NAME[:OUTPUT]`, `xtrigger/LABEL` (labels) or `all` (None).
 
-    def meant(text: str) -> Prerequisites:
-        if text == EVERYTHING:
-            return Prerequisites((), (), everything=True)
-        if text.startswith(XTRIGGER):
-            labels = _labels(pool, key, text.removeprefix(XTRIGGER))
-            return Prerequisites((), labels, everything=False)
-        return Prerequisites(_atom(pool, key, text), (), everything=False)
-
-    found = unrefused(pool, _split(texts), meant)
-    return Prerequisites(
-        tuple(atom for one in found for atom in one.atoms),
-        tuple(label for one in found for label in one.xtriggers),
-        any(one.everything for one in found),
-    )
+    The task must have it.
+    """
+    if text == EVERYTHING:
+        return None
+    if text.startswith(XTRIGGER):
+        return _labels(pool, key, text.removeprefix(XTRIGGER))
+    return _atom(pool, key, text)
 
 
-def _labels(pool: TaskPool, key: Key, text: str) -> tuple[str, ...]:
+def _labels(pool: TaskPool, key: Key, text: str) -> list[str]:
     """Returns the xtrigger that is meant, or with `all` every one that the task has."""
     node, point = pool.node(key[1]), key[0]
     known = [label for sequence, label in node.xtriggers if sequence.has(point)]
     label = text.partition(":")[0]
     if label == EVERYTHING:
-        return tuple(known)
+        return known
     if label not in known:
         has = f"only on {', '.join(known)}" if known else "on none"
         raise Refused(f"{id_text(pool, key)} waits for no xtrigger {label!r}; {has}")
-    return (label,)
+    return [label]
 
 
-def _atom(pool: TaskPool, key: Key, text: str) -> tuple[tuple[Point, str, str], ...]:
+def _atom(pool: TaskPool, key: Key, text: str) -> AtomMeaning:
     task, _, output = text.rpartition(":")
     if not task or "/" in output:
         task, output = text, SUCCEEDED
     known = {f"{id_text(pool, one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
     asked = f"{task}:{standard_name(output)}"
     if asked in known:  # also of a parent that the graph has not at this point
-        return (known[asked],)
+        return known[asked]
     point, name = unique_key(pool, task)
     wanted = (point, name, standard_name(output))
     asked = f"{id_text(pool, wanted[:2])}:{wanted[2]}"
     if asked not in known:
         needs = f"it needs {', '.join(known)}" if known else "it needs none"
         raise Refused(f'{id_text(pool, key)} does not depend on "{asked}"; {needs}')
-    return (wanted,)
+    return wanted
 
 
-def _atoms_of(pool: TaskPool, key: Key) -> Iterator[tuple[Point, str, str]]:
+def _atoms_of(pool: TaskPool, key: Key) -> Iterator[AtomMeaning]:
     """Yields every atom of a task's prerequisites, a family's as those of its members."""
     point, name = key
-    for arrow, _ in pool.node(name).arrows_at(point):
-        for leaf in arrow.leaves:
-            parent = leaf.parent_point(point, pool.plan.initial)
-            if leaf.group is None:
-                yield (parent, leaf.node, leaf.output)
-            else:
-                for member in leaf.group.members:
-                    for output in leaf.group.outputs:
-                        yield (parent, member, output)
+    for leaf, _ in pool.node(name).leaves_at(point):
+        outputs = (leaf.output,) if leaf.group is None else leaf.group.outputs
+        parent = leaf.parent_point(point, pool.plan.initial)
+        yield from ((parent, one, output) for one in names_of(leaf) for output in outputs)
 
 
 def _split(texts: Iterable[str]) -> Iterator[str]:

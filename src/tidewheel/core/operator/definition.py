@@ -197,13 +197,13 @@ def is_run_name(name: str) -> bool:
         bool(name.strip())
         and len(name) <= NAME_LENGTH_MAX
         and name.isprintable()
-        and all(map(_is_part, name.split("/")))
+        and all(
+            0 < len(part.encode(errors="replace")) <= PART_BYTES_MAX
+            and part not in (".", "..")
+            and not part.startswith("-")
+            for part in name.split("/")
+        )
     )
-
-
-def _is_part(part: str) -> bool:
-    size = len(part.encode(errors="replace"))
-    return 0 < size <= PART_BYTES_MAX and part not in (".", "..") and not part.startswith("-")
 
 
 def names_above(name: str) -> Iterator[str]:

@@ -14,7 +14,6 @@ Lines at DEBUG level add nothing for people: they are what jobs of existing work
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
@@ -154,7 +153,14 @@ class RunLog:
         if before is None:
             found.append(RunLogLine(INFO, f"spawned {_id(pool, key)}{_flows(now.flows)}"))
             before = Glance("waiting", "", now.submit, now.flows)
-            found += _came(pool, task, before, now)
+            runahead = "" if task.admitted else "(runahead)"
+            name = shown(pool, key, before._replace(marks=runahead))
+            found.append(RunLogLine(DEBUG, f"[{name}] added to the n=0 window"))
+            if "(held)" in now.marks:
+                after, why = pool.run.hold_after, "as requested earlier"
+                if after is not None and task.point > after:
+                    why = f"beyond workflow hold point: {pool.plan.text(after)}"
+                found.append(RunLogLine(INFO, f"[{name}] holding ({why})"))
         found += _steps(pool, key, before, now)
 
     def _left(self, key: Key, before: Glance, event: Event) -> list[RunLogLine]:
@@ -181,21 +187,6 @@ class RunLog:
             text = f"[{self._shown(notice.task)}] {notice.text.removeprefix(name).strip()}"
             return [RunLogLine(level, text)]
         return [RunLogLine(level, notice.text)]
-
-
-def _came(
-    pool: TaskPool, task: PooledTask, before: Glance, now: Glance
-) -> Iterator[RunLogLine]:
-    """Yields the lines for a task that came into the pool, perhaps to be held there."""
-    runahead = "" if task.admitted else "(runahead)"
-    name = shown(pool, task.key, before._replace(marks=runahead))
-    yield RunLogLine(DEBUG, f"[{name}] added to the n=0 window")
-    if "(held)" in now.marks:
-        after = pool.run.hold_after
-        why = "as requested earlier"
-        if after is not None and task.point > after:
-            why = f"beyond workflow hold point: {pool.plan.text(after)}"
-        yield RunLogLine(INFO, f"[{name}] holding ({why})")
 
 
 def _gone(pool: TaskPool, key: Key, at: Glance, why: str) -> RunLogLine:

@@ -120,11 +120,18 @@ def _matching(
     _refuse_unknown_names(pool, written)
     if written.has_plain_point and written.has_plain_name and written.name in pool.plan.nodes:
         key = _plain(pool, written, pooled_only)
-        if not written.status or _has_status(pool, key, written.status):
+        words = _words(pool, key)
+        if not written.status or _any_fits(words, written.status):
             return {key}
-        words = " and ".join(_words(pool, key)) or "not in the pool"
-        raise Refused(f"{written.text}: {id_text(pool, key)} is {words}")
-    found = set(_pooled(pool, written)) | set(_named(pool, written, extra))
+        seen = " and ".join(words) or "not in the pool"
+        raise Refused(f"{written.text}: {id_text(pool, key)} is {seen}")
+    pooled = _named(pool, written, pool.tasks)
+    found = {
+        key
+        for key in pooled
+        if not written.status or _any_fits(status_words(pool.tasks[key]), written.status)
+    }
+    found.update(_named(pool, written, extra))
     if all_at_point and not pooled_only and not written.status and written.has_plain_point:
         point = read_point(pool.plan.graph.cycling, written.point)
         found |= {(point, node.name) for node in _nodes(pool, written) if node.is_at(point)}
@@ -169,20 +176,13 @@ def _refuse_unknown_names(pool: TaskPool, written: WrittenId) -> None:
     raise Refused(f"there is no task {written.name} in this workflow{hint}")
 
 
-def _pooled(pool: TaskPool, written: WrittenId) -> Iterator[Key]:
-    names = {node.name for node in _nodes(pool, written)}
-    for key in _named(pool, written, pool.tasks, names):
-        words = status_words(pool.tasks[key])
-        if not written.status or any(fnmatchcase(word, written.status) for word in words):
-            yield key
+def _any_fits(words: Iterable[str], pattern: str) -> bool:
+    return any(fnmatchcase(word, pattern) for word in words)
 
 
-def _named(
-    pool: TaskPool, written: WrittenId, keys: Iterable[Key], names: set[str] | None = None
-) -> Iterator[Key]:
+def _named(pool: TaskPool, written: WrittenId, keys: Iterable[Key]) -> Iterator[Key]:
     """Yields the tasks whose point and name fit."""
-    if names is None:
-        names = {node.name for node in _nodes(pool, written)}
+    names = {node.name for node in _nodes(pool, written)}
     at = None
     if written.has_plain_point:
         at = read_point(pool.plan.graph.cycling, written.point)
@@ -200,12 +200,8 @@ def _nodes(pool: TaskPool, written: WrittenId) -> Iterator[IndexedNode]:
     pattern = written.name or "*"
     for node in pool.plan.nodes.values():
         lineage = node.definition.lineage
-        if any(fnmatchcase(one, pattern) for one in (node.name, *lineage, "root")):
+        if _any_fits((node.name, *lineage, "root"), pattern):
             yield node
-
-
-def _has_status(pool: TaskPool, key: Key, status: str) -> bool:
-    return any(fnmatchcase(word, status) for word in _words(pool, key))
 
 
 def _words(pool: TaskPool, key: Key) -> tuple[str, ...]:
@@ -223,9 +219,8 @@ def _words(pool: TaskPool, key: Key) -> tuple[str, ...]:
 def _where(pool: TaskPool, node: IndexedNode, point: Point) -> str:
     """Returns a text with the points near this one at which a node runs."""
     before = [one.sequence.last_before(point) for one in node.sequences]
-    found = [max((one for one in before if one is not None), default=None), None]
-    found[1] = node.next_after(point)
-    texts = [pool.plan.text(one) for one in found if one is not None]
+    last = max((one for one in before if one is not None), default=None)
+    texts = [pool.plan.text(one) for one in (last, node.next_after(point)) if one is not None]
     return f"runs at {' and '.join(texts)} next to it" if texts else "runs at no point"
 
 
@@ -236,16 +231,12 @@ def _nothing_matches(
     names = {node.name for node in _nodes(pool, written)}
     near = sorted(key for key in pool.tasks if key[1] in names)
     if near:
-        said += f"; there {'is' if len(near) == 1 else 'are'} {_ids(pool, near)}"
+        named = (f"{id_text(pool, key)} ({status_words(pool.tasks[key])[0]})" for key in near)
+        said += f"; there {'is' if len(near) == 1 else 'are'} {_some(named)}"
     hidden = not (all_at_point or pooled_only or written.status)
     if hidden and written.has_plain_point:
         said += "; --all-at-point takes tasks that are not in the pool, too"
     return said
-
-
-def _ids(pool: TaskPool, keys: list[Key]) -> str:
-    named = [f"{id_text(pool, key)} ({status_words(pool.tasks[key])[0]})" for key in keys]
-    return _some(named)
 
 
 def _some(names: Iterable[str]) -> str:
@@ -315,19 +306,18 @@ def read_id(text: str) -> WrittenId:
     if len(parts) > _SUBMIT_PARTS or not all(parts):
         raise Refused(f"{text!r} is no task id; write POINT/NAME, such as 2/foo or */foo")
     if len(parts) == 1:
-        return _without_slash(text, written)
+        bare, status = _selector(written)
+        name, _, point = bare.rpartition(".")
+        if name and point:
+            return WrittenId(text, point, name, status)
+        return WrittenId(text, bare, "", status)
     point, of_point = _selector(parts[0])
     name, of_name = _selector(parts[1])
-    submit = _submit(text, parts[2]) if len(parts) == _SUBMIT_PARTS else None
-    return WrittenId(text, point, name, of_name or of_point, submit)
-
-
-def _without_slash(text: str, written: str) -> WrittenId:
-    bare, status = _selector(written)
-    name, dot, point = bare.rpartition(".")
-    if dot and name and point:
-        return WrittenId(text, point, name, status)
-    return WrittenId(text, bare, "", status)
+    submit = parts[2] if len(parts) == _SUBMIT_PARTS else "0"
+    if not submit.isdigit():
+        raise Refused(f"{text!r}: the third part of an id is a submit number, not {submit!r}")
+    given = int(submit) if len(parts) == _SUBMIT_PARTS else None
+    return WrittenId(text, point, name, of_name or of_point, given)
 
 
 def _selector(part: str) -> tuple[str, str]:
@@ -340,12 +330,6 @@ def _selector(part: str) -> tuple[str, str]:
         words = ", ".join(STATUS_WORDS)
         raise Refused(f"{part!r}: tasks can be chosen by {words}, not by {word!r}")
     return head, word
-
-
-def _submit(text: str, part: str) -> int:
-    if not part.isdigit():
-        raise Refused(f"{text!r}: the third part of an id is a submit number, not {part!r}")
-    return int(part)
 
 
 def status_words(task: PooledTask) -> tuple[str, ...]:

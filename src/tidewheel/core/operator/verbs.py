@@ -201,11 +201,7 @@ class RunVerb(NamedTuple):
 
 TABLE = (
     RunVerb(
-        Trigger,
-        wish="trigger",
-        done="triggered",
-        log_name="force_trigger_tasks",
-        reopens=True,
+        Trigger, wish="trigger", done="triggered", log_name="force_trigger_tasks", reopens=True
     ),
     RunVerb(
         Set,
@@ -214,53 +210,15 @@ TABLE = (
         reopens=True,
     ),
     RunVerb(
-        Remove,
-        wish="remove",
-        done="removed",
-        whom="{what} from {run}",
-        log_name="remove_tasks",
+        Remove, wish="remove", done="removed", whom="{what} from {run}", log_name="remove_tasks"
     ),
-    RunVerb(
-        Hold,
-        wish="hold",
-        done="held",
-    ),
-    RunVerb(
-        Release,
-        wish="release",
-        done="released",
-        reopens=True,
-    ),
-    RunVerb(
-        Kill,
-        wish="kill the jobs of",
-        done="killed the jobs of",
-        log_name="kill_tasks",
-    ),
-    RunVerb(
-        Poll,
-        wish="poll the jobs of",
-        done="polled the jobs of",
-        log_name="poll_tasks",
-    ),
-    RunVerb(
-        Pause,
-        wish="pause",
-        done="paused",
-        whom="{run}",
-    ),
-    RunVerb(
-        Resume,
-        wish="resume",
-        done="resumed",
-        whom="{run}",
-    ),
-    RunVerb(
-        Stop,
-        wish="stop",
-        done="stopped",
-        whom="{run}",
-    ),
+    RunVerb(Hold, wish="hold", done="held"),
+    RunVerb(Release, wish="release", done="released", reopens=True),
+    RunVerb(Kill, wish="kill the jobs of", done="killed the jobs of", log_name="kill_tasks"),
+    RunVerb(Poll, wish="poll the jobs of", done="polled the jobs of", log_name="poll_tasks"),
+    RunVerb(Pause, wish="pause", done="paused", whom="{run}"),
+    RunVerb(Resume, wish="resume", done="resumed", whom="{run}"),
+    RunVerb(Stop, wish="stop", done="stopped", whom="{run}"),
     RunVerb(
         Reload,
         wish="reload the definition of",

@@ -52,6 +52,7 @@ def step(
     failures = task.failures + (signal in (Signal.RETRY, Signal.FAIL, Signal.ABORT))
     delay = delay_before_retry(task.retry, failures, chance) if signal is Signal.RETRY else 0.0
     error = _error_of(task, signal, end)
+    progress = task.lease.progress if task.lease else 0.0
     return Change(
         seq=task.seq,
         signal=signal,
@@ -63,7 +64,7 @@ def step(
         lapses=task.lapses + (signal in (Signal.LAPSE, Signal.LAPSE_OUT)),
         owner=None if to_status in (Status.WAITING, Status.READY) else task.owner,
         worker=task.lease.owner if task.lease else None,
-        progress=_progress_after(task, to_status),
+        progress=1.0 if to_status is Status.SUCCEEDED else progress,
         delay_seconds=delay,
         ends_lease=task.status in LEASED and to_status not in LEASED,
         exit_status=end.exit_status if end else None,
@@ -104,12 +105,6 @@ def cancel(task: TaskState) -> Change | None:
 def adopt(task: TaskState, worker: WorkerId) -> Change:
     """Gives the lease to another worker of the same host; the attempt stays."""
     return replace(step(task, Signal.ADOPT), owner=worker)
-
-
-def _progress_after(task: TaskState, to_status: Status) -> float:
-    if to_status is Status.SUCCEEDED:
-        return 1.0
-    return task.lease.progress if task.lease else 0.0
 
 
 def _error_of(task: TaskState, signal: Signal, end: End | None) -> TaskError | None:

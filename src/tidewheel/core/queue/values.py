@@ -39,12 +39,16 @@ def values_text(text: str) -> str:
         raise BadValues(f"{kind} instead of an object; {_ACCEPTED}")
     if _is_too_deep(found):
         raise BadValues(_TOO_DEEP)
-    if "\\u" in kept and _has_half_characters(found):
-        raise BadValues("a text has half of a surrogate pair (\\ud800 to \\udfff alone)")
+    if "\\u" in kept:
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:  # Python reads halves; most other programs refuse the text
+            raise BadValues(_HALF) from None
     return kept
 
 
 _TOO_DEEP = f"they are nested too deeply; at most {DEPTH_MAX} levels are accepted"
+_HALF = "a text has half of a surrogate pair (\\ud800 to \\udfff alone)"
 _ACCEPTED = 'accepted is one object, for example {"beams": 4}'
 _KINDS: dict[type, str] = {
     list: "an array",
@@ -66,15 +70,6 @@ def _is_too_deep(found: object) -> bool:
         if not level:
             return False
     return True
-
-
-def _has_half_characters(found: object) -> bool:
-    """Finds half characters, which Python reads; most other programs refuse the whole text."""
-    try:
-        json.dumps(found, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _integer(digits: str) -> int:

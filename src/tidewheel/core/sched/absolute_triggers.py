@@ -9,13 +9,16 @@ parents at future offsets, as far as the graph leads ahead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode, names_of
 from tidewheel.core.sched.dependents import live_points
 from tidewheel.core.sched.evaluation import absolute_key, leaf_value
 from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.spawn import POINTS_SEARCHED_MAX, satisfy
-from tidewheel.core.sched.task_state import AtomValue, Flows, PoolState, VerdictKind
+from tidewheel.core.sched.task_state import AtomValue, Flows, PoolState
 
 
 def settle_absolute(
@@ -42,7 +45,10 @@ def settle_absolute(
     for node, base in arrow.targets:
         if value is AtomValue.TRUE:
             _tell(context, link, node, base, flow)
-            _evaluate_the_pruned(context, link, node, flow)
+            # Pruned tasks are evaluated again: the atom has come true after all.
+            for point in sorted(live_points(pool, link)):
+                known = pool.memory.get(point, {}).get(node.name)
+                context.evaluate_pruned((point, node.name), known, {flow})
             first = first_child_point(context, link, flow)
             if first is None or not spawns:
                 continue
@@ -65,10 +71,8 @@ def _evaluate_forgotten(context: StepContext, link: IndexedLink, flow: int) -> N
         return
     for node, _ in link.arrow.targets:
         for point in _points(node, first, Point(horizon - 1)):
-            memory = pool.recall(point, node.name)
-            verdict = None if memory is None else memory.verdicts.get(flow)
-            if verdict is not None and verdict.kind is VerdictKind.PRUNED:
-                context.to_evaluate.append(((point, node.name), flow))
+            key = (point, node.name)
+            context.evaluate_pruned(key, pool.recall(*key), {flow})
 
 
 def _tell(
@@ -83,18 +87,6 @@ def _tell(
         # Arrows of other recurrences may ask for the same atom; this one must hold there, too.
         if link.arrow.sequence.has(key[0]):
             satisfy(context, task, link.arrow, base, link.leaf.number)
-
-
-def _evaluate_the_pruned(
-    context: StepContext, link: IndexedLink, node: IndexedNode, flow: int
-) -> None:
-    """Evaluates pruned tasks again, since the atom that they needed has come true after all."""
-    memory = context.pool.memory
-    for point in sorted(live_points(context.pool, link)):
-        known = memory.get(point, {}).get(node.name)
-        verdict = None if known is None else known.verdicts.get(flow)
-        if verdict is not None and verdict.kind is VerdictKind.PRUNED:
-            context.to_evaluate.append(((point, node.name), flow))
 
 
 def first_child_point(context: StepContext, link: IndexedLink, flow: int) -> Point | None:
@@ -129,20 +121,18 @@ def _evaluate_where_it_matters(
             # What it concerns is remembered until it is settled, and then no longer.
             begin = first if is_first else max(first, first_known(pool))
             points.update(_points(node, begin, Point(front + pool.plan.lead)))
-            points.update(_fixed_points(pool, node))
+            # And where the node is itself waited for at a fixed point, however far ahead.
+            fixed = {
+                leaf.absolute for leaf, _ in pool.plan.absolute if node.name in names_of(leaf)
+            }
+            points.update(
+                point
+                for point in fixed
+                if point is not None and point >= pool.run.start and node.is_at(point)
+            )
         if value is AtomValue.LOST:
             context.to_seek_blocked.append((node, flow, Point(first - 1), POINTS_SEARCHED_MAX))
     context.to_evaluate.extend(((point, node.name), flow) for point in sorted(points))
-
-
-def _fixed_points(pool: TaskPool, node: IndexedNode) -> set[Point]:
-    """Returns where a task is itself waited for at a fixed point, however far ahead that is."""
-    fixed = {leaf.absolute for leaf, _ in pool.plan.absolute if node.name in names_of(leaf)}
-    return {
-        point
-        for point in fixed
-        if point is not None and point >= pool.run.start and node.is_at(point)
-    }
 
 
 def move_front(context: StepContext, admitted: Point, flows: Flows) -> None:
@@ -210,13 +200,8 @@ def _prunes(pool: TaskPool) -> AtomValue:
     return AtomValue.LOST if pool.run.prune_across_points else AtomValue.NOT_TAKEN
 
 
-def _points(node: IndexedNode, begin: Point, last: Point) -> list[Point]:
-    found: list[Point] = []
-    point = node.next_after(Point(begin - 1))
-    while point is not None and point <= last and len(found) < POINTS_SEARCHED_MAX:
-        found.append(point)
-        point = node.next_after(point)
-    return found
+def _points(node: IndexedNode, begin: Point, last: Point) -> Iterator[Point]:
+    return islice(node.points(begin, last), POINTS_SEARCHED_MAX)
 
 
 def first_known(pool: TaskPool) -> Point:

@@ -1,4 +1,8 @@
-"""An ended task finishes, stays incomplete or is tried again (SEMANTICS §3, 4.7).
+"""Reports of jobs, timers and xtriggers become outputs and ends (SEMANTICS §3, 4.7, 4.9, 6).
+
+A report counts only for the submission that is current: what an older one says is ignored. A
+timer tells that a task's time has passed; a task that becomes ready does not wait to be told.
+An ended task finishes, stays incomplete or is tried again.
 
 Two more ways to end stand here. *Suicide* (§4.8): the condition is a level, it applies whenever
 the task waits or is incomplete. It is looked up, not stored: when an output with a suicide
@@ -10,31 +14,173 @@ has made concerns points without end, when it is admitted. And a task that ran w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from heapq import heappop
 from itertools import islice
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import Retries
-from tidewheel.core.graph.outputs import ENDS, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.graph.outputs import (
+    ENDS,
+    EXPIRED,
+    FAILED,
+    STANDARD,
+    STARTED,
+    SUBMIT_FAILED,
+    SUBMITTED,
+    SUCCEEDED,
+)
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched import events, spawn
 from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode
 from tidewheel.core.sched.dependents import links_from
 from tidewheel.core.sched.evaluation import suicide_holds
-from tidewheel.core.sched.events import SetTimer
-from tidewheel.core.sched.pool import StepContext, TaskPool
+from tidewheel.core.sched.pool import RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import complete_output, publish
 from tidewheel.core.sched.reachability import FINISHED, finished_as, mark_unreachable
-from tidewheel.core.sched.spawn import RETRY, leave, set_expiry, settle
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,
     JobPhase,
     Key,
     PooledTask,
+    PoolState,
     Verdict,
     VerdictKind,
 )
 
+_ACTIVE, _RUNNING = PoolState.ACTIVE, JobPhase.RUNNING
+_SUCCEEDED = events.JobEnd.SUCCEEDED
+_STANDARD = frozenset(STANDARD)
 NAMED_MAX = 3  # outputs, or tasks that wait for them, in one sentence
+
+
+def current(context: StepContext, key: Key, submit: int) -> PooledTask | None:
+    """Returns the task whose job this is; None if the report comes too late."""
+    task = context.pool.tasks.get(key)
+    if task is None or task.submit != submit or task.standing is not _ACTIVE:
+        context.notice(
+            "late", key, f"a late report of {context.name_of(key)}/{submit} was ignored"
+        )
+        return None
+    return task
+
+
+def job_submitted(context: StepContext, event: events.JobSubmitted) -> None:
+    task = current(context, event.task, event.submit)
+    if task is not None:
+        task.stage = max(task.stage, JobPhase.SUBMITTED)
+        context.touched.tasks[event.task] = None
+        complete_output(context, task, SUBMITTED)
+
+
+def output_made(context: StepContext, event: events.OutputMade) -> None:
+    task = current(context, event.task, event.submit)
+    if task is None:
+        return
+    declared = task.plan.definition.outputs
+    if event.output not in _STANDARD and not any(event.output == name for name, _ in declared):
+        name, output = context.name_of(event.task), event.output
+        context.notice("unknown output", event.task, f"{name} has no output {output}: ignored")
+        return
+    context.touched.tasks[event.task] = None
+    if event.output == SUBMITTED:
+        task.stage = max(task.stage, JobPhase.SUBMITTED)
+    else:
+        task.stage = JobPhase.RUNNING
+        if STARTED not in task.outputs:
+            complete_output(context, task, STARTED)
+    complete_output(context, task, event.output)
+
+
+def job_ended(context: StepContext, event: events.JobEnded) -> None:
+    task = current(context, event.task, event.submit)
+    if task is None:
+        return
+    started = task.stage is _RUNNING
+    deactivate(context, task)
+    if event.how is _SUCCEEDED:
+        end(context, task, SUCCEEDED)
+        return
+    output = FAILED if started and event.how is not events.JobEnd.NOT_STARTED else SUBMIT_FAILED
+    killed = event.how is events.JobEnd.KILLED
+    task.held |= killed
+    may_retry = not killed or context.plan.policy.killed_keeps_its_retries
+    if may_retry and try_again(context, task, output, event.retries):
+        return
+    end(context, task, output)
+
+
+def timer_fired(context: StepContext, event: events.TimerFired) -> None:
+    if event.task is None:
+        run = context.pool.run
+        if event.name == spawn.STALL and run.status == RunStatus.STALLED:
+            run.stopping = "now"
+            context.touched.run = True
+            context.notice("stall timeout", None, "stalled for too long")
+        return
+    task = context.pool.tasks.get(event.task)
+    if task is None:
+        return
+    if event.name == spawn.EXPIRY:
+        expire(context, task)
+    elif event.name in task.waits:
+        spawn.no_longer_waits(context, task, event.name)
+        spawn.settle(context, task)
+
+
+def xtrigger_satisfied(context: StepContext, event: events.XtriggerSatisfied) -> None:
+    for key in event.tasks:
+        task = context.pool.tasks.get(key)
+        if task is not None and event.label in task.waits:
+            spawn.no_longer_waits(context, task, event.label)
+            spawn.settle(context, task)
+
+
+def expire(context: StepContext, task: PooledTask) -> None:
+    """Expires a task that waits, for whatever reason, unless it was triggered by hand."""
+    if task.stage is not JobPhase.WAITING or task.manual:
+        return
+    context.notice("expired", task.key, f"{context.name_of(task.key)} expired")
+    end(context, task, EXPIRED)
+
+
+def expire_ready(context: StepContext) -> bool:
+    """Lets ready tasks expire whose time has passed; says whether any did.
+
+    Where a limit group has room again, only its next tasks are looked at: they are the oldest.
+    """
+    late = [task for task in context.ready if _is_late(context, task)]
+    late += [task for number in context.freed for task in _late_in(context, number)]
+    for task in late:
+        expire(context, task)
+    return bool(late)
+
+
+def _late_in(context: StepContext, number: int) -> Iterator[PooledTask]:
+    """Yields the first tasks of a limit group while they are late; they leave its queue."""
+    pool = context.pool
+    heap = pool.queues[number].heap
+    while heap:
+        _, order, key = heap[0]
+        task = pool.tasks.get(key)
+        if task is None or task.order != order or task.standing is not PoolState.READY:
+            heappop(heap)
+        elif _is_late(context, task):
+            heappop(heap)
+            yield task
+        else:
+            return
+
+
+def _is_late(context: StepContext, task: PooledTask) -> bool:
+    after = task.plan.expiry
+    return (
+        after is not None
+        and task.standing is PoolState.READY
+        and context.pool.tasks.get(task.key) is task
+        and not task.manual
+        and context.now >= spawn.clock_at(context.pool, task.point, after)
+    )
 
 
 def deactivate(context: StepContext, task: PooledTask) -> None:
@@ -56,7 +202,7 @@ def conclude(context: StepContext, task: PooledTask) -> None:
     """Lets an ended task leave if it is complete or runs alone; else it stays as incomplete."""
     stop_after(context, task.key)
     if not task.flows:
-        leave(context, task)
+        spawn.leave(context, task)
     elif is_complete(task):
         finish(context, task)
     else:
@@ -64,7 +210,7 @@ def conclude(context: StepContext, task: PooledTask) -> None:
         task.waits.clear()
         what = lacking_text(context.pool, task) or f"{task.ended}, which nothing handles"
         context.notice("incomplete", task.key, f"{context.name_of(task.key)} {what}")
-        settle(context, task)
+        spawn.settle(context, task)
         apply_level_to(context, task)
 
 
@@ -112,13 +258,10 @@ def lacking_text(pool: TaskPool, task: PooledTask) -> str:
         return f"succeeded without {names}{more}, which the graph uses"
     who = waiting[:NAMED_MAX]
     rest = len(waiting) - len(who)
-    told = ", ".join(who) + f" and {rest} more" if rest else " and ".join(_two_parts(who))
+    two_parts = (part for part in (", ".join(who[:-1]), who[-1]) if part)
+    told = ", ".join(who) + f" and {rest} more" if rest else " and ".join(two_parts)
     verb = "waits" if len(waiting) == 1 else "wait"
     return f"succeeded without {names}{more}, which {told} {verb} for"
-
-
-def _two_parts(names: list[str]) -> list[str]:
-    return [part for part in (", ".join(names[:-1]), names[-1]) if part]
 
 
 def _who_waits(pool: TaskPool, task: PooledTask, outputs: Iterable[str]) -> Iterator[str]:
@@ -147,22 +290,16 @@ def _first_points(pool: TaskPool, link: IndexedLink, parent: Point) -> Iterator[
 
 def finish(context: StepContext, task: PooledTask) -> None:
     """Lets a complete task leave at once; its unmade outputs die, unless it ran with --wait."""
-    leave(context, task)
+    spawn.leave(context, task)
     if task.flow_wait:
         task.memory.held_back = tuple(task.outputs)
         context.touched.memory[task.key] = None
         return
-    mark_unreachable(context, task.plan, task.point, task.flows, _verdict_on(task))
-
-
-def _verdict_on(task: PooledTask) -> Verdict:
-    if task.ended == SUCCEEDED:
-        return FINISHED
-    if (
-        SUCCEEDED in task.outputs
-    ):  # in an earlier submission, which need not be in all its flows
-        return FINISHED._replace(ended=task.ended)
-    return finished_as(task.ended)
+    verdict = finished_as(task.ended)
+    if task.ended != SUCCEEDED and SUCCEEDED in task.outputs:
+        # In an earlier submission, which need not be in all its flows.
+        verdict = FINISHED._replace(ended=task.ended)
+    mark_unreachable(context, task.plan, task.point, task.flows, verdict)
 
 
 def try_again(
@@ -186,14 +323,14 @@ def try_again(
     at = Instant(context.now + delays[tried - 1])
     task.stage = JobPhase.WAITING
     task.missing = 0
-    task.waits[RETRY] = None
-    context.effects.append(SetTimer(key, RETRY, at))
+    task.waits[spawn.RETRY] = None
+    context.effects.append(events.SetTimer(key, spawn.RETRY, at))
     if task.plan.expiry is not None:
-        set_expiry(context, task)
+        spawn.set_expiry(context, task)
     context.notice(
         "retry", key, f"{context.name_of(key)} {output}: retry {tried} of {len(delays)}"
     )
-    settle(context, task)
+    spawn.settle(context, task)
     apply_level_to(context, task)
     return True
 
@@ -232,7 +369,7 @@ def apply_to(context: StepContext, task: PooledTask) -> None:
     if not suicide_holds(context.pool, node, task.point, task.flows):
         return
     context.notice("suicide", task.key, f"{context.name_of(task.key)} was removed by suicide")
-    leave(context, task)
+    spawn.leave(context, task)
     mark_unreachable(context, node, task.point, task.flows, BY_SUICIDE)
 
 
@@ -249,5 +386,4 @@ def flow_on(context: StepContext) -> None:
             if output in node.heard:
                 publish(context, node, point, output, known | flows)
         ended = next((output for output in ENDS if output in outputs), SUCCEEDED)
-        verdict = FINISHED if ended == SUCCEEDED else finished_as(ended)
-        mark_unreachable(context, node, point, known | flows, verdict)
+        mark_unreachable(context, node, point, known | flows, finished_as(ended))

@@ -30,7 +30,7 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.completion import Completion
 from tidewheel.core.graph.definition import CYLC8, TIDEWHEEL, NodeDef
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.outputs import ENDS, FINISHED, SUCCEEDED
+from tidewheel.core.graph.outputs import ENDS, FINISHED
 from tidewheel.core.sched.task_state import AtomValue
 
 POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
@@ -68,10 +68,7 @@ class PreviousInstance:
         return max((one for one in found if one is not None), default=Point(initial - 1))
 
     def child_points(
-        self,
-        parent_point: Point,
-        sequence: Sequence,  # noqa: ARG002
-        initial: Point | None = None,  # noqa: ARG002
+        self, parent_point: Point, _sequence: Sequence, _initial: Point | None = None
     ) -> Iterator[Point]:
         found = (one.next_after(parent_point) for one in self.sequences)
         yield from sorted({one for one in found if one is not None})[:1]
@@ -228,9 +225,23 @@ class IndexedNode:
         """Returns the arrows into this node that hold at a point."""
         return [pair for pair in self.arrows if pair[0].sequence.has(point)]
 
+    def leaves_at(self, point: Point) -> Iterator[tuple[IndexedAtom, int]]:
+        """Yields the leaves of the arrows that hold at a point, each with its bit."""
+        for arrow, base in self.arrows:
+            if arrow.sequence.has(point):
+                for leaf in arrow.leaves:
+                    yield leaf, 1 << (base + leaf.number)
+
     def next_after(self, point: Point) -> Point | None:
         found = (one.sequence.next_after(point) for one in self.sequences)
         return min((one for one in found if one is not None), default=None)
+
+    def points(self, first: Point, last: Point) -> Iterator[Point]:
+        """Yields the points of the node from one to another, both included."""
+        point = self.next_after(Point(first - 1))
+        while point is not None and point <= last:
+            yield point
+            point = self.next_after(point)
 
     def atoms_of(self, point: Point, true: int, initial: Point) -> tuple[AtomMeaning, ...]:
         """Returns what the bits of a task at this point mean."""
@@ -251,13 +262,11 @@ class IndexedNode:
     def mask_of(self, point: Point, atoms: Iterable[AtomMeaning], initial: Point) -> int:
         """Returns the bits of these atoms; those that nothing here asks for have none."""
         wanted = frozenset(atoms)
-        mask = 0
-        if wanted:
-            for arrow, base in self.arrows_at(point):
-                for leaf in arrow.leaves:
-                    if (leaf.parent_point(point, initial), *leaf.term) in wanted:
-                        mask |= 1 << (base + leaf.number)
-        return mask
+        return sum(
+            bit
+            for leaf, bit in (self.leaves_at(point) if wanted else ())
+            if (leaf.parent_point(point, initial), *leaf.term) in wanted
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -291,7 +300,7 @@ class DependencyIndex:
         return self.graph.cycling.initial
 
     def text(self, point: Point) -> str:
-        return _point_text(self.graph.cycling.style, point)
+        return point_text(self.graph.cycling.style, point)
 
     def child_points(self, link: IndexedLink, point: Point) -> Iterator[Point]:
         """Returns where the children of a parent at this point lie."""
@@ -308,7 +317,8 @@ class DependencyIndex:
 
 
 @lru_cache(maxsize=4096)
-def _point_text(style: PointStyle, point: Point) -> str:
+def point_text(style: PointStyle, point: Point) -> str:
+    """Returns a point as people write it: the same few are asked for again and again."""
     return style.text(point)
 
 
@@ -329,10 +339,6 @@ def shift_of(offset: Offset | PreviousInstance | None) -> int | None:
     if isinstance(offset, Relative) and offset.is_exact:
         return sum(interval.units for interval in offset.intervals)
     return None
-
-
-def is_success_enough(completion: Completion) -> bool:
-    return frozenset({SUCCEEDED}) in completion.alternatives
 
 
 def orphan(name: str, rank: int) -> IndexedNode:

@@ -11,7 +11,7 @@ count the members of a family instead of visiting its dependents.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
@@ -62,14 +62,7 @@ def all_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[
 
 def relative_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Dependent]:
     """Yields the tasks that wait for any output of a task at this point, not at a fixed one."""
-    links = [link for links in node.links.values() for link in links]
-    for groups in node.groups.values():
-        links += (link for group in groups for link in group.links)
-    for link in links:
-        if link.leaf.absolute is None and not link.arrow.suicide:
-            for child in pool.plan.child_points(link, point):
-                for target, base in link.arrow.targets:
-                    yield Dependent(link, child, target, base)
+    return (one for one in all_dependents(pool, node, point) if one.link.leaf.absolute is None)
 
 
 def evicted_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Dependent]:
@@ -87,14 +80,10 @@ def evicted_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Itera
         if link.leaf.absolute is not None and not link.arrow.suicide
     ]
     for link in fixed:
-        sequence = link.arrow.sequence.sequence
-        child = sequence.first_from(pool.run.start)
-        for _ in range(POINTS_BEHIND_MAX):
-            if child is None or child >= horizon:
-                break
+        points = link.arrow.sequence.sequence.points(pool.run.start, Point(horizon - 1))
+        for child in islice(points, POINTS_BEHIND_MAX):
             for target, base in link.arrow.targets:
                 yield Dependent(link, child, target, base)
-            child = sequence.next_after(child)
 
 
 def links_from(node: IndexedNode, point: Point, output: str) -> Iterator[IndexedLink]:
@@ -148,7 +137,10 @@ def neighbourhood(pool: TaskPool, keys: Collection[Key], steps: int = 1) -> set[
     for _ in range(steps):
         for key in list(found):
             found.update(_around(pool, key))
-    found.update(later for key in keys for later in _later(pool, key, horizon))
+    for point, name in keys:  # and the later ones of the same node, which a chain passes over
+        node = pool.plan.nodes.get(name)
+        later = node.points(Point(point + 1), Point(horizon - 1)) if node is not None else ()
+        found.update((one, name) for one in islice(later, POINTS_BEHIND_MAX))
     return {
         (point, name)
         for point, name in found
@@ -168,20 +160,7 @@ def _around(pool: TaskPool, key: Key) -> Iterator[Key]:
         yield from _parents(pool, child.node, child.point)
 
 
-def _later(pool: TaskPool, key: Key, horizon: Point) -> Iterator[Key]:
-    """Yields the tasks of the same node up to the horizon, which a chain passes over."""
-    node = pool.plan.nodes.get(key[1])
-    point: Point | None = key[0]
-    for _ in range(POINTS_BEHIND_MAX if node is not None else 0):
-        assert node is not None and point is not None
-        point = node.next_after(point)
-        if point is None or point >= horizon:
-            return
-        yield (point, node.name)
-
-
 def _parents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Key]:
-    for arrow, _ in node.arrows_at(point):
-        for leaf in arrow.leaves:
-            parent = leaf.parent_point(point, pool.plan.initial)
-            yield from ((parent, name) for name in names_of(leaf))
+    for leaf, _ in node.leaves_at(point):
+        parent = leaf.parent_point(point, pool.plan.initial)
+        yield from ((parent, name) for name in names_of(leaf))

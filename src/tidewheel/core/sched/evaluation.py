@@ -18,14 +18,9 @@ from tidewheel.core.sched.dependency_index import (
 )
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.pool import AbsoluteKey, GroupCount, TaskPool
-from tidewheel.core.sched.task_state import AtomValue, Flows, PooledTask, TaskHistory, Verdict
+from tidewheel.core.sched.task_state import AtomValue, Flows, PooledTask, TaskHistory
 
-TRUE, OPEN, LOST, NOT_TAKEN = (
-    AtomValue.TRUE,
-    AtomValue.OPEN,
-    AtomValue.LOST,
-    AtomValue.NOT_TAKEN,
-)
+NOT_TAKEN, LOST, OPEN, TRUE = AtomValue
 
 
 def holds(expression: Expression, mask: int) -> bool:
@@ -68,11 +63,6 @@ def worth(expression: Expression, values: list[AtomValue]) -> AtomValue:
     return max(found) if isinstance(expression, Any) else min(found)
 
 
-def death_of(verdict: Verdict, output: str) -> AtomValue:
-    """Returns what an unmade output of an ended task is worth."""
-    return NOT_TAKEN if output in BAD_ENDS else verdict.death
-
-
 def output_value(memory: TaskHistory | None, output: str, flows: Flows) -> AtomValue:
     """Returns what an output of one task is worth to a child in these flows."""
     if memory is None:
@@ -91,7 +81,7 @@ def output_value(memory: TaskHistory | None, output: str, flows: Flows) -> AtomV
             continue
         if output == verdict.ended or output in IMPLIED.get(verdict.ended, ()):
             return TRUE  # nobody waited for it then: a reload has changed that
-        value = max(value, death_of(verdict, output))
+        value = max(value, NOT_TAKEN if output in BAD_ENDS else verdict.death)
     return value
 
 
@@ -138,37 +128,30 @@ def _ignoring(pool: TaskPool, parent: Point, flows: Flows) -> Flows:
 
 def leaf_value(pool: TaskPool, leaf: IndexedAtom, point: Point, flows: Flows) -> AtomValue:
     """Returns what one leaf of an arrow is worth to a child at this point."""
-    parent = leaf.parent_point(point, pool.plan.initial)
-    if point >= pool.run.start or not _is_to_be_earned(pool, leaf, parent):
+    plan = pool.plan
+    parent = leaf.parent_point(point, plan.initial)
+    # A task placed before the start by hand must earn what could have run.
+    if (
+        point >= pool.run.start
+        or not plan.policy.earned_before_the_start
+        or leaf.absolute is not None
+        or parent < plan.initial
+    ):
         outside = outside_value(pool, leaf, parent, flows)
         if outside is not None:
             return outside
     if len(pool.flows) > 1:
         flows -= _ignoring(pool, parent, flows)
     if leaf.absolute is not None:
-        return _absolute_value(pool, leaf, flows)
+        values = pool.absolute.get(absolute_key(leaf), {})
+        found = [values.get(flow, OPEN) for flow in flows] or [OPEN]
+        return TRUE if TRUE in found else (OPEN if OPEN in found else max(found))
     if leaf.group is not None:
         return group_value(pool, leaf.group, parent, flows)
     memory = pool.recall(parent, leaf.node)
     if memory is None and leaf.shift != 0 and not pool.node(leaf.node).is_at(parent):
         return LOST
     return output_value(memory, leaf.output, flows)
-
-
-def _is_to_be_earned(pool: TaskPool, leaf: IndexedAtom, parent: Point) -> bool:
-    """Says whether a task placed before the start by hand must earn it: it could have run."""
-    plan = pool.plan
-    return (
-        plan.policy.earned_before_the_start and leaf.absolute is None and parent >= plan.initial
-    )
-
-
-def _absolute_value(pool: TaskPool, leaf: IndexedAtom, flows: Flows) -> AtomValue:
-    values = pool.absolute.get(absolute_key(leaf))
-    if not values or not flows:
-        return OPEN
-    found = [values.get(flow, OPEN) for flow in flows]
-    return TRUE if TRUE in found else (OPEN if OPEN in found else max(found))
 
 
 def recorded_value(pool: TaskPool, leaf: IndexedAtom, flow: int) -> AtomValue:
@@ -311,9 +294,7 @@ def never_comes(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
     if last is None or point > last:
         return False
     return any(
-        leaf.parent_point(point, plan.initial) > last
-        for arrow, _ in node.arrows_at(point)
-        for leaf in arrow.leaves
+        leaf.parent_point(point, plan.initial) > last for leaf, _ in node.leaves_at(point)
     )
 
 

@@ -152,19 +152,26 @@ class TasksRemoved:
 
 
 @dataclass(frozen=True, slots=True)
-class TasksHeld:
-    """Asks to keep tasks from being submitted."""
+class PlainEvent:
+    """Is an event of the run of which nothing more is to be said."""
 
-    tasks: tuple[Key, ...]
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class TasksReleased:
-    """Asks to let held tasks go."""
+class TasksEvent:
+    """Is an event that concerns these tasks."""
 
     tasks: tuple[Key, ...]
     at: Instant
+
+
+class TasksHeld(TasksEvent):
+    """Asks to keep tasks from being submitted."""
+
+
+class TasksReleased(TasksEvent):
+    """Asks to let held tasks go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,41 +182,24 @@ class AllHeldAfter:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class AllReleased:
+class AllReleased(PlainEvent):
     """Asks to release every held task and to forget the hold point."""
 
-    at: Instant
 
-
-@dataclass(frozen=True, slots=True)
-class JobsKilled:
+class JobsKilled(TasksEvent):
     """Asks to end the jobs of tasks."""
 
-    tasks: tuple[Key, ...]
-    at: Instant
 
-
-@dataclass(frozen=True, slots=True)
-class JobsPolled:
+class JobsPolled(TasksEvent):
     """Asks how the jobs of tasks are."""
 
-    tasks: tuple[Key, ...]
-    at: Instant
 
-
-@dataclass(frozen=True, slots=True)
-class RunPaused:
+class RunPaused(PlainEvent):
     """Asks that nothing more is submitted."""
 
-    at: Instant
 
-
-@dataclass(frozen=True, slots=True)
-class RunResumed:
+class RunResumed(PlainEvent):
     """Asks to go on submitting."""
-
-    at: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,14 +254,9 @@ Event = (
     | OutputsSet
     | PrerequisitesSet
     | TasksRemoved
-    | TasksHeld
-    | TasksReleased
+    | TasksEvent
+    | PlainEvent
     | AllHeldAfter
-    | AllReleased
-    | JobsKilled
-    | JobsPolled
-    | RunPaused
-    | RunResumed
     | RunStopped
     | StopPointSet
     | StopTaskSet

@@ -20,23 +20,9 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched import dependency_index, events
 from tidewheel.core.sched.completion import NAMED_MAX, lacking, lacking_text
-from tidewheel.core.sched.dependency_index import (
-    IndexedAtom,
-    IndexedFamily,
-    IndexedNode,
-    PreviousInstance,
-)
 from tidewheel.core.sched.evaluation import is_true, leaf_value, member_value, untrue_leaves
-from tidewheel.core.sched.events import (
-    Effect,
-    Event,
-    JobEnd,
-    JobEnded,
-    Notice,
-    RunReloaded,
-    Submit,
-)
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import RunStatus, TaskPool
@@ -56,10 +42,7 @@ from tidewheel.core.sched.task_state import (
 DueAt = Callable[[Key, str], Instant | None]  # when a task need not wait for a thing any more
 
 
-def _unknown(_key: Key, _wait: str) -> Instant | None:
-    return None
-
-
+_TIMES = {RETRY: "its retry delay", CLOCK: "the clock"}
 _STOPS = (RunStatus.STOPPING, RunStatus.STOPPED)
 
 
@@ -72,7 +55,7 @@ class Reason(NamedTuple):
     until: Instant | None = None  # when it passes by itself, where that is known
 
 
-def why(pool: TaskPool, key: Key, due_at: DueAt = _unknown) -> list[Reason]:
+def why(pool: TaskPool, key: Key, due_at: DueAt = lambda _key, _wait: None) -> list[Reason]:
     """Returns all that keeps a task from running, in the order in which it is looked at.
 
     Times are not kept in the pool: `due_at` knows those of clocks and retries.
@@ -114,9 +97,17 @@ def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Rea
     if task.held:
         yield Reason(f"{name} is held", passes=False, command=f"release {name}")
     if task.missing:
-        yield from _why_missing(pool, task)
+        missing = [
+            arrow.leaves[number]
+            for arrow, base in task.plan.arrows_at(task.point)
+            for number in untrue_leaves(arrow.expression, task.true >> base)
+        ]
+        yield from _why_open(pool, missing, task.key, task.flows)
     for wait in task.waits:
-        yield _why_waiting(name, wait)._replace(until=due_at(task.key, wait))
+        what = _TIMES.get(wait, f"the xtrigger {wait}")
+        command = f"trigger {name}" if wait in _TIMES else f"set {name} --pre xtrigger/{wait}"
+        until = due_at(task.key, wait)
+        yield Reason(f"{name} waits for {what}", passes=True, command=command, until=until)
     if not task.admitted:
         yield _why_not_admitted(pool, task)
     if task.standing is PoolState.READY:
@@ -134,17 +125,6 @@ def _why_incomplete(pool: TaskPool, task: PooledTask) -> Reason:
     sets = [f"set {name} --out {','.join(sorted(one))}" for one in choices[:NAMED_MAX]]
     text = f"{name} {lacking_text(pool, task)}"
     return Reason(text, passes=False, command=", or ".join([f"trigger {name}", *sets]))
-
-
-def _why_waiting(name: str, wait: str) -> Reason:
-    if wait == RETRY:
-        return Reason(
-            f"{name} waits for its retry delay", passes=True, command=f"trigger {name}"
-        )
-    if wait == CLOCK:
-        return Reason(f"{name} waits for the clock", passes=True, command=f"trigger {name}")
-    command = f"set {name} --pre xtrigger/{wait}"
-    return Reason(f"{name} waits for the xtrigger {wait}", passes=True, command=command)
 
 
 def _why_not_admitted(pool: TaskPool, task: PooledTask) -> Reason:
@@ -184,17 +164,8 @@ def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
     return Reason(text, passes=True, command=f"trigger {name}")
 
 
-def _why_missing(pool: TaskPool, task: PooledTask) -> Iterator[Reason]:
-    missing = [
-        arrow.leaves[number]
-        for arrow, base in task.plan.arrows_at(task.point)
-        for number in untrue_leaves(arrow.expression, task.true >> base)
-    ]
-    yield from _why_open(pool, missing, task.key, task.flows)
-
-
 def _why_open(
-    pool: TaskPool, leaves: list[IndexedAtom], child: Key, flows: Flows
+    pool: TaskPool, leaves: list[dependency_index.IndexedAtom], child: Key, flows: Flows
 ) -> Iterator[Reason]:
     """Returns why each of these atoms is not true yet; ways that were not taken come last.
 
@@ -222,7 +193,7 @@ class _Atom(NamedTuple):
 
 
 def _why_family(
-    pool: TaskPool, leaf: IndexedAtom, point: Point, child: Key, flows: Flows
+    pool: TaskPool, leaf: dependency_index.IndexedAtom, point: Point, child: Key, flows: Flows
 ) -> Reason:
     """Names the first member that keeps the family from its output and that needs help."""
     group = leaf.group
@@ -278,7 +249,7 @@ def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
     )
 
 
-def _why_absent(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
+def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) -> list[Reason]:
     name = _name(pool, key)
     if not node.is_at(key[0]):
         return [Reason(f"{name} is on no sequence: there is no such task", passes=False)]
@@ -306,7 +277,9 @@ def _mending(pool: TaskPool, key: Key, flow: int) -> str:
     return f"{first}trigger {_name(pool, key)}"
 
 
-def _why_unspawned(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
+def _why_unspawned(
+    pool: TaskPool, node: dependency_index.IndexedNode, key: Key
+) -> list[Reason]:
     flows = frozenset(flow for flow, count in pool.flow_counts.items() if count)
     missing = []
     for arrow, _ in node.arrows_at(key[0]):
@@ -318,7 +291,7 @@ def _why_unspawned(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
     return found or [Reason(text, passes=True, command=f"trigger {_name(pool, key)}")]
 
 
-def trigger_line(pool: TaskPool, submit: Submit) -> str:
+def trigger_line(pool: TaskPool, submit: events.Submit) -> str:
     """Returns `POINT/NAME -triggered off ['P/N', …] in flow N[,M]`; ask right after a step."""
     task = pool.tasks[submit.task]
     text = pool.plan.text
@@ -348,7 +321,7 @@ def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
             if not mask >> leaf.number & 1:
                 continue
             parent = leaf.parent_point(point, initial)
-            if parent < initial and isinstance(leaf.offset, PreviousInstance):
+            if parent < initial and isinstance(leaf.offset, dependency_index.PreviousInstance):
                 continue  # the first instance has none before it
             if leaf.group is None:
                 found.add((parent, leaf.node))
@@ -359,7 +332,11 @@ def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
 
 
 def _members(
-    pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows, by_hand: bool
+    pool: TaskPool,
+    group: dependency_index.IndexedFamily,
+    point: Point,
+    flows: Flows,
+    by_hand: bool,
 ) -> set[Key]:
     """Returns the members that made a family's atom true: all, or of `-any` those that did."""
     every = {(point, member) for member in group.members}
@@ -380,29 +357,29 @@ class Tried(NamedTuple):
     graph: Graph
     pool: TaskPool
     touched: tuple[Key, ...]
-    effects: tuple[Effect, ...]
+    effects: tuple[events.Effect, ...]
 
 
 class InterventionPreview(NamedTuple):
     """Holds what would run, in order; what would then wait and for what; what would be said."""
 
-    runs: tuple[Submit, ...]
+    runs: tuple[events.Submit, ...]
     waits: dict[Key, list[Reason]]
-    notices: tuple[Notice, ...]
+    notices: tuple[events.Notice, ...]
     cut: bool
 
 
-def tried(pool: TaskPool, events: Iterable[Event]) -> Tried:
+def tried(pool: TaskPool, happened: Iterable[events.Event]) -> Tried:
     """Returns what is so at once, before any job has done anything."""
     copy = rebuild(pool.plan, everything(pool), pool.past)
     graph = pool.plan.graph
     touched: dict[Key, None] = {}
-    effects: list[Effect] = []
-    for event in events:
+    effects: list[events.Effect] = []
+    for event in happened:
         outcome = step(graph, copy, event)
         touched |= dict.fromkeys((*outcome.touched.tasks, *outcome.touched.memory))
         effects += outcome.effects
-        graph = event.graph if isinstance(event, RunReloaded) else graph
+        graph = event.graph if isinstance(event, events.RunReloaded) else graph
     return Tried(graph, copy, tuple(sorted(touched)), tuple(effects))
 
 
@@ -412,22 +389,22 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
     Changes `start.pool`.
     """
     copy = start.pool
-    runs: list[Submit] = []
-    notices: list[Notice] = []
-    todo: deque[Submit] = deque()
+    runs: list[events.Submit] = []
+    notices: list[events.Notice] = []
+    todo: deque[events.Submit] = deque()
 
-    def take(effects: Iterable[Effect]) -> None:
+    def take(effects: Iterable[events.Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Submit):
+            if isinstance(effect, events.Submit):
                 todo.append(effect)
                 runs.append(effect)
-            elif isinstance(effect, Notice):
+            elif isinstance(effect, events.Notice):
                 notices.append(effect)
 
     take(start.effects)
     while todo and len(runs) < SUBMISSIONS_MAX:
         one = todo.popleft()
-        end = JobEnded(one.task, one.submit, JobEnd.SUCCEEDED, at)
+        end = events.JobEnded(one.task, one.submit, events.JobEnd.SUCCEEDED, at)
         take(step(start.graph, copy, end).effects)
     waits = {
         key: why(copy, key)
@@ -437,6 +414,6 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
     return InterventionPreview(tuple(runs), waits, tuple(notices), cut=bool(todo))
 
 
-def preview(pool: TaskPool, event: Event) -> InterventionPreview:
+def preview(pool: TaskPool, event: events.Event) -> InterventionPreview:
     """Looks ahead from one event."""
     return look_ahead(pool, tried(pool, (event,)), event.at)

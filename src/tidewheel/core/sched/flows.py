@@ -6,7 +6,7 @@ SEMANTICS §8; seed 001, "Reflow restrictions".
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode
+from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.dependents import all_dependents, evicted_dependents
 from tidewheel.core.sched.evaluation import leaf_value
 from tidewheel.core.sched.events import FlowChoice, TasksTriggered
@@ -25,19 +25,6 @@ def active_flows(pool: TaskPool) -> Flows:
     return found or frozenset({pool.run.flows_made})
 
 
-def new_flow(context: StepContext, event: TasksTriggered | None = None) -> int:
-    """Starts a flow with a number that was never used, and the bounds that were asked for."""
-    state = FlowState(context.pool.run.flows_made + 1)
-    if event is not None:
-        state.until = event.until
-        state.until_tasks = event.until_tasks
-        state.chains_from = event.chains_from
-        if event.ignore_before:
-            state.ignore_before = min(point for point, _ in event.tasks)
-    _begin(context, state)
-    return state.number
-
-
 def _begin(context: StepContext, state: FlowState) -> None:
     number = state.number
     run = context.pool.run
@@ -49,12 +36,27 @@ def _begin(context: StepContext, state: FlowState) -> None:
     evaluate_ends_of_the_graph(context, number)
 
 
-def named_flows(context: StepContext, choice: FlowChoice | Flows) -> Flows | None:
-    """Returns the flows that were asked for, beginning new ones; None if that was left open."""
+def named_flows(
+    context: StepContext, choice: FlowChoice | Flows, event: TasksTriggered | None = None
+) -> Flows | None:
+    """Returns the flows that were asked for, beginning new ones; None if that was left open.
+
+    A new flow gets a number that was never used, and the bounds that the event asks for.
+    """
     if isinstance(choice, frozenset):
         for number in sorted(choice - context.pool.flows.keys()):
             _begin(context, FlowState(number))
         return choice
+    if choice is FlowChoice.NEW:
+        state = FlowState(context.pool.run.flows_made + 1)
+        if event is not None:
+            state.until = event.until
+            state.until_tasks = event.until_tasks
+            state.chains_from = event.chains_from
+            if event.ignore_before:
+                state.ignore_before = min(point for point, _ in event.tasks)
+        _begin(context, state)
+        return frozenset({state.number})
     if choice is FlowChoice.ALL:
         return active_flows(context.pool)
     if choice is FlowChoice.NONE:
@@ -128,16 +130,6 @@ def may_spawn(pool: TaskPool, flow: int, point: Point) -> bool:
     return not state.stopped and (state.until is None or point <= state.until)
 
 
-def going_on(pool: TaskPool, flows: Flows, parent: Key) -> Flows:
-    """Returns the flows of a parent that do not end with it."""
-    states = pool.flows
-    if len(states) == 1:
-        return flows
-    return frozenset(
-        flow for flow in flows if flow not in states or parent not in states[flow].until_tasks
-    )
-
-
 def report_ended_flows(context: StepContext) -> None:
     """Reports flows without pooled tasks as ended; counters go, numbers are not used again."""
     pool = context.pool
@@ -155,30 +147,14 @@ def evaluate_ends_of_the_graph(context: StepContext, flow: int) -> None:
     start = pool.run.start if ignored is None else max(pool.run.start, ignored)
     for node in pool.plan.nodes.values():
         leaves = [leaf for arrow, _ in node.arrows for leaf in arrow.leaves]
-        if any(map(_may_fail_before, leaves)):
-            _evaluate(context, node, flow, (start, Point(start + pool.plan.reach_back)))
-        if final is not None and any(map(_may_reach_ahead, leaves)):
-            first = max(Point(final - pool.plan.reach_ahead), start)
-            _evaluate(context, node, flow, (first, final))
-
-
-def _evaluate(
-    context: StepContext, node: IndexedNode, flow: int, points: tuple[Point, Point]
-) -> None:
-    first, last = points
-    point = node.next_after(Point(first - 1))
-    while point is not None and point <= last:
-        context.to_evaluate.append(((point, node.name), flow))
-        point = node.next_after(point)
-
-
-def _may_fail_before(leaf: IndexedAtom) -> bool:
-    return leaf.output in BAD_ENDS and leaf.offset is not None and (leaf.shift or -1) < 0
-
-
-def _may_reach_ahead(leaf: IndexedAtom) -> bool:
-    return (
-        leaf.offset is not None
-        and leaf.absolute is None
-        and (leaf.shift is None or leaf.shift > 0)
-    )
+        offset = [leaf for leaf in leaves if leaf.offset is not None]
+        ends = []
+        if any(leaf.output in BAD_ENDS and (leaf.shift or -1) < 0 for leaf in offset):
+            ends.append((start, Point(start + pool.plan.reach_back)))
+        if final is not None and any(
+            leaf.absolute is None and (leaf.shift is None or leaf.shift > 0) for leaf in offset
+        ):
+            ends.append((max(Point(final - pool.plan.reach_ahead), start), final))
+        for first, last in ends:
+            for point in node.points(first, last):
+                context.to_evaluate.append(((point, node.name), flow))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from tidewheel.core.cycling.calendar import SECONDS_PER_DAY, Interval
+from tidewheel.core.cycling.calendar import SECONDS_PER_DAY
 from tidewheel.core.cycling.offset import Offset, Relative, Truncated
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph.definition import (
@@ -37,7 +37,6 @@ from tidewheel.core.sched.dependency_index import (
     IndexedNode,
     IndexedSequence,
     PreviousInstance,
-    is_success_enough,
     names_of,
     shift_of,
 )
@@ -85,7 +84,7 @@ class _Planner:
             completion=node.completion,
             sequences=tuple(self.sequence(one) for one in node.sequences),
             rank=rank,
-            success_suffices=is_success_enough(node.completion),
+            success_suffices=frozenset({SUCCEEDED}) in node.completion.alternatives,
             xtriggers=[(self.sequence(one), label) for one, label in node.xtriggers],
             in_sequence=frozenset(
                 label for _, label in node.xtriggers if self._is_sequential(label)
@@ -137,10 +136,10 @@ class _Planner:
                 node.atoms += len(plan.leaves)
                 node.arrows.append((plan, base))
                 plan.targets.append((node, base))
-                node.may_be_born_dead |= any(map(_may_be_born_dead, plan.leaves))
-                node.waits_for_absolute |= any(
-                    leaf.absolute is not None for leaf in plan.leaves
-                )
+                for leaf in plan.leaves:
+                    # It may lie beyond the end, off its sequence or before the start.
+                    node.may_be_born_dead |= leaf.offset is not None or leaf.group is not None
+                    node.waits_for_absolute |= leaf.absolute is not None
 
     def _expression(
         self, condition: Condition, found: dict[Atom | Group, IndexedAtom]
@@ -157,18 +156,14 @@ class _Planner:
 
     def _leaf(self, term: Atom | Group, number: int) -> IndexedAtom:
         initial = self.graph.cycling.initial
-        offset = term.offset
+        offset, shift = term.offset, shift_of(term.offset)
         absolute = None
         if offset is not None and offset.is_absolute:
             absolute = offset.parent_point(initial, initial)
         if isinstance(term, Atom):
-            return IndexedAtom(
-                number, term.node, term.output, offset, shift_of(offset), absolute
-            )
+            return IndexedAtom(number, term.node, term.output, offset, shift, absolute)
         group = self._group(term)
-        return IndexedAtom(
-            number, "", term.outputs[0], offset, shift_of(offset), absolute, group
-        )
+        return IndexedAtom(number, "", term.outputs[0], offset, shift, absolute, group)
 
     def _group(self, term: Group) -> IndexedFamily:
         key = (term.family, term.outputs, term.every)
@@ -200,7 +195,13 @@ class _Planner:
         """Returns how far beyond its child a parent may lie."""
         if not isinstance(offset, Relative | Truncated):
             return 0
-        reaches = _reaches(offset)
+        total = 0  # how far it leads at most
+        for interval in offset.intervals:
+            days = interval.years * _DAYS_PER_YEAR_MAX + interval.months * _DAYS_PER_MONTH_MAX
+            total += interval.units + days * SECONDS_PER_DAY
+        reaches = [total]
+        if isinstance(offset, Truncated):
+            reaches.append(total + _DAYS_PER_YEAR_MAX * SECONDS_PER_DAY)
         ahead = max(*reaches, 0)
         self.reach_back = max(self.reach_back, *(-units for units in reaches))
         self.reach_ahead = max(self.reach_ahead, ahead)
@@ -213,7 +214,11 @@ def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
     for index, arrow in order(tuple(enumerate(graph.arrows))):
         planner.read_arrow(index, arrow)
     for name in sorted(graph.special.sequential & planner.nodes.keys()):
-        _make_sequential(planner, name)
+        sequences = graph.nodes[name].sequences
+        for sequence in sequences:
+            leaf = IndexedAtom(0, name, SUCCEEDED, PreviousInstance(sequences), None)
+            plan = IndexedArrow(-1, planner.sequence(sequence), (leaf,), 0, True, False)
+            planner.add_arrow(plan, (name,))
     absolute = _absolute(planner)
     for node in planner.nodes.values():
         if all(arrow.is_conjunction for arrow, _ in node.arrows):
@@ -268,7 +273,11 @@ def _asks(planner: _Planner) -> list[Ask]:
 
 def _concerned(planner: _Planner) -> frozenset[str]:
     """Returns the nodes that a settled atom at a fixed point may concern, and their parents."""
-    todo = [arrow for arrow in planner.arrows if any(map(_is_absolute, arrow.leaves))]
+    todo = [
+        arrow
+        for arrow in planner.arrows
+        if any(leaf.absolute is not None for leaf in arrow.leaves)
+    ]
     seen = {id(arrow) for arrow in todo}
     evaluated: dict[str, IndexedNode] = {}
     while todo:
@@ -291,10 +300,6 @@ def _concerned(planner: _Planner) -> frozenset[str]:
     return frozenset(evaluated.keys() | parents)
 
 
-def _is_absolute(leaf: IndexedAtom) -> bool:
-    return leaf.absolute is not None
-
-
 def _links_from(node: IndexedNode) -> list[IndexedLink]:
     """Returns the links along which its outputs are heard, as one of a family, too."""
     found = [link for links in node.links.values() for link in links]
@@ -315,35 +320,7 @@ def _limits(planner: _Planner) -> list[int]:
     return limits
 
 
-def _make_sequential(planner: _Planner, name: str) -> None:
-    sequences = planner.graph.nodes[name].sequences
-    for sequence in sequences:
-        leaf = IndexedAtom(0, name, SUCCEEDED, PreviousInstance(sequences), None)
-        plan = IndexedArrow(-1, planner.sequence(sequence), (leaf,), 0, True, False)
-        planner.add_arrow(plan, (name,))
-
-
 def _is_conjunction(condition: Condition) -> bool:
     if isinstance(condition, AllOf):
         return all(map(_is_conjunction, condition.terms))
     return isinstance(condition, Atom | Group)
-
-
-def _may_be_born_dead(leaf: IndexedAtom) -> bool:
-    """Says whether an atom may be beyond the end, off its sequence or before the start."""
-    return leaf.offset is not None or leaf.group is not None
-
-
-def _reaches(offset: Relative | Truncated) -> list[int]:
-    """Returns how far an offset leads at most."""
-    total = 0
-    for interval in offset.intervals:
-        total += _units(interval)
-    if isinstance(offset, Truncated):
-        return [total, total + _DAYS_PER_YEAR_MAX * SECONDS_PER_DAY]
-    return [total]
-
-
-def _units(interval: Interval) -> int:
-    days = interval.years * _DAYS_PER_YEAR_MAX + interval.months * _DAYS_PER_MONTH_MAX
-    return interval.units + days * SECONDS_PER_DAY

@@ -19,35 +19,17 @@ from collections.abc import Collection, Iterable
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
+from tidewheel.core.sched import events, reachability
 from tidewheel.core.sched.completion import conclude, deactivate, is_complete, stop_after
-from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode
+from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode, names_of
 from tidewheel.core.sched.dependents import Dependent, all_dependents, dependents
 from tidewheel.core.sched.evaluation import leaf_value, member_value
-from tidewheel.core.sched.events import (
-    AllHeldAfter,
-    AllReleased,
-    CancelTimer,
-    DropXtrigger,
-    FlowChoice,
-    JobsKilled,
-    JobsPolled,
-    KillJob,
-    OutputsSet,
-    PollJob,
-    PrerequisitesSet,
-    TasksHeld,
-    TasksReleased,
-    TasksRemoved,
-    TasksTriggered,
-)
-from tidewheel.core.sched.flows import active_flows, flows_to_trigger, named_flows, new_flow
-from tidewheel.core.sched.limits import admit_by_hand, launch
-from tidewheel.core.sched.parentless import join_chain
+from tidewheel.core.sched.flows import active_flows, flows_to_trigger, named_flows
+from tidewheel.core.sched.limits import admit_by_hand, join_chain, launch
 from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.propagation import complete_output, merge, publish
-from tidewheel.core.sched.reachability import mark_unreachable, reevaluate_dependents, restore
 from tidewheel.core.sched.spawn import (
-    TIMERS,
+    end_checks,
     leave,
     look_up,
     look_up_in,
@@ -69,7 +51,7 @@ from tidewheel.core.sched.task_state import (
 from tidewheel.errors import Refused
 
 
-def held(context: StepContext, event: TasksHeld) -> None:
+def held(context: StepContext, event: events.TasksHeld) -> None:
     """Holds tasks; those that are not spawned yet are held when they are."""
     refuse_unknown(context.pool, event.tasks)
     for key in event.tasks:
@@ -82,12 +64,12 @@ def held(context: StepContext, event: TasksHeld) -> None:
             settle(context, task)
 
 
-def released(context: StepContext, event: TasksReleased) -> None:
+def released(context: StepContext, event: events.TasksReleased) -> None:
     for key in event.tasks:
         _release(context, key)
 
 
-def all_held_after(context: StepContext, event: AllHeldAfter) -> None:
+def all_held_after(context: StepContext, event: events.AllHeldAfter) -> None:
     context.pool.run.hold_after = event.point
     context.touched.run = True
     for task in list(context.pool.tasks.values()):
@@ -96,7 +78,7 @@ def all_held_after(context: StepContext, event: AllHeldAfter) -> None:
             settle(context, task)
 
 
-def all_released(context: StepContext, event: AllReleased) -> None:  # noqa: ARG001
+def all_released(context: StepContext, event: events.AllReleased) -> None:  # noqa: ARG001
     run = context.pool.run
     run.hold_after = None
     context.touched.run = True
@@ -115,27 +97,27 @@ def _release(context: StepContext, key: Key) -> None:
         settle(context, task)
 
 
-def killed(context: StepContext, event: JobsKilled) -> None:
+def killed(context: StepContext, event: events.JobsKilled) -> None:
     """Kills the jobs of tasks and holds these, so that they do not run again by themselves."""
     for key in event.tasks:
         task = context.pool.tasks.get(key)
         if task is not None and task.is_active:
             task.held = True
             context.touched.tasks[key] = None
-            context.effects.append(KillJob(key, task.submit))
+            context.effects.append(events.KillJob(key, task.submit))
 
 
-def polled(context: StepContext, event: JobsPolled) -> None:
+def polled(context: StepContext, event: events.JobsPolled) -> None:
     for key in event.tasks:
         task = context.pool.tasks.get(key)
         if task is not None and task.is_active:
-            context.effects.append(PollJob(key, task.submit))
+            context.effects.append(events.PollJob(key, task.submit))
 
 
 REMOVED = Verdict(VerdictKind.REMOVED, AtomValue.LOST)
 
 
-def removed(context: StepContext, event: TasksRemoved) -> None:
+def removed(context: StepContext, event: events.TasksRemoved) -> None:
     """Removes pooled tasks with a verdict, and forgets of others that they ran."""
     refuse_unknown(context.pool, event.tasks)
     tasks = context.pool.tasks
@@ -151,7 +133,7 @@ def removed(context: StepContext, event: TasksRemoved) -> None:
             _remove(context, task, event)
 
 
-def _remove(context: StepContext, task: PooledTask, event: TasksRemoved) -> None:
+def _remove(context: StepContext, task: PooledTask, event: events.TasksRemoved) -> None:
     flows = (event.flows & task.flows) if event.flows else task.flows
     left = task.flows - flows
     node, point = task.plan, task.point
@@ -159,11 +141,11 @@ def _remove(context: StepContext, task: PooledTask, event: TasksRemoved) -> None
         _leave_flows(context, task, flows)
     else:
         if task.is_active:
-            context.effects.append(KillJob(task.key, task.submit))
+            context.effects.append(events.KillJob(task.key, task.submit))
             deactivate(context, task)
         leave(context, task)
     if not event.forget:
-        mark_unreachable(context, node, point, flows, REMOVED)
+        reachability.mark_unreachable(context, node, point, flows, REMOVED)
 
 
 def _leave_flows(context: StepContext, task: PooledTask, flows: Flows) -> None:
@@ -189,7 +171,10 @@ def forget(context: StepContext, key: Key, flows: Flows) -> None:
     if pool.recall(point, name) is None:
         return
     memory = pool.remember(point, name)
-    flows = (flows or (memory.spawned | memory.verdicts.keys())) - _pruned_in(memory)
+    pruned = {
+        flow for flow, verdict in memory.verdicts.items() if verdict.kind is VerdictKind.PRUNED
+    }
+    flows = (flows or (memory.spawned | memory.verdicts.keys())) - pruned
     memory.spawned -= flows
     for flow in flows:
         memory.verdicts.pop(flow, None)
@@ -199,16 +184,10 @@ def forget(context: StepContext, key: Key, flows: Flows) -> None:
             del memory.made[output]
     context.touched.memory[key] = None
     node = pool.node(name)
-    reevaluate_dependents(context, node, point, flows)
+    reachability.reevaluate_dependents(context, node, point, flows)
     for child in all_dependents(pool, node, point):
         _open_again(context, child, flows)
     context.evaluate(key, flows)
-
-
-def _pruned_in(memory: TaskHistory) -> Flows:
-    return frozenset(
-        flow for flow, verdict in memory.verdicts.items() if verdict.kind is VerdictKind.PRUNED
-    )
 
 
 def _open_again(context: StepContext, child: Dependent, flows: Flows) -> None:
@@ -218,22 +197,17 @@ def _open_again(context: StepContext, child: Dependent, flows: Flows) -> None:
     if task is None or task.stage is not JobPhase.WAITING:
         return
     by_hand = task.manual or task.satisfied_by_hand
-    submitted = task.outputs or task.submit != task.memory.submits
-    if by_hand or submitted or _has_it_from_elsewhere(pool, task, child, flows):
+    if by_hand or task.outputs or task.submit != task.memory.submits:
+        return
+    # It may have been earned in a flow that is not concerned, and was left since.
+    others = frozenset(pool.flows) - flows
+    if task.flows.isdisjoint(flows) and (
+        leaf_value(pool, child.link.leaf, child.point, others) is AtomValue.TRUE
+    ):
         return
     task.true &= ~child.bit
     look_up(pool, task)
     settle(context, task)
-
-
-def _has_it_from_elsewhere(
-    pool: TaskPool, task: PooledTask, child: Dependent, flows: Flows
-) -> bool:
-    """Says whether an atom was earned in a flow that is not concerned, and was left since."""
-    others = frozenset(pool.flows) - flows
-    return task.flows.isdisjoint(flows) and (
-        leaf_value(pool, child.link.leaf, child.point, others) is AtomValue.TRUE
-    )
 
 
 def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
@@ -249,18 +223,19 @@ def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
             raise Refused(f"{name} is on no sequence at {text}: there is no {text}/{name}")
 
 
-def triggered(context: StepContext, event: TasksTriggered) -> None:
+def triggered(context: StepContext, event: events.TasksTriggered) -> None:
     """Runs these tasks, each in the flows that were asked for or that it belongs to."""
     refuse_unknown(context.pool, event.tasks)
-    new = frozenset({new_flow(context, event)}) if event.flow is FlowChoice.NEW else None
-    flows = new if new is not None else named_flows(context, event.flow)
     group = frozenset(event.tasks)
-    flows = _forget_runs(context, group, flows)
+    flows = _forget_runs(context, group, named_flows(context, event.flow, event))
     later = event.on_resume and context.pool.run.paused
     for key in sorted(group):
         task = _trigger(context, key, flows, group)
         if task is not None:
-            (be_ready if later else run_now)(context, task)
+            if later:
+                task.held = False
+            _let_go(context, task)
+            (settle if later else launch)(context, task)
     if event.wait:
         for key in sorted(group):
             context.pool.tasks[key].flow_wait = True
@@ -322,23 +297,11 @@ def _acquit(context: StepContext, node: IndexedNode, point: Point, flows: Flows)
     if memory is not None:
         for flow in sorted(flows & memory.verdicts.keys()):
             if memory.verdicts[flow].kind is not VerdictKind.FINISHED:
-                restore(context, node, point, flow)
-
-
-def run_now(context: StepContext, task: PooledTask) -> None:
-    """Submits a task that is not active."""
-    _let_go(context, task)
-    launch(context, task)
-
-
-def be_ready(context: StepContext, task: PooledTask) -> None:
-    """Makes a task ready, to be submitted as soon as the run is resumed."""
-    task.held = False
-    _let_go(context, task)
-    settle(context, task)
+                reachability.restore(context, node, point, flow)
 
 
 def _let_go(context: StepContext, task: PooledTask) -> None:
+    """Takes away what keeps a task from being submitted."""
     drop_waits(context, task)
     task.manual = True
     task.blocked = False
@@ -352,10 +315,7 @@ def _let_go(context: StepContext, task: PooledTask) -> None:
 def drop_waits(context: StepContext, task: PooledTask) -> None:
     """Lets a task wait no longer for timers or xtriggers."""
     if task.admitted:
-        for name in task.waits:
-            context.effects.append(
-                (CancelTimer if name in TIMERS else DropXtrigger)(task.key, name)
-            )
+        end_checks(context, task)
         if task.plan.in_sequence:
             context.chains_to_advance.append(task)
     task.waits.clear()
@@ -369,15 +329,12 @@ def _wait_for_group(
         return False
     initial = context.plan.initial
     inside, outside = 0, 0
-    for arrow, base in task.plan.arrows_at(task.point):
-        for leaf in arrow.leaves:
-            parent: Point = leaf.parent_point(task.point, initial)
-            members = (leaf.node,) if leaf.group is None else leaf.group.members
-            bit = 1 << (base + leaf.number)
-            if any((parent, member) in group for member in members):
-                inside |= bit
-            else:
-                outside |= bit
+    for leaf, bit in task.plan.leaves_at(task.point):
+        parent = leaf.parent_point(task.point, initial)
+        if any((parent, member) in group for member in names_of(leaf)):
+            inside |= bit
+        else:
+            outside |= bit
     if not inside:
         return False
     drop_waits(context, task)
@@ -392,16 +349,13 @@ def _wait_for_group(
     return True
 
 
-def outputs_set(context: StepContext, event: OutputsSet) -> None:
+def outputs_set(context: StepContext, event: events.OutputsSet) -> None:
     """Completes outputs of a task by hand; its children follow as if a job had made them."""
     refuse_unknown(context.pool, (event.task,))
     node = context.pool.node(event.task[1])
     memory = context.pool.recall(*event.task)
     outputs = event.outputs or completing(node, () if memory is None else memory.made)
-    if event.flow is FlowChoice.NEW:
-        flows: Flows | None = frozenset({new_flow(context)})
-    else:
-        flows = named_flows(context, event.flow)
+    flows = named_flows(context, event.flow)
     task = context.pool.tasks.get(event.task)
     if task is None:
         _set_absent(context, node, event, outputs, flows)
@@ -442,7 +396,7 @@ def _set_pooled(context: StepContext, task: PooledTask, outputs: tuple[str, ...]
 def _set_absent(
     context: StepContext,
     node: IndexedNode,
-    event: OutputsSet,
+    event: events.OutputsSet,
     outputs: tuple[str, ...],
     flows: Flows | None,
 ) -> None:
@@ -467,9 +421,9 @@ def _set_absent(
             stop_after(context, key)
             memory.spawned |= {flow}
             ended = SUCCEEDED if SUCCEEDED in earlier | made.keys() else outputs[-1]
-            death = AtomValue.NOT_TAKEN if ended == SUCCEEDED else AtomValue.LOST
-            verdict = Verdict(VerdictKind.FINISHED, death, ended=ended)
-            mark_unreachable(context, node, key[0], frozenset({flow}), verdict)
+            reachability.mark_unreachable(
+                context, node, key[0], frozenset({flow}), reachability.finished_as(ended)
+            )
 
 
 def _made_before(memory: TaskHistory, flow: int) -> set[str]:
@@ -494,16 +448,13 @@ def _flows_that_wait(
     return found
 
 
-def prerequisites_set(context: StepContext, event: PrerequisitesSet) -> None:
+def prerequisites_set(context: StepContext, event: events.PrerequisitesSet) -> None:
     """Satisfies prerequisites by hand, spawning the task if needed."""
     refuse_unknown(context.pool, (event.task,))
     pool = context.pool
     point, name = event.task
     node = pool.node(name)
-    if event.flow is FlowChoice.NEW:
-        flows: Flows | None = frozenset({new_flow(context)})
-    else:
-        flows = named_flows(context, event.flow)
+    flows = named_flows(context, event.flow)
     task = pool.tasks.get(event.task)
     if task is None:
         task = bring(context, node, point, active_flows(pool) if flows is None else flows)
@@ -521,18 +472,19 @@ def prerequisites_set(context: StepContext, event: PrerequisitesSet) -> None:
     settle(context, task)
 
 
-def _satisfy_named(context: StepContext, task: PooledTask, event: PrerequisitesSet) -> None:
+def _satisfy_named(
+    context: StepContext, task: PooledTask, event: events.PrerequisitesSet
+) -> None:
     for label in event.xtriggers:
         if label in task.waits:
             no_longer_waits(context, task, label)
             if task.admitted:
-                context.effects.append(DropXtrigger(task.key, label))
+                context.effects.append(events.DropXtrigger(task.key, label))
     wanted = set(event.atoms)
-    for arrow, base in task.plan.arrows_at(task.point):
-        for leaf in arrow.leaves:
-            parent = leaf.parent_point(task.point, context.plan.initial)
-            if _is_wanted(context.pool, task, leaf, parent, wanted):
-                task.true |= 1 << (base + leaf.number)
+    for leaf, bit in task.plan.leaves_at(task.point):
+        parent = leaf.parent_point(task.point, context.plan.initial)
+        if _is_wanted(context.pool, task, leaf, parent, wanted):
+            task.true |= bit
     if task.missing:
         look_up(context.pool, task)
 

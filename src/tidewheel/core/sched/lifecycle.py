@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched import events
 from tidewheel.core.sched.absolute_triggers import settle_absolute
 from tidewheel.core.sched.completion import conclude, is_complete, lacking_text
 from tidewheel.core.sched.dependency_index import (
@@ -24,33 +25,17 @@ from tidewheel.core.sched.dependency_index import (
     names_of,
     orphan,
 )
-from tidewheel.core.sched.dependents import Dependent, dependents
+from tidewheel.core.sched.dependents import dependents
 from tidewheel.core.sched.evaluation import absolute_key, holds, leaf_value, recorded_value
-from tidewheel.core.sched.events import (
-    CancelTimer,
-    FlowStopped,
-    KillJob,
-    RunContinued,
-    RunPaused,
-    RunReloaded,
-    RunResumed,
-    RunStarted,
-    RunStopped,
-    StopMode,
-    StopPointSet,
-    StopTaskSet,
-    TasksTriggered,
-)
 from tidewheel.core.sched.flows import active_flows, evaluate_ends_of_the_graph
 from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.interventions import triggered
-from tidewheel.core.sched.limits import take_back
-from tidewheel.core.sched.parentless import start_chain
+from tidewheel.core.sched.limits import start_chain, take_back
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import publish, satisfy_child
 from tidewheel.core.sched.reachability import reevaluate_dependents
-from tidewheel.core.sched.spawn import RETRY, leave, look_up, settle
+from tidewheel.core.sched.spawn import RETRY, STALL, leave, look_up, settle
 from tidewheel.core.sched.task_state import (
     FIRST_FLOW,
     NO_FLOW,
@@ -60,31 +45,32 @@ from tidewheel.core.sched.task_state import (
     Key,
     PooledTask,
     PoolState,
+    TaskHistory,
 )
 
 
-def paused(context: StepContext, event: RunPaused) -> None:  # noqa: ARG001
+def paused(context: StepContext, event: events.RunPaused) -> None:  # noqa: ARG001
     context.pool.run.paused = True
     context.touched.run = True
 
 
-def resumed(context: StepContext, event: RunResumed) -> None:  # noqa: ARG001
+def resumed(context: StepContext, event: events.RunResumed) -> None:  # noqa: ARG001
     context.pool.run.paused = False
     context.touched.run = True
     _open_queues(context)
 
 
-def stopped(context: StepContext, event: RunStopped) -> None:
+def stopped(context: StepContext, event: events.RunStopped) -> None:
     run = context.pool.run
     run.stopping = event.mode.value
     context.touched.run = True
-    if event.mode is StopMode.KILL:
+    if event.mode is events.StopMode.KILL:
         for task in context.pool.tasks.values():
             if task.is_active:
-                context.effects.append(KillJob(task.key, task.submit))
+                context.effects.append(events.KillJob(task.key, task.submit))
 
 
-def stop_point_set(context: StepContext, event: StopPointSet) -> None:
+def stop_point_set(context: StepContext, event: events.StopPointSet) -> None:
     """Sets the stop point, and takes back the admission of waiting tasks that lie beyond it."""
     stop = event.point
     context.pool.run.stop = stop
@@ -92,20 +78,18 @@ def stop_point_set(context: StepContext, event: StopPointSet) -> None:
     context.touched.run = True
     if stop is not None:
         for task in list(context.pool.tasks.values()):
-            if task.point > stop and task.admitted and _only_waits(task):
+            only_waits = task.stage is JobPhase.WAITING and not task.manual
+            only_waits = only_waits and RETRY not in task.waits
+            if task.point > stop and task.admitted and only_waits:
                 take_back(context, task)
 
 
-def _only_waits(task: PooledTask) -> bool:
-    return task.stage is JobPhase.WAITING and not task.manual and RETRY not in task.waits
-
-
-def stop_task_set(context: StepContext, event: StopTaskSet) -> None:
+def stop_task_set(context: StepContext, event: events.StopTaskSet) -> None:
     context.pool.run.stop_after = event.task
     context.touched.run = True
 
 
-def run_continued(context: StepContext, event: RunContinued) -> None:
+def run_continued(context: StepContext, event: events.RunContinued) -> None:
     """Lets a stopped run go on where it was."""
     run = context.pool.run
     run.stopping = ""
@@ -116,7 +100,7 @@ def run_continued(context: StepContext, event: RunContinued) -> None:
     _open_queues(context)
 
 
-def flow_stopped(context: StepContext, event: FlowStopped) -> None:
+def flow_stopped(context: StepContext, event: events.FlowStopped) -> None:
     """Stops a flow: its waiting tasks go, its active ones finish without spawning."""
     pool = context.pool
     state = pool.flows.get(event.flow)
@@ -125,60 +109,53 @@ def flow_stopped(context: StepContext, event: FlowStopped) -> None:
     state.stopped = True
     context.touched.flows[event.flow] = None
     for task in [task for task in pool.tasks.values() if event.flow in task.flows]:
-        _leave_flow(context, task, event.flow)
+        if len(task.flows) > 1:
+            task.flows -= {event.flow}
+            pool.flow_counts[event.flow] -= 1
+            context.touched.tasks[task.key] = None
+            context.evaluate(task.key, task.flows)
+        elif not task.is_active:
+            leave(context, task)
     for chain in [chain for chain in pool.chains if chain[1] == event.flow]:
         del pool.chains[chain]
         context.touched.chains[chain] = None
-
-
-def _leave_flow(context: StepContext, task: PooledTask, flow: int) -> None:
-    if len(task.flows) > 1:
-        task.flows -= {flow}
-        context.pool.flow_counts[flow] -= 1
-        context.touched.tasks[task.key] = None
-        context.evaluate(task.key, task.flows)
-    elif not task.is_active:
-        leave(context, task)
 
 
 def _open_queues(context: StepContext) -> None:
     context.freed.update(dict.fromkeys(range(len(context.pool.queues))))
 
 
-def run_started(context: StepContext, event: RunStarted) -> None:
+def run_started(context: StepContext, event: events.RunStarted) -> None:
     """Begins every chain, and evaluates what is dead although nothing has ended yet."""
     pool = context.pool
     context.touched.run = True
     context.touched.flows[1] = None
     if event.tasks:
-        triggered(context, TasksTriggered(tasks=event.tasks, at=event.at, flow=FIRST_FLOW))
+        triggered(
+            context, events.TasksTriggered(tasks=event.tasks, at=event.at, flow=FIRST_FLOW)
+        )
     else:
         for node in pool.plan.nodes.values():
             start_chain(context, node, 1, pool.run.start)
     evaluate_ends_of_the_graph(context, 1)
 
 
-STALL = "stall"
 PARENTS_MAX = 1_000  # looked at to find the cause of one waiting task
 CAUSES_TOLD_MAX = 10  # in one sentence; the rest are counted
 
-_ACTIVE, _RUNNING = PoolState.ACTIVE, RunStatus.RUNNING
+_STUCK = (PoolState.INCOMPLETE, PoolState.BLOCKED)
 
 
 def update_status(context: StepContext) -> None:
     """Sets the status of the run; a change of it is news."""
     pool = context.pool
-    run = pool.run
-    old = run.status
-    if old is _RUNNING and pool.standings[_ACTIVE] and not (run.stopping or run.paused):
-        return
-    new = status_of(pool)
+    old, new = pool.run.status, status_of(pool)
     if new == old:
         return
     pool.run.status = new
     context.touched.run = True
     if old == RunStatus.STALLED:
-        context.effects.append(CancelTimer(None, STALL))
+        context.effects.append(events.CancelTimer(None, STALL))
     context.notice(new, None, _text(context, new))
 
 
@@ -199,7 +176,9 @@ def status_of(pool: TaskPool) -> RunStatus:
 
 
 def _status_when_idle(pool: TaskPool) -> RunStatus:
-    if pool.standings[PoolState.HELD] and any(map(_waits_for_release, pool.tasks.values())):
+    if pool.standings[PoolState.HELD] and any(
+        task.standing is PoolState.HELD and not task.missing for task in pool.tasks.values()
+    ):
         return RunStatus.WAITING_FOR_RELEASE
     if left_over(pool):
         return RunStatus.STALLED
@@ -207,10 +186,6 @@ def _status_when_idle(pool: TaskPool) -> RunStatus:
     if stop is not None and any(task.point > stop for task in pool.tasks.values()):
         return RunStatus.STOPPED
     return RunStatus.COMPLETED
-
-
-def _waits_for_release(task: PooledTask) -> bool:
-    return task.standing is PoolState.HELD and not task.missing
 
 
 def left_over(pool: TaskPool) -> list[PooledTask]:
@@ -227,11 +202,7 @@ def root_causes(pool: TaskPool) -> list[PooledTask]:
     """Returns the tasks left over that do not merely wait for another one left over."""
     left = left_over(pool)
     keys = {task.key for task in left}
-    return [task for task in left if _is_stuck(task) or not _follows(pool, task, keys)]
-
-
-def _is_stuck(task: PooledTask) -> bool:
-    return task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED)
+    return [task for task in left if task.standing in _STUCK or not _follows(pool, task, keys)]
 
 
 def _follows(pool: TaskPool, task: PooledTask, others: set[Key]) -> bool:
@@ -244,19 +215,17 @@ def _follows(pool: TaskPool, task: PooledTask, others: set[Key]) -> bool:
         if node is None or (point, name) in seen:
             continue
         seen.add((point, name))
-        for arrow, _ in node.arrows_at(point):
-            for leaf in arrow.leaves:
+        for leaf, _ in node.leaves_at(point):
+            if leaf_value(pool, leaf, point, task.flows) is AtomValue.OPEN:
                 parent = leaf.parent_point(point, pool.plan.initial)
-                members = (leaf.node,) if leaf.group is None else leaf.group.members
-                if leaf_value(pool, leaf, point, task.flows) is AtomValue.OPEN:
-                    todo += [(parent, member) for member in members]
+                todo += [(parent, member) for member in names_of(leaf)]
         if not others.isdisjoint(todo):
             return True
     return False
 
 
 def _is_left_over(pool: TaskPool, task: PooledTask) -> bool:
-    if task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED):
+    if task.standing in _STUCK:
         return True
     waits = task.standing is PoolState.WAITING or (
         task.standing is PoolState.HELD and task.missing
@@ -279,15 +248,6 @@ def _waits_beyond(pool: TaskPool, task: PooledTask) -> bool:
         if not holds(arrow.expression, true):
             return False
     return True
-
-
-def give_up(context: StepContext, timer: str) -> None:
-    """Stops the run, as it is, when the stall timer ran out."""
-    run = context.pool.run
-    if timer == STALL and run.status == RunStatus.STALLED:
-        run.stopping = "now"
-        context.touched.run = True
-        context.notice("stall timeout", None, "stalled for too long")
 
 
 def _text(context: StepContext, status: RunStatus) -> str:
@@ -316,18 +276,28 @@ def cause_text(context: StepContext, task: PooledTask) -> str:
 Atom = tuple[Point, tuple[str, ...], tuple[str, ...], bool]
 
 
-def reloaded(context: StepContext, event: RunReloaded) -> None:
+def reloaded(context: StepContext, event: events.RunReloaded) -> None:
     """Goes on with another graph."""
     pool = context.pool
     old = pool.plan
     plan = build_index(event.graph)
     for name in sorted(old.nodes.keys() - plan.nodes.keys()):
         plan.nodes[name] = orphan(name, len(plan.nodes))
-    known = {key: _true_atoms(old, task) for key, task in pool.tasks.items()}
+    # Of each task the atoms that were true; of a family also who its members were.
+    known = {
+        key: {
+            _atom(old, leaf, task.point)
+            for leaf, bit in old.nodes[task.plan.name].leaves_at(task.point)
+            if task.true & bit
+        }
+        for key, task in pool.tasks.items()
+    }
     _replace(pool, rebuild(plan, everything(pool), pool.past))
     context.plan = plan
     context.touched.tasks.update(dict.fromkeys(pool.tasks))
-    _drop_removed(context, plan)
+    for task in list(pool.tasks.values()):
+        if task.plan.name not in plan.graph.nodes and not task.is_active:
+            leave(context, task)
     settled = _settled_since(pool)
     kept = list(pool.tasks.values())
     for task in kept:
@@ -342,7 +312,7 @@ def reloaded(context: StepContext, event: RunReloaded) -> None:
     if old.final is not None and _ended(old, plan):
         _go_beyond(context, old.final)
     _leave_what_cannot_be_evaluated(context)
-    context.freed.update(dict.fromkeys(range(len(pool.queues))))
+    _open_queues(context)
     if pool.run.status == RunStatus.COMPLETED:
         pool.run.status = RunStatus.RUNNING
         context.touched.run = True
@@ -355,21 +325,21 @@ def _settled_since(pool: TaskPool) -> list[tuple[IndexedLink, int, AtomValue]]:
     """
     found: list[tuple[IndexedLink, int, AtomValue]] = [
         (link, flow, value)
-        for leaf, link in _fixed_leaves(pool.plan)
-        for flow in _flows_known(pool, leaf)
-        if (value := recorded_value(pool, leaf, flow)) is not AtomValue.OPEN
-        and value is not pool.absolute.get(absolute_key(leaf), {}).get(flow)
+        for link in _fixed_links(pool.plan)
+        for flow in _flows_known(pool, link.leaf)
+        if (value := recorded_value(pool, link.leaf, flow)) is not AtomValue.OPEN
+        and value is not pool.absolute.get(absolute_key(link.leaf), {}).get(flow)
     ]
     for link, flow, value in found:
         pool.absolute.setdefault(absolute_key(link.leaf), {})[flow] = value
     return found
 
 
-def _fixed_leaves(plan: DependencyIndex) -> Iterator[tuple[IndexedAtom, IndexedLink]]:
+def _fixed_links(plan: DependencyIndex) -> Iterator[IndexedLink]:
     links = [link for group in plan.groups for link in group.links]
     for node in plan.nodes.values():
         links += (link for found in node.absolute.values() for link in found)
-    return ((link.leaf, link) for link in links if link.leaf.absolute is not None)
+    return (link for link in links if link.leaf.absolute is not None)
 
 
 def _flows_known(pool: TaskPool, leaf: IndexedAtom) -> Flows:
@@ -404,11 +374,15 @@ def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIn
 
 def _evaluate_anew(context: StepContext) -> None:
     """Evaluates the dependents of all that has ended, since a new graph may need an old end."""
-    for point, there in list(context.pool.memory.items()):
-        for name, memory in list(there.items()):
-            if memory.verdicts:
-                flows = frozenset(memory.verdicts)
-                reevaluate_dependents(context, context.pool.node(name), point, flows)
+    for point, name, memory in _remembered(context.pool):
+        if memory.verdicts:
+            flows = frozenset(memory.verdicts)
+            reevaluate_dependents(context, context.pool.node(name), point, flows)
+
+
+def _remembered(pool: TaskPool) -> list[tuple[Point, str, TaskHistory]]:
+    memories = pool.memory.items()
+    return [(point, name, one) for point, there in memories for name, one in there.items()]
 
 
 def _leave_what_cannot_be_evaluated(context: StepContext) -> None:
@@ -425,15 +399,7 @@ def _leave_what_cannot_be_evaluated(context: StepContext) -> None:
 
 def _replace(pool: TaskPool, other: TaskPool) -> None:
     """Replaces what is in the pool, which keeps its identity: the service holds on to it."""
-    scratch = pool.scratch
-    pool.__dict__.update(other.__dict__)
-    pool.scratch = scratch
-
-
-def _drop_removed(context: StepContext, plan: DependencyIndex) -> None:
-    for task in list(context.pool.tasks.values()):
-        if task.plan.name not in plan.graph.nodes and not task.is_active:
-            leave(context, task)
+    pool.__dict__.update(other.__dict__ | {"scratch": pool.scratch})
 
 
 def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> None:
@@ -443,10 +409,9 @@ def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> 
     needs nothing more.
     """
     task.true = 0
-    for arrow, base in task.plan.arrows_at(task.point):
-        for leaf in arrow.leaves:
-            if _atom(context.plan, leaf, task.point) in known:
-                task.true |= 1 << (base + leaf.number)
+    for leaf, bit in task.plan.leaves_at(task.point):
+        if _atom(context.plan, leaf, task.point) in known:
+            task.true |= bit
     if task.stage is not JobPhase.WAITING:
         return
     helped = task.outputs or task.satisfied_by_hand or task.manual
@@ -455,16 +420,6 @@ def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> 
         look_up(context.pool, task)
         context.evaluate(task.key, task.flows)
     settle(context, task)
-
-
-def _true_atoms(old: DependencyIndex, task: PooledTask) -> set[Atom]:
-    """Returns the atoms of a task that were true; of a family also who its members were."""
-    return {
-        _atom(old, leaf, task.point)
-        for arrow, base in old.nodes[task.plan.name].arrows_at(task.point)
-        for leaf in arrow.leaves
-        if task.true >> (base + leaf.number) & 1
-    }
 
 
 def _atom(plan: DependencyIndex, leaf: IndexedAtom, point: Point) -> Atom:
@@ -492,22 +447,16 @@ def _ended(old: DependencyIndex, plan: DependencyIndex) -> bool:
 def _go_beyond(context: StepContext, final: Point) -> None:
     """Lets outputs made before the old final point reach the children beyond it."""
     pool = context.pool
-    for point, there in list(pool.memory.items()):
-        for name, memory in list(there.items()):
-            node = pool.node(name)
-            for output, flows in list(memory.made.items()):
-                for child in list(dependents(pool, node, point, output)):
-                    if child.point > final:
-                        _reach(context, child, flows)
-
-
-def _reach(context: StepContext, child: Dependent, flows: Flows) -> None:
-    leaf = child.link.leaf
-    bit = (child.node, child.base, leaf.number)
-    true = frozenset(
-        flow
-        for flow in flows
-        if leaf_value(context.pool, leaf, child.point, frozenset({flow})) is AtomValue.TRUE
-    )
-    if true:
-        satisfy_child(context, child.link, bit, child.point, true)
+    for point, name, memory in _remembered(pool):
+        for output, flows in list(memory.made.items()):
+            children = list(dependents(pool, pool.node(name), point, output))
+            for child in (one for one in children if one.point > final):
+                leaf = child.link.leaf
+                true = frozenset(
+                    flow
+                    for flow in flows
+                    if leaf_value(pool, leaf, child.point, frozenset({flow})) is AtomValue.TRUE
+                )
+                if true:
+                    bit = (child.node, child.base, leaf.number)
+                    satisfy_child(context, child.link, bit, child.point, true)

@@ -27,12 +27,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from heapq import heappush
+from operator import attrgetter
 from typing import NamedTuple, assert_never
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import Atom, Condition, Group, XtriggerTerm
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.dependency_index import (
     AtomMeaning,
     DependencyIndex,
@@ -42,12 +44,6 @@ from tidewheel.core.sched.dependency_index import (
     orphan,
 )
 from tidewheel.core.sched.dependents import relative_dependents
-from tidewheel.core.sched.evaluation import (
-    absolute_key,
-    count_remembered,
-    leaf_value,
-    missing_arrows,
-)
 from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, RunState, TaskPool, Touched
 from tidewheel.core.sched.spawn import standing_of
 from tidewheel.core.sched.task_state import (
@@ -94,6 +90,14 @@ class PooledTaskRow(NamedTuple):
         return self.released
 
 
+# What a task and its row both have, as it is and in the order of the row.
+_SAME = (
+    *("by_hand", "admitted", "held", "blocked", "manual", "satisfied_by_hand", "flow_wait"),
+    *("ended", "submit", "try_number", "submit_try", "order", "heard"),
+)
+_same = attrgetter(*_SAME)
+
+
 class PutTask(NamedTuple):
     row: PooledTaskRow
 
@@ -113,11 +117,8 @@ class PutMemory(NamedTuple):
     held_back: tuple[str, ...] = ()
 
     def memory(self) -> TaskHistory:
-        memory = TaskHistory()
-        memory.spawned, memory.submits = self.spawned, self.submits
-        memory.made, memory.verdicts = dict(self.made), dict(self.verdicts)
-        memory.held_back = self.held_back
-        return memory
+        made, verdicts = dict(self.made), dict(self.verdicts)
+        return TaskHistory(self.spawned, made, verdicts, self.submits, self.held_back)
 
 
 class ForgetMemory(NamedTuple):
@@ -202,19 +203,7 @@ def row_of(task: PooledTask, initial: Point) -> PooledTaskRow:
         task.missing > 0,
         tuple(task.waits),
         tuple(task.outputs),
-        task.by_hand,
-        task.admitted,
-        task.held,
-        task.blocked,
-        task.manual,
-        task.satisfied_by_hand,
-        task.flow_wait,
-        task.ended,
-        task.submit,
-        task.try_number,
-        task.submit_try,
-        task.order,
-        task.heard,
+        *_same(task),
     )
 
 
@@ -285,7 +274,7 @@ def rebuild(
         _admit(pool, task)
     for point in pool.memory:
         if run.horizon is None or point >= run.horizon:
-            count_remembered(pool, point)
+            evaluation.count_remembered(pool, point)
     pool.base = pool.counted.earliest()
     _look_ahead(pool)
     return pool
@@ -325,11 +314,10 @@ def reads_otherwise(pool: TaskPool, rows: Iterable[Change]) -> bool:
 
 
 def _missed_one(pool: TaskPool, task: PooledTask) -> bool:
-    return missing_arrows(task) == 0 or any(
-        not task.true >> (base + leaf.number) & 1
-        and leaf_value(pool, leaf, task.point, task.flows) is AtomValue.TRUE
-        for arrow, base in task.plan.arrows_at(task.point)
-        for leaf in arrow.leaves
+    return evaluation.missing_arrows(task) == 0 or any(
+        not task.true & bit
+        and evaluation.leaf_value(pool, leaf, task.point, task.flows) is AtomValue.TRUE
+        for leaf, bit in task.plan.leaves_at(task.point)
     )
 
 
@@ -378,20 +366,15 @@ def _task_rows(rows: Iterable[Change]) -> Iterator[PooledTaskRow]:
 
 def _task(pool: TaskPool, row: PooledTaskRow) -> PooledTask:
     """Returns the task that a row describes."""
-    memory = pool.remember(row.point, row.name)
-    task = PooledTask(pool.plan.nodes[row.name], (row.point, row.name), row.flows, memory)
-    task.stage = row.stage
-    task.true = task.plan.mask_of(row.point, _atoms(pool.plan, row), pool.plan.initial)
+    point, key = row.point, (row.point, row.name)
+    node, memory = pool.plan.nodes[row.name], pool.remember(*key)
+    true = node.mask_of(point, _atoms(pool.plan, row), pool.plan.initial)
+    task = PooledTask(node, key, point, row.flows, memory, row.submit, true, row.stage)
     # Were nothing missing now, it would be ready without anybody having said so.
-    task.missing = max(1, missing_arrows(task)) if row.missing else 0
-    task.waits = dict.fromkeys(row.waits)
-    task.outputs = dict.fromkeys(row.outputs)
-    task.by_hand = row.by_hand
-    task.admitted, task.held, task.blocked = row.released, row.held, row.blocked
-    task.manual, task.satisfied_by_hand = row.manual, row.satisfied_by_hand
-    task.flow_wait, task.ended = row.flow_wait, row.ended
-    task.submit, task.try_number, task.submit_try = row.submit, row.try_number, row.submit_try
-    task.order, task.heard = row.order, row.heard
+    task.missing = max(1, evaluation.missing_arrows(task)) if row.missing else 0
+    task.waits, task.outputs = dict.fromkeys(row.waits), dict.fromkeys(row.outputs)
+    for name, value in zip(_SAME, _same(row), strict=True):
+        setattr(task, name, value)
     return task
 
 
@@ -413,10 +396,9 @@ def _admit(pool: TaskPool, task: PooledTask) -> None:
         for flow in task.flows:
             pool.fronts[flow] = max(task.point, pool.fronts.get(flow, task.point))
     if task.plan.waits_for_absolute:
-        for arrow, base in task.plan.arrows_at(task.point):
-            for leaf in arrow.leaves:
-                if leaf.absolute is not None and not task.true >> (base + leaf.number) & 1:
-                    pool.waiting_for.setdefault(absolute_key(leaf), {})[task.key] = None
+        for leaf, bit in task.plan.leaves_at(task.point):
+            if leaf.absolute is not None and not task.true & bit:
+                pool.waiting_for.setdefault(evaluation.absolute_key(leaf), {})[task.key] = None
 
 
 def old_atoms(graph: Graph, row: PooledTaskRow) -> tuple[AtomMeaning, ...]:
@@ -436,7 +418,9 @@ def new_absolute_key(graph: Graph, key: AtomMeaning) -> AtomMeaning:
     if not is_old_key(key):
         return key
     family, _, number = key[1].rpartition(":")
-    groups = list(dict.fromkeys(_old_groups(graph)))
+    terms = (term for arrow in graph.arrows for term in _terms_of(arrow.condition))
+    found = ((one.family, one.outputs, one.every) for one in terms if isinstance(one, Group))
+    groups = list(dict.fromkeys(found))
     if int(number) >= len(groups) or groups[int(number)][0] != family:
         return key  # nothing asks for it
     _, outputs, every = groups[int(number)]
@@ -455,13 +439,6 @@ def _old_terms(graph: Graph, name: str, point: Point) -> Iterator[AtomMeaning]:
     if node is not None and name in graph.special.sequential:
         before = PreviousInstance(node.sequences).parent_point(point, initial)
         yield from ((before, name, SUCCEEDED) for _ in node.sequences)
-
-
-def _old_groups(graph: Graph) -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    for arrow in graph.arrows:
-        for term in _terms_of(arrow.condition):
-            if isinstance(term, Group):
-                yield term.family, term.outputs, term.every
 
 
 def _terms_of(condition: Condition) -> Iterator[Atom | Group]:

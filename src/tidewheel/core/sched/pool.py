@@ -18,6 +18,7 @@ frozen changes are made from that afterwards, once for all steps of a batch
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
@@ -34,6 +35,7 @@ from tidewheel.core.sched.task_state import (
     PooledTask,
     PoolState,
     TaskHistory,
+    VerdictKind,
 )
 
 _WAITING, _UNRELEASED = PoolState.WAITING, PoolState.UNRELEASED
@@ -127,15 +129,13 @@ class RunState:
     looked_at: tuple[Point, Point] | None = None
 
 
+@dataclass(slots=True)
 class LimitQueue:
     """Holds the tasks of a limit group that are ready, and how many are active."""
 
-    __slots__ = ("active", "heap", "limit")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.active = 0
-        self.heap: list[tuple[Point, int, Key]] = []
+    limit: int
+    active: int = 0
+    heap: list[tuple[Point, int, Key]] = field(default_factory=list)
 
 
 class TaskPool:
@@ -351,6 +351,7 @@ class Touched:
         self.run = self.run or other.run
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class StepContext:
     """Is the step that is being made, with its agenda: what is still to be done before it ends.
 
@@ -361,60 +362,44 @@ class StepContext:
     groups that were freed, wait until nothing else is left.
     """
 
-    __slots__ = (
-        "base_is_firm",
-        "chains_to_advance",
-        "chains_to_start",
-        "effects",
-        "flows_arrived",
-        "freed",
-        "now",
-        "plan",
-        "pool",
-        "ready",
-        "suicides",
-        "to_evaluate",
-        "to_seek_blocked",
-        "to_spawn",
-        "touched",
-    )
-
-    def __init__(self, pool: TaskPool, now: Instant) -> None:
-        self.pool = pool
-        self.plan = pool.plan
-        self.now = now
-        # Whether nothing in this step can lead to a task before the runahead base.
-        self.base_is_firm = False
-        self.touched = Touched()
-        self.effects: list[Effect] = []
-        # Tasks into which a suicide arrow leads from an output that was made.
-        self.suicides: list[tuple[IndexedNode, Point, Flows]] = []
-        # Tasks of which an atom became unreachable, or reachable again: (task, flow).
-        self.to_evaluate: list[tuple[Key, int]] = []
-        # Nodes of which the next task is sought that a lost atom at a fixed point blocks:
-        # (node, flow, the last point that was evaluated, how many more may be).
-        self.to_seek_blocked: list[tuple[IndexedNode, int, Point, int]] = []
-        # Heads of chains that left, and chains to be begun: (node, flow, first point).
-        self.chains_to_advance: list[PooledTask] = []
-        self.chains_to_start: list[tuple[IndexedNode, int, Point]] = []
-        # Tasks that ran with --wait, and the flows that have now arrived there.
-        self.flows_arrived: list[tuple[IndexedNode, Point, Flows]] = []
-        # Tasks that are spawned whatever they lack.
-        self.to_spawn: list[tuple[IndexedNode, Point, Flows]] = []
-        # Tasks that became ready, in order, and limit groups in which there may be room again.
-        self.ready: list[PooledTask] = []
-        self.freed: dict[int, None] = {}
-
-    def begin(self, now: Instant) -> None:
-        """Begins another step: what was to be looked at has been; only the results are new."""
-        self.plan = self.pool.plan
-        self.now = now
-        self.touched = Touched()
-        self.effects = []
+    pool: TaskPool
+    # Anew for each step: what was to be looked at has been when one ends.
+    plan: DependencyIndex = field(init=False)
+    now: Instant = field(init=False)
+    touched: Touched = field(init=False)
+    effects: list[Effect] = field(init=False)
+    # Whether nothing in this step can lead to a task before the runahead base.
+    base_is_firm: bool = False
+    # Tasks into which a suicide arrow leads from an output that was made.
+    suicides: list[tuple[IndexedNode, Point, Flows]] = field(default_factory=list)
+    # Tasks of which an atom became unreachable, or reachable again: (task, flow).
+    to_evaluate: list[tuple[Key, int]] = field(default_factory=list)
+    # Nodes of which the next task is sought that a lost atom at a fixed point blocks:
+    # (node, flow, the last point that was evaluated, how many more may be).
+    to_seek_blocked: list[tuple[IndexedNode, int, Point, int]] = field(default_factory=list)
+    # Heads of chains that left, and chains to be begun: (node, flow, first point).
+    chains_to_advance: list[PooledTask] = field(default_factory=list)
+    chains_to_start: list[tuple[IndexedNode, int, Point]] = field(default_factory=list)
+    # Tasks that ran with --wait, and the flows that have now arrived there.
+    flows_arrived: list[tuple[IndexedNode, Point, Flows]] = field(default_factory=list)
+    # Tasks that are spawned whatever they lack.
+    to_spawn: list[tuple[IndexedNode, Point, Flows]] = field(default_factory=list)
+    # Tasks that became ready, in order, and limit groups in which there may be room again.
+    ready: list[PooledTask] = field(default_factory=list)
+    freed: dict[int, None] = field(default_factory=dict)
 
     def evaluate(self, key: Key, flows: Iterable[int]) -> None:
         """Has a task evaluated again in each of these flows."""
         self.to_evaluate.extend([(key, flow) for flow in flows])
+
+    def evaluate_pruned(
+        self, key: Key, memory: TaskHistory | None, flows: AbstractSet[int]
+    ) -> None:
+        """Has a task evaluated again in those of these flows in which it was pruned."""
+        if memory is not None:
+            for flow in flows & memory.verdicts.keys():
+                if memory.verdicts[flow].kind is VerdictKind.PRUNED:
+                    self.to_evaluate.append((key, flow))
 
     def notice(self, event: str, task: Key | None, text: str) -> None:
         self.effects.append(Notice(event, task, text))

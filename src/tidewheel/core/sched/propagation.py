@@ -16,29 +16,14 @@ from collections.abc import Iterable
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD
+from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.absolute_triggers import first_child_point, settle_absolute
 from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedLink, IndexedNode
 from tidewheel.core.sched.dependents import dependents
-from tidewheel.core.sched.evaluation import (
-    group_count,
-    group_value,
-    leaf_value,
-    member_value,
-    never_comes,
-    value_to,
-)
-from tidewheel.core.sched.flows import going_on, may_spawn
+from tidewheel.core.sched.flows import may_spawn
 from tidewheel.core.sched.pool import StepContext
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
-from tidewheel.core.sched.task_state import (
-    AtomValue,
-    Flows,
-    JobPhase,
-    Key,
-    PooledTask,
-    TaskHistory,
-    VerdictKind,
-)
+from tidewheel.core.sched.task_state import AtomValue, Flows, JobPhase, Key, PooledTask
 
 _STANDARD = frozenset(STANDARD)
 _WITH_IMPLIED = {output: (*implied, output) for output, implied in IMPLIED.items()}
@@ -65,27 +50,27 @@ def publish(
         _tell_pooled(context, node, point, output)
         return
     key = (point, node.name)
-    fresh = flows
     memory = context.pool.remember(point, node.name)
     known = memory.made.get(output)
-    if known is not None:
-        fresh = flows - known
-        if not fresh:
-            return
-        memory.made[output] = known | fresh
-    else:
-        memory.made[output] = flows
-    context.touched.memory[key] = None
-    fresh = going_on(context.pool, fresh, key)
+    fresh = flows if known is None else flows - known
     if not fresh:
         return
+    memory.made[output] = flows if known is None else known | flows
+    context.touched.memory[key] = None
+    states = context.pool.flows
+    if len(states) > 1:  # one of them may have been asked to end with this task
+        ending = {flow for flow in fresh & states.keys() if key in states[flow].until_tasks}
+        fresh -= ending
+        if not fresh:
+            return
     for link in node.links.get(output, ()):
         _along(context, link, point, fresh)
     if node.groups:
         _tell_families(context, node, key, output, fresh)
     if node.absolute and (point, output) in node.absolute and point >= context.pool.run.start:
         for link in node.absolute[(point, output)]:
-            _make_absolute(context, link, fresh)
+            for flow in sorted(fresh):
+                settle_absolute(context, link, flow, AtomValue.TRUE)
 
 
 def _tell_pooled(context: StepContext, node: IndexedNode, point: Point, output: str) -> None:
@@ -119,7 +104,10 @@ def _satisfy_if_heard(context: StepContext, task: PooledTask) -> None:
     """Satisfies what a task waits for of families, with what members told that ran alone."""
     for arrow, base in task.plan.arrows_at(task.point):
         for leaf in arrow.leaves:
-            if leaf.group is not None and value_to(context.pool, leaf, task) is AtomValue.TRUE:
+            if (
+                leaf.group is not None
+                and evaluation.value_to(context.pool, leaf, task) is AtomValue.TRUE
+            ):
                 satisfy(context, task, arrow, base, leaf.number)
 
 
@@ -156,8 +144,11 @@ def satisfy_child(
     if flows == task.flows or not flows.isdisjoint(task.flows):
         satisfy(context, task, link.arrow, base, number)
     if flows != task.flows:
-        _evaluate_pruned(context, task.key, task.memory, flows - task.flows)
-        new = _unknown_flows(context, task, flows - task.flows)
+        context.evaluate_pruned(task.key, task.memory, flows - task.flows)
+        known = task.memory.spawned | task.memory.verdicts.keys()
+        new = frozenset(
+            flow for flow in flows - task.flows - known if may_spawn(context.pool, flow, point)
+        )
         if new:
             merge(context, task, new)
             satisfy(context, task, link.arrow, base, number)  # of one that is active, too
@@ -178,11 +169,11 @@ def spawn_on_demand(
                 context.flows_arrived.append((node, point, flows))
                 return
         if memory.verdicts:
-            _evaluate_pruned(context, (point, node.name), memory, flows)
+            context.evaluate_pruned((point, node.name), memory, flows)
             fresh -= memory.verdicts.keys()
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
-    if fresh and not never_comes(pool, node, point):
+    if fresh and not evaluation.never_comes(pool, node, point):
         spawn(context, node, point, fresh, true)
         consider_level(context, node, point, fresh)
 
@@ -191,23 +182,6 @@ def consider_level(context: StepContext, node: IndexedNode, point: Point, flows:
     """Queues a task that came into these flows: its suicide condition may hold already."""
     if node.suicides and context.plan.policy.suicide_is_a_level:
         context.suicides.append((node, point, flows))
-
-
-def _evaluate_pruned(context: StepContext, key: Key, memory: TaskHistory, flows: Flows) -> None:
-    """Has pruned tasks evaluated again: an atom is true now that may have been thought dead."""
-    for flow in flows & memory.verdicts.keys():
-        if memory.verdicts[flow].kind is VerdictKind.PRUNED:
-            context.to_evaluate.append((key, flow))
-
-
-def _unknown_flows(context: StepContext, task: PooledTask, flows: Flows) -> Flows:
-    """Returns the flows in which a task was neither spawned nor evaluated."""
-    memory = task.memory
-    return frozenset(
-        flow
-        for flow in flows - memory.spawned - memory.verdicts.keys()
-        if may_spawn(context.pool, flow, task.point)
-    )
 
 
 def count_member(
@@ -223,10 +197,10 @@ def count_member(
     pool = context.pool
     memory = pool.recall(point, name)
     for flow in sorted(flows):
-        count = group_count(pool, group, point, flow, name)
+        count = evaluation.group_count(pool, group, point, flow, name)
         before = count.value(group.every)
         one = frozenset({flow})
-        value = member_value(memory, group, one)
+        value = evaluation.member_value(memory, group, one)
         # A reload may have taken an active one off its sequence.
         is_off = value is AtomValue.OPEN and not pool.node(name).is_at(point)
         count.put(name, AtomValue.LOST if is_off else value)
@@ -253,22 +227,14 @@ def _wake_children(
     if not context.plan.policy.any_member_spawns_children:
         return
     for link in group.links:
-        if link.arrow.suicide:
-            continue
-        for child in _children_to_wake(context, link, point, flows):
-            context.to_spawn.extend((node, child, flows) for node, _ in link.arrow.targets)
-
-
-def _children_to_wake(
-    context: StepContext, link: IndexedLink, point: Point, flows: Flows
-) -> Iterable[Point]:
-    """Returns where children are; of a family at a fixed point, the first only (§14)."""
-    if link.leaf.absolute is None:
-        return context.plan.child_points(link, point)
-    if link.leaf.absolute != point or not flows:
-        return ()
-    first = first_child_point(context, link, min(flows))
-    return () if first is None else (first,)
+        children: Iterable[Point | None] = ()
+        if link.leaf.absolute is None:
+            children = context.plan.child_points(link, point)
+        elif link.leaf.absolute == point:  # the first only (§14)
+            children = (first_child_point(context, link, min(flows)),)
+        for child in () if link.arrow.suicide else children:
+            if child is not None:
+                context.to_spawn += [(node, child, flows) for node, _ in link.arrow.targets]
 
 
 def _tell_merged(context: StepContext, group: IndexedFamily, point: Point, flow: int) -> None:
@@ -284,7 +250,7 @@ def _tell_merged(context: StepContext, group: IndexedFamily, point: Point, flow:
                 task = context.pool.tasks.get((child, node.name))
                 if task is None or len(task.flows) == 1 or flow not in task.flows:
                     continue
-                value = group_value(context.pool, group, point, task.flows)
+                value = evaluation.group_value(context.pool, group, point, task.flows)
                 if value is AtomValue.TRUE and not task.outputs:
                     satisfy(context, task, link.arrow, base, link.leaf.number)
                 elif value <= AtomValue.LOST:
@@ -300,11 +266,6 @@ def evaluate_children(
     for child in context.plan.child_points(link, point):
         for node, _ in link.arrow.targets:
             context.evaluate((child, node.name), flows)
-
-
-def _make_absolute(context: StepContext, link: IndexedLink, flows: Flows) -> None:
-    for flow in sorted(flows):
-        settle_absolute(context, link, flow, AtomValue.TRUE)
 
 
 def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
@@ -328,7 +289,13 @@ def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
     elif task.is_active:
         _record_made(context, task, new)
     if task.stage is JobPhase.INCOMPLETE:
-        wait_again(context, task, new)
+        # It waits for the prerequisites of the new flow, unless the policy says otherwise.
+        task.stage, task.ended = JobPhase.WAITING, ""
+        if context.plan.policy.met_incomplete_runs_at_once:
+            task.missing = 0
+        else:
+            task.true = 0
+            look_up_in(pool, task, new)
     elif task.stage is JobPhase.WAITING and task.missing:
         look_up_in(pool, task, new if task.outputs else task.flows)
         task.blocked = False
@@ -355,18 +322,7 @@ def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:
                 continue
             leaf = child.link.leaf
             if (
-                leaf_value(context.pool, leaf, child.point, new & pooled.flows)
+                evaluation.leaf_value(context.pool, leaf, child.point, new & pooled.flows)
                 is AtomValue.TRUE
             ):
                 satisfy(context, pooled, child.link.arrow, child.base, leaf.number)
-
-
-def wait_again(context: StepContext, task: PooledTask, flows: Flows) -> None:
-    """Lets an incomplete task that a new flow met wait for that flow's prerequisites."""
-    task.stage = JobPhase.WAITING
-    task.ended = ""
-    if context.plan.policy.met_incomplete_runs_at_once:
-        task.missing = 0
-        return
-    task.true = 0
-    look_up_in(context.pool, task, flows)

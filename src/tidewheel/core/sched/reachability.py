@@ -20,26 +20,12 @@ from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
+from tidewheel.core.sched import evaluation, propagation
 from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked, settle_absolute
-from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode, names_of
+from tidewheel.core.sched.dependency_index import IndexedNode, names_of
 from tidewheel.core.sched.dependents import dependents
-from tidewheel.core.sched.evaluation import (
-    leaf_value,
-    member_value,
-    output_value,
-    outside_value,
-    prune_value,
-    task_values,
-    worth,
-)
 from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
 from tidewheel.core.sched.pool import StepContext, TaskPool
-from tidewheel.core.sched.propagation import (
-    consider_level,
-    count_member,
-    evaluate_children,
-    merge,
-)
 from tidewheel.core.sched.spawn import leave, settle, spawn
 from tidewheel.core.sched.task_state import (
     AtomValue,
@@ -71,29 +57,19 @@ def evaluate_all(context: StepContext) -> None:
         elif rounds > ROUNDS_MAX:
             # What is not taken may have no end where a graph has none: the run will come there.
             rounds = 0
-            if _is_far_ahead(context):
-                context.pool.ahead.update(dict.fromkeys(context.to_evaluate))
+            pool, last = context.pool, context.pool.last_admitted() + context.plan.lead
+            if all(key[0] > last and key not in pool.tasks for key, _ in context.to_evaluate):
+                pool.ahead.update(dict.fromkeys(context.to_evaluate))
                 context.to_evaluate.clear()
         todo = dict.fromkeys(context.to_evaluate)
         context.to_evaluate.clear()
         for key, flow in todo:
-            _evaluate(context, key, flow)
-
-
-def _is_far_ahead(context: StepContext) -> bool:
-    """Says whether all that is still to be evaluated lies where nothing was admitted yet."""
-    pool = context.pool
-    last = pool.last_admitted() + context.plan.lead
-    return all(key[0] > last and key not in pool.tasks for key, _ in context.to_evaluate)
-
-
-def _evaluate(context: StepContext, key: Key, flow: int) -> None:
-    task = context.pool.tasks.get(key)
-    if task is not None and (flow in task.flows or not task.flows):
-        # Of one that runs alone its flows are evaluated when it has left.
-        _evaluate_pooled(context, task)
-    else:
-        _evaluate_absent(context, context.pool.node(key[1]), key[0], flow)
+            task = context.pool.tasks.get(key)
+            if task is not None and (flow in task.flows or not task.flows):
+                # Of one that runs alone its flows are evaluated when it has left.
+                _evaluate_pooled(context, task)
+            else:
+                _evaluate_absent(context, context.pool.node(key[1]), key[0], flow)
 
 
 def may_be_pruned(task: PooledTask) -> bool:
@@ -112,8 +88,8 @@ def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
     if not may_be_pruned(task):
         return
     pool, node, point = context.pool, task.plan, task.point
-    overall, own = task_values(pool, node, point, task.flows, task)
-    death = prune_value(pool, overall, own)
+    overall, own = evaluation.task_values(pool, node, point, task.flows, task)
+    death = evaluation.prune_value(pool, overall, own)
     if death is not None:
         cause = _cause(pool, node, point, task.flows, death)
         leave(context, task)
@@ -142,8 +118,8 @@ def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow
     if taken_out and flow in flows_it_ran_in(pool, (point, node.name)):
         return
     flows = frozenset({flow})
-    overall, own = task_values(pool, node, point, flows)
-    death = prune_value(pool, overall, own)
+    overall, own = evaluation.task_values(pool, node, point, flows)
+    death = evaluation.prune_value(pool, overall, own)
     if death is not None:
         if old is None or old.death is not death:
             cause = _cause(pool, node, point, flows, death)
@@ -163,7 +139,7 @@ def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow
     pooled_now = (point, node.name) in pool.tasks
     if overall is AtomValue.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
         _evaluate_pooled(context, spawn(context, node, point, flows))
-        consider_level(context, node, point, flows)
+        propagation.consider_level(context, node, point, flows)
 
 
 def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
@@ -171,11 +147,11 @@ def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int
     key, flows = (point, node.name), frozenset({flow})
     pooled = context.pool.tasks.get(key)
     if pooled is not None:
-        merge(context, pooled, flows)
+        propagation.merge(context, pooled, flows)
         return
     spawn(context, node, point, flows)
     context.notice("back", key, f"{context.name_of(key)} is back")
-    consider_level(context, node, point, flows)
+    propagation.consider_level(context, node, point, flows)
 
 
 def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
@@ -189,25 +165,19 @@ def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) 
     for arrow, _ in node.arrows_at(point):
         values, fixed_values = [], []
         for leaf in arrow.leaves:
-            value = leaf_value(pool, leaf, point, flows)
-            if value is AtomValue.LOST and far and _is_off(pool, leaf, point):
-                value = AtomValue.OPEN
+            value = evaluation.leaf_value(pool, leaf, point, flows)
+            if value is AtomValue.LOST and far and leaf.absolute is None:
+                parent = leaf.parent_point(point, pool.plan.initial)
+                if any(not pool.node(name).is_at(parent) for name in names_of(leaf)):
+                    value = AtomValue.OPEN  # it asks for somebody who is never there
             fixed_values.append(value)
             fixed = value is AtomValue.LOST and leaf.absolute is not None
             values.append(AtomValue.OPEN if fixed else value)
-        by_others = min(by_others, worth(arrow.expression, values))
-        by_fixed = min(by_fixed, worth(arrow.expression, fixed_values))
+        by_others = min(by_others, evaluation.worth(arrow.expression, values))
+        by_fixed = min(by_fixed, evaluation.worth(arrow.expression, fixed_values))
     if by_others is AtomValue.LOST:
         return True
     return by_fixed is AtomValue.LOST and not is_shown(pool, node, point, flows)
-
-
-def _is_off(pool: TaskPool, leaf: IndexedAtom, point: Point) -> bool:
-    """Says whether a leaf asks for somebody who is never there."""
-    parent = leaf.parent_point(point, pool.plan.initial)
-    return leaf.absolute is None and any(
-        not pool.node(name).is_at(parent) for name in names_of(leaf)
-    )
 
 
 def _prune(
@@ -221,14 +191,13 @@ def _prune(
 
 def _has_true_atom(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
     found_inside = False
-    for arrow, _ in node.arrows_at(point):
-        for leaf in arrow.leaves:
-            parent = leaf.parent_point(point, pool.plan.initial)
-            if outside_value(pool, leaf, parent, flows) is not None:
-                continue
-            found_inside = True
-            if leaf_value(pool, leaf, point, flows) is AtomValue.TRUE:
-                return True
+    for leaf, _ in node.leaves_at(point):
+        parent = leaf.parent_point(point, pool.plan.initial)
+        if evaluation.outside_value(pool, leaf, parent, flows) is not None:
+            continue
+        found_inside = True
+        if evaluation.leaf_value(pool, leaf, point, flows) is AtomValue.TRUE:
+            return True
     return not found_inside
 
 
@@ -253,24 +222,20 @@ def _cause(
 def _causes(
     pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, death: AtomValue
 ) -> Iterator[Cause]:
-    for arrow, _ in node.arrows_at(point):
-        for leaf in arrow.leaves:
-            if leaf_value(pool, leaf, point, flows) is death:
-                parent = leaf.parent_point(point, pool.plan.initial)
-                yield (parent, *_dead_part(pool, leaf, parent, flows))
-
-
-def _dead_part(
-    pool: TaskPool, leaf: IndexedAtom, parent: Point, flows: Flows
-) -> tuple[str, str]:
-    if leaf.group is None:
-        return leaf.node, leaf.output
-    dead = (
-        member
-        for member in leaf.group.members
-        if member_value(pool.recall(parent, member), leaf.group, flows) <= AtomValue.LOST
-    )
-    return next(dead, leaf.group.family), leaf.output
+    for leaf, _ in node.leaves_at(point):
+        if evaluation.leaf_value(pool, leaf, point, flows) is not death:
+            continue
+        parent, group = leaf.parent_point(point, pool.plan.initial), leaf.group
+        name = leaf.node
+        if group is not None:
+            dead = (
+                member
+                for member in group.members
+                if evaluation.member_value(pool.recall(parent, member), group, flows)
+                <= AtomValue.LOST
+            )
+            name = next(dead, group.family)
+        yield (parent, name, leaf.output)
 
 
 def _text(context: StepContext, cause: Cause) -> str:
@@ -342,7 +307,9 @@ FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN, ended=SUCCEEDED)
 
 
 def finished_as(ended: str) -> Verdict:
-    """Returns the verdict on a task that ended completely, but did not succeed."""
+    """Returns the verdict on a task that ended completely."""
+    if ended == SUCCEEDED:
+        return FINISHED
     return Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended=ended)
 
 
@@ -383,10 +350,10 @@ def reevaluate_dependents(
         if not unmade:
             continue
         for link in node.links.get(output, ()):
-            evaluate_children(context, link, point, unmade)
+            propagation.evaluate_children(context, link, point, unmade)
         for group in node.groups.get(output, ()):
-            count_member(context, group, key, unmade)
+            propagation.count_member(context, group, key, unmade)
         for link in node.absolute.get((point, output), ()):
             for flow in sorted(unmade):
-                value = output_value(memory, output, frozenset({flow}))
+                value = evaluation.output_value(memory, output, frozenset({flow}))
                 settle_absolute(context, link, flow, value)

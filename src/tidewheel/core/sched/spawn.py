@@ -26,10 +26,12 @@ EXPIRY = "clock-expire"
 RETRY = "retry-delay"
 MESSAGE = "message/"
 TIMERS = (CLOCK, RETRY)
+STALL = "stall"  # a timer of the run itself
 POINTS_SEARCHED_MAX = 1_000  # for the next one that a lost atom at a fixed point blocks
 POINTS_MAX = 100  # that may hold tasks which count, unless a future offset needs more
 
 
+# Looking up a member of an enum costs more than making a tuple, so hot code names them once.
 _TRUE = AtomValue.TRUE
 _STAGE_WAITING, _STAGE_INCOMPLETE = JobPhase.WAITING, JobPhase.INCOMPLETE
 _WAITING, _UNRELEASED, _PENDING = PoolState.WAITING, PoolState.UNRELEASED, PoolState.PENDING
@@ -80,8 +82,7 @@ def spawn(
     key = (point, node.name)
     memory = pool.remember(point, node.name)
     memory.spawned = memory.spawned | flows if memory.spawned else flows
-    task = PooledTask(node, key, flows, memory)
-    task.true = true
+    task = PooledTask(node, key, point, flows, memory, memory.submits, true)
     if node.arrows and (not true or true != node.suffices):
         look_up(pool, task)
         if task.missing and node.may_be_born_dead:
@@ -177,9 +178,7 @@ def leave(context: StepContext, task: PooledTask) -> None:
         memory.submits = task.submit
         context.touched.memory[key] = None
     if task.waits and task.admitted:
-        for name in task.waits:
-            timer = name in TIMERS
-            context.effects.append((CancelTimer if timer else DropXtrigger)(key, name))
+        end_checks(context, task)
     if task.plan.expiry is not None and task.stage is _STAGE_WAITING:
         context.effects.append(CancelTimer(key, EXPIRY))
     if not task.admitted or task.plan.in_sequence:
@@ -220,6 +219,13 @@ def begin_checks(context: StepContext, task: PooledTask) -> None:
             context.effects.append(SetTimer(key, CLOCK, at))
         else:
             context.effects.append(CheckXtrigger(key, name))
+
+
+def end_checks(context: StepContext, task: PooledTask) -> None:
+    """Ends what an admitted task has asked for besides its parents."""
+    for name in task.waits:
+        end = CancelTimer if name in TIMERS else DropXtrigger
+        context.effects.append(end(task.key, name))
 
 
 def _begin_waits(task: PooledTask) -> None:

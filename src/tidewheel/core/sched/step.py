@@ -18,66 +18,57 @@ could be evaluated by is remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import NamedTuple, cast
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.sched import events, interventions, job_events, lifecycle
-from tidewheel.core.sched.completion import consider, flow_on
+from tidewheel.core.sched import completion, events, interventions, lifecycle
+from tidewheel.core.sched.completion import consider, expire_ready, flow_on
 from tidewheel.core.sched.evaluation import absolute_key
 from tidewheel.core.sched.events import Effect, Event
 from tidewheel.core.sched.flows import report_ended_flows
 from tidewheel.core.sched.index_builder import build_index
-from tidewheel.core.sched.interventions import (
-    outputs_set,
-    prerequisites_set,
-    removed,
-    triggered,
-)
-from tidewheel.core.sched.job_events import expire_ready
-from tidewheel.core.sched.lifecycle import reloaded, run_started, update_status
-from tidewheel.core.sched.limits import admit_within_limit, submit_ready
-from tidewheel.core.sched.parentless import move_on, start_chain
+from tidewheel.core.sched.lifecycle import update_status
+from tidewheel.core.sched.limits import admit_within_limit, move_on, start_chain, submit_ready
 from tidewheel.core.sched.persistence import Change, changes
-from tidewheel.core.sched.pool import Past, RunState, StepContext, TaskPool, Touched
+from tidewheel.core.sched.pool import Past, RunState, RunStatus, StepContext, TaskPool, Touched
 from tidewheel.core.sched.propagation import spawn_on_demand
 from tidewheel.core.sched.reachability import evaluate_all
+from tidewheel.core.sched.task_state import PoolState
 
 # What an active task says of itself: it holds the base, and its children lie beyond it.
 REPORTS = (events.JobSubmitted, events.OutputMade, events.JobEnded)
+_ACTIVE, _RUNNING = PoolState.ACTIVE, RunStatus.RUNNING
 ROUNDS_MAX = 100_000  # of looking at what follows from one event
 
 Rule = Callable[[StepContext, Event], None]
 
 
-class Outcome:
+class Outcome(NamedTuple):
     """Holds what a step did. `changes` are made when asked for: ask before the next step."""
 
-    __slots__ = ("_pool", "effects", "touched")
-
-    def __init__(self, pool: TaskPool, touched: Touched, effects: list[Effect]) -> None:
-        self._pool = pool
-        self.touched = touched
-        self.effects = effects
+    pool: TaskPool
+    touched: Touched
+    effects: list[Effect]
 
     @property
     def changes(self) -> list[Change]:
-        return changes(self._pool, self.touched)
+        return changes(self.pool, self.touched)
 
 
 RULES: Mapping[type, Rule] = cast(
     "Mapping[type, Rule]",
     {
-        events.RunStarted: run_started,
-        events.JobSubmitted: job_events.job_submitted,
-        events.OutputMade: job_events.output_made,
-        events.JobEnded: job_events.job_ended,
-        events.TimerFired: job_events.timer_fired,
-        events.XtriggerSatisfied: job_events.xtrigger_satisfied,
-        events.TasksTriggered: triggered,
-        events.OutputsSet: outputs_set,
-        events.PrerequisitesSet: prerequisites_set,
-        events.TasksRemoved: removed,
+        events.RunStarted: lifecycle.run_started,
+        events.JobSubmitted: completion.job_submitted,
+        events.OutputMade: completion.output_made,
+        events.JobEnded: completion.job_ended,
+        events.TimerFired: completion.timer_fired,
+        events.XtriggerSatisfied: completion.xtrigger_satisfied,
+        events.TasksTriggered: interventions.triggered,
+        events.OutputsSet: interventions.outputs_set,
+        events.PrerequisitesSet: interventions.prerequisites_set,
+        events.TasksRemoved: interventions.removed,
         events.TasksHeld: interventions.held,
         events.TasksReleased: interventions.released,
         events.AllHeldAfter: interventions.all_held_after,
@@ -91,7 +82,7 @@ RULES: Mapping[type, Rule] = cast(
         events.StopTaskSet: lifecycle.stop_task_set,
         events.FlowStopped: lifecycle.flow_stopped,
         events.RunContinued: lifecycle.run_continued,
-        events.RunReloaded: reloaded,
+        events.RunReloaded: lifecycle.reloaded,
     },
 )
 
@@ -119,28 +110,25 @@ def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
     """Applies an event to a pool of this graph."""
     assert pool.plan.graph is graph, "the pool was made from another graph"
     context = pool.scratch
-    if isinstance(context, StepContext) and context.pool is pool:
-        context.begin(event.at)
-    else:
-        context = pool.scratch = StepContext(pool, event.at)
+    if not isinstance(context, StepContext) or context.pool is not pool:
+        context = pool.scratch = StepContext(pool)
+    context.plan, context.now = pool.plan, event.at
+    context.touched, context.effects = Touched(), []
     kind = type(event)
     context.base_is_firm = kind in REPORTS and pool.plan.leads_forward
     RULES[kind](context, event)
-    close(context)
-    return Outcome(pool, context.touched, context.effects)
-
-
-def close(context: StepContext) -> None:
-    """Does what the event made necessary."""
     _follow_up(context)
-    pool = context.pool
     if context.ready or context.freed:
         submit_ready(context)
     if pool.population.emptied:
         evict(context)
     if len(pool.flow_counts) > 1 or 1 not in pool.flow_counts:
         report_ended_flows(context)
-    update_status(context)
+    run = pool.run
+    goes_on = run.status is _RUNNING and pool.standings[_ACTIVE]
+    if not goes_on or run.stopping or run.paused:
+        update_status(context)
+    return Outcome(pool, context.touched, context.effects)
 
 
 def _follow_up(context: StepContext) -> None:
@@ -174,20 +162,16 @@ def _catch_up(context: StepContext) -> None:
     """Does what outputs led to besides children: suicides, flows that go on, first children."""
     _apply_suicides(context)
     flow_on(context)
-    _spawn_all(context)
+    todo, context.to_spawn = context.to_spawn, []
+    for node, point, flows in todo:
+        if (point, node.name) not in context.pool.tasks:
+            spawn_on_demand(context, node, point, flows)
 
 
 def _apply_suicides(context: StepContext) -> None:
     todo, context.suicides = context.suicides, []
     for node, point, flows in todo:
         consider(context, node, point, flows)
-
-
-def _spawn_all(context: StepContext) -> None:
-    todo, context.to_spawn = context.to_spawn, []
-    for node, point, flows in todo:
-        if (point, node.name) not in context.pool.tasks:
-            spawn_on_demand(context, node, point, flows)
 
 
 def _move_chains(context: StepContext) -> None:
@@ -218,22 +202,15 @@ def evict(context: StepContext) -> None:
     context.touched.run = True
     needed = plan.concerned if _may_be_settled(pool, horizon) else frozenset[str]()
     for point in gone:
-        _evict_point(context, point, needed)
+        there = pool.memory[point]
+        for name in sorted(there.keys() - needed):
+            context.touched.forgotten[(point, name)] = there.pop(name)
+            context.touched.memory.pop((point, name), None)
+        if not there:
+            del pool.memory[point]
     # When a family there is asked for, it is counted again from all that is known.
     for counted in [one for one in pool.groups if one[1] < horizon]:
         del pool.groups[counted]
-
-
-def _evict_point(context: StepContext, point: Point, needed: frozenset[str]) -> None:
-    pool = context.pool
-    there = pool.memory[point]
-    dropped = there.keys() - needed
-    for name in sorted(dropped):
-        memory = there.pop(name)
-        context.touched.forgotten[(point, name)] = memory
-        context.touched.memory.pop((point, name), None)
-    if not there:
-        del pool.memory[point]
 
 
 def _may_be_settled(pool: TaskPool, horizon: Point) -> bool:

@@ -9,6 +9,7 @@ a child that comes late starts with everything already recorded (SEMANTICS §4.4
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -56,11 +57,6 @@ class PoolState(IntEnum):
     BLOCKED = 7  # needs something of another point that is lost (SEMANTICS §5)
 
 
-# Looking up a member of an enum costs more than making a tuple, so hot code names them once.
-_STAGE_FIRST = JobPhase.WAITING
-_STANDING_FIRST = PoolState.WAITING
-
-
 class VerdictKind(StrEnum):
     """Says why nothing more will come of a task in a flow."""
 
@@ -82,28 +78,23 @@ class Verdict(NamedTuple):
     pooled: bool = False
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class TaskHistory:
     """Holds what is remembered of a (point, name), by flow. Mutable, owned by the pool."""
 
-    __slots__ = ("held_back", "made", "spawned", "submits", "verdicts")
-
-    def __init__(self) -> None:
-        self.spawned: Flows = NO_FLOW
-        self.made: dict[str, Flows] = {}
-        self.verdicts: dict[int, Verdict] = {}
-        self.submits = 0
-        # Outputs of a task triggered with --wait: they are made when another flow arrives.
-        self.held_back: tuple[str, ...] = ()
+    spawned: Flows = NO_FLOW
+    made: dict[str, Flows] = field(default_factory=dict)
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    submits: int = 0
+    # Outputs of a task triggered with --wait: they are made when another flow arrives.
+    held_back: tuple[str, ...] = ()
 
     def copy(self) -> TaskHistory:
         """Returns a copy that can be changed by itself."""
-        other = TaskHistory()
-        other.spawned, other.submits = self.spawned, self.submits
-        other.made, other.verdicts = dict(self.made), dict(self.verdicts)
-        other.held_back = self.held_back
-        return other
+        return replace(self, made=dict(self.made), verdicts=dict(self.verdicts))
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class PooledTask:
     """A task in the pool. Mutable, owned by the pool; a `PooledTaskRow` leaves the core.
 
@@ -111,59 +102,31 @@ class PooledTask:
     `waits` are the names of xtriggers and timers that are still open.
     """
 
-    __slots__ = (
-        "admitted",
-        "blocked",
-        "by_hand",
-        "ended",
-        "flow_wait",
-        "flows",
-        "heard",
-        "held",
-        "key",
-        "manual",
-        "memory",
-        "missing",
-        "order",
-        "outputs",
-        "plan",
-        "point",
-        "satisfied_by_hand",
-        "stage",
-        "standing",
-        "submit",
-        "submit_try",
-        "true",
-        "try_number",
-        "waits",
-    )
-
-    def __init__(self, plan: IndexedNode, key: Key, flows: Flows, memory: TaskHistory) -> None:
-        self.plan = plan
-        self.key = key
-        self.point = key[0]
-        self.flows = flows
-        self.memory = memory  # its own; children read it
-        self.stage = _STAGE_FIRST
-        self.standing = _STANDING_FIRST
-        self.true = 0
-        self.missing = 0
-        self.waits: dict[str, None] = {}
-        self.outputs: dict[str, None] = {}
-        self.by_hand: tuple[str, ...] = ()  # outputs completed by an operator
-        # Outputs that members of families made which ran alone while this one waited.
-        self.heard: tuple[tuple[Point, str, str], ...] = ()
-        self.admitted = False
-        self.held = False
-        self.blocked = False
-        self.manual = False  # triggered by hand and not ended since
-        self.satisfied_by_hand = False  # set --pre: is not pruned
-        self.flow_wait = False  # runs now, flows on when another flow arrives
-        self.ended = ""
-        self.submit = memory.submits
-        self.try_number = 1
-        self.submit_try = 1
-        self.order = 0  # of becoming ready
+    plan: IndexedNode
+    key: Key
+    point: Point
+    flows: Flows
+    memory: TaskHistory  # its own; children read it
+    submit: int
+    true: int = 0
+    stage: JobPhase = JobPhase.WAITING
+    standing: PoolState = PoolState.WAITING
+    missing: int = 0
+    waits: dict[str, None] = field(default_factory=dict)
+    outputs: dict[str, None] = field(default_factory=dict)
+    by_hand: tuple[str, ...] = ()  # outputs completed by an operator
+    # Outputs that members of families made which ran alone while this one waited.
+    heard: tuple[tuple[Point, str, str], ...] = ()
+    admitted: bool = False
+    held: bool = False
+    blocked: bool = False
+    manual: bool = False  # triggered by hand and not ended since
+    satisfied_by_hand: bool = False  # set --pre: is not pruned
+    flow_wait: bool = False  # runs now, flows on when another flow arrives
+    ended: str = ""
+    try_number: int = 1
+    submit_try: int = 1
+    order: int = 0  # of becoming ready
 
     @property
     def has_job(self) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
@@ -30,7 +31,14 @@ def check_circles(graph: Graph, findings: Findings) -> None:
             continue
         texts = [f"{graph.cycling.style.text(task.point)}/{task.node}" for task in path]
         into_the_future = path[0] != path[-1]
-        arrow = _arrow_between(graph, path[0], path[1])
+        parent, child = path[:2]
+        into = (graph.arrows[index] for index in graph.nodes[child.node].arrows)
+        arrow = next(
+            one
+            for one in into
+            if one.sequence.contains(child.point)
+            and any(a.node == parent.node for a in atoms_of(one.condition, graph.families))
+        )
         findings.error(
             "future-circle" if into_the_future else "circle",
             (
@@ -53,15 +61,13 @@ def _shortened(texts: list[str]) -> list[str]:
 
 def _suspects(graph: Graph) -> Iterator[frozenset[str]]:
     """Sets of names among which a circle is possible."""
-    same_point, every = _name_graphs(graph)
+    same_point, every, leading = _name_graphs(graph)
     forward = set()
-    if every.forward:
+    if leading:
         forward = {
             _only_names(component)
-            for component in strong_components(every.children)
-            if any(
-                parent in component and child in component for parent, child in every.forward
-            )
+            for component in strong_components(every)
+            if any(parent in component and child in component for parent, child in leading)
         }
     yield from forward
     for component in strong_components(same_point):
@@ -74,26 +80,29 @@ def _only_names(component: frozenset[Hashable]) -> frozenset[str]:
     return frozenset(vertex for vertex in component if isinstance(vertex, str))
 
 
-class _NameGraph:
-    """Holds arrows between names; a family is a vertex of its own, to keep them few."""
-
-    def __init__(self) -> None:
-        self.children: dict[Hashable, list[Hashable]] = defaultdict(list)
-        self.forward: list[tuple[Hashable, Hashable]] = []
+_NameGraph = dict[Hashable, list[Hashable]]
 
 
-def _name_graphs(graph: Graph) -> tuple[Mapping[Hashable, list[Hashable]], _NameGraph]:
-    same_point: dict[Hashable, list[Hashable]] = defaultdict(list)
-    every = _NameGraph()
+def _name_graphs(
+    graph: Graph,
+) -> tuple[_NameGraph, _NameGraph, list[tuple[Hashable, Hashable]]]:
+    """Returns the arrows between names: at one point, all, and those that lead forward.
+
+    A family is a vertex of its own, to keep them few.
+    """
+    same_point: _NameGraph = defaultdict(list)
+    every: _NameGraph = defaultdict(list)
+    forward: list[tuple[Hashable, Hashable]] = []
     joined: set[str] = set()
-    directions: dict[Offset, int] = {}
+    here = graph.cycling.initial
+    is_back: dict[Offset, bool] = {}  # whether an offset leads into the past
     for index, arrow in enumerate(graph.arrows):
         if arrow.suicide:
             continue
         hub = ("arrow", index)  # N parents and M children: N + M edges
         for name in arrow.targets:
             same_point[hub].append(name)
-            every.children[hub].append(name)
+            every[hub].append(name)
         for leaf in leaves(arrow.condition):
             assert isinstance(leaf, Atom | Group)
             parent: Hashable = leaf.node if isinstance(leaf, Atom) else ("family", leaf.family)
@@ -101,25 +110,17 @@ def _name_graphs(graph: Graph) -> tuple[Mapping[Hashable, list[Hashable]], _Name
                 joined.add(leaf.family)
                 for member in graph.families[leaf.family].members:
                     same_point[member].append(parent)
-                    every.children[member].append(parent)
-            every.children[parent].append(hub)
+                    every[member].append(parent)
+            every[parent].append(hub)
             if leaf.offset is None:
                 same_point[parent].append(hub)
                 continue
-            if leaf.offset not in directions:
-                directions[leaf.offset] = _direction(graph, leaf.offset)
-            if directions[leaf.offset] >= 0:
-                every.forward.append((parent, hub))
-    return same_point, every
-
-
-def _direction(graph: Graph, offset: Offset) -> int:
-    """Returns -1 for a parent in the past, 1 for a future one, else 0; absolute ones are 0."""
-    if offset.is_absolute:
-        return 0
-    here = graph.cycling.initial
-    there = graph.parent_point(offset, here)
-    return (there > here) - (there < here)
+            if leaf.offset not in is_back:
+                there = graph.parent_point(leaf.offset, here)
+                is_back[leaf.offset] = not leaf.offset.is_absolute and there < here
+            if not is_back[leaf.offset]:
+                forward.append((parent, hub))
+    return same_point, every, forward
 
 
 def _circle_among(graph: Graph, names: frozenset[str]) -> list[TaskAt] | None:
@@ -142,16 +143,14 @@ def _circle_among(graph: Graph, names: frozenset[str]) -> list[TaskAt] | None:
 
 
 def _sample(graph: Graph, arrows: Iterable[CompiledArrow]) -> set[Point]:
-    points: set[Point] = set()
-    final = graph.cycling.final
-    for sequence in dict.fromkeys(arrow.sequence for arrow in arrows):
-        point = sequence.first_from(graph.cycling.initial)
-        for _ in range(POINTS_OF_A_SEQUENCE):
-            if point is None or (final is not None and point > final):
-                break
-            points.add(point)
-            point = sequence.next_after(point)
-    return points
+    cycling = graph.cycling
+    return {
+        point
+        for sequence in {arrow.sequence for arrow in arrows}
+        for point in islice(
+            sequence.points(cycling.initial, cycling.final), POINTS_OF_A_SEQUENCE
+        )
+    }
 
 
 def _add_parents(
@@ -190,15 +189,6 @@ def _way_back(start: TaskAt, parents: Mapping[TaskAt, list[TaskAt]]) -> list[Tas
                 came_from[parent] = task
                 waiting.append(parent)
     return None
-
-
-def _arrow_between(graph: Graph, parent: TaskAt, child: TaskAt) -> CompiledArrow:
-    for index in graph.nodes[child.node].arrows:
-        arrow = graph.arrows[index]
-        for atom in atoms_of(arrow.condition, graph.families):
-            if atom.node == parent.node and arrow.sequence.contains(child.point):
-                return arrow
-    raise AssertionError("every step of a circle is an arrow")
 
 
 Children = Mapping[Hashable, Sequence[Hashable]]

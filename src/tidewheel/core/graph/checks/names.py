@@ -83,26 +83,24 @@ def _check_xtriggers(workflow: WorkflowDef, graph: Graph, findings: Findings) ->
                 f"did you mean @{near}?" if near else "define it under [[xtriggers]]",
                 position,
             )
-        elif graph.cycling.is_integer and _is_clock(workflow, label):
+            continue
+        defined = workflow.xtriggers.get(label)
+        function = label if defined is None else defined.function
+        if graph.cycling.is_integer and function == WALL_CLOCK:
             findings.error(
                 "clock-without-dates",
                 f"@{label} waits for the clock, and the points of this workflow are numbers",
                 "use date-time cycling, or another xtrigger",
                 position,
             )
-    for label, defined in workflow.xtriggers.items():
+    for label, known in workflow.xtriggers.items():
         if label in graph.nodes:
             findings.error(
                 "xtrigger-is-a-task",
                 f"{label} is both an xtrigger and a task of the graph",
                 f"write @{label} in the graph, or rename one of them",
-                defined.position,
+                known.position,
             )
-
-
-def _is_clock(workflow: WorkflowDef, label: str) -> bool:
-    defined = workflow.xtriggers.get(label)
-    return label == WALL_CLOCK if defined is None else defined.function == WALL_CLOCK
 
 
 def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:

@@ -148,7 +148,7 @@ def _look_for(graph: Graph, node: Node, offset: Offset, sequence: Sequence) -> _
     look = _Look()
     initial, final = graph.cycling.initial, graph.cycling.final
     count = 0
-    for point in _points(sequence, initial, final):
+    for point in sequence.points(initial, final):
         count += 1
         if count > POINTS_MAX or (count > POINTS_FIRST and look.present):
             return look
@@ -163,13 +163,6 @@ def _look_for(graph: Graph, node: Node, offset: Offset, sequence: Sequence) -> _
         if offset.is_absolute:
             break
     return look
-
-
-def _points(sequence: Sequence, initial: Point, final: Point | None) -> Iterator[Point]:
-    point = sequence.first_from(initial)
-    while point is not None and (final is None or point <= final):
-        yield point
-        point = sequence.next_after(point)
 
 
 def _example(graph: Graph, node: Node) -> str:

@@ -1,0 +1,307 @@
+"""Turns what happened to a run into events of the core: reports of jobs, and commands.
+
+Jobs report in the words of the queue (SEMANTICS §6). Commands about the pool become events, the
+others are obeyed here.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tidewheel.core.graph.definition import NodeDef
+from tidewheel.core.graph.findings import nearly_said
+from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED, unknown_output_text
+from tidewheel.core.operator import requests, run_log, verbs
+from tidewheel.core.operator.command_events import answer_of, events_of
+from tidewheel.core.operator.definition import (
+    PYTHON,
+    SIP,
+    StoredDefinition,
+    is_same_content,
+    sealed,
+)
+from tidewheel.core.operator.selection import job_of
+from tidewheel.core.operator.verbs import Command, read_command
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched import events
+from tidewheel.core.sched.task_state import Key
+from tidewheel.errors import Refused
+from tidewheel.ports.store import Store
+from tidewheel.quantities import parse_duration
+from tidewheel.scheduler.broadcasts import rows_of
+from tidewheel.scheduler.run_files import RunFolderUnusable
+from tidewheel.scheduler.timers import STOP_AT_TIME, timer_key
+from tidewheel.services.definitions.snapshot import reread, restore
+from tidewheel.worker.jobs import START_FAILED
+
+if TYPE_CHECKING:
+    from tidewheel.scheduler.run_engine import RunEngine
+
+
+SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "CUSTOM", "NORMAL")
+SEVERITY_DEFAULT = "INFO"
+MISTAKEN = "mistaken"  # the notice that a job probably meant an output with what it said
+
+
+def job_started(engine: RunEngine, one: requests.JobStarted) -> None:
+    """Takes the start of a job's process; with an init-script the job says when it started."""
+    found = engine.jobs.get(one.task_id)
+    if found is None:
+        return
+    key, submit = found
+    if engine.settings.node(key).scripts.init:
+        engine.step(events.JobSubmitted(key, submit, one.at))
+    else:
+        engine.step(events.OutputMade(key, submit, STARTED, one.at))
+
+
+def job_said(engine: RunEngine, one: requests.JobSaid) -> None:
+    """Takes a message that a job sent through its worker."""
+    found = engine.jobs.get(one.task_id)
+    if found is not None:
+        job_message(engine, found, one.text, one.output, one.at)
+
+
+def job_message(
+    engine: RunEngine,
+    job: tuple[Key, int],
+    text: str,
+    output: str | None,
+    at: Instant,
+    how: str = "received",
+) -> None:
+    """Takes a message of a job: an output if it is one, and news for people in any case.
+
+    `WARNING:disk is full` is a warning; a text without such a word is information.
+    """
+    key, submit = job
+    word, colon, rest = text.partition(":")
+    severity, said = SEVERITY_DEFAULT, text
+    if colon and word.strip().upper() in SEVERITIES:
+        severity, said = word.strip().upper(), rest.strip()
+    node = engine.settings.node(key)
+    log = engine.batch.log
+    name = output or next((name for name, words in node.outputs if words == said), None)
+    if name == SUBMITTED:  # by a runner that does not start jobs at once
+        log.append(engine.task_events.log.said(key, said, severity, how))
+        engine.step(events.JobSubmitted(key, submit, at))
+        return
+    known = name == STARTED or any(name == one for one, _ in node.outputs)
+    if name != STARTED:
+        log.append(engine.task_events.log.said(key, said or str(name), severity, how))
+    if name is not None and known:
+        engine.step(events.OutputMade(key, submit, name, at))
+    elif wrong := _mistaken(node, name, said):
+        text = f"{engine.text(key)} {wrong}"
+        log.append(run_log.RunLogLine(run_log.WARNING, text))
+        engine.batch.notices.append(events.Notice(MISTAKEN, key, text))
+    engine.batch.notices.append(events.Notice(f"message/{severity}", key, said or str(name)))
+
+
+def job_over(engine: RunEngine, one: requests.JobOver) -> None:
+    """Takes the end of a job: its task is final in the store."""
+    found = engine.jobs.pop(one.task_id, None)
+    if found is None:
+        return
+    key, submit = found
+    if one.status == Status.SUCCEEDED:
+        how = events.JobEnd.SUCCEEDED
+    elif one.status == Status.CANCELLED:
+        how = events.JobEnd.KILLED
+    elif one.error_code == START_FAILED:
+        how = events.JobEnd.NOT_STARTED
+    else:
+        how = events.JobEnd.FAILED
+    if how is not events.JobEnd.SUCCEEDED and one.error:
+        tell_failure(engine, key, submit, one.error)
+    retries = None
+    if how is not events.JobEnd.SUCCEEDED and key[1] in engine.graph.nodes:
+        retries = engine.settings.node(key).retries  # with what was broadcast
+    ended = events.JobEnded(key, submit, how, one.at, retries)
+    engine.step(ended, _signal_name(one.exit_status))
+
+
+def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
+    """Says why a job failed, in the log and to those who are told of the failure."""
+    engine.batch.log.append(
+        run_log.RunLogLine(run_log.ERROR, f"[{engine.text(key)}/{submit:02d}] {why}")
+    )
+    engine.batch.notices.append(events.Notice("job failed", key, why))
+
+
+def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
+    """Returns a warning if a job's message was probably meant to make an output; else empty."""
+    if name is not None:
+        if name in STANDARD:
+            return ""
+        declared = (own for own, _ in node.outputs)
+        return f"announced no output: {unknown_output_text(node.name, name, declared)}"
+    meant = {text: own for own, message in node.outputs for text in (own, message)}
+    near = nearly_said(said, meant) if meant else None
+    if near is None:
+        return ""
+    own = meant[near]
+    message = dict(node.outputs)[own]
+    return (
+        f"said {said!r}, which is not quite {message!r}: its output {own} is not made by that"
+    )
+
+
+def _signal_name(exit_status: int | None) -> str:
+    """Returns the signal that ended a job which failed, or ERR for any other failure."""
+    if exit_status is None or exit_status >= 0:
+        return "ERR"
+    try:
+        return signal.Signals(-exit_status).name.removeprefix("SIG")
+    except ValueError:
+        return "ERR"
+
+
+async def answer_command(
+    engine: RunEngine, given: requests.CommandGiven, store: Store
+) -> requests.CommandAnswer:
+    """Obeys a command and returns its answer, or why it is refused and nothing was changed."""
+    ended_at, name, log = engine.run.ended_at, "", engine.batch.log
+    try:
+        command = read_command(given.body)
+        is_kept = isinstance(command, verbs.REOPENING)
+        if ended_at is not None and given.at <= ended_at and not is_kept:
+            raise Refused(f"{engine.run.name} ended before it could obey; ask again if need be")
+        name = run_log.command_name(command)
+        answer = await _obey(engine, command, given.at, store)
+    except Refused as refused:
+        if name:
+            log.append(run_log.command_line(name, str(refused)))
+        return requests.CommandAnswer(given.number, refused=str(refused))
+    log.append(run_log.command_line(name))
+    engine.batch.steps += 1
+    return requests.CommandAnswer(given.number, json.dumps(answer))
+
+
+async def _obey(
+    engine: RunEngine, command: Command, at: Instant, store: Store
+) -> dict[str, object]:
+    applied = events_of(engine.pool, command, at)
+    if applied.by_scheduler:
+        return await _obey_itself(engine, command, at, store)
+    effects: list[events.Effect] = []
+    for event in applied.events:
+        effects += engine.step(event)
+    if isinstance(command, verbs.Stop) and command.reason:
+        engine.aborted = command.reason
+    return answer_of(engine.pool, applied, effects)
+
+
+async def _obey_itself(
+    engine: RunEngine, command: Command, at: Instant, store: Store
+) -> dict[str, object]:
+    match command:
+        case verbs.Reload(definition=digest):
+            return await _reload(engine, digest, at, store)
+        case verbs.Broadcast():
+            return _broadcast(engine, command)
+        case verbs.Message():
+            return _message(engine, command, at)
+        case verbs.ExtTrigger(message=message, trigger_id=trigger_id):
+            engine.xtriggers.hear(message, trigger_id)
+            return {"message": message}
+        case verbs.Stop(at_time=text):
+            when = _time(text, at)
+            engine.timers.set(timer_key(None, STOP_AT_TIME), when)
+            return {"stops_at": when}
+        case _:
+            raise AssertionError(command)
+
+
+async def _reload(
+    engine: RunEngine, digest: str, at: Instant, store: Store
+) -> dict[str, object]:
+    """Reloads the definition: takes all of the new one, or nothing of it."""
+    old = engine.definition
+    options, directory = engine.run.options, engine.files.directory
+    if digest:
+        new = await store.definition(digest)
+    else:
+        new = reread(old, options, directory)
+        await store.save_definition(new)
+    if old.kind != new.kind and SIP in (old.kind, new.kind):
+        # The request and the values of a run fit only one of the two kinds.
+        raise Refused(
+            f"not reloaded: this run has a definition of kind {old.kind}, this one is of "
+            f"kind {new.kind}; begin another run"
+        )
+    if new.is_trusted and not old.is_trusted:
+        new = await _distrusted(new, store)
+    changed = not is_same_content(new.digest, old.digest)
+    restored = restore(new, options, directory, is_new=changed)
+    engine.check_places(restored.graph)
+    try:
+        engine.reload(new, restored, at)
+    except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
+        raise Refused(f"not reloaded: {error}") from error
+    engine.batch.definition = new.digest
+    return {"definition": new.digest, "changed": changed}
+
+
+async def _distrusted(new: StoredDefinition, store: Store) -> StoredDefinition:
+    """Saves the definition without its mark of trust, and returns it.
+
+    Files that strangers brought stay in the run's folder, where a later reload would find them
+    among its own.
+    """
+    if new.kind == PYTHON:
+        raise Refused(
+            "not reloaded: this run has a definition that came over the network, and one "
+            "in Python would execute whatever lies in its folder; begin another run"
+        )
+    kept = sealed(new)
+    await store.save_definition(kept)
+    return kept
+
+
+def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]:
+    there = engine.settings.broadcasts
+    stages = engine.restored.stages
+    containers = frozenset() if stages is None else stages.in_containers
+    rows: list[requests.StoredBroadcast] = rows_of(command, there, engine.graph, containers)
+    before = {one[:3]: one.value for one in there}
+    engine.broadcast(rows)
+    return {
+        "broadcasts": [
+            {
+                "point": row.point,
+                "namespace": row.namespace,
+                "setting": row.setting,
+                "value": row.value,
+                "was": before.get(row[:3]),
+            }
+            for row in rows
+        ]
+    }
+
+
+def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> dict[str, object]:
+    key, submit = job_of(engine.pool, command.id)
+    task = engine.pool.tasks.get(key)
+    if task is None or not task.is_active or submit not in (None, task.submit):
+        raise Refused(f"{command.id} has no active job that could have said that")
+    declared = [own for own, _ in engine.settings.node(key).outputs]
+    if command.output and command.output not in (*declared, *STANDARD):
+        raise Refused(unknown_output_text(key[1], command.output, declared))
+    for text in command.texts or ("",):
+        job_message(engine, (key, task.submit), text, command.output or None, at)
+    return {"task": engine.text(key), "submit": task.submit}
+
+
+def _time(text: str, now: Instant) -> Instant:
+    """Reads a time as in 2030-01-01T00:00Z, or how long from now as in 2h or PT10M."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return Instant(now + parse_duration(text))
+    aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    return Instant(aware.timestamp())
