@@ -22,7 +22,9 @@ from tidewheel.wiring.stores import is_remote, opened_store, store_settings, thi
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.definition import StoredDefinition
+    from tidewheel.runners.messages.server import MessageServer
     from tidewheel.runners.python.runner import Handlers
+    from tidewheel.runners.registry import RunnerParts
     from tidewheel.services.job_api import SpeakingFor
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
@@ -66,9 +68,8 @@ async def built_worker(  # noqa: PLR0913 - each by name
     ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
     handlers it runs commands only; other workers of this process may use the same machine.
     """
-    from tidewheel.runners.job_environment import RunAids, write_programs
     from tidewheel.runners.messages.server import MessageServer
-    from tidewheel.runners.registry import RunnerParts, open_runner, stop_runners
+    from tidewheel.runners.registry import open_runner, stop_runners
     from tidewheel.runners.shell.runner import ShellRunner
     from tidewheel.runners.usage import UsageSampler
     from tidewheel.services.job_api import JobApi
@@ -93,17 +94,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
         messages = MessageServer(home, message_bytes_max, calls)
         await messages.start()
         stack.push_async_callback(messages.stop)
-        aids = RunAids(programs=write_programs(home))
-        parts = RunnerParts(
-            environ=os.environ,
-            messages=messages,
-            limits=settings.job_limits,
-            aids=aids,
-            usage_interval_seconds=settings.usage_interval_seconds,
-            failpoint=this_failpoint(),
-            allow_compose=settings.allow_compose,
-            runners=settings.runners,
-        )
+        parts = _runner_parts(settings, messages)
         others = [open_runner(name, parts) for name in settings.runners]
         stack.push_async_callback(stop_runners, others)
         sampler = UsageSampler(settings.usage_interval_seconds)
@@ -124,6 +115,23 @@ async def built_worker(  # noqa: PLR0913 - each by name
         for other in others:
             other.tell_trouble_to(worker.hear_trouble)
         yield worker
+
+
+def _runner_parts(settings: WorkerSettings, messages: MessageServer) -> RunnerParts:
+    """Returns what all runners of the worker share."""
+    from tidewheel.runners.job_environment import RunAids, write_programs
+    from tidewheel.runners.registry import RunnerParts
+
+    return RunnerParts(
+        environ=os.environ,
+        messages=messages,
+        limits=settings.job_limits,
+        aids=RunAids(programs=write_programs(settings.home)),
+        usage_interval_seconds=settings.usage_interval_seconds,
+        failpoint=this_failpoint(),
+        allow_compose=settings.allow_compose,
+        runners=settings.runners,
+    )
 
 
 def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
