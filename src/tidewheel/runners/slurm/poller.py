@@ -39,13 +39,7 @@ from tidewheel.runners.messages.client import SPOOL_NAME, SpooledMessage, append
 from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.outcome import killed
 from tidewheel.runners.slurm import outcome, programs
-from tidewheel.runners.slurm.job import (
-    SlurmJob,
-    key_of,
-    make_void,
-    read_record,
-    write_record,
-)
+from tidewheel.runners.slurm.job import SlurmJob, key_of, make_void, read_record, write_record
 
 BATCH_SECONDS = 0.02  # what is asked within this time is asked in one call
 
