@@ -26,12 +26,7 @@ from tidewheel.core.queue.requests import (
     Submitted,
     Wake,
 )
-from tidewheel.core.queue.submission import (
-    SubmitLimits,
-    message_refusal,
-    refusal,
-    run_refusal,
-)
+from tidewheel.core.queue.submission import SubmitLimits, message_refusal, refusal, run_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on

@@ -15,12 +15,7 @@ from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
 from tidewheel.runners.containers.compose_build import EXECUTED, FILES, prepare, read_plan
 from tidewheel.runners.containers.docker_cli import Cli, EngineAway
 from tidewheel.runners.containers.engines import ComposeEngine, SwarmEngine
-from tidewheel.runners.containers.job import (
-    ContainerSampler,
-    EngineJob,
-    EnginePoller,
-    read_end,
-)
+from tidewheel.runners.containers.job import ContainerSampler, EngineJob, EnginePoller, read_end
 from tidewheel.runners.containers.outcome import failure
 from tidewheel.runners.containers.policy import EVERYWHERE, read_allowances
 from tidewheel.runners.containers.project import CannotCreate, Engine, Phase, ProjectPlan

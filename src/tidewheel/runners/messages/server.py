@@ -32,13 +32,7 @@ from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners.job_directory import link_whole, make_private_directory
-from tidewheel.runners.messages.client import (
-    BUSY,
-    SOCKET_LINK,
-    SpooledMessage,
-    append,
-    read_from,
-)
+from tidewheel.runners.messages import client
 from tidewheel.runners.sanitize import storable
 
 Answer = dict[str, object]
@@ -56,7 +50,7 @@ class JobRequest:
     """Is a request of a job that has the right form."""
 
     secret: str
-    message: SpooledMessage | None = None
+    message: client.SpooledMessage | None = None
     progress: float | None = None
     call: dict[str, object] | None = None
 
@@ -72,7 +66,7 @@ class Speaker:
     offset: int = 0
     heard: set[str] = field(default_factory=set)  # the keys of its messages
 
-    def hear(self, message: SpooledMessage) -> None:
+    def hear(self, message: client.SpooledMessage) -> None:
         """Spools a message, then passes it on, even if the disk is too full to spool it."""
         if message.key in self.heard:
             return
@@ -82,19 +76,19 @@ class Speaker:
         if len(self.heard) >= MESSAGES_MAX:
             raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
         try:
-            append(self.directory, message)
+            client.append(self.directory, message)
         except OSError:
             self._pass_on(message)
         self.hear_spool()
 
     def hear_spool(self) -> None:
         """Passes on the messages in the spool that the worker has not heard."""
-        messages, self.offset = read_from(self.directory, self.offset)
+        messages, self.offset = client.read_from(self.directory, self.offset)
         for message in messages:
             if message.key not in self.heard and len(self.heard) < MESSAGES_MAX:
                 self._pass_on(message)
 
-    def _pass_on(self, message: SpooledMessage) -> None:
+    def _pass_on(self, message: client.SpooledMessage) -> None:
         self.heard.add(message.key)
         output = None if message.output is None else storable(message.output)
         # In the spool a job may have written anything, and nobody can be told that it is long.
@@ -151,7 +145,7 @@ class MessageServer:
             caller=caller,
         )
         self._speakers[_digest(secret)] = speaker
-        link_whole(directory / SOCKET_LINK, self.path)
+        link_whole(directory / client.SOCKET_LINK, self.path)
         speaker.hear_spool()
 
     def hear_spool(self, secret: str) -> None:
@@ -172,7 +166,7 @@ class MessageServer:
         self._connections += 1
         try:
             if self._connections > CONNECTIONS_MAX:
-                await _answer(writer, refusal("too many connections; try again", BUSY))
+                await _answer(writer, refusal("too many connections; try again", client.BUSY))
             else:
                 await self._answer_lines(reader, writer)
         except (OSError, TimeoutError):
@@ -253,7 +247,9 @@ def parse_request(line: bytes) -> JobRequest:
     said_something = bool(text) or output is not None
     return JobRequest(
         secret=fields["secret"],
-        message=SpooledMessage(key=key, text=text, output=output) if said_something else None,
+        message=client.SpooledMessage(key=key, text=text, output=output)
+        if said_something
+        else None,
         progress=None if progress is None else float(progress),
     )
 

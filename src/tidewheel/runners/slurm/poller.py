@@ -38,21 +38,8 @@ from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.messages.client import SPOOL_NAME, SpooledMessage, append
 from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.outcome import killed
-from tidewheel.runners.slurm import outcome
-from tidewheel.runners.slurm.job import (
-    SlurmJob,
-    key_of,
-    make_void,
-    read_record,
-    write_record,
-)
-from tidewheel.runners.slurm.programs import (
-    ALL_STATES,
-    Slurm,
-    SlurmRefused,
-    SlurmRow,
-    SlurmSilent,
-)
+from tidewheel.runners.slurm import outcome, programs
+from tidewheel.runners.slurm.job import SlurmJob, key_of, make_void, read_record, write_record
 
 BATCH_SECONDS = 0.02  # what is asked within this time is asked in one call
 
@@ -83,14 +70,14 @@ class Together:
     async def _flush(self) -> None:
         await asyncio.sleep(BATCH_SECONDS)
         ids, self._ids, self._next = self._ids, [], None
-        with suppress(SlurmSilent, SlurmRefused):
+        with suppress(programs.SlurmSilent, programs.SlurmRefused):
             await self._call(ids)
 
 
 class SlurmStopping:
     """Signals and cancels Slurm jobs; calls ``look_soon`` when one may have ended by that."""
 
-    def __init__(self, slurm: Slurm, look_soon: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, slurm: programs.Slurm, look_soon: Callable[[], Awaitable[None]]) -> None:
         # Takes jobs out of Slurm's queue; those that have begun are passed over.
         self._withdrawing = Together(lambda ids: slurm.cancel(ids, "--state=PENDING"))
         self._terminating = Together(lambda ids: slurm.signal(ids, "TERM"))
@@ -132,10 +119,10 @@ class SlurmLeftovers:
     It looks in a task of its own, so that nobody waits for a Slurm that is slow to answer.
     """
 
-    def __init__(self, slurm: Slurm, stopping: SlurmStopping) -> None:
+    def __init__(self, slurm: programs.Slurm, stopping: SlurmStopping) -> None:
         self._slurm = slurm
         self._stopping = stopping
-        self._looking: asyncio.Task[list[SlurmRow]] | None = None
+        self._looking: asyncio.Task[list[programs.SlurmRow]] | None = None
 
     async def find(self, store: str) -> list[Leftover]:
         """Returns every attempt of a store of which Slurm holds a job.
@@ -150,9 +137,9 @@ class SlurmLeftovers:
         looked, self._looking = self._looking, None
         return await asyncio.to_thread(_of_store, looked.result(), store)
 
-    async def _look(self) -> list[SlurmRow]:
+    async def _look(self) -> list[programs.SlurmRow]:
         """Returns the jobs that wait or run; none while Slurm does not answer."""
-        with suppress(SlurmSilent, SlurmRefused):
+        with suppress(programs.SlurmSilent, programs.SlurmRefused):
             return await self._slurm.jobs()
         return []
 
@@ -170,7 +157,7 @@ class SlurmLeftovers:
             self._looking.cancel()
 
 
-def _of_store(places: Iterable[SlurmRow], store: str) -> list[Leftover]:
+def _of_store(places: Iterable[programs.SlurmRow], store: str) -> list[Leftover]:
     """Returns the leftovers of a store; call it in a thread: folders may lie far away."""
     found = []
     for place in places:
@@ -195,7 +182,7 @@ UNSUPPORTED_SECONDS = 600.0  # then a cluster that measures nothing is asked aga
 class SlurmSampler:
     """Samples what jobs use, in a task of its own, as sstat waits for nodes that are gone."""
 
-    def __init__(self, slurm: Slurm, interval_seconds: float) -> None:
+    def __init__(self, slurm: programs.Slurm, interval_seconds: float) -> None:
         self._slurm = slurm
         self._interval_seconds = interval_seconds
         self._next_at = 0.0
@@ -218,7 +205,7 @@ class SlurmSampler:
         now = time.monotonic()
         try:
             used = await self._slurm.usage(list(running))
-        except (SlurmRefused, SlurmSilent):
+        except (programs.SlurmRefused, programs.SlurmSilent):
             self._next_at = now + UNSUPPORTED_SECONDS
             return
         took = time.monotonic() - now
@@ -260,7 +247,7 @@ class SlurmWatch:
 
     def __init__(
         self,
-        slurm: Slurm,
+        slurm: programs.Slurm,
         messages: MessageServer | None,
         *,
         usage_interval_seconds: float,
@@ -292,7 +279,7 @@ class SlurmWatch:
             text = f"submitted to Slurm as job {job.record.id}"
             self._say(job, SpooledMessage(f"slurm-{job.record.key}", text, SUBMITTED))
 
-    def _tell_waiting(self, job: SlurmJob, row: SlurmRow) -> None:
+    def _tell_waiting(self, job: SlurmJob, row: programs.SlurmRow) -> None:
         """Reports, once per reason, why a job waits if somebody has to act, or no longer has
         to."""
         words = outcome.waiting_words(row)
@@ -345,8 +332,8 @@ class SlurmWatch:
         """Lists all jobs, reads their files, and reports what is new and which have ended."""
         asked_at = time.monotonic()
         try:
-            rows = await self._slurm.jobs(ALL_STATES)
-        except (SlurmSilent, SlurmRefused) as silent:
+            rows = await self._slurm.jobs(programs.ALL_STATES)
+        except (programs.SlurmSilent, programs.SlurmRefused) as silent:
             self._is_silent = True
             self.tell_trouble(
                 f"Slurm does not answer ({silent}). Its jobs go on; it is asked again and again"
@@ -368,7 +355,7 @@ class SlurmWatch:
     async def _hear(self, job: SlurmJob, seen: FilesSeen) -> None:
         try:
             end = await self._end_of(job, seen)
-        except (SlurmSilent, OSError):  # the next round tries again
+        except (programs.SlurmSilent, OSError):  # the next round tries again
             return
         except Exception as error:  # of one job, and of no other
             self._let_go(job)

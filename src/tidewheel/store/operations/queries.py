@@ -8,12 +8,7 @@ from typing import NamedTuple
 
 from tidewheel.api import tasks
 from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.requests import (
-    HeldLease,
-    KeysetPage,
-    QueueSettings,
-    TaskFilter,
-)
+from tidewheel.core.queue.requests import HeldLease, KeysetPage, QueueSettings, TaskFilter
 from tidewheel.core.queue.requests import page_count as page_count  # noqa: PLC0414 - for the others here
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId

@@ -7,13 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tidewheel.core.queue.lease import Holder, LeaseAnswer, check_holder, check_progress
-from tidewheel.core.queue.requests import (
-    Beat,
-    Claimed,
-    JobMessage,
-    Report,
-    Reported,
-)
+from tidewheel.core.queue.requests import Beat, Claimed, JobMessage, Report, Reported
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import End, Ending, end_signal, step
 from tidewheel.core.queue.steps import adopt as adopt_step
