@@ -125,7 +125,8 @@ SCHED_BUGS = (
             Edit(
                 COMPLETION,
                 "    task.waits[spawn.RETRY] = None\n",
-                "    task.waits[spawn.RETRY] = None\n    complete_output(context, task, output)\n",
+                "    task.waits[spawn.RETRY] = None\n"
+                "    complete_output(context, task, output)\n",
             ),
         ),
     ),
