@@ -41,7 +41,7 @@ class RenderLimits:
 
     cpu_seconds: float = 1.0
     idle_seconds: float = 1.8
-    wall_seconds: float = 15.0
+    wall_seconds: float = 60.0
     memory_bytes: int = 256 * 1024 * 1024
     output_bytes: int = 8_000_000
 
@@ -58,7 +58,7 @@ def limits_for(text: str, more_seconds: float = 0.0) -> RenderLimits:
     return RenderLimits(
         cpu_seconds=cpu + more_seconds,
         idle_seconds=max(1.8, cpu + 0.3) + more_seconds,
-        wall_seconds=10 * (cpu + more_seconds),
+        wall_seconds=40 * (cpu + more_seconds),
     )
 
 
