@@ -28,7 +28,7 @@ SCHED_BUGS = (
                 "                flow\n"
                 "                for flow in fresh\n"
                 "                if flow not in memory.verdicts\n"
-                "                or memory.verdicts[flow].kind is VerdictKind.FINISHED\n"
+                "                or memory.verdicts[flow].kind.name == 'FINISHED'\n"
                 "            )\n",
             ),
         ),
