@@ -190,9 +190,9 @@ def make_private_directory(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes, *, mode: int) -> None:
-    """Writes a file so that nobody ever sees half of it."""
-    written = f"{path}.new"
-    descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
+    """Writes a file so that nobody ever sees half of it, whoever writes it at the same time."""
+    written = _beside(path)
+    descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
@@ -208,11 +208,14 @@ def link_whole(path: Path, target: Path) -> None:
     try:
         os.symlink(target, path)
     except FileExistsError:
-        written = f"{path}.new"
-        with suppress(FileNotFoundError):
-            os.unlink(written)
+        written = _beside(path)
         os.symlink(target, written)
         os.rename(written, path)
+
+
+def _beside(path: Path) -> str:
+    """Returns a name that nobody else uses: workers of one home write the same files."""
+    return f"{path}.{os.urandom(4).hex()}.new"
 
 
 def last_line(path: Path) -> str:
