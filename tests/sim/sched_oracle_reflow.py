@@ -152,7 +152,8 @@ class ReflowRun:
         """SEMANTICS §3: who is complete leaves, everybody else stays."""
         own = frozenset(self._own[key])
         succeeded = SUCCEEDED in own  # perhaps in an earlier submission
-        if not self._rules.is_complete(key[1], own, SUCCEEDED if succeeded else end):
+        ends = {SUCCEEDED, end} if succeeded else {end}
+        if not any(self._rules.is_complete(key[1], own, one) for one in ends):
             return False
         del self._own[key]
         death = Worth.NOT_TAKEN if succeeded else Worth.LOST

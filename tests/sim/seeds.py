@@ -90,7 +90,9 @@ CAMPAIGNS = {
         module="tests.sim.properties_campaign",
         each=30,
         once_failed={
-            4128951812: "the oracle did not know who is spawned by a withdrawn verdict"
+            4128951812: "the oracle did not know who is spawned by a withdrawn verdict",
+            3559956537: "families counted members of whom a reload knew sooner they won't come",
+            3687068975: "the oracle let nobody fail who had succeeded without an output",
         },
     ),
 }

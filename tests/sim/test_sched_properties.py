@@ -213,18 +213,25 @@ def _is_remembered(run: Driven, key: Key) -> bool:
 def _state(run: Driven) -> dict[str, object]:
     """All that a run is, but for what is known ahead of tasks that will not come."""
     core = run.run.core
-    ahead = [
+    ahead = {
         (point, name)
         for point, there in core.memory.items()
         for name, memory in there.items()
         if not memory.spawned and not memory.made and not memory.submits
-    ]
+    }
     found = fingerprint(core)
-    rows, shown = (
-        cast("list[str]", found["rows"]),
-        tuple(f"PutMemory(key={one}" for one in ahead),
-    )
-    return {**found, "rows": [row for row in rows if not row.startswith(shown)]}
+    rows = cast("list[str]", found["rows"])
+    groups = cast("dict[tuple[int, int, int, str], object]", found["groups"])
+    shown = tuple(f"PutMemory(key={one}" for one in ahead)
+    return {
+        **found,
+        "rows": [row for row in rows if not row.startswith(shown)],
+        "groups": {
+            (index, point, flow, member): value
+            for (index, point, flow, member), value in groups.items()
+            if (point, member) not in ahead
+        },
+    }
 
 
 def _reloaded(
