@@ -369,7 +369,6 @@ class CyclingReader:
         self,
         mode: str = Calendar.INTEGER.value,
         *,
-        utc_mode: bool = False,  # noqa: ARG002 - a setting that Cylc 8 no longer looks at here
         time_zone: str | None = None,
         point_format: str | None = None,
         expanded_year_digits: int = 0,

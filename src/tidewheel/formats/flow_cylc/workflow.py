@@ -82,7 +82,6 @@ def _reader(settings: FlowSettings, given: PointTexts) -> CyclingReader:
         mode = Calendar.INTEGER.value if plain else Calendar.GREGORIAN.value
     return CyclingReader(
         mode,
-        utc_mode=bool(settings.scheduler.utc_mode),
         time_zone=settings.scheduler.time_zone.text or None,
         point_format=settings.scheduler.point_format.text or None,
         expanded_year_digits=settings.scheduler.expanded_year_digits,
