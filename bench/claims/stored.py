@@ -15,7 +15,7 @@ from tidewheel.core.queue.requests import Claimed, ClaimRequest, HostProcess, Ne
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.wiring.stores import migrate_store, open_store
 
 QUEUE, HANDLER = "bench", "no_op"
@@ -28,7 +28,7 @@ class StoredTasks:
     """One database under measurement."""
 
     size: int
-    store: TaskStore
+    store: Store
     worker: WorkerId
     seconds: list[float] = field(default_factory=list)
 

@@ -26,7 +26,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import Need, NewTask, TaskError, TaskId
 from tidewheel.errors import NotFound
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 
 BROKEN = TaskError(code="exit", args='{"status": 3}', description="it exited with 3")
 PROCESS = HostProcess(host="tern", boot_id="boot-1", pid=4711, started=1234.0)
@@ -85,7 +85,7 @@ class Door:
     What is not said here is passed on to the store as it is.
     """
 
-    def __init__(self, opening: Callable[[], Coroutine[Any, Any, TaskStore]]) -> None:
+    def __init__(self, opening: Callable[[], Coroutine[Any, Any, Store]]) -> None:
         self._runner = asyncio.Runner()
         self.store = self._runner.run(opening())
 

@@ -24,7 +24,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
 from tidewheel.errors import Refused, Unavailable
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Place(NamedTuple):
     """Where somebody sits: a process with a link to the store, and dice."""
 
     process: Process
-    store: TaskStore
+    store: Store
     chance: Random
 
 

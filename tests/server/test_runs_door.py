@@ -57,10 +57,13 @@ class Visitor:
         self._open, self._home = open_store, home
 
     def ask(self, question):
+        return self.ask_client(lambda client: question(Runs(client, self._home)))
+
+    def ask_client(self, question):
         async def session():
             store = self._open()
             try:
-                return await question(Runs(AsyncClient(store), self._home))
+                return await question(AsyncClient(store))
             finally:
                 await store.close()
 
@@ -115,6 +118,19 @@ SHOWN_ELSEWHERE = {"log"}  # its end as a document, below
 def without_time(document):
     """They are asked one after the other."""
     return {name: said for name, said in document.items() if name != "now"}
+
+
+@pytest.mark.usefixtures("run")
+def test_why_a_job_of_a_run_waits_is_the_same_near_and_far(near, far):
+    """Only the store knows whether anybody drives the run of the job."""
+
+    async def why(client):
+        waiting = [one.id for one in await client.list() if one.status == "ready"]
+        return {task: await client.why(task) for task in waiting}
+
+    here = near.ask_client(why)
+    assert all(here.values())
+    assert far.ask_client(why) == here
 
 
 @pytest.mark.usefixtures("run")

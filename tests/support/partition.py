@@ -15,7 +15,7 @@ import time
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import Unavailable
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.store.postgres import open_postgres_store
 
 PORT = 5433
@@ -40,7 +40,7 @@ async def serve(socket: str) -> asyncio.Server:
     return await asyncio.start_server(accept, "127.0.0.1", PORT)
 
 
-async def attempt(store: TaskStore, task_id: str) -> dict[str, object]:
+async def attempt(store: Store, task_id: str) -> dict[str, object]:
     """Submit one task; what came of it, and after how long."""
     started = time.monotonic()
     try:

@@ -124,6 +124,7 @@ class Operation:
     takes: tuple[Parameter, ...] = ()  # in the order of the method's arguments
     form: tuple[str, str] = ("", "")  # what the type of the body is called, and what it says
     fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments that the path implies
+    returns: bool = True  # False: the method returns nothing, and its handler has the answer
     missing: Callable[[], Any] | None = None  # the method's answer where there is no such thing
     again: bool | None = None  # whether it may be done twice; None: as its method says
     audited: bool = True

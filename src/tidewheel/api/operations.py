@@ -3,10 +3,10 @@
 A row says where an operation is found, who may ask for it, what it takes and what it answers.
 From it follow the route of the server with its guard, its query and its body
 (``server.operation_routes``), the OpenAPI document, and the method of the remote store that
-asks for it (``store.remote.transport.asks``). What does more than to call a method and to write
-down its answer (streams, logs, sessions, archives, the seeds' words, claims and reports) has a
-route and a remote method of its own; a row may also have a handler of its own, given where the
-routes are made.
+asks for it (``store.remote.operations.asks``). What does more than to call a method and to
+write down its answer (streams, logs, sessions, archives, the seeds' words, claims and reports)
+has a route and a remote method of its own; a row may also have a handler of its own, given
+where the routes are made.
 
 Types that take long to load, and that a client does not need, are named by a text:
 ``api.blocks.SbiList``. They are loaded when a server makes its routes.
@@ -174,6 +174,17 @@ PARTS_OF_TASKS = (
             "What the task waits for, and what waits for it.",
         ),
     ),
+    _row(
+        "why",
+        "GET /tasks/{id}/why",
+        "Why the task does not run, in words.",
+        Part(
+            "WhyOut",
+            "reasons",
+            {"id": str, "reasons": list[str]},
+            "The reasons why a task does not run; empty if nothing holds it back.",
+        ),
+    ),
 )
 
 # Queues.
@@ -209,6 +220,7 @@ PAUSES = tuple(
         tasks.QueueView,
         scopes=OPERATE,
         fixed={"paused": paused},
+        returns=False,
         again=True,
     )
     for verb, paused, says in (

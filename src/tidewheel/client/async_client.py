@@ -26,7 +26,8 @@ from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Cancelled, KeysetPage, QueueSettings, Submitted, Wake
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.runs import BringsReasons
+from tidewheel.ports.store import Store
 from tidewheel.services.explain import reasons
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ TASKS_PER_CALL_MAX = 1_000
 
 
 async def wait_for(
-    store: TaskStore,
+    store: Store,
     task_ids: Sequence[TaskId],
     timeout: float | None,
     on_progress: Callable[[Task], None] | None,
@@ -63,7 +64,7 @@ async def wait_for(
 
 
 async def _watch(
-    store: TaskStore,
+    store: Store,
     task_ids: Sequence[TaskId],
     changed: asyncio.Event,
     on_progress: Callable[[Task], None] | None,
@@ -143,6 +144,8 @@ class ReadApi(Connection):
 
     async def why(self, task_id: str) -> list[str]:
         """Returns why the task does not run, in words; empty if nothing holds it back."""
+        if isinstance(self.store, BringsReasons):
+            return await self.store.why(TaskId(task_id))
         return await reasons(self.store, TaskId(task_id))
 
     async def wait(

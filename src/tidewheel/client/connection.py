@@ -10,10 +10,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from tidewheel.config import StoreSettings, home_directory
 from tidewheel.errors import BadSetting
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.wiring.stores import is_remote, open_store, store_settings
 
-Where = str | StoreSettings | TaskStore | None
+Where = str | StoreSettings | Store | None
 P = ParamSpec("P")
 R = TypeVar("R")
 Door = TypeVar("Door")
@@ -29,10 +29,10 @@ class Connection:
         if token is not None:
             store = _with_token(store, token)
         self._given = store
-        self._opened: TaskStore | None = None
+        self._opened: Store | None = None
 
     @property
-    def store(self) -> TaskStore:
+    def store(self) -> Store:
         """Returns the store, opened now if it was not before."""
         if self._opened is None:
             if self._given is None or isinstance(self._given, str | StoreSettings):
@@ -65,7 +65,7 @@ def _with_token(store: Where, token: str) -> StoreSettings:
 class ServicePart(Generic[Door]):
     """Is a part of a client that asks a service: on the store, or of a server."""
 
-    _open: Callable[[TaskStore, Path], Door]
+    _open: Callable[[Store, Path], Door]
 
     def __init__(self, connection: Connection, home: Path | None = None) -> None:
         self._connection, self._home = connection, home

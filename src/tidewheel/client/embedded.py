@@ -52,7 +52,6 @@ from tidewheel.ports.runners import (
     TidyRunner,
 )
 from tidewheel.ports.store import Store
-from tidewheel.ports.tasks import TaskStore
 from tidewheel.quantities import show_instant
 from tidewheel.runners.python.runner import Handlers
 from tidewheel.services.service import OnReport
@@ -69,16 +68,14 @@ LOOK_SECONDS = 0.1
 TASKS_LOOKED_AT_MAX = 1_000
 
 
-async def until_idle(
-    store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
-) -> None:
+async def until_idle(store: Store, settings: WorkerSettings, handlers: frozenset[str]) -> None:
     """Waits until no open queue of this worker has a task that runs, or that it could run."""
     while await _has_work(store, settings, handlers):
         await asyncio.sleep(LOOK_SECONDS)
 
 
 async def left_behind(
-    store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
+    store: Store, settings: WorkerSettings, handlers: frozenset[str]
 ) -> Counter[str]:
     """Counts, by reason, the ready tasks of its queues that a worker leaves when it stops.
 
@@ -96,7 +93,7 @@ async def left_behind(
     return +found
 
 
-async def unknown_queues(store: TaskStore, settings: WorkerSettings) -> list[str]:
+async def unknown_queues(store: Store, settings: WorkerSettings) -> list[str]:
     """Returns queues of which the store has neither a task nor a setting: their names may be
     mistaken; the default one is nobody's mistake."""
     known = {view.queue for view in await store.queues()} | {QUEUE_DEFAULT}
@@ -108,9 +105,7 @@ async def unknown_queues(store: TaskStore, settings: WorkerSettings) -> list[str
     ]
 
 
-async def _has_work(
-    store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
-) -> bool:
+async def _has_work(store: Store, settings: WorkerSettings, handlers: frozenset[str]) -> bool:
     for view in await _served(store, settings):
         if any(view.counts.get(status) for status in LEASED):
             return True
@@ -126,12 +121,12 @@ async def _has_work(
     return False
 
 
-async def _served(store: TaskStore, settings: WorkerSettings) -> list[QueueView]:
+async def _served(store: Store, settings: WorkerSettings) -> list[QueueView]:
     served = Served(settings.queues)
     return [view for view in await store.queues() if view.queue in served]
 
 
-async def _ready(store: TaskStore, view: QueueView) -> list[Task]:
+async def _ready(store: Store, view: QueueView) -> list[Task]:
     which = TaskFilter(statuses=(Status.READY,), queue=view.queue)
     return await store.list_tasks(which, KeysetPage(count=TASKS_LOOKED_AT_MAX))
 

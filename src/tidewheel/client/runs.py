@@ -8,7 +8,6 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import cast
 
 from tidewheel.client.connection import ServicePart, of_door
 from tidewheel.client.sync_client import BlockingPart, of_part
@@ -29,14 +28,13 @@ from tidewheel.ports.runs import (
     RunDoor,
 )
 from tidewheel.ports.store import Store
-from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.wakeup import SystemClock
 from tidewheel.views.events import follow_store
 from tidewheel.wiring.services import block_door, registry_door, run_door
 
 
 def follow(
-    store: TaskStore, since: str | None, run: str | None, queue: str | None, kind: str | None
+    store: Store, since: str | None, run: str | None, queue: str | None, kind: str | None
 ) -> AsyncIterator[FollowedEvent]:
     """Returns the events after an id, or from now on."""
     if kind is not None and kind not in tuple(EventKind):
@@ -47,7 +45,7 @@ def follow(
     if isinstance(store, BringsEvents):
         return store.follow_events(since, which)
     home = home_directory()
-    return follow_store(cast("Store", store), home, since, which, SystemClock())
+    return follow_store(store, home, since, which, SystemClock())
 
 
 # ``client.runs``.

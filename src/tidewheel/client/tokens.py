@@ -27,7 +27,7 @@ from tidewheel.core.queue.access import Grant, NewToken, Scope, TokenKind, Token
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.tokens import secret_digest, split_token
 from tidewheel.errors import BadSetting, NotFound, StoreUnreachable
-from tidewheel.ports.store import TokenStore
+from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
 from tidewheel.wiring.stores import is_remote, store_settings
 
@@ -36,7 +36,7 @@ ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))
 
 
 async def make_token(
-    store: TokenStore,
+    store: Store,
     name: str,
     grant: Grant,
     lasts_seconds: float | None = None,
@@ -51,7 +51,7 @@ async def make_token(
 
 
 async def derive_token(
-    store: TokenStore, parent: TokenView, kind: TokenKind, lasts_seconds: float
+    store: Store, parent: TokenView, kind: TokenKind, lasts_seconds: float
 ) -> tuple[str, TokenView]:
     """Makes a token that allows what its parent does, and ends with it at the latest."""
     # A session comes from a login, which is over by then: it hangs on the token before.
@@ -61,7 +61,7 @@ async def derive_token(
     )
 
 
-async def first_token(store: TokenStore, home: Path) -> Path | None:
+async def first_token(store: Store, home: Path) -> Path | None:
     """Makes an admin's token if the store has none, in a file that only this user can read.
 
     Returns the file; None if there was a token already.
@@ -72,7 +72,7 @@ async def first_token(store: TokenStore, home: Path) -> Path | None:
     return _written(text, home / TOKEN_FILE)
 
 
-async def local_admin(store: TokenStore, home: Path, address: str) -> tuple[TokenView, Path]:
+async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView, Path]:
     """Returns an admin's token for the user who starts a server, and the file that has it.
 
     The file is that in the state directory. One with something else stays as it is, since it
@@ -88,7 +88,7 @@ async def local_admin(store: TokenStore, home: Path, address: str) -> tuple[Toke
     return view, _written(text, beside if usual.exists() else usual)
 
 
-async def _good_admin(store: TokenStore, path: Path) -> TokenView | None:
+async def _good_admin(store: Store, path: Path) -> TokenView | None:
     """Returns the token in a file, if it is valid in this store and has the scope admin."""
     if not path.exists():
         return None

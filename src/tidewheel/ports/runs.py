@@ -187,10 +187,10 @@ class BlockDoor(Protocol):
 
 
 @runtime_checkable
-class FindsRuns(Protocol):
-    """Is a store that has runs, and not only tasks."""
+class BringsReasons(Protocol):
+    """Is a store behind a server, which knows why a task does not run."""
 
-    async def find_run(self, text: str) -> RunView: ...
+    async def why(self, task_id: TaskId) -> list[str]: ...
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.events import JobEnd, JobEnded, Submit
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.ports.clock import Clock
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.scheduler.broadcasts import DefinitionInForce
 from tidewheel.scheduler.inbox import tell_failure
 from tidewheel.scheduler.submissions import Submissions
@@ -53,7 +53,7 @@ class DeferredStages:
     """Renders the deferred stages of one run; without a source, as in all but SIP definitions,
     there are none."""
 
-    store: TaskStore
+    store: Store
     clock: Clock
     source: StageSource | None
     submissions: Submissions

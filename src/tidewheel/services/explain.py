@@ -23,8 +23,7 @@ from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, fits
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
-from tidewheel.ports.runs import FindsRuns
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.quantities import exact_size, show_duration, show_instant, show_size
 
 PARENTS_SHOWN_MAX = 10
@@ -33,7 +32,7 @@ LEASES_COUNTED_MAX = 10_000
 SILENT_SECONDS = 30.0
 
 
-async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
+async def reasons(store: Store, task_id: TaskId) -> list[str]:
     """Returns why a task waits; nothing if it runs, has ended, or is about to be claimed."""
     task = await store.get(task_id)
     if task.status is Status.WAITING:
@@ -71,10 +70,10 @@ async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
     return found
 
 
-async def _withdrawn_reasons(store: TaskStore, task: Task) -> list[str]:
+async def _withdrawn_reasons(store: Store, task: Task) -> list[str]:
     """Returns why nothing is claimed of a run that nobody drives; empty for other tasks."""
     name = run_named_by(task.id)
-    if name is None or not isinstance(store, FindsRuns):
+    if name is None:
         return []
     try:
         run = await store.find_run(name)
@@ -86,7 +85,7 @@ async def _withdrawn_reasons(store: TaskStore, task: Task) -> list[str]:
     return [f"Its run is {run.status}, and no worker takes it before that goes on: {how}"]
 
 
-async def _waiting_reasons(store: TaskStore, task: Task) -> list[str]:
+async def _waiting_reasons(store: Store, task: Task) -> list[str]:
     into = [edge for edge in await store.edges(task.id) if edge.child == task.id]
     still_open = [edge for edge in into if edge.state is EdgeState.OPEN]
     if not still_open:
@@ -125,7 +124,7 @@ def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) ->
     return found
 
 
-async def _leased(store: TaskStore, queue: str | None = None) -> list[Task]:
+async def _leased(store: Store, queue: str | None = None) -> list[Task]:
     which = TaskFilter(statuses=tuple(LEASED), queue=queue)
     return await store.list_tasks(which, KeysetPage(count=LEASES_COUNTED_MAX))
 
@@ -155,7 +154,7 @@ def _worker_reasons(
 
 
 async def _room_reasons(
-    store: TaskStore,
+    store: Store,
     task: Task,
     suitable: Sequence[WorkerView],
     workers: Sequence[WorkerView],

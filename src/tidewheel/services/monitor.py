@@ -34,7 +34,6 @@ from tidewheel.config import MonitorSettings
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.file_removal import remove_run_files, remove_task_files
 from tidewheel.services.paths import tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
@@ -251,7 +250,7 @@ class Monitor(Service):
 HISTORY_PER_CALL = 1_000
 
 
-async def task_line(store: TaskStore, task: Task) -> bytes:
+async def task_line(store: Store, task: Task) -> bytes:
     """Returns everything about one task, as one line of JSON."""
     fields = msgspec.to_builtins(task, order="deterministic")
     fields["spec"] = fields.pop("spec_text")  # as files of earlier versions have it
@@ -285,7 +284,7 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
             os.close(folder)
 
 
-async def _whole_history(store: TaskStore, task: Task) -> list[HistoryEntry]:
+async def _whole_history(store: Store, task: Task) -> list[HistoryEntry]:
     entries: list[HistoryEntry] = []
     while True:
         after = entries[-1].seq if entries else 0

@@ -162,7 +162,7 @@ def _as_array(value: object) -> object:
 
 
 class PostgresStore(DatabaseStore):
-    """Is a TaskStore in a PostgreSQL database, which several machines can share."""
+    """Is a Store in a PostgreSQL database, which several machines can share."""
 
     def __init__(
         self,

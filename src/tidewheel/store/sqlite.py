@@ -132,7 +132,7 @@ class _Job:
 
 
 class SqliteStore(DatabaseStore):
-    """Is a TaskStore in one SQLite file."""
+    """Is a Store in one SQLite file."""
 
     def __init__(
         self,

@@ -9,12 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from tidewheel.config import RULES_FILE, Where, home_directory, scheduler_settings
 from tidewheel.ports.runs import BringsDoors, BringsNotifications
 from tidewheel.ports.store import Store
-from tidewheel.ports.tasks import TaskStore
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
 from tidewheel.wiring.stores import (
     is_embedded,
@@ -210,36 +209,33 @@ def surroundings(on_report: OnReport | None) -> Surroundings:
 # ---- services for requests: of the store, or of the server that it stands for ----
 
 
-def run_door(
-    store: TaskStore, home: Path, definition_of: DefinitionOf | None = None
-) -> RunDoor:
+def run_door(store: Store, home: Path, definition_of: DefinitionOf | None = None) -> RunDoor:
     """Returns the service for runs, of a store or its server; ``home`` holds their files."""
     if isinstance(store, BringsDoors):
         return store.run_door()
     from tidewheel.services.run_service import RunService
 
-    return RunService(cast("Store", store), home, definition_of)
+    return RunService(store, home, definition_of)
 
 
-def block_door(store: TaskStore, home: Path) -> BlockDoor:
+def block_door(store: Store, home: Path) -> BlockDoor:
     """Returns the service for blocks and objects, of a store or of its server."""
     if isinstance(store, BringsDoors):
         return store.block_door()
     from tidewheel.services.blocks.service import BlockService
 
     # A user who can open the store runs what is in it, with rights of their own.
-    near = cast("Store", store)
-    return BlockService(near, run_door(store, home), home, code_trusted=True)
+    return BlockService(store, run_door(store, home), home, code_trusted=True)
 
 
-def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
+def registry_door(store: Store, home: Path) -> RegistryDoor:
     """Returns the registry of a store, or of the server that it stands for."""
     if isinstance(store, BringsDoors):
         return store.registry_door()
     from tidewheel.services.registry.service import RegistryService
 
     # A user who can open the store runs what is in it, with rights of their own.
-    return RegistryService(cast("Store", store), run_door(store, home), code_trusted=True)
+    return RegistryService(store, run_door(store, home), code_trusted=True)
 
 
 # ---- notifications: the notifier, and the service that shows and tries rules ----

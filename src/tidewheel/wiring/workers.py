@@ -15,7 +15,7 @@ from tidewheel.config import Where, WorkerSettings
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.runners import Runner
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
 from tidewheel.wiring.services import run_door, surroundings
 from tidewheel.wiring.stores import is_remote, opened_store, store_settings, this_failpoint
@@ -55,7 +55,7 @@ def machine_capacity(labels: Sequence[str] = ()) -> Resources:
 @asynccontextmanager
 async def built_worker(  # noqa: PLR0913 - each by name
     where: Where,
-    store: TaskStore,
+    store: Store,
     settings: WorkerSettings,
     *,
     handlers: Handlers | None = None,
@@ -154,7 +154,7 @@ def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
     return replace(own, boot_id=own.boot_id + place), is_alive
 
 
-def _supply(store: TaskStore, home: Path) -> Supply:
+def _supply(store: Store, home: Path) -> Supply:
     """Fetches files of runs, for jobs of runs whose folder is not here."""
     from tidewheel.core.operator.definition import read_job_name
     from tidewheel.services.definition_sync import Supplies
@@ -166,7 +166,7 @@ def _supply(store: TaskStore, home: Path) -> Supply:
 
 
 def _afar(
-    where: Where, store: TaskStore, home: Path
+    where: Where, store: Store, home: Path
 ) -> tuple[ServerWays | None, SpeakingFor | None]:
     """Returns what differs where a server stands between a worker and its store."""
     if not is_remote(where):

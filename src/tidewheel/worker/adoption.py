@@ -33,7 +33,7 @@ from tidewheel.core.queue.status import LEASED
 from tidewheel.errors import LeaseLost, NotFound, Refused
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Job, Leftover, Runner, TidyRunner
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.worker.attempts import Attempt, AttemptTable, StopReason
 from tidewheel.worker.jobs import Jobs, Tell
 
@@ -41,7 +41,7 @@ IsAlive = Callable[[HostProcess], bool]
 
 
 async def orphans_of_the_dead(
-    store: TaskStore, process: HostProcess, is_alive: IsAlive
+    store: Store, process: HostProcess, is_alive: IsAlive
 ) -> list[HeldLease]:
     """Returns the leases of this host, since its last boot, whose worker is gone and whose job
     may live."""
@@ -52,7 +52,7 @@ async def orphans_of_the_dead(
 
 
 async def dead_workers_with_leases(
-    store: TaskStore, process: HostProcess, is_alive: IsAlive
+    store: Store, process: HostProcess, is_alive: IsAlive
 ) -> bool:
     """Says whether dead workers of this host hold leases, more cheaply than by listing them."""
     here = (process.host, process.boot_id)
@@ -80,7 +80,7 @@ Persist = Callable[[Callable[[], Awaitable[Fate]]], Awaitable[Fate | None]]
 class Adoption:
     """Asks for the leases of dead workers, finds their jobs, and goes on with them."""
 
-    store: TaskStore
+    store: Store
     runners: Sequence[Runner]
     attempts: AttemptTable
     jobs: Jobs
@@ -140,7 +140,7 @@ class Adoption:
 
 
 async def remove_leftovers(
-    store: TaskStore, runners: Sequence[TidyRunner], store_name: str
+    store: Store, runners: Sequence[TidyRunner], store_name: str
 ) -> list[Leftover]:
     """Removes the leftovers of attempts that have no lease any more, and returns them."""
     removed = []
@@ -152,7 +152,7 @@ async def remove_leftovers(
     return removed
 
 
-async def _is_leased(store: TaskStore, leftover: Leftover) -> bool:
+async def _is_leased(store: Store, leftover: Leftover) -> bool:
     try:
         task = await store.get(leftover.task_id)
     except NotFound:  # kept no longer than the store keeps tasks

@@ -28,7 +28,7 @@ from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
 from tidewheel.errors import NotFound, Unavailable
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.worker.attempts import AttemptTable, StopReason
 from tidewheel.worker.jobs import CLAIMS, NEVER_STARTED, Jobs
@@ -138,7 +138,7 @@ class Claimer(Service):
 
     def __init__(
         self,
-        store: TaskStore,
+        store: Store,
         settings: WorkerSettings,
         abilities: requests.Abilities,
         attempts: AttemptTable,

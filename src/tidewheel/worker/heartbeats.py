@@ -29,7 +29,7 @@ from typing import ParamSpec
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, LeaseAnswer
 from tidewheel.core.queue.requests import Beat
 from tidewheel.core.queue.task import WorkerId
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
 from tidewheel.services.wakeup import within
 from tidewheel.worker.attempts import FENCE_MARGIN, Attempt, LeaseBook, StopReason, fence_at
@@ -81,7 +81,7 @@ async def run_in_thread(service: Service) -> None:
 
 IDLE_SECONDS = LEASE_SECONDS_DEFAULT  # a worker without leases shows that it is there
 
-OpenStore = Callable[[], AbstractAsyncContextManager[TaskStore]]
+OpenStore = Callable[[], AbstractAsyncContextManager[Store]]
 StopJob = Callable[[Attempt, StopReason, float], None]  # attempt, why, grace in seconds
 
 
@@ -101,7 +101,7 @@ class Heartbeats(Service):
         self._worker = worker
         self._book = book
         self._stop_job = stop_job
-        self._store: TaskStore | None = None
+        self._store: Store | None = None
         self._idle_until = 0.0
 
     async def run(self) -> None:

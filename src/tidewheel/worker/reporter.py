@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from tidewheel.core.queue.requests import JobMessage, Report, Reported, UsageSample
 from tidewheel.core.queue.steps import End
 from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.worker.attempts import (
     Attempt,
@@ -91,7 +91,7 @@ class Reporter(Service):
 
     def __init__(
         self,
-        store: TaskStore,
+        store: Store,
         attempts: AttemptTable,
         jobs: Jobs,
         surroundings: Surroundings,

@@ -41,7 +41,7 @@ from tidewheel.core.queue.requests import ANY_TASKS, Abilities, HostProcess, New
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import Refused, Unavailable
 from tidewheel.ports.runners import Runner, TidyRunner
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.services.paths import store_name, tasks_directory
 from tidewheel.services.service import (
     BACKOFF_DEFAULT,
@@ -147,7 +147,7 @@ class Cancellations(Service):
     """
 
     def __init__(
-        self, store: TaskStore, worker: WorkerId, jobs: Jobs, surroundings: Surroundings
+        self, store: Store, worker: WorkerId, jobs: Jobs, surroundings: Surroundings
     ) -> None:
         super().__init__("cancellations", surroundings)
         self._store = store
@@ -268,7 +268,7 @@ class Worker(Service):
 
     def __init__(
         self,
-        store: TaskStore,
+        store: Store,
         settings: WorkerSettings,
         runners: Sequence[Runner],
         host: Host,

@@ -92,7 +92,7 @@ class MemoryTransaction(Transaction):
 
 
 class MemoryStore(DatabaseStore):
-    """A TaskStore that lasts as long as its process.
+    """A Store that lasts as long as its process.
 
     ``clock`` stands for the database's clock, ``chance`` for its dice.
     ``on_commit`` is told the tables and which tasks each commit touched.

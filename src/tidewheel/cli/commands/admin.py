@@ -30,7 +30,6 @@ from tidewheel.vocabulary import time_text
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.ports.runs import BringsNotifications
-    from tidewheel.ports.store import Store
     from tidewheel.services.file_removal import Orphan
 
 
@@ -79,7 +78,7 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
     scopes, queues, workflows = options["scope"], options["queue"], options["workflow"]
     grant = grant_of(map(Scope, scopes), queues or None, workflows or None)
     text, view = session.ask_or_make(
-        lambda client: make_token(cast("Store", client.store), name, grant, options["lasts"])
+        lambda client: make_token(client.store, name, grant, options["lasts"])
     )
 
     def show(_: object) -> None:
@@ -94,8 +93,7 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
 
 def _list_tokens(session: Session) -> int:
     async def look(client: AsyncClient) -> tuple[list[TokenView], Instant]:
-        store = cast("Store", client.store)
-        return await store.tokens(), await store.now()
+        return await client.store.tokens(), await client.store.now()
 
     tokens, now = session.ask(look)
 
@@ -127,7 +125,7 @@ def _revoke(session: Session, number: str) -> int:
         raise click.UsageError(
             f"{safe(number)!r} is no number of a token: tidewheel token list"
         )
-    view = session.ask(lambda client: cast("Store", client.store).revoke_token(int(number)))
+    view = session.ask(lambda client: client.store.revoke_token(int(number)))
     told = f"token {view.number} ({safe(view.name)}) opens nothing any more"
     return session.answer(document(view), lambda _: note(told))
 
@@ -183,8 +181,7 @@ def _desk(client: AsyncClient) -> BringsNotifications:
     from tidewheel.config import home_directory, scheduler_settings
     from tidewheel.wiring.services import notification_desk
 
-    store = cast("Store", client.store)
-    return notification_desk(store, home_directory(), scheduler_settings().smtp)
+    return notification_desk(client.store, home_directory(), scheduler_settings().smtp)
 
 
 def _check(session: Session) -> int:

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,7 +22,6 @@ from tidewheel.client.log_places import attempt_log
 from tidewheel.config import home_directory
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import BringsLogs
-from tidewheel.ports.store import Store
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
@@ -35,8 +34,8 @@ WAIT_SECONDS = 20.0  # for more of a run's log to come, before it is asked again
 
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
     """Returns where the log of an attempt would be, were it run on this host."""
-    store, place = cast("Store", client.store), (task.id, task.seq)
-    return await attempt_log(store, home_directory(), place, stream, attempt)
+    place = task.id, task.seq
+    return await attempt_log(client.store, home_directory(), place, stream, attempt)
 
 
 async def say_log(

@@ -73,12 +73,6 @@ TaskPage = answer(
     tasks=list[TaskPart],  # type: ignore[valid-type]
     next=int | None,
 )
-WhyOut = answer(
-    "WhyOut",
-    "The reasons why a task does not run; empty if nothing holds it back.",
-    id=str,
-    reasons=list[str],
-)
 
 
 class LogQuery(PartQuery):
@@ -231,10 +225,10 @@ async def log(call: Call) -> object:
     return await log_answer(root, path, query, f"{task.id} {stream} of attempt {attempt}")
 
 
-ROUTES += routes_of(PARTS_OF_TASKS, {"outputs": outputs})
-
-
-@ROUTES.add("GET /tasks/{id}/why", READS_TASK, "Why the task does not run, in words.", WhyOut)
 async def why(call: Call) -> object:
+    """Answers with what holds a task back."""
     task = await call.found_task()
     return {"id": task.id, "reasons": await reasons(call.store, task.id)}
+
+
+ROUTES += routes_of(PARTS_OF_TASKS, {"outputs": outputs, "why": why})

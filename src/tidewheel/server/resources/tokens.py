@@ -27,7 +27,7 @@ from tidewheel.core.queue.access import (
     TokenView,
     grant_of,
 )
-from tidewheel.ports.store import TokenStore
+from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
 from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
@@ -310,7 +310,7 @@ async def make_link(call: Call) -> object:
     return Answer(body={"path": await login_path(call.store, call.token)}, status=201)
 
 
-async def login_path(store: TokenStore, token: TokenView) -> str:
+async def login_path(store: Store, token: TokenView) -> str:
     """Returns the path at which a browser becomes a session with the rights of this token."""
     text, _ = await derive_token(store, token, TokenKind.LOGIN, LOGIN_SECONDS)
     return f"/login?code={quote(text)}"

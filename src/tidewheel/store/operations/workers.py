@@ -48,7 +48,11 @@ def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) ->
 def take_back_lapsed_leases(
     tx: Transaction, effects: Effects, *, watched_seconds: float, count_max: int
 ) -> list[tuple[TaskId, Signal]]:
-    """Ends leases whose deadline or whose task's time limit has passed."""
+    """Ends leases that ran out, or whose task ran too long.
+
+    Never one whose length is more than ``watched_seconds``, the time the monitor itself has
+    been connected: after an outage of the database every worker gets a full lease to be heard.
+    """
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.rows(
         "list_lapsed_leases", watched_seconds=watched_seconds, count=page_count(count_max)
@@ -86,8 +90,11 @@ def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> 
 
 
 def delete_tasks(tx: Transaction, seqs: Sequence[int]) -> int:
-    """Deletes final tasks on which nothing live depends; everything of theirs goes with
-    them."""
+    """Deletes final tasks on which nothing live depends, with everything of theirs.
+
+    By their seqs, which are used once for ever: an id may belong to a new task by the time a
+    request that was delayed or repeated is executed.
+    """
     deleted = [row[0] for row in rows_in_chunks(tx, "delete_tasks", "seqs", list(seqs))]
     rows_in_chunks(tx, "delete_attempts", "seqs", deleted)
     rows_in_chunks(tx, "delete_history", "seqs", deleted)

@@ -1,9 +1,9 @@
 """Turns operations into requests, and answers into values: one way for all rows.
 
-``asks`` makes the methods of ``api.operations``. What travels in a form of its own (tasks,
-claims, reports) has its function here. A name that no task, queue or worker can have is in no
-store: such a request is answered here, with the words of a store. Some names could not even be
-written into a request: half a character is no UTF-8, and a server bounds its URLs.
+``asks`` gives a class the methods of ``api.operations``. What travels in a form of its own
+(tasks, claims, reports) has its function here. A name that no task, queue or worker can have is
+in no store: such a request is answered here, with the words of a store. Some names could not
+even be written into a request: half a character is no UTF-8, and a server bounds its URLs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from functools import cache
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -39,8 +39,7 @@ from tidewheel.store.remote.connection import path_of, segment
 from tidewheel.store.remote.transport import Response, Transport
 from tidewheel.store.rows import storable, storable_end
 
-P = ParamSpec("P")
-R = TypeVar("R")
+C = TypeVar("C", bound="ServerPart")
 Document = dict[str, Any]
 COUNT_DEFAULT = 100
 PAGE_MAX = 1_000
@@ -90,23 +89,31 @@ class ServerPart:
             if row.missing is None:
                 raise
             return row.missing()
-        return _told(row.answers, response)
+        return _told(row.answers, response) if row.returns else None
 
 
-def asks(
-    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
-    service: ServiceName = ServiceName.STORE,
-) -> Callable[Concatenate[ServerPart, P], Coroutine[Any, Any, R]]:
-    """Returns a method that asks a server for what this method of a port does."""
-    name = method.__name__
-    says_nothing = method.__annotations__["return"] == "None"  # though the server may
+def asks(*services: ServiceName) -> Callable[[type[C]], type[C]]:
+    """Gives a class a method for each operation of these services that it does not write down
+    itself; the method asks a server."""
 
-    async def ask(self: ServerPart, /, *args: P.args, **given: P.kwargs) -> R:
+    def complete(part: type[C]) -> type[C]:
+        for row in OPERATIONS:
+            if row.of in services and not hasattr(part, row.name):
+                setattr(part, row.name, _method(row))
+        return part
+
+    return complete
+
+
+def _method(row: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
+    service, name = row.of, row.name
+
+    async def ask(self: ServerPart, /, *args: object, **given: object) -> Any:  # noqa: ANN401 - the row says it
         taken = _rows(service, name)[0].takes
         named = dict(zip((one.name for one in taken), args, strict=False))
-        found: R = await self.ask(service, name, named | given)
-        return cast("R", None) if says_nothing else found
+        return await self.ask(service, name, named | given)
 
+    ask.__name__ = name
     return ask
 
 

@@ -30,11 +30,9 @@ from tidewheel.ports.runs import (
     LOG_BYTES_MAX,
     Answer,
     Arguments,
-    BlockDoor,
     Document,
     LogPart,
     LogPlace,
-    RegistryDoor,
 )
 from tidewheel.store.remote.connection import Query, path_of
 from tidewheel.store.remote.operations import BODY_BYTES_MAX, ServerPart, asks
@@ -334,6 +332,7 @@ async def explained(
 FOLDERS_MAX = 1_000  # that are sent, for advice about missing ones
 
 
+@asks(ServiceName.REGISTRY)
 class RemoteRegistryDoor(DefinitionSender):
     """Is ``ports.runs.RegistryDoor`` over HTTP; the token tells the server who calls."""
 
@@ -347,12 +346,6 @@ class RemoteRegistryDoor(DefinitionSender):
         # The same twice is as once.
         told: Document = await self.send("/workflows", body, named, query=query, again=True)
         return told
-
-    list = asks(RegistryDoor.list, ServiceName.REGISTRY)
-    show = asks(RegistryDoor.show, ServiceName.REGISTRY)
-    check = asks(RegistryDoor.check, ServiceName.REGISTRY)
-    render = asks(RegistryDoor.render, ServiceName.REGISTRY)
-    remove = asks(RegistryDoor.remove, ServiceName.REGISTRY)
 
     async def ask(self, service: ServiceName, name: str, given: Mapping[str, object]) -> Any:  # noqa: ANN401 - the row says it
         named = (str(given.get(one) or "") for one in ("name", "version"))
@@ -384,6 +377,7 @@ JSON, YAML = "application/json", "application/yaml"
 FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is
 
 
+@asks(ServiceName.BLOCKS)
 class RemoteBlockDoor(ServerPart):
     """Is ``ports.runs.BlockDoor`` over HTTP; the server knows the caller by the token."""
 
@@ -403,14 +397,6 @@ class RemoteBlockDoor(ServerPart):
                 seconds_max=SENDING_SECONDS_MAX,
             )
         return response.read(Document)
-
-    sbis = asks(BlockDoor.sbis, ServiceName.BLOCKS)
-    sbi = asks(BlockDoor.sbi, ServiceName.BLOCKS)
-    blocks = asks(BlockDoor.blocks, ServiceName.BLOCKS)
-    block = asks(BlockDoor.block, ServiceName.BLOCKS)
-    abort = asks(BlockDoor.abort, ServiceName.BLOCKS)
-    objects = asks(BlockDoor.objects, ServiceName.BLOCKS)
-    remove_object = asks(BlockDoor.remove_object, ServiceName.BLOCKS)
 
     async def post_objects(
         self, objects: Mapping[str, Mapping[str, object]], *, who: str

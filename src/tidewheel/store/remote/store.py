@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
 
@@ -34,9 +34,7 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.submission import SubmitLimits, refusal, run_refusal
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.errors import BadSetting, NotFound, Refused, Unavailable
-from tidewheel.ports.runs import BringsNotifications
-from tidewheel.ports.store import TokenStore
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.ports.store import Store
 from tidewheel.store.remote.connection import Query, path_of
 from tidewheel.store.remote.operations import (
     BODY_BYTES_MAX,
@@ -70,22 +68,7 @@ class _TaskPage(msgspec.Struct):
 
 
 class RemoteReads(ServerPart):
-    """Is the part of a TaskStore that changes nothing, asked over HTTP."""
-
-    history = asks(TaskStore.history)
-    attempts = asks(TaskStore.attempts)
-    outputs = asks(TaskStore.outputs)
-    usage = asks(TaskStore.usage)
-    edges = asks(TaskStore.edges)
-    peek = asks(TaskStore.peek)
-    ended_attempts = asks(TaskStore.ended_attempts)
-    queues = asks(TaskStore.queues)
-    ready_queues = asks(TaskStore.ready_queues)
-    workers = asks(TaskStore.workers)
-    verify = asks(TaskStore.verify)
-    store_id = asks(TaskStore.store_id)
-    notifications = asks(BringsNotifications.notifications, ServiceName.NOTIFICATIONS)
-    try_notifications = asks(BringsNotifications.try_notifications, ServiceName.NOTIFICATIONS)
+    """Is the part of a Store that changes nothing, asked over HTTP."""
 
     async def get(self, task_id: TaskId) -> Task:
         response = await self.transport.call("GET", task_path(task_id))
@@ -120,7 +103,7 @@ class RemoteReads(ServerPart):
                 break
         return read_all(Task, found)
 
-    async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
+    async def values_of(self, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
         page_count(max(1, len(task_ids)))
         found: dict[TaskId, str] = {}
         for task_id in dict.fromkeys(task_ids):
@@ -160,7 +143,7 @@ class Answered(msgspec.Struct):
 
 
 class RemoteWrites(ServerPart):
-    """Is the part of a TaskStore by which clients change tasks, asked over HTTP."""
+    """Is the part of a Store by which clients change tasks, asked over HTTP."""
 
     async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
         """Submits tasks; those that break a rule are refused here, as by every store."""
@@ -197,8 +180,6 @@ class RemoteWrites(ServerPart):
             Submitted(id=TaskId(one.id), created=one.created, refused=refusal_from(one.refused))
             for one in answers
         ]
-
-    arm = asks(TaskStore.arm)
 
     async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
         response = await self.transport.call(
@@ -241,14 +222,12 @@ class RemoteWrites(ServerPart):
         path = path_of("queues", queue)
         await self.transport.call("PATCH", path, body=settings, again=True)
 
-    pause_queue = asks(TaskStore.pause_queue)
-
 
 # Tokens.
 
 
 class RemoteAccess(ServerPart):
-    """Is the part of a TokenStore that is not a server's own business, asked over HTTP."""
+    """Is the part of a Store that is not a server's own business, asked over HTTP."""
 
     async def create_token(self, new: NewToken) -> TokenView:
         body = {
@@ -264,13 +243,10 @@ class RemoteAccess(ServerPart):
 
     async def token(self, number: int) -> tuple[TokenView, Instant]:
         store = await self.transport.call("GET", "/store")
-        for view in await self.tokens():
+        for view in await self.ask(ServiceName.STORE, "tokens", {}):
             if view.number == number:
                 return view, instant(store.json["now"])
         raise NotFound("token", str(number))
-
-    tokens = asks(TokenStore.tokens)
-    revoke_token = asks(TokenStore.revoke_token)
 
     async def login_link(self) -> str:
         """Returns a link with which a browser logs in, once, with this token's rights."""
@@ -343,14 +319,16 @@ class NeedsStore(Refused):
         )
 
 
-class RemoteStore(
-    RemoteWrites,
-    RemoteWorkers,
-    RemoteReads,
-    RemoteAccess,
-    RemoteEvents,
-):
-    """Is a TaskStore, with the tokens of a TokenStore, that asks a server over HTTP."""
+@asks(ServiceName.STORE, ServiceName.NOTIFICATIONS)
+class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, RemoteEvents, Store):
+    """Is a Store that asks a server over HTTP.
+
+    What stands in neither its parts nor ``api.operations`` is refused.
+    """
+
+    transact: Any  # refused, too
+    look: Any
+    look_now: Any
 
     def __init__(self, transport: Transport, limits: SubmitLimits | None = None) -> None:
         super().__init__(transport, limits)
@@ -377,13 +355,13 @@ class RemoteStore(
         """Returns the registry, which asks the server as well."""
         from tidewheel.store.remote.runs import RemoteRegistryDoor
 
-        return RemoteRegistryDoor(self.transport)
+        return cast("RegistryDoor", RemoteRegistryDoor(self.transport))
 
     def block_door(self) -> BlockDoor:
         """Returns the service for blocks and objects, which asks the server as well."""
         from tidewheel.store.remote.runs import RemoteBlockDoor
 
-        return RemoteBlockDoor(self.transport)
+        return cast("BlockDoor", RemoteBlockDoor(self.transport))
 
     async def close(self) -> None:
         await self.transport.close()

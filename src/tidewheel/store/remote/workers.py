@@ -29,11 +29,9 @@ from tidewheel.core.queue.submission import message_refusal
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.core.queue.tokens import attempt_token, secret_digest, split_token
 from tidewheel.errors import NotFound, Refused
-from tidewheel.ports.tasks import TaskStore
 from tidewheel.store.remote.connection import path_of
 from tidewheel.store.remote.operations import (
     ServerPart,
-    asks,
     claim_body,
     in_portions,
     is_possible,
@@ -73,14 +71,11 @@ class _Claims(msgspec.Struct):
 
 
 class RemoteWorkers(ServerPart):
-    """Is the part of a TaskStore that workers use, asked over HTTP."""
+    """Is the part of a Store that workers use, asked over HTTP."""
 
     async def register_worker(self, worker: NewWorker) -> WorkerId:
         response = await self.transport.call("POST", "/workers", body=worker_body(worker))
         return WorkerId(response.part("id", str))
-
-    stop_worker = asks(TaskStore.stop_worker)
-    orphans = asks(TaskStore.orphans)
 
     async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
         told = None if trouble is None else storable(trouble)[:TROUBLE_LENGTH_MAX]
