@@ -105,6 +105,21 @@ def test_lists_by_status_edges_run_time_and_resources_walk_along_an_index(world,
 
 
 @SQL
+def test_the_past_of_some_tasks_is_found_along_an_index(world):
+    text, given = load_queries(world.kind)["find_memory"], {"run": 1, "tasks": "[]"}
+    if world.kind == "sqlite":
+        plan = str(world.execute("EXPLAIN QUERY PLAN " + text, given))
+        assert "SEARCH memory USING PRIMARY KEY (run=? AND point=? AND name=?)" in plan
+    else:
+        remembered = "SELECT 1, n, 'a', 1, true, '{}' FROM generate_series(1, 20000) AS n"
+        world.execute(f"INSERT INTO memory {remembered}")
+        world.execute("ANALYZE")
+        plan = str(world.execute("EXPLAIN " + text, given))
+        assert "Seq Scan on memory" not in plan, plan
+        assert "point = ANY (ARRAY[asked.point])" in plan.partition("Index Cond")[2], plan
+
+
+@SQL
 @pytest.mark.parametrize("query", ["find_ready_of_run", "find_withdrawn"])
 def test_stopping_and_going_on_walk_past_nothing_that_a_run_did_long_ago(world, query):
     driver = Driver.of(world.open())

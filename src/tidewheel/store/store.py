@@ -137,8 +137,8 @@ class StoredPast:
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
         """Returns what is known of a task that the pool has forgotten."""
-        remembered = _loaded(run_batch.remembered)
-        found = self._look_now(lambda tx: remembered(tx, self._run, point, name))
+        histories, key = _loaded(run_batch.histories), (point, name)
+        found = self._look_now(lambda tx: histories(tx, self._run, [key])[key])
         return cast("TaskHistory | None", found)
 
 

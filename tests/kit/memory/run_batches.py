@@ -290,9 +290,10 @@ def list_forgotten(t: Tables, *, run: int, count: int, only_undone: bool) -> lis
     return [(body,) for _, _, body in sorted(found)[:count]]
 
 
-def find_memory(t: Tables, *, run: int, point: int, name: str) -> list[Row]:
-    row = t.memory.get((run, point, name))
-    return [] if row is None else [(row["submits"], row["body"])]
+def find_memory(t: Tables, *, run: int, tasks: Sequence[Record]) -> list[Row]:
+    keys = [(run, one["point"], one["name"]) for one in tasks]
+    found = [(key, t.memory[key]) for key in keys if key in t.memory]
+    return [(point, name, row["submits"], row["body"]) for (_, point, name), row in found]
 
 
 def list_facts(t: Tables, run: int) -> list[Row]:

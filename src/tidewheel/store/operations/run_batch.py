@@ -281,17 +281,15 @@ def forgotten(
 def histories(
     tx: Transaction, run: int, keys: Collection[Key]
 ) -> dict[Key, TaskHistory | None]:
-    """Returns what is known of each task, or None if nothing is."""
-    return {key: remembered(tx, run, *key) for key in keys}
-
-
-def remembered(tx: Transaction, run: int, point: Point, name: str) -> TaskHistory | None:
-    """Returns what is known of a task, forgotten or not, with its highest submit number."""
-    for submits, body in tx.rows("find_memory", run=run, point=point, name=name):
-        memory = memory_of(body).memory()
-        memory.submits = submits
-        return memory
-    return None
+    """Returns what is known of each task, forgotten or not, with its highest submit number;
+    None if nothing is."""
+    found: dict[Key, TaskHistory | None] = dict.fromkeys(keys)
+    tasks = [{"point": point, "name": name} for point, name in found]
+    for chunk in in_chunks(tasks):
+        for point, name, submits, body in tx.rows("find_memory", run=run, tasks=chunk):
+            memory = found[point, name] = memory_of(body).memory()
+            memory.submits = submits
+    return found
 
 
 def submissions(
