@@ -18,10 +18,9 @@ from tidewheel.runners.messages.client import (
     Delivery,
     SpooledMessage,
     append,
-    read_from,
     send_message,
 )
-from tidewheel.runners.messages.server import CONNECTIONS_MAX, MessageServer
+from tidewheel.runners.messages.server import CONNECTIONS_MAX, MessageServer, read_from
 
 TURNED_AWAY = 30
 

@@ -30,7 +30,7 @@ from tidewheel.ports.runs import (
 )
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.wakeup import SystemClock
+from tidewheel.services.service import SystemClock
 from tidewheel.views.events import follow_store
 from tidewheel.wiring.services import block_door, registry_door, run_door
 

@@ -28,8 +28,7 @@ from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
 from tidewheel.services.paths import attempt_directory, run_directory, submission_directory
-from tidewheel.services.service import Surroundings
-from tidewheel.services.wakeup import Wakeup
+from tidewheel.services.service import Surroundings, Wakeup
 
 
 class Machine:

@@ -17,8 +17,7 @@ from functools import partial
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Job, PromptRunner, Runner
-from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup
-from tidewheel.services.wakeup import Wakeup
+from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup, Wakeup
 from tidewheel.worker.attempts import (
     Attempt,
     AttemptKey,

@@ -43,6 +43,7 @@ SILENCE_SECONDS_MAX = 10.0  # between two lines of one connection
 KEY_LENGTH_MAX = 64
 JSON_BYTES_PER_BYTE = 6  # of text, where it is escaped
 ENVELOPE_BYTES_MAX = 4096  # of a line, around the text
+SPOOL_BYTES_MAX = 64 * 1024 * 1024  # that are read; what a job says beyond that is dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class Speaker:
 
     def hear_spool(self) -> None:
         """Passes on the messages in the spool that the worker has not heard."""
-        messages, self.offset = client.read_from(self.directory, self.offset)
+        messages, self.offset = read_from(self.directory, self.offset)
         for message in messages:
             if message.key not in self.heard and len(self.heard) < MESSAGES_MAX:
                 self._pass_on(message)
@@ -94,6 +95,33 @@ class Speaker:
         # In the spool a job may have written anything, and nobody can be told that it is long.
         kept = message.text.encode(errors="replace")[: self.message_bytes_max]
         self.reports.message(storable(kept.decode(errors="ignore")), output)
+
+
+def read_from(directory: Path, offset: int) -> tuple[list[client.SpooledMessage], int]:
+    """Returns the messages after a byte offset, and the offset after the last complete one."""
+    try:
+        descriptor = os.open(directory / client.SPOOL_NAME, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return [], offset
+    with open(descriptor, "rb") as spool:
+        spool.seek(offset)
+        written = spool.read(max(0, SPOOL_BYTES_MAX - offset))
+    complete = written[: written.rfind(b"\n") + 1]
+    parsed = (_parse_spooled(line) for line in complete.splitlines() if line)
+    return [message for message in parsed if message is not None], offset + len(complete)
+
+
+def _parse_spooled(line: bytes) -> client.SpooledMessage | None:
+    """Reads a line; None if it is no message, as a job can write anything into its spool."""
+    try:
+        key, text, output = json.loads(line)
+    except (ValueError, TypeError):
+        return None
+    if not isinstance(key, str) or not isinstance(text, str):
+        return None
+    if not (output is None or isinstance(output, str)):
+        return None
+    return client.SpooledMessage(key=key, text=text, output=output)
 
 
 class MessageServer:
