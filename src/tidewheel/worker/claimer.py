@@ -257,18 +257,25 @@ class Claimer(Service):
         return claimed
 
     async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
-        """Claims tasks; returns how many, and whether nothing that fits is left."""
+        """Claims tasks and begins their jobs; returns how many, and whether nothing that fits
+        is left."""
         async with self._machine.claiming:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)
+            answered_at = self._clock.monotonic()
             seconds = tasks.next_due_seconds
             if seconds is None or seconds > self._settings.poll_seconds:  # told again by then
                 self._due.pop(queue, None)
             else:
-                self._due[queue] = self._clock.monotonic() + max(seconds, DUE_SECONDS_MIN)
+                self._due[queue] = answered_at + max(seconds, DUE_SECONDS_MIN)
             if tasks and self._health.text is not None:
                 self._health.try_later()
-            self._begin(tasks, asked_at)
+            attempts = [self._attempts.attempt(task, asked_at) for task in tasks]
+            self._attempts.take(attempts)
+            for attempt in attempts:
+                if self._stop_asked or answered_at - asked_at > attempt.task.lease_seconds:
+                    attempt.reason = StopReason.YIELD  # too late: it goes back without a start
+                self._jobs.begin(attempt)
         if not tasks:
             return 0, True
         last = tasks[-1].resources
@@ -307,16 +314,6 @@ class Claimer(Service):
             return (
                 requests.ClaimedTasks()
             )  # it was on its way for longer than the worker's farewell
-
-    def _begin(self, tasks: Sequence[requests.Claimed], asked_at: float) -> None:
-        table, jobs = self._attempts, self._jobs
-        attempts = [table.attempt(task, asked_at) for task in tasks]
-        table.take(attempts)
-        waited_seconds = self._clock.monotonic() - asked_at
-        for attempt in attempts:
-            if self._stop_asked or waited_seconds > attempt.task.lease_seconds:
-                attempt.reason = StopReason.YIELD  # too late: it goes back without a start
-            jobs.begin(attempt)
 
     async def _give_back_unknown(self) -> None:
         """Gives back tasks of a claim whose answer got lost, so that each is spared a lapse."""
