@@ -153,7 +153,10 @@ class UsageSampler:
     def watch(
         self, tree: ProcessTree, reports: JobReports, logs: tuple[Path, ...] = ()
     ) -> Callable[[], None]:
-        """Samples a job from now on; returns a function that lets go of it. From one thread."""
+        """Samples a job from now on; returns a function that lets go of it.
+
+        It is called from the worker's loop alone.
+        """
         job = WatchedJob(tree=tree, reports=reports, logs=logs, sampled_at=time.monotonic())
         self._jobs.add(job)
         if self._thread is None:

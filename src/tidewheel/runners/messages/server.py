@@ -83,10 +83,22 @@ class Speaker:
         self.hear_spool()
 
     def hear_spool(self) -> None:
-        """Passes on the messages in the spool that the worker has not heard."""
-        messages, self.offset = read_from(self.directory, self.offset)
-        for message in messages:
-            if message.key not in self.heard and len(self.heard) < MESSAGES_MAX:
+        """Passes on the messages in the spool that the worker has not heard, up to the last
+        complete line."""
+        spool = self.directory / client.SPOOL_NAME
+        try:
+            descriptor = os.open(spool, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            return  # the job has said nothing
+        with open(descriptor, "rb") as file:
+            file.seek(self.offset)
+            written = file.read(max(0, SPOOL_BYTES_MAX - self.offset))
+        complete = written[: written.rfind(b"\n") + 1]
+        self.offset += len(complete)
+        for message in map(_parse_spooled, complete.splitlines()):
+            if message is None or message.key in self.heard:
+                continue
+            if len(self.heard) < MESSAGES_MAX:
                 self._pass_on(message)
 
     def _pass_on(self, message: client.SpooledMessage) -> None:
@@ -95,20 +107,6 @@ class Speaker:
         # In the spool a job may have written anything, and nobody can be told that it is long.
         kept = message.text.encode(errors="replace")[: self.message_bytes_max]
         self.reports.message(storable(kept.decode(errors="ignore")), output)
-
-
-def read_from(directory: Path, offset: int) -> tuple[list[client.SpooledMessage], int]:
-    """Returns the messages after a byte offset, and the offset after the last complete one."""
-    try:
-        descriptor = os.open(directory / client.SPOOL_NAME, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
-        return [], offset
-    with open(descriptor, "rb") as spool:
-        spool.seek(offset)
-        written = spool.read(max(0, SPOOL_BYTES_MAX - offset))
-    complete = written[: written.rfind(b"\n") + 1]
-    parsed = (_parse_spooled(line) for line in complete.splitlines() if line)
-    return [message for message in parsed if message is not None], offset + len(complete)
 
 
 def _parse_spooled(line: bytes) -> client.SpooledMessage | None:
