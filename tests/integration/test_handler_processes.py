@@ -17,7 +17,7 @@ from tidewheel.scheduler.event_handlers import (
     TaskFacts,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
-from tidewheel.services.wakeup import SystemClock
+from tidewheel.services.service import SystemClock
 
 RUN = HandledRun(name="flow/run1", owner="ada")
 

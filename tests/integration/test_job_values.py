@@ -80,6 +80,6 @@ def test_only_a_plain_file_is_read(tmp_path, trick):
 
 def test_the_end_that_a_job_left_behind_has_its_values(tmp_path):
     files = JobDirectory(tmp_path)
-    files.outputs.write_text('{"a": 1}')
+    (tmp_path / "outputs.json").write_text('{"a": 1}')
     assert end_of(Exit(status=0), files).values == '{"a": 1}'
     assert end_of(Exit(status=1), files).values is None

@@ -3,10 +3,10 @@
 import asyncio
 import json
 import os
+import shutil
 import stat
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +18,6 @@ from tidewheel.runners.messages.client import (
     Delivery,
     SpooledMessage,
     append,
-    read_from,
     send_message,
 )
 from tidewheel.runners.messages.server import CONNECTIONS_MAX, MessageServer
@@ -28,7 +27,8 @@ TURNED_AWAY = 30
 
 def spooled(directory):
     """What lies in the spool of a job."""
-    return read_from(directory, 0)[0]
+    lines = (directory / SPOOL_NAME).read_text().splitlines()
+    return [SpooledMessage(*json.loads(line)) for line in lines if line]
 
 
 class Speaker:
@@ -331,13 +331,17 @@ def test_two_workers_of_one_process_have_a_socket_each(tmp_path):
 
 
 def test_a_torn_line_in_the_spool_takes_no_other_line_along(tmp_path):
-    append(tmp_path, SpooledMessage(key="1", text="one"))
-    with open(tmp_path / SPOOL_NAME, "ab") as spool:
-        spool.write(b'["2", "to')
-    append(tmp_path, SpooledMessage(key="3", text="three"))
-    with open(tmp_path / SPOOL_NAME, "ab") as spool:
-        spool.write(b'[7, 8, 9]\n["4", "not yet')
-    assert [message.text for message in spooled(tmp_path)] == ["one", "three"]
+    async def scenario(server, speaker):
+        append(speaker.directory, SpooledMessage(key="1", text="one"))
+        with open(speaker.directory / SPOOL_NAME, "ab") as spool:
+            spool.write(b'["2", "to')
+        append(speaker.directory, SpooledMessage(key="3", text="three"))
+        with open(speaker.directory / SPOOL_NAME, "ab") as spool:
+            spool.write(b'[7, 8, 9]\n["4", "not yet')
+        server.hear_spool(speaker.secret)
+        assert speaker.reports.messages == [("one", None), ("three", None)]
+
+    play(tmp_path, scenario)
 
 
 def test_a_message_that_nobody_can_keep_is_not_lost_in_silence(tmp_path):
@@ -345,5 +349,10 @@ def test_a_message_that_nobody_can_keep_is_not_lost_in_silence(tmp_path):
         send_message(tmp_path / "gone", "secret", text="hello")
 
 
-def test_a_job_without_a_directory_has_said_nothing():
-    assert spooled(Path("/nonexistent")) == []
+def test_a_job_without_a_directory_has_said_nothing(tmp_path):
+    async def scenario(server, speaker):
+        shutil.rmtree(speaker.directory)
+        server.forget(speaker.secret)
+        assert speaker.reports.messages == []
+
+    play(tmp_path, scenario)

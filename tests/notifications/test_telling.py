@@ -35,8 +35,7 @@ from tidewheel.services.notifications.notifier import (
     NotifierSettings,
 )
 from tidewheel.services.notifications.rules import Webhook
-from tidewheel.services.service import Backoff, Surroundings
-from tidewheel.services.wakeup import SystemClock
+from tidewheel.services.service import Backoff, Surroundings, SystemClock
 from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import opened_store
 

@@ -17,8 +17,7 @@ from tidewheel.config import WorkerSettings
 from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.services.service import Surroundings
-from tidewheel.services.wakeup import SystemClock
+from tidewheel.services.service import Surroundings, SystemClock
 from tidewheel.worker.worker import Host, Worker
 
 

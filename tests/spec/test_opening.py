@@ -8,8 +8,7 @@ import pytest
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
 from tidewheel.errors import OlderSchema, StoreUnreachable
-from tidewheel.services.service import open_patiently
-from tidewheel.services.wakeup import Wakeup
+from tidewheel.services.service import Wakeup, open_patiently
 
 
 class Database:

@@ -12,8 +12,7 @@ from tests.kit.virtual_time import (
     run_virtually,
 )
 from tidewheel.errors import StoreBusy
-from tidewheel.services.service import Backoff, Service, Surroundings, TaskGroup
-from tidewheel.services.wakeup import Wakeup
+from tidewheel.services.service import Backoff, Service, Surroundings, TaskGroup, Wakeup
 
 
 class Passes(Service):

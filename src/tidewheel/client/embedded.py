@@ -54,8 +54,7 @@ from tidewheel.ports.runners import (
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.runners.python.runner import Handlers
-from tidewheel.services.service import OnReport
-from tidewheel.services.wakeup import SystemClock, Wakeup
+from tidewheel.services.service import OnReport, SystemClock, Wakeup
 from tidewheel.wiring import services, workers
 from tidewheel.wiring.stores import require_database
 from tidewheel.worker.attempts import Machine

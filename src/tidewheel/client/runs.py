@@ -28,7 +28,7 @@ from tidewheel.ports.runs import (
     RunDoor,
 )
 from tidewheel.ports.store import Store
-from tidewheel.services.wakeup import SystemClock
+from tidewheel.services.service import SystemClock
 from tidewheel.views.events import follow_store
 from tidewheel.wiring.services import block_door, registry_door, run_door
 

@@ -11,81 +11,22 @@
 ``job.socket``    a link to where its worker listens now
 Nothing is synced to disk: after a power loss there is no job to adopt, and everything here
 that matters is in the store.
-
-``outputs.json`` goes to the store with the end of an attempt that succeeded, whichever runner
-ran the job. A job that writes what cannot be handed on has failed in that. The file is read
-without following links: a job may have put there what it likes.
 """
 
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, read_job_name
-from tidewheel.core.queue.steps import End, Ending
-from tidewheel.core.queue.task import TaskError
-from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
-from tidewheel.errors import BadValues
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.processes import ProcessId
 from tidewheel.runners.sanitize import printable, storable
 
 OUTPUTS = "TIDEWHEEL_OUTPUTS"
-OUTPUTS_NAME = "outputs.json"
-FILE_BYTES_MAX = 2 * VALUES_BYTES_MAX  # white space around them does not count
-
-
-def with_values(end: End, find: Callable[[], str | None]) -> End:
-    """Adds the values that are found to a successful end; bad values make it a failure."""
-    if end.ending is not Ending.SUCCEEDED:
-        return end
-    try:
-        return replace(end, values=find())
-    except BadValues as error:
-        failed = TaskError(code=error.code, description=f"{error} (${OUTPUTS})")
-        return replace(end, ending=Ending.FAILED, error=failed)
-
-
-def read_values(path: Path) -> str | None:
-    """Returns the values that a job wrote; None if there are none.
-
-    Raises BadValues for a file that cannot be handed on.
-    """
-    try:
-        content, size = _read(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise BadValues(f"{path.name} cannot be read: {error.strerror}") from None
-    if len(content) > FILE_BYTES_MAX:
-        seen = f"{path.name} has {size} bytes"
-        raise BadValues(f"{seen}; at most {VALUES_BYTES_MAX} are accepted")
-    if not content.strip():  # made, and never written to
-        return None
-    try:
-        return values_text(content.decode())
-    except UnicodeDecodeError as error:
-        raise BadValues(f"{path.name} is not UTF-8 ({error.reason})") from None
-
-
-def _read(path: Path) -> tuple[bytes, int]:
-    """Returns the beginning of a file and its size; raises BadValues if it is no plain file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise BadValues(f"{path.name} is no plain file")
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(FILE_BYTES_MAX + 1), facts.st_size
-    finally:
-        os.close(descriptor)
-
-
+OUTPUTS_NAME = "outputs.json"  # the values that the job hands to the tasks after it
 STATUS_NAME = "job.status"
 TAIL_BYTES_MAX = 4096
 LAST_LINE_LENGTH_MAX = 300
@@ -141,7 +82,6 @@ class JobDirectory:
     script = _File("job")  # the command, which bash runs
     spec = _File("spec.json")  # of the task
     out, err = _File("job.out"), _File("job.err")  # what the job prints
-    outputs = _File(OUTPUTS_NAME)  # the values that the job hands to the tasks after it
     status = _File(STATUS_NAME)  # which process the job is, and how it ended
 
     def write_job(self, command: str, spec: str | None) -> None:
@@ -247,11 +187,20 @@ def prepare_run_folders(assignment: Assignment) -> bool:
     return True
 
 
+def work_folder(assignment: Assignment) -> Path | None:
+    """Returns the folder in which a job of a run works; None for a job that belongs to none.
+
+    After the job the folder is removed if it is empty; one with files in it stays.
+    """
+    run = assignment.environment.get(RUN_DIRECTORY)
+    return None if run is None else Path(run, read_job_name(assignment.task.id).work_folder)
+
+
 def tidy_run_folders(assignment: Assignment) -> None:
-    """Removes the work folder of a job of a run if it is empty; one with files in it stays."""
-    if (run := assignment.environment.get(RUN_DIRECTORY)) is not None:
+    """Removes the work folder of a job of a run if it is empty."""
+    if (work := work_folder(assignment)) is not None:
         with suppress(OSError):
-            os.rmdir(Path(run, read_job_name(assignment.task.id).work_folder))
+            os.rmdir(work)
 
 
 def script_name(assignment: Assignment) -> str:

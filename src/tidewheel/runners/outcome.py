@@ -1,18 +1,28 @@
-"""Tells how a command ended: exit status, signal, killed, vanished, or never begun."""
+"""Tells how a command ended: exit status, signal, killed, vanished, or never begun.
+
+What a job wrote to ``outputs.json`` goes to the store with the end of an attempt that
+succeeded, whichever runner ran the job. A job that writes what cannot be handed on has failed
+in that. The file is read without following links: a job may have put there what it likes.
+"""
 
 from __future__ import annotations
 
 import errno
 import json
+import os
 import resource
 import signal
-from collections.abc import Mapping
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError
-from tidewheel.errors import RunnerUnable
-from tidewheel.runners.job_directory import JobDirectory, last_line, read_values, with_values
+from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
+from tidewheel.errors import BadValues, RunnerUnable
+from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME, JobDirectory, last_line
 from tidewheel.runners.processes import Exit, ProcessId
 from tidewheel.runners.sanitize import storable
 
@@ -37,6 +47,7 @@ HOST_ERRNOS = frozenset(
     {errno.EAGAIN, errno.EDQUOT, errno.EIO, errno.EMFILE}
     | {errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS}
 )
+FILE_BYTES_MAX = 2 * VALUES_BYTES_MAX  # white space around values does not count
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 
 
@@ -48,13 +59,13 @@ def exit_status_of(exited: Exit) -> int:
 
 def end_of(exited: Exit, files: JobDirectory) -> End:
     """Returns the end of a job that ended by itself, or after a SIGTERM."""
-    status = exit_status_of(exited)
     metrics = None
     if exited.cpu_seconds is not None:
         metrics = json.dumps({"cpu_seconds": exited.cpu_seconds})
-    if status == 0:
+    if exited.status == 0:
         success = End(ending=Ending.SUCCEEDED, exit_status=0, metrics=metrics)
-        return with_values(success, lambda: read_values(files.outputs))
+        return with_values(success, partial(read_values, files.path / OUTPUTS_NAME))
+    status = exit_status_of(exited)
     last_words = last_line(files.err)
     said = f"; last line of job.err: {last_words}" if last_words else ""
     told: dict[str, object] = {"exit_status": status}
@@ -64,6 +75,48 @@ def end_of(exited: Exit, files: JobDirectory) -> End:
         told = {"signal": name, "signal_number": -status}
         code, words = "signal", f"ended by {name}"
     return failed(code, f"{words}{said}", told, exit_status=status, metrics=metrics)
+
+
+def with_values(end: End, find: Callable[[], str | None]) -> End:
+    """Adds the values that are found to a successful end; bad values make it a failure."""
+    if end.ending is not Ending.SUCCEEDED:
+        return end
+    try:
+        values = find()
+    except BadValues as error:
+        bad = TaskError(code=error.code, description=f"{error} (${OUTPUTS})")
+        return replace(end, ending=Ending.FAILED, error=bad)
+    return end if values is None else replace(end, values=values)
+
+
+def read_values(path: Path) -> str | None:
+    """Returns the values that a job wrote; None if there are none.
+
+    Raises BadValues for a file that cannot be handed on.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            facts = os.fstat(descriptor)
+            if not stat.S_ISREG(facts.st_mode):
+                raise BadValues(f"{path.name} is no plain file")
+            with open(descriptor, "rb", closefd=False) as file:
+                content = file.read(FILE_BYTES_MAX + 1)
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadValues(f"{path.name} cannot be read: {error.strerror}") from None
+    if len(content) > FILE_BYTES_MAX:
+        seen = f"{path.name} has {facts.st_size} bytes"
+        raise BadValues(f"{seen}; at most {VALUES_BYTES_MAX} are accepted")
+    if not content.strip():  # made, and never written to
+        return None
+    try:
+        return values_text(content.decode())
+    except UnicodeDecodeError as error:
+        raise BadValues(f"{path.name} is not UTF-8 ({error.reason})") from None
 
 
 def killed(grace_seconds: float) -> End:

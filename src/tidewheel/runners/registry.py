@@ -74,11 +74,6 @@ class RunnerParts:
         with suppress(OSError):
             self.expect(assignment, reports)
 
-    def forget(self, assignment: Assignment) -> None:
-        """Passes on what an ended job spooled last, and hears nothing more of it."""
-        if self.messages is not None:
-            self.messages.forget(assignment.secret)
-
     @property
     def message_bytes_max(self) -> int:
         """Returns how long a message may be."""

@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,29 +146,25 @@ class UsageSampler:
         assert interval_seconds > 0
         self._interval_seconds = interval_seconds
         self._log_bytes_max = log_bytes_max
-        self._jobs: set[WatchedJob] = set()
-        self._lock = threading.Lock()
+        self._jobs: set[WatchedJob] = set()  # add, discard and list() are atomic
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def watch(
         self, tree: ProcessTree, reports: JobReports, logs: tuple[Path, ...] = ()
     ) -> Callable[[], None]:
-        """Samples a job from now on; returns a function that lets go of it."""
+        """Samples a job from now on; returns a function that lets go of it.
+
+        It is called from the worker's loop alone.
+        """
         job = WatchedJob(tree=tree, reports=reports, logs=logs, sampled_at=time.monotonic())
-        with self._lock:
-            self._jobs.add(job)
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._sample_for_ever, name="usage-sampler", daemon=True
-                )
-                self._thread.start()
-
-        def let_go() -> None:
-            with self._lock:
-                self._jobs.discard(job)
-
-        return let_go
+        self._jobs.add(job)
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._sample_for_ever, name="usage-sampler", daemon=True
+            )
+            self._thread.start()
+        return partial(self._jobs.discard, job)
 
     def stop(self) -> None:
         """Stops sampling, and waits until the thread has ended."""
@@ -177,8 +174,7 @@ class UsageSampler:
 
     def run_once(self, gpu: GpuReading) -> None:
         """Samples every job now, and cuts logs that are too large."""
-        with self._lock:
-            jobs = list(self._jobs)
+        jobs = list(self._jobs)
         if not jobs:
             return
         table = read_table()

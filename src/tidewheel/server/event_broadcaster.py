@@ -52,7 +52,7 @@ from tidewheel.ports.store import Store
 from tidewheel.server.auth import Authenticator
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.middleware import ABORT
-from tidewheel.services.wakeup import SystemClock, Wakeup
+from tidewheel.services.service import SystemClock, Wakeup
 from tidewheel.views.events import EventDocuments
 
 LOOK_SECONDS = 0.2  # not every change of the store wakes those who listen

@@ -13,22 +13,28 @@ early. Three kinds of failure, three treatments:
 * Cancellation is a crash: nothing is tidied up, as after kill -9.
 
 Log lines and telemetry are made from reports by the giver of ``on_report``, nowhere else.
+
+Whoever waits does so with an end: for a ring from any thread (``Wakeup``), for a time, or for
+an answer of the store (``within``).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
+import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
-from tidewheel.errors import Unavailable
+from tidewheel.errors import StoreBusy, Unavailable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
-from tidewheel.services.wakeup import Wakeup
 
 T = TypeVar("T")
 
@@ -91,6 +97,7 @@ class Service(ABC):
         self._clock = surroundings.clock
         self._alarm = Wakeup(surroundings.clock) if wakeup is None else wakeup
         self._stop_alarm = Wakeup(surroundings.clock)
+        self.wake = self._alarm.ring  # makes the next pass begin at once; from any thread
         self._stop_asked = False
         self._running: asyncio.Task[None] | None = None
 
@@ -117,10 +124,6 @@ class Service(ABC):
         """Ends the loop after the pass that is going on; may be called from any thread."""
         self._stop_asked = True
         self._stop_alarm.ring()
-        self._alarm.ring()
-
-    def wake(self) -> None:
-        """Makes the next pass begin at once; may be called from any thread."""
         self._alarm.ring()
 
     async def run(self) -> None:
@@ -161,6 +164,81 @@ class Service(ABC):
 
     def report(self, event: str, **facts: object) -> ServiceReport:
         return ServiceReport(service=self.name, event=event, facts=facts)
+
+
+class SystemClock:
+    """Tells the local time that only goes forward (port Clock)."""
+
+    monotonic = staticmethod(time.monotonic)
+    sleep = staticmethod(asyncio.sleep)
+
+
+class Wakeup:
+    """Wakes one waiter; anybody rings, from any thread; a ring while nobody waits is kept.
+
+    A process with news stores it first and rings then; the waiter is woken first and looks
+    then. So no news is overlooked, and a thousand rings in a row cost one waking.
+    """
+
+    __slots__ = ("_clock", "_loop", "_rung", "_thread", "_waiter")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rung = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+        self._waiter: asyncio.Future[None] | None = None
+
+    def ring(self) -> None:
+        if self._rung:
+            return
+        self._rung = True
+        if self._loop is None:
+            return
+        if threading.get_ident() == self._thread:
+            _release(self._waiter)
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody will wait again
+            self._loop.call_soon_threadsafe(lambda: _release(self._waiter))
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Waits for the ring, at most so long; None waits for the ring alone."""
+        loop = self._loop = asyncio.get_running_loop()
+        self._thread, timer = threading.get_ident(), None
+        if not self._rung:
+            assert self._waiter is None, "one waits at a time"
+            waiter = self._waiter = loop.create_future()
+            if seconds is not None:
+                timer = loop.create_task(self._clock.sleep(max(0.0, seconds)))
+                timer.add_done_callback(partial(_release, waiter))
+            try:
+                await waiter
+            finally:
+                self._waiter = None
+                if timer is not None:
+                    timer.cancel()
+        self._rung = False
+
+
+def _release(
+    waiter: asyncio.Future[None] | None, _timer: asyncio.Task[None] | None = None
+) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)
+
+
+async def within(clock: Clock, seconds: float, call: Coroutine[object, object, T]) -> T:
+    """Returns the answer of a call to a store; raises StoreBusy if it does not come in time."""
+    answer = asyncio.ensure_future(call)
+    timer = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait((answer, timer), return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise StoreBusy(f"the store did not answer within {seconds:g} s; trying again")
+        return answer.result()
+    finally:
+        timer.cancel()
+        answer.cancel()
 
 
 # A service that starts before its database waits for it. It says so when the reason changes and

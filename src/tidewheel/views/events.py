@@ -42,7 +42,7 @@ from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.definitions.snapshot import restore
 from tidewheel.services.paths import run_directory
-from tidewheel.services.wakeup import Wakeup
+from tidewheel.services.service import Wakeup
 from tidewheel.views.run_facts import described
 from tidewheel.views.snapshot import RunSnapshot, gather
 from tidewheel.views.status_text import TaskWords, row_words

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.notifications.delivery import DeliveryMeans
     from tidewheel.services.notifications.notifier import NotifierService
-    from tidewheel.services.service import OnReport, Surroundings
-    from tidewheel.services.wakeup import Wakeup
+    from tidewheel.services.service import OnReport, Surroundings, Wakeup
     from tidewheel.services.workflow_state import DefinitionOf
 
 
@@ -198,8 +197,7 @@ def build_monitor(
 
 
 def surroundings(on_report: OnReport | None) -> Surroundings:
-    from tidewheel.services.service import Surroundings, tell_nobody
-    from tidewheel.services.wakeup import SystemClock
+    from tidewheel.services.service import Surroundings, SystemClock, tell_nobody
 
     return Surroundings(
         clock=SystemClock(), on_report=on_report or tell_nobody, failpoint=this_failpoint()

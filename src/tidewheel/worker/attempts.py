@@ -13,7 +13,7 @@ import asyncio
 import math
 import threading
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -28,8 +28,7 @@ from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
 from tidewheel.services.paths import attempt_directory, run_directory, submission_directory
-from tidewheel.services.service import Surroundings
-from tidewheel.services.wakeup import Wakeup
+from tidewheel.services.service import Surroundings, Wakeup
 
 
 class Machine:
@@ -44,6 +43,7 @@ class Machine:
         self._memory_bytes = capacity.memory_bytes
         self._gpu = capacity.gpu
         self.nodes = capacity.nodes  # less those that somebody has alone
+        self.idle_nodes = max(0, self.nodes)  # on which nothing runs
         self._shared: Counter[int] = Counter()  # how many tasks share so many nodes
         self._buffer_bytes = capacity.buffer_bytes
 
@@ -58,11 +58,6 @@ class Machine:
             idle_nodes=self.idle_nodes,
             buffer_bytes=self._buffer_bytes,
         )
-
-    @property
-    def idle_nodes(self) -> int:
-        """Returns the number of nodes on which nothing runs."""
-        return max(0, self.nodes - max(self._shared, default=0))
 
     def may_follow(self, asked: Resources) -> bool:
         """Says whether a claim that ended with this task may have left tasks that fit: a claim
@@ -79,10 +74,11 @@ class Machine:
         self._buffer_bytes += sign * asked.buffer_bytes
         if asked.exclusive:
             self.nodes += sign * asked.nodes
-            return
-        self._shared[asked.nodes] -= sign
-        if not self._shared[asked.nodes]:
-            del self._shared[asked.nodes]
+        else:
+            self._shared[asked.nodes] -= sign
+            if not self._shared[asked.nodes]:
+                del self._shared[asked.nodes]
+        self.idle_nodes = max(0, self.nodes - max(self._shared, default=0))
 
 
 AttemptKey = tuple[TaskId, int]
@@ -109,20 +105,12 @@ class JobEvents:
 
     def __init__(self, clock: Clock) -> None:
         self.wakeup = Wakeup(clock)  # the reporter's
-        self._said: deque[tuple[Attempt, Said]] = deque()  # append and popleft are atomic
-
-    def __len__(self) -> int:
-        return len(self._said)
+        self.said: deque[tuple[Attempt, Said]] = deque()  # append and popleft are atomic
 
     def put(self, attempt: Attempt, said: Said) -> None:
         """Adds an event and wakes the reporter; from any thread."""
-        self._said.append((attempt, said))
+        self.said.append((attempt, said))
         self.wakeup.ring()
-
-    def take(self) -> Iterator[tuple[Attempt, Said]]:
-        """Yields the events that are there now, the oldest first."""
-        for _ in range(len(self._said)):
-            yield self._said.popleft()
 
 
 class StopReason(Enum):
@@ -174,10 +162,11 @@ class Attempt:
         self._events.put(self, sample)
 
 
-def end_to_report(end: End, reason: StopReason | None, task: Claimed) -> End | None:
-    """Returns what the store is told about a job that ended; None if the lease is lost."""
+def end_to_report(end: End, reason: StopReason, task: Claimed) -> End | None:
+    """Returns what the store is told about a job that was stopped; None if the lease is
+    lost."""
     match reason:
-        case None | StopReason.CANCEL:  # the store turns any end of a cancelled task into one
+        case StopReason.CANCEL:  # the store turns any end of a cancelled task into one
             return end
         case StopReason.TIME_LIMIT:
             words = f"it ran longer than its limit of {task.timeout_seconds:g} s"

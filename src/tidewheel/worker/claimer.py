@@ -51,10 +51,12 @@ class OpenQueues:
         self._served_last: dict[str, str] = {}
         self._priorities: dict[str, int] = {}  # of queues of runs
 
-    def hear(self, queues: Iterable[str]) -> None:
-        """Notes that there may be tasks in these queues; from any thread."""
-        if self._open:
-            self._heard.extend(queues)
+    def hear(self, queues: Iterable[str]) -> bool:
+        """Notes that there may be tasks in these queues, and returns whether one of them is
+        behind a pattern; from any thread."""
+        behind = [one for one in queues if any(matches(p, one) for p in self._served.patterns)]
+        self._heard.extend(behind)
+        return bool(behind)
 
     def look_anew(self) -> None:
         """Has the store asked anew, since something unknown changed; from any thread."""
@@ -62,8 +64,6 @@ class OpenQueues:
 
     def must_look(self, now: float) -> bool:
         """Says whether the store is to be asked now, as it is from time to time."""
-        if not self._open:
-            return False
         self._hear_all()
         shared = any(len(queues) > 1 for queues in self._open.values())
         if now < self._look_at and not (shared and any(self._unknown())):
@@ -161,16 +161,20 @@ class Claimer(Service):
         self._served = Served(settings.queues)
         self._due: dict[str, float] = {}  # when the next delayed task of a queue can be claimed
         # No later than the poll itself, which is shorter by up to its jitter.
-        self._open = OpenQueues(self._served, settings.poll_seconds * (1.0 - POLL_JITTER))
+        look_seconds = settings.poll_seconds * (1.0 - POLL_JITTER)
+        self._open: OpenQueues | None = None  # None: all queues are served by their names
+        if self._served.patterns:
+            self._open = OpenQueues(self._served, look_seconds)
         self._machine.on_freed.append(self.hear_freed)
 
     def hear(self, wake: requests.Wake) -> None:
         """Wakes the claimer if there may be tasks in its queues; from any thread."""
-        if wake.everything:
-            self._open.look_anew()
-            self.wake()
-        elif self._served.any_of(wake.queues):
-            self._open.hear(wake.queues)
+        is_for_us = wake.everything or not self._served.names.isdisjoint(wake.queues)
+        if self._open is not None:
+            if wake.everything:
+                self._open.look_anew()
+            is_for_us = self._open.hear(wake.queues) or is_for_us
+        if is_for_us:
             self.wake()
 
     def hear_freed(self, freed: Sequence[Resources]) -> None:
@@ -180,7 +184,8 @@ class Claimer(Service):
         """
         is_idle = self._met_exclusive and self._machine.idle_nodes > 0
         if is_idle or any(one != NO_RESOURCES for one in freed):
-            self._open.look_anew()
+            if self._open is not None:
+                self._open.look_anew()
             self.wake()
         elif self._is_full:
             self.wake()
@@ -207,23 +212,29 @@ class Claimer(Service):
         now = self._clock.monotonic()
         for queue in [queue for queue, at in self._due.items() if at <= now]:
             del self._due[queue]  # the time of a delayed task has come
-            self._open.hear((queue,))
-        if self._open.must_look(now):
-            try:
-                self._open.found(await self._store.ready_queues())
-            except Unavailable:
-                self._open.look_anew()
-                raise
+            if self._open is not None:
+                self._open.hear((queue,))
+        if self._open is not None and self._open.must_look(now):
+            await self._look(self._open)
         for queue in self._settings.queues:
-            is_pattern = queue in self._served.patterns
-            claim = self._claim_in_turns if is_pattern else self._claim_all
-            claimed += await claim(queue)
+            if self._open is not None and queue in self._served.patterns:
+                claimed += await self._claim_in_turns(self._open, queue)
+            else:
+                claimed += await self._claim_all(queue)
         return [self.report("tasks.claimed", count=claimed)] if claimed else ()
 
-    async def _claim_in_turns(self, pattern: str) -> int:
+    async def _look(self, opened: OpenQueues) -> None:
+        """Asks the store which queues have tasks."""
+        try:
+            opened.found(await self._store.ready_queues())
+        except Unavailable:
+            opened.look_anew()
+            raise
+
+    async def _claim_in_turns(self, opened: OpenQueues, pattern: str) -> int:
         """Claims each queue's share behind a pattern, until queues or slots are used up."""
         claimed = 0
-        while queues := self._open.turns(pattern):
+        while queues := opened.turns(pattern):
             for place, queue in enumerate(queues):
                 if (count := self._claimable()) <= 0 or self._stop_asked:
                     self._is_full = True
@@ -231,7 +242,7 @@ class Claimer(Service):
                 share = max(1, self._attempts.slots // (len(queues) - place))
                 taken, is_short = await self._claim_some(queue, min(share, count))
                 claimed += taken
-                self._open.note(pattern, queue, is_short=is_short)
+                opened.note(pattern, queue, is_short=is_short)
         return claimed
 
     async def _claim_all(self, queue: str) -> int:
@@ -246,18 +257,25 @@ class Claimer(Service):
         return claimed
 
     async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
-        """Claims tasks; returns how many, and whether nothing that fits is left."""
+        """Claims tasks and begins their jobs; returns how many, and whether nothing that fits
+        is left."""
         async with self._machine.claiming:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)
+            answered_at = self._clock.monotonic()
             seconds = tasks.next_due_seconds
             if seconds is None or seconds > self._settings.poll_seconds:  # told again by then
                 self._due.pop(queue, None)
             else:
-                self._due[queue] = self._clock.monotonic() + max(seconds, DUE_SECONDS_MIN)
+                self._due[queue] = answered_at + max(seconds, DUE_SECONDS_MIN)
             if tasks and self._health.text is not None:
                 self._health.try_later()
-            self._begin(tasks, asked_at)
+            attempts = [self._attempts.attempt(task, asked_at) for task in tasks]
+            self._attempts.take(attempts)
+            for attempt in attempts:
+                if self._stop_asked or answered_at - asked_at > attempt.task.lease_seconds:
+                    attempt.reason = StopReason.YIELD  # too late: it goes back without a start
+                self._jobs.begin(attempt)
         if not tasks:
             return 0, True
         last = tasks[-1].resources
@@ -266,9 +284,13 @@ class Claimer(Service):
         return len(tasks), is_short
 
     def _claimable(self) -> int:
+        """Returns how many tasks to take now; a host in trouble tries one when it is time."""
         if self._machine.nodes <= 0:
             return 0  # somebody has all of them alone
-        return self._health.claimable(min(self._attempts.slots, self._count_max))
+        health, most = self._health, self._count_max
+        if health.text is not None:
+            most = 1 if health.rest_seconds <= 0.0 else 0
+        return min(self._attempts.slots, most)
 
     async def _claim(self, queue: str, count: int) -> requests.ClaimedTasks:
         request = requests.ClaimRequest(
@@ -292,16 +314,6 @@ class Claimer(Service):
             return (
                 requests.ClaimedTasks()
             )  # it was on its way for longer than the worker's farewell
-
-    def _begin(self, tasks: Sequence[requests.Claimed], asked_at: float) -> None:
-        table, jobs = self._attempts, self._jobs
-        attempts = [table.attempt(task, asked_at) for task in tasks]
-        table.take(attempts)
-        waited_seconds = self._clock.monotonic() - asked_at
-        for attempt in attempts:
-            if self._stop_asked or waited_seconds > attempt.task.lease_seconds:
-                attempt.reason = StopReason.YIELD  # too late: it goes back without a start
-            jobs.begin(attempt)
 
     async def _give_back_unknown(self) -> None:
         """Gives back tasks of a claim whose answer got lost, so that each is spared a lapse."""

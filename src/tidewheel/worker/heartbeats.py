@@ -30,8 +30,7 @@ from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, LeaseAnswer
 from tidewheel.core.queue.requests import Beat
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.store import Store
-from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
-from tidewheel.services.wakeup import within
+from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup, within
 from tidewheel.worker.attempts import FENCE_MARGIN, Attempt, LeaseBook, StopReason, fence_at
 
 P = ParamSpec("P")

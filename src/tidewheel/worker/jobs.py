@@ -17,8 +17,7 @@ from functools import partial
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Job, PromptRunner, Runner
-from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup
-from tidewheel.services.wakeup import Wakeup
+from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup, Wakeup
 from tidewheel.worker.attempts import (
     Attempt,
     AttemptKey,
@@ -66,12 +65,6 @@ class HostHealth:
         )
         self._on_report(ServiceReport(service=CLAIMS, event=event, facts=facts))
         self.claims_wakeup.ring()
-
-    def claimable(self, count: int) -> int:
-        """Returns how many of ``count`` tasks to take now."""
-        if self.text is None:
-            return count
-        return min(count, 1) if self.rest_seconds <= 0.0 else 0
 
     def try_later(self) -> None:
         """Puts off the next try as if the last one had failed, since its outcome is unknown."""
@@ -138,8 +131,8 @@ class Jobs:
 
     def give_back(self, attempt: Attempt) -> None:
         """Gives back an adopted attempt whose job was never started."""
-        attempt.ended = True
-        self._report_end(attempt, NEVER_STARTED)
+        self._live[attempt.key] = attempt
+        self._over(attempt, NEVER_STARTED)
 
     def stop(self, attempt: Attempt, reason: StopReason, grace_seconds: float) -> None:
         """Stops a job, or keeps it from starting.
@@ -210,25 +203,33 @@ class Jobs:
         limit = None
         if attempt.task.timeout_seconds is not None:
             limit = self._group.member(self._enforce_limit(attempt))
-        end = await _end_of(job)
+        try:
+            end = await job.wait()
+        except Exception as error:  # its runner broke, and no other job suffers from that
+            end = failure(RUNNER_FAILED, f"the runner lost this job: {error!r}")
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():  # it is this worker that ends
+                raise
+            words = "the runner lost this job: it was cancelled from within"
+            end = failure(RUNNER_FAILED, words)
         if limit is not None:
             limit.cancel()
         self._over(attempt, end)
 
     def _over(self, attempt: Attempt, end: End) -> None:
+        """Hands the end to the reporter, unless the lease is lost: then nobody is told."""
         attempt.ended = True
         attempt.job = None  # it refers back to the attempt: only the collector would free both
         del self._live[attempt.key]
-        self._report_end(attempt, end_to_report(end, attempt.reason, attempt.task))
-
-    def _report_end(self, attempt: Attempt, end: End | None) -> None:
-        """Hands the end to the reporter; None means that the lease is lost and nobody is
-        told."""
         if self._logs is not None:
             self._logs.end(attempt)
         self._failpoint("job_exited_before_report")
-        if end is not None:
-            self._attempts.events.put(attempt, end)
+        told: End | None = end
+        if attempt.reason is not None:
+            told = end_to_report(end, attempt.reason, attempt.task)
+        if told is not None:
+            self._attempts.events.put(attempt, told)
         else:
             attempt.spoke_last = True
             self._attempts.let_go([attempt])
@@ -248,17 +249,3 @@ class Jobs:
         except Exception as error:  # the job goes on, and the next request is tried again
             attempt.grace_seconds = math.inf
             self._tell("job.not_stopped", task=attempt.task.id, error=repr(error))
-
-
-async def _end_of(job: Job) -> End:
-    """Returns the end of a job: a failure if its runner breaks, so that no other job
-    suffers."""
-    try:
-        return await job.wait()
-    except Exception as error:
-        return failure(RUNNER_FAILED, f"the runner lost this job: {error!r}")
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():  # it is this worker that ends
-            raise
-        return failure(RUNNER_FAILED, "the runner lost this job: it was cancelled from within")

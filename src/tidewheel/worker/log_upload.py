@@ -23,8 +23,7 @@ from typing import NamedTuple
 
 from tidewheel.core.queue.lease import Holder
 from tidewheel.errors import Refused
-from tidewheel.services.service import Service, ServiceReport, Surroundings
-from tidewheel.services.wakeup import Wakeup
+from tidewheel.services.service import Service, ServiceReport, Surroundings, Wakeup
 from tidewheel.worker.attempts import Attempt, AttemptKey
 
 STREAMS = ("out", "err")

@@ -25,7 +25,6 @@ from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.worker.attempts import (
     Attempt,
     AttemptTable,
-    Said,
     Spoken,
     Started,
     StopReason,
@@ -49,30 +48,6 @@ class _Draft:
     messages: list[Spoken] = field(default_factory=list)
     usage: list[UsageSample] = field(default_factory=list)
     end: End | None = None
-
-    def take_down(self, attempt: Attempt, said: Said) -> None:
-        match said:
-            case End():
-                self.end = said if attempt.unacceptable is None else attempt.unacceptable
-                attempt.spoke_last = True
-            case Started():
-                self.started = True
-            case Spoken():
-                self.messages.append(said)
-            case UsageSample():
-                self.usage.append(said)
-
-
-def _report(attempt: Attempt, draft: _Draft) -> Report:
-    complete = len(draft.messages) <= MESSAGES_PER_REPORT_MAX
-    return Report(
-        holder=attempt.holder,
-        started=draft.started,
-        messages=_numbered(attempt, draft) if draft.messages else (),
-        usage=tuple(draft.usage[-USAGE_PER_REPORT_MAX:]) if draft.usage else (),
-        end=draft.end if complete else None,
-        frees=attempt.task.queue if attempt.task.limited else None,
-    )
 
 
 def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
@@ -107,16 +82,17 @@ class Reporter(Service):
     @property
     def idle(self) -> bool:
         """Says whether the store has been told everything."""
-        return not self._batch and not len(self._events) and not self._drafts
+        return not self._batch and not self._events.said and not self._drafts
 
     def rest_seconds(self) -> float | None:
-        return 0.0 if len(self._events) or self._drafts else None
+        return 0.0 if self._events.said or self._drafts else None
 
     async def run_once(self) -> Sequence[ServiceReport]:
         if not self._batch:
             # The attempt that spoke first may be one of many that start in this turn of the
             # loop, and those with little to do end in the next: start and end go together.
             await asyncio.sleep(0)
+            self._take_down()
             self._batch = self._next_batch()
         if not self._batch:
             return ()
@@ -124,21 +100,43 @@ class Reporter(Service):
         batch, self._batch = self._batch, []
         return self._heed(batch, answers)
 
+    def _take_down(self) -> None:
+        """Sorts all that attempts have said by now into their drafts."""
+        for _ in range(len(self._events.said)):
+            attempt, said = self._events.said.popleft()
+            if attempt.spoke_last:
+                continue
+            if attempt not in self._drafts:
+                self._drafts[attempt] = _Draft()
+            draft = self._drafts[attempt]
+            match said:
+                case End():
+                    draft.end = said if attempt.unacceptable is None else attempt.unacceptable
+                    attempt.spoke_last = True
+                case Started():
+                    draft.started = True
+                case Spoken():
+                    draft.messages.append(said)
+                case UsageSample():
+                    draft.usage.append(said)
+
     def _next_batch(self) -> list[tuple[Attempt, Report]]:
-        """Makes at most one report of each attempt, from all that attempts said."""
-        drafts = self._drafts
-        for attempt, said in self._events.take():
-            if not attempt.spoke_last:
-                if attempt not in drafts:
-                    drafts[attempt] = _Draft()
-                drafts[attempt].take_down(attempt, said)
+        """Makes at most one report of each attempt, from the drafts."""
         reports = []
-        for attempt in list(drafts)[:REPORTS_PER_CALL_MAX]:
-            draft = drafts.pop(attempt)
-            reports.append((attempt, _report(attempt, draft)))
-            if len(draft.messages) > MESSAGES_PER_REPORT_MAX:
-                rest = draft.messages[MESSAGES_PER_REPORT_MAX:]
-                drafts[attempt] = _Draft(messages=rest, end=draft.end)  # usage is let go
+        for attempt in list(self._drafts)[:REPORTS_PER_CALL_MAX]:
+            draft = self._drafts.pop(attempt)
+            left = draft.messages[MESSAGES_PER_REPORT_MAX:]
+            report = Report(
+                holder=attempt.holder,
+                started=draft.started,
+                messages=_numbered(attempt, draft) if draft.messages else (),
+                usage=tuple(draft.usage[-USAGE_PER_REPORT_MAX:]) if draft.usage else (),
+                end=None if left else draft.end,
+                frees=attempt.task.queue if attempt.task.limited else None,
+            )
+            reports.append((attempt, report))
+            if left:
+                self._drafts[attempt] = _Draft(messages=left, end=draft.end)  # usage is let go
         return reports
 
     def _heed(

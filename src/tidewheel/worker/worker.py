@@ -50,8 +50,9 @@ from tidewheel.services.service import (
     ServiceReport,
     Surroundings,
     TaskGroup,
+    Wakeup,
+    within,
 )
-from tidewheel.services.wakeup import Wakeup, within
 from tidewheel.worker import adoption
 from tidewheel.worker.attempts import (
     BEATS_PER_LEASE,

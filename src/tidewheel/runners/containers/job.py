@@ -30,9 +30,10 @@ from tidewheel.quantities import parse_size
 from tidewheel.runners.containers import logs, outcome
 from tidewheel.runners.containers.docker_cli import Cli, EngineAway
 from tidewheel.runners.containers.project import Engine, Phase, ProjectPart, ProjectPlan
-from tidewheel.runners.job_directory import JobDirectory, with_values, write_whole
+from tidewheel.runners.job_directory import JobDirectory, write_whole
 from tidewheel.runners.messages.client import SpooledMessage
 from tidewheel.runners.messages.server import Speaker
+from tidewheel.runners.outcome import with_values
 
 AWAY_SECONDS_FIRST = 0.2
 AWAY_SECONDS_MAX = 5.0

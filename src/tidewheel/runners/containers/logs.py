@@ -36,8 +36,9 @@ from tidewheel.core.queue.values import values_text
 from tidewheel.errors import BadValues
 from tidewheel.exact_json import decode, encode
 from tidewheel.runners.containers.project import Engine, Phase, ProjectPart
-from tidewheel.runners.job_directory import OUTPUTS_NAME, JobDirectory, read_values, write_whole
+from tidewheel.runners.job_directory import OUTPUTS_NAME, JobDirectory, write_whole
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
+from tidewheel.runners.outcome import read_values
 from tidewheel.runners.sanitize import printable, storable
 
 SAY = "TIDEWHEEL_SAY"

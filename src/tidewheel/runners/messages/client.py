@@ -25,7 +25,6 @@ from typing import NamedTuple
 from tidewheel.errors import Declined, PayloadTooLarge, Refused, Unavailable
 
 SPOOL_NAME = "job.messages"
-READ_BYTES_MAX = 64 * 1024 * 1024  # of one spool; what a job says beyond that is dropped
 
 
 class SpooledMessage(NamedTuple):
@@ -50,33 +49,6 @@ def append(directory: Path, message: SpooledMessage) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
     finally:
         os.close(descriptor)
-
-
-def read_from(directory: Path, offset: int) -> tuple[list[SpooledMessage], int]:
-    """Returns the messages after a byte offset, and the offset after the last complete one."""
-    try:
-        descriptor = os.open(directory / SPOOL_NAME, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
-        return [], offset
-    with open(descriptor, "rb") as spool:
-        spool.seek(offset)
-        written = spool.read(max(0, READ_BYTES_MAX - offset))
-    complete = written[: written.rfind(b"\n") + 1]
-    parsed = (_parse(line) for line in complete.splitlines() if line)
-    return [message for message in parsed if message is not None], offset + len(complete)
-
-
-def _parse(line: bytes) -> SpooledMessage | None:
-    """Reads a line; None if it is no message, as a job can write anything into its spool."""
-    try:
-        key, text, output = json.loads(line)
-    except (ValueError, TypeError):
-        return None
-    if not isinstance(key, str) or not isinstance(text, str):
-        return None
-    if not (output is None or isinstance(output, str)):
-        return None
-    return SpooledMessage(key=key, text=text, output=output)
 
 
 SOCKET_LINK = "job.socket"  # to the socket; an adopter makes it point to its own

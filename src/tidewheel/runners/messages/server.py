@@ -43,6 +43,7 @@ SILENCE_SECONDS_MAX = 10.0  # between two lines of one connection
 KEY_LENGTH_MAX = 64
 JSON_BYTES_PER_BYTE = 6  # of text, where it is escaped
 ENVELOPE_BYTES_MAX = 4096  # of a line, around the text
+SPOOL_BYTES_MAX = 64 * 1024 * 1024  # that are read; what a job says beyond that is dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +83,22 @@ class Speaker:
         self.hear_spool()
 
     def hear_spool(self) -> None:
-        """Passes on the messages in the spool that the worker has not heard."""
-        messages, self.offset = client.read_from(self.directory, self.offset)
-        for message in messages:
-            if message.key not in self.heard and len(self.heard) < MESSAGES_MAX:
+        """Passes on the messages in the spool that the worker has not heard, up to the last
+        complete line."""
+        spool = self.directory / client.SPOOL_NAME
+        try:
+            descriptor = os.open(spool, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            return  # the job has said nothing
+        with open(descriptor, "rb") as file:
+            file.seek(self.offset)
+            written = file.read(max(0, SPOOL_BYTES_MAX - self.offset))
+        complete = written[: written.rfind(b"\n") + 1]
+        self.offset += len(complete)
+        for message in map(_parse_spooled, complete.splitlines()):
+            if message is None or message.key in self.heard:
+                continue
+            if len(self.heard) < MESSAGES_MAX:
                 self._pass_on(message)
 
     def _pass_on(self, message: client.SpooledMessage) -> None:
@@ -94,6 +107,19 @@ class Speaker:
         # In the spool a job may have written anything, and nobody can be told that it is long.
         kept = message.text.encode(errors="replace")[: self.message_bytes_max]
         self.reports.message(storable(kept.decode(errors="ignore")), output)
+
+
+def _parse_spooled(line: bytes) -> client.SpooledMessage | None:
+    """Reads a line; None if it is no message, as a job can write anything into its spool."""
+    try:
+        key, text, output = json.loads(line)
+    except (ValueError, TypeError):
+        return None
+    if not isinstance(key, str) or not isinstance(text, str):
+        return None
+    if not (output is None or isinstance(output, str)):
+        return None
+    return client.SpooledMessage(key=key, text=text, output=output)
 
 
 class MessageServer:

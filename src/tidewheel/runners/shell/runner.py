@@ -21,7 +21,6 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -35,7 +34,7 @@ from tidewheel.runners.job_directory import (
     WRITE_EXIT,
     JobDirectory,
     script_name,
-    tidy_run_folders,
+    work_folder,
 )
 from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
@@ -87,12 +86,9 @@ exit $code
 class ShellJob:
     """Is a running command, which this worker has started or adopted."""
 
-    def __init__(
-        self, tree: ProcessTree, files: JobDirectory, read_exit: Callable[[], Exit | None]
-    ) -> None:
+    def __init__(self, tree: ProcessTree, files: JobDirectory) -> None:
         self._tree = tree
         self._files = files
-        self._read_exit = read_exit
         self._killed_after_seconds: float | None = None
         self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
@@ -107,9 +103,8 @@ class ShellJob:
             self._killed_after_seconds = grace_seconds
         await processes.kill(self._tree)
 
-    def find_end(self) -> None:
-        """Finds out how the job ended, when its leader has ended, and tells those that wait."""
-        exited = self._read_exit()
+    def find_end(self, exited: Exit | None) -> None:
+        """Finds out what the end of the job's leader means, and tells those that wait."""
         killed_by_us = self._killed_after_seconds is not None and (
             exited is None or outcome.exit_status_of(exited) == -signal.SIGKILL
         )
@@ -167,9 +162,7 @@ class ShellRunner:
         self._parts.failpoint("job_spawned_before_record")
         self._children.add(leader.pid)
         try:
-            job = self._follow(
-                assignment, reports, leader, lambda: reap(leader.pid) or _recorded_exit(files)
-            )
+            job = self._follow(assignment, reports, leader)
         except OSError as error:  # no file descriptor is left to watch it with
             self._give_up(leader, assignment)
             return outcome.not_started(error, files.path)
@@ -202,7 +195,7 @@ class ShellRunner:
         secret = read_environment(leader.pid).get(SECRET.encode(), b"").decode()
         known = replace(assignment, secret=secret or assignment.secret)
         self._parts.expect_adopted(known, reports)
-        return self._follow(known, reports, leader, lambda: _recorded_exit(files))
+        return self._follow(known, reports, leader)
 
     def stop(self) -> None:
         """Ends the fence: its guard kills the fenced jobs that are left."""
@@ -224,11 +217,7 @@ class ShellRunner:
         )
 
     def _follow(
-        self,
-        assignment: Assignment,
-        reports: JobReports,
-        leader: ProcessId,
-        read_exit: Callable[[], Exit | None],
+        self, assignment: Assignment, reports: JobReports, leader: ProcessId
     ) -> ShellJob:
         """Samples the job and notices its end from now on."""
         files = JobDirectory(assignment.directory)
@@ -236,7 +225,8 @@ class ShellRunner:
             leader=leader, directory=str(files.path), spare_leader=bool(self._prefix)
         )
         logs = (files.out, files.err)
-        job = ShellJob(tree, files, read_exit)
+        job, work = ShellJob(tree, files), work_folder(assignment)
+        is_child = leader.pid in self._children  # else it was adopted: nobody here reaps it
 
         def leader_ended() -> None:
             if let_go is not None:
@@ -244,9 +234,13 @@ class ShellRunner:
             self._forget(assignment)
             for log in logs:
                 cut_log(log, self._log_bytes_max)
-            tidy_run_folders(assignment)
-            job.find_end()
-            self._let_go(leader.pid)
+            if work is not None:
+                with suppress(OSError):  # it stays if there are files in it
+                    os.rmdir(work)
+            job.find_end((reap(leader.pid) if is_child else None) or _recorded_exit(files))
+            self._children.discard(leader.pid)
+            if self._takes_in_orphans:
+                self._reap_orphans()
 
         watched = watch(leader, leader_ended) is not None
         let_go = self._sampler.watch(tree, reports, logs) if self._sampler else None
@@ -259,20 +253,22 @@ class ShellRunner:
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         reap(leader.pid)
-        self._let_go(leader.pid)
+        self._children.discard(leader.pid)
         self._forget(assignment)
 
-    def _let_go(self, pid: int) -> None:
-        """Forgets a job that was reaped, and now and then reaps orphans, too."""
-        self._children.discard(pid)
+    def _reap_orphans(self) -> None:
+        """Reaps the orphans that came to this process, now and then."""
         now = time.monotonic()
-        if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
+        if now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
             self._orphans_reaped_at = now
             reap_orphans(self._children)
 
     def _forget(self, assignment: Assignment) -> None:
-        self._fence.open_for(assignment.directory)
-        self._parts.forget(assignment)
+        """Passes on what an ended job said last, and hears nothing more of it."""
+        if assignment.task.fence_kill:
+            self._fence.open_for(assignment.directory)
+        if self._parts.messages is not None:
+            self._parts.messages.forget(assignment.secret)
 
 
 def find_bash(path: str) -> str:

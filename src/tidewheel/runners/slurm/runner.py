@@ -81,7 +81,7 @@ class SlurmRunner:
         try:
             record = self._prepare(assignment, spoken)
         except (OSError, ValueError) as error:
-            self._parts.forget(assignment)
+            self._forget(assignment)
             return not_started(error, assignment.directory)
         self._parts.failpoint("job_before_start")
         return await self._submit(assignment, spoken, lines, record)
@@ -140,10 +140,10 @@ class SlurmRunner:
         try:
             job_id = await self._slurm.submit(_options(assignment, lines, key), script)
         except programs.SlurmRefused as refused:
-            self._parts.forget(assignment)
+            self._forget(assignment)
             return EndedJob(not_submitted(f"Slurm does not take the job: {refused}"))
         except programs.SlurmNotReached as silent:
-            self._parts.forget(assignment)
+            self._forget(assignment)
             with suppress(OSError):
                 slurm_job.make_void(directory, record)
             raise _unable(silent) from silent
@@ -157,6 +157,11 @@ class SlurmRunner:
         if record.id is not None:
             self._watch.tell_submitted(job)
         return job
+
+    def _forget(self, assignment: Assignment) -> None:
+        """Hears nothing of a job that never began."""
+        if self._parts.messages is not None:
+            self._parts.messages.forget(assignment.secret)
 
     def _follow(
         self,
