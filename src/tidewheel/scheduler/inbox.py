@@ -96,7 +96,7 @@ def job_message(
     if name is not None and known:
         engine.step(events.OutputMade(key, submit, name, at))
     elif wrong := _mistaken(node, name, said):
-        text = f"{engine.text(key)} {wrong}"
+        text = f"{engine.pool.plan.name_of(key)} {wrong}"
         log.append(run_log.RunLogLine(run_log.WARNING, text))
         engine.batch.notices.append(events.Notice(MISTAKEN, key, text))
     engine.batch.notices.append(events.Notice(f"message/{severity}", key, said or str(name)))
@@ -128,7 +128,9 @@ def job_over(engine: RunEngine, one: requests.JobOver) -> None:
 def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
     """Says why a job failed, in the log and to those who are told of the failure."""
     engine.batch.log.append(
-        run_log.RunLogLine(run_log.ERROR, f"[{engine.text(key)}/{submit:02d}] {why}")
+        run_log.RunLogLine(
+            run_log.ERROR, f"[{engine.pool.plan.name_of(key)}/{submit:02d}] {why}"
+        )
     )
     engine.batch.notices.append(events.Notice("job failed", key, why))
 
@@ -294,7 +296,7 @@ def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> dict[str
         raise Refused(unknown_output_text(key[1], command.output, declared))
     for text in command.texts or ("",):
         job_message(engine, (key, task.submit), text, command.output or None, at)
-    return {"task": engine.text(key), "submit": task.submit}
+    return {"task": engine.pool.plan.name_of(key), "submit": task.submit}
 
 
 def _time(text: str, now: Instant) -> Instant:

@@ -152,7 +152,7 @@ class TaskEvents:
         if type(event) is TimerFired and event.name == RETRY_TIMER and event.task is not None:
             # In the shape that existing jobs look for.
             call = f"wall_clock(trigger_time={int(event.at)})"
-            name = f"{self._pool.plan.text(event.task[0])}/{event.task[1]}"
+            name = self._pool.plan.name_of(event.task)
             text = f"xtrigger succeeded: _tidewheel_retry_{name} = {call}"
             log.append(RunLogLine(INFO, text))
         return log, [*_news(event, outcome, before, retry), *noticed]
@@ -163,7 +163,7 @@ class TaskEvents:
         if task is None or timer.name != RETRY_TIMER:
             return []
         delay = show_iso_duration(round(timer.at - at, 3))
-        name = shown(self._pool, key, glance(task))
+        name = shown(self._pool.plan.name_of(key), glance(task))
         when = datetime.fromtimestamp(timer.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return [RunLogLine(WARNING, f"[{name}] - retrying in {delay} (after {when})")]
 

@@ -22,12 +22,11 @@ from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator import requests
 from tidewheel.core.operator.definition import StoredDefinition
-from tidewheel.core.operator.run_log import RunLogLine
+from tidewheel.core.operator.run_log import RunLogLine, trigger_line
 from tidewheel.core.operator.selection import read_point, select
 from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView, aborted_for, stopped_at
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
-from tidewheel.core.sched.explain import trigger_line
 from tidewheel.core.sched.persistence import changes, outdated, reads_otherwise
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import TIMERS
@@ -155,13 +154,9 @@ class RunEngine:
 
     # ---- names ----
 
-    def text(self, key: Key) -> str:
-        """Returns the id of a task as people write it: POINT/NAME."""
-        return f"{self.pool.plan.text(key[0])}/{key[1]}"
-
     def task_id(self, key: Key, submit: int) -> TaskId:
         """Returns the id that one submission of a task has in the queue."""
-        return TaskId(f"{self.run.name}/{self.text(key)}/{submit}")
+        return TaskId(f"{self.run.name}/{self.pool.plan.name_of(key)}/{submit}")
 
     # ---- beginning ----
 
@@ -257,7 +252,7 @@ class RunEngine:
         if news and self.run.options.abort_if_any_task_fails:
             for one in news:
                 if one.event in FAILURES:
-                    self.abort(aborted_for(f"{self.text(one.key)} {one.event}"))
+                    self.abort(aborted_for(f"{self.pool.plan.name_of(one.key)} {one.event}"))
         for effect in outcome.effects:
             kind = type(effect)
             if kind is events.Submit:
@@ -294,7 +289,9 @@ class RunEngine:
                 self._kill(effect, now)
             case events.PollJob(task, submit):
                 # The store knows how every job is. What a job wrote down is known to its files.
-                for said in self.files.written_messages(f"{self.text(task)}/{submit:02d}"):
+                for said in self.files.written_messages(
+                    f"{self.pool.plan.name_of(task)}/{submit:02d}"
+                ):
                     job_message(self, (task, submit), said, None, now, how="polled")
             case _:
                 raise AssertionError(effect)

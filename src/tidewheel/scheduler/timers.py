@@ -280,7 +280,7 @@ class TaskTimers:
             text = f"{timer.timer} after {show_iso_duration(seconds)}"
             if timer.timer == LATE:
                 text = f"late: unfinished {show_iso_duration(seconds)} after its point"
-            name = shown(engine.pool, key, glance(task))
+            name = shown(engine.pool.plan.name_of(key), glance(task))
             engine.batch.log.append(RunLogLine("WARNING", f"[{name}] {text}"))
             engine.batch.notices.append(events.Notice(timer.timer, key, text))
             engine.batch.steps += 1

@@ -38,6 +38,7 @@ from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again,
 from tidewheel.cli.session import NewStore, Session
 from tidewheel.client.local_run import RunHere, RunHereSettings
 from tidewheel.config import home_directory
+from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
@@ -136,13 +137,19 @@ async def _run(
 
         def on_batch(stage: RunEngine, work: PendingBatch) -> None:
             page.on_batch(stage, work)
-            untaken.heed(work)
+            if any(one.event == SUBMITTED for one in work.news):
+                untaken.submitted.set()
 
-        report = page.on_report
         here = RunHere(
-            where, store, run, settings, on_claimed=claimed, on_batch=on_batch, on_report=report
+            where,
+            store,
+            run,
+            settings,
+            on_claimed=claimed,
+            on_batch=on_batch,
+            on_report=page.on_report,
         )
-        left = asyncio.create_task(_deliver_left(where, store, run, on_report=report))
+        left = asyncio.create_task(_deliver_left(where, store, run, on_report=page.on_report))
         watching = asyncio.create_task(untaken.watch(page.line))
         signals = _Signals(here, page)
         with page:

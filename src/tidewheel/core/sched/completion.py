@@ -59,7 +59,7 @@ def current(context: StepContext, key: Key, submit: int) -> PooledTask | None:
     task = context.pool.tasks.get(key)
     if task is None or task.submit != submit or task.standing is not _ACTIVE:
         context.notice(
-            "late", key, f"a late report of {context.name_of(key)}/{submit} was ignored"
+            "late", key, f"a late report of {context.plan.name_of(key)}/{submit} was ignored"
         )
         return None
     return task
@@ -79,7 +79,7 @@ def output_made(context: StepContext, event: events.OutputMade) -> None:
         return
     declared = task.plan.definition.outputs
     if event.output not in _STANDARD and not any(event.output == name for name, _ in declared):
-        name, output = context.name_of(event.task), event.output
+        name, output = context.plan.name_of(event.task), event.output
         context.notice("unknown output", event.task, f"{name} has no output {output}: ignored")
         return
     context.touched.tasks[event.task] = None
@@ -140,7 +140,7 @@ def expire(context: StepContext, task: PooledTask) -> None:
     """Expires a task that waits, for whatever reason, unless it was triggered by hand."""
     if task.stage is not JobPhase.WAITING or task.manual:
         return
-    context.notice("expired", task.key, f"{context.name_of(task.key)} expired")
+    context.notice("expired", task.key, f"{context.plan.name_of(task.key)} expired")
     end(context, task, EXPIRED)
 
 
@@ -209,7 +209,7 @@ def conclude(context: StepContext, task: PooledTask) -> None:
         task.stage = JobPhase.INCOMPLETE
         task.waits.clear()
         what = lacking_text(context.pool, task) or f"{task.ended}, which nothing handles"
-        context.notice("incomplete", task.key, f"{context.name_of(task.key)} {what}")
+        context.notice("incomplete", task.key, f"{context.plan.name_of(task.key)} {what}")
         spawn.settle(context, task)
         apply_level_to(context, task)
 
@@ -328,7 +328,7 @@ def try_again(
     if task.plan.expiry is not None:
         spawn.set_expiry(context, task)
     context.notice(
-        "retry", key, f"{context.name_of(key)} {output}: retry {tried} of {len(delays)}"
+        "retry", key, f"{context.plan.name_of(key)} {output}: retry {tried} of {len(delays)}"
     )
     spawn.settle(context, task)
     apply_level_to(context, task)
@@ -368,7 +368,9 @@ def apply_to(context: StepContext, task: PooledTask) -> None:
     node = task.plan
     if not suicide_holds(context.pool, node, task.point, task.flows):
         return
-    context.notice("suicide", task.key, f"{context.name_of(task.key)} was removed by suicide")
+    context.notice(
+        "suicide", task.key, f"{context.plan.name_of(task.key)} was removed by suicide"
+    )
     spawn.leave(context, task)
     mark_unreachable(context, node, task.point, task.flows, BY_SUICIDE)
 

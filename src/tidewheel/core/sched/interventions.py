@@ -123,7 +123,7 @@ def removed(context: StepContext, event: events.TasksRemoved) -> None:
     tasks = context.pool.tasks
     active = [key for key in event.tasks if key in tasks and tasks[key].is_active]
     if active and not event.kill:
-        names = ", ".join(map(context.name_of, active))
+        names = ", ".join(map(context.plan.name_of, active))
         raise Refused(f"{names}: active; remove with --kill, or wait until it has ended")
     for key in event.tasks:
         task = tasks.get(key)
@@ -271,10 +271,10 @@ def _trigger(
     elif flows is not None:
         merge_by_hand(context, task, flows)
     if task.is_active:
-        context.notice("trigger", key, f"{context.name_of(key)} is active already")
+        context.notice("trigger", key, f"{context.plan.name_of(key)} is active already")
         return None
     where = ", ".join(map(str, sorted(task.flows))) or "none"
-    context.notice("trigger", key, f"{context.name_of(key)} was triggered in flow {where}")
+    context.notice("trigger", key, f"{context.plan.name_of(key)} was triggered in flow {where}")
     return None if _wait_for_group(context, task, group, flows or task.flows) else task
 
 

@@ -264,7 +264,7 @@ def _text(context: StepContext, status: RunStatus) -> str:
 
 
 def cause_text(context: StepContext, task: PooledTask) -> str:
-    name = context.name_of(task.key)
+    name = context.plan.name_of(task.key)
     if task.standing is PoolState.INCOMPLETE:
         return f"{name} {lacking_text(context.pool, task) or f'{task.ended}, incomplete'}"
     if task.standing is PoolState.BLOCKED:

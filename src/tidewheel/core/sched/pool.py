@@ -403,6 +403,3 @@ class StepContext:
 
     def notice(self, event: str, task: Key | None, text: str) -> None:
         self.effects.append(Notice(event, task, text))
-
-    def name_of(self, key: Key) -> str:
-        return f"{self.plan.text(key[0])}/{key[1]}"

@@ -280,7 +280,7 @@ def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
     before = task.flows
     task.flows = before | new
     numbers = ", ".join(map(str, sorted(new)))
-    context.notice("merged", key, f"{context.name_of(key)} merged in flow(s) {numbers}")
+    context.notice("merged", key, f"{context.plan.name_of(key)} merged in flow(s) {numbers}")
     if task.flow_wait or not before:
         task.flow_wait = False
         for output in list(task.outputs):

@@ -101,7 +101,7 @@ def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
         task.blocked = blocked
         if blocked:
             cause = _cause(pool, node, point, task.flows, AtomValue.LOST)
-            text = f"{context.name_of(task.key)} is blocked: needs {_text(context, cause)}"
+            text = f"{context.plan.name_of(task.key)} is blocked: needs {_text(context, cause)}"
             context.notice("blocked", task.key, text)
         settle(context, task)
 
@@ -150,7 +150,7 @@ def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int
         propagation.merge(context, pooled, flows)
         return
     spawn(context, node, point, flows)
-    context.notice("back", key, f"{context.name_of(key)} is back")
+    context.notice("back", key, f"{context.plan.name_of(key)} is back")
     propagation.consider_level(context, node, point, flows)
 
 
@@ -239,7 +239,7 @@ def _causes(
 
 
 def _text(context: StepContext, cause: Cause) -> str:
-    return f"{context.name_of(cause[:2])}:{cause[2]}"
+    return f"{context.plan.name_of(cause[:2])}:{cause[2]}"
 
 
 def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
@@ -280,7 +280,7 @@ def _chain(pool: TaskPool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict |
 
 
 def _outside_text(pool: TaskPool, key: Key) -> str:
-    name = f"{pool.plan.text(key[0])}/{key[1]}"
+    name = pool.plan.name_of(key)
     if pool.plan.final is not None and key[0] > pool.plan.final:
         return f"{name} is beyond the final point"
     node = pool.plan.nodes.get(key[1])
@@ -289,7 +289,7 @@ def _outside_text(pool: TaskPool, key: Key) -> str:
 
 
 def _end_text(pool: TaskPool, key: Key, verdict: Verdict) -> str:
-    name = f"{pool.plan.text(key[0])}/{key[1]}"
+    name = pool.plan.name_of(key)
     if verdict.kind is not VerdictKind.FINISHED:
         return f"{name} was {verdict.kind}"
     if verdict.ended == SUCCEEDED:
