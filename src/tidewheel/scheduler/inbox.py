@@ -102,24 +102,19 @@ def job_message(
     engine.batch.notices.append(events.Notice(f"message/{severity}", key, said or str(name)))
 
 
-def job_over(engine: RunEngine, one: requests.JobOver) -> None:
-    """Takes the end of a job: its task is final in the store."""
-    found = engine.jobs.pop(one.task_id, None)
-    if found is None:
-        return
-    key, submit = found
-    if one.status == Status.SUCCEEDED:
-        how = events.JobEnd.SUCCEEDED
-    elif one.status == Status.CANCELLED:
+def job_failed(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -> None:
+    """Takes the end of a job that did not succeed."""
+    key, submit = job
+    if one.status == Status.CANCELLED:
         how = events.JobEnd.KILLED
     elif one.error_code == START_FAILED:
         how = events.JobEnd.NOT_STARTED
     else:
         how = events.JobEnd.FAILED
-    if how is not events.JobEnd.SUCCEEDED and one.error:
+    if one.error:
         tell_failure(engine, key, submit, one.error)
     retries = None
-    if how is not events.JobEnd.SUCCEEDED and key[1] in engine.graph.nodes:
+    if key[1] in engine.graph.nodes:
         retries = engine.settings.node(key).retries  # with what was broadcast
     ended = events.JobEnded(key, submit, how, one.at, retries)
     engine.step(ended, _signal_name(one.exit_status))

@@ -134,7 +134,9 @@ class RunPage:
 
     def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
         """Shows a batch that is now in the store."""
-        is_going = batch.news or batch.answers or engine.status != RunStatus.COMPLETED
+        pool = self._pool = engine.pool
+        status = str(engine.gave_up or pool.run.status)
+        is_going = batch.news or batch.answers or status != RunStatus.COMPLETED
         if self._is_to_be_told and is_going:
             self._tell_beginning()
         self._has_obeyed = self._has_obeyed or bool(batch.answers)
@@ -148,8 +150,6 @@ class RunPage:
         for notice in batch.notices:
             if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
                 self.line(notice.text)
-        pool = self._pool = engine.pool
-        status = str(engine.gave_up or pool.run.status)
         if status != self._status:
             self._heed_status(engine, status)
         # While nothing happens: what the run waits for, and until when.
