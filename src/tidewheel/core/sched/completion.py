@@ -199,28 +199,43 @@ def end(context: StepContext, task: PooledTask, output: str) -> None:
 
 
 def conclude(context: StepContext, task: PooledTask) -> None:
-    """Lets an ended task leave if it is complete or runs alone; else it stays as incomplete."""
-    stop_after(context, task.key)
-    if not task.flows:
-        spawn.leave(context, task)
-    elif is_complete(task):
-        finish(context, task)
-    else:
+    """Lets an ended task leave if it is complete or runs alone; else it stays as incomplete.
+
+    The unmade outputs of a complete one die, unless it ran with --wait.
+    """
+    if context.pool.run.stop_after == task.key:
+        stop_after(context)
+    if task.flows and not is_complete(task):
         task.stage = JobPhase.INCOMPLETE
         task.waits.clear()
         what = lacking_text(context.pool, task) or f"{task.ended}, which nothing handles"
         context.notice("incomplete", task.key, f"{context.plan.name_of(task.key)} {what}")
         spawn.settle(context, task)
         apply_level_to(context, task)
+        return
+    spawn.leave(context, task)
+    if not task.flows:
+        return
+    if task.flow_wait:
+        task.memory.held_back = tuple(task.outputs)
+        context.touched.memory[task.key] = None
+        return
+    if task.ended == SUCCEEDED:
+        verdict = FINISHED
+    elif SUCCEEDED in task.outputs:
+        # In an earlier submission, which need not be in all its flows.
+        verdict = FINISHED._replace(ended=task.ended)
+    else:
+        verdict = finished_as(task.ended)
+    mark_unreachable(context, task.plan, task.point, task.flows, verdict)
 
 
-def stop_after(context: StepContext, key: Key) -> None:
-    """Stops the run if it was to stop after this task, which has ended, however it did."""
+def stop_after(context: StepContext) -> None:
+    """Stops the run, which was to stop after a task that has ended, however it did."""
     run = context.pool.run
-    if run.stop_after == key:
-        run.stop_after = None
-        run.stopping = "clean"
-        context.touched.run = True
+    run.stop_after = None
+    run.stopping = "clean"
+    context.touched.run = True
 
 
 def is_complete(task: PooledTask) -> bool:
@@ -286,20 +301,6 @@ def _first_points(pool: TaskPool, link: IndexedLink, parent: Point) -> Iterator[
         found = islice(pool.plan.child_points(link, parent), NAMED_MAX)
     final = pool.plan.final
     return (point for point in found if final is None or point <= final)
-
-
-def finish(context: StepContext, task: PooledTask) -> None:
-    """Lets a complete task leave at once; its unmade outputs die, unless it ran with --wait."""
-    spawn.leave(context, task)
-    if task.flow_wait:
-        task.memory.held_back = tuple(task.outputs)
-        context.touched.memory[task.key] = None
-        return
-    verdict = finished_as(task.ended)
-    if task.ended != SUCCEEDED and SUCCEEDED in task.outputs:
-        # In an earlier submission, which need not be in all its flows.
-        verdict = FINISHED._replace(ended=task.ended)
-    mark_unreachable(context, task.plan, task.point, task.flows, verdict)
 
 
 def try_again(

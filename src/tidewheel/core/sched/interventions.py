@@ -418,7 +418,8 @@ def _set_absent(
     for flow in sorted(flows):
         earlier = _made_before(memory, flow)
         if node.completion.is_complete(earlier | made.keys()):
-            stop_after(context, key)
+            if context.pool.run.stop_after == key:
+                stop_after(context)
             memory.spawned |= {flow}
             ended = SUCCEEDED if SUCCEEDED in earlier | made.keys() else outputs[-1]
             reachability.mark_unreachable(

@@ -173,14 +173,15 @@ def spawn_on_demand(
             fresh -= memory.verdicts.keys()
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
-    if fresh and not evaluation.never_comes(pool, node, point):
+    if fresh and (pool.plan.leads_forward or not evaluation.never_comes(pool, node, point)):
         spawn(context, node, point, fresh, true)
-        consider_level(context, node, point, fresh)
+        if node.suicides:
+            consider_level(context, node, point, fresh)
 
 
 def consider_level(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
-    """Queues a task that came into these flows: its suicide condition may hold already."""
-    if node.suicides and context.plan.policy.suicide_is_a_level:
+    """Queues a task that came into these flows: its suicide arrows may hold already."""
+    if context.plan.policy.suicide_is_a_level:
         context.suicides.append((node, point, flows))
 
 
@@ -301,7 +302,8 @@ def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
         task.blocked = False
         context.evaluate(key, task.flows)
     settle(context, task)
-    consider_level(context, task.plan, task.point, new)
+    if task.plan.suicides:
+        consider_level(context, task.plan, task.point, new)
 
 
 def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:

@@ -138,7 +138,13 @@ def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow
         return
     pooled_now = (point, node.name) in pool.tasks
     if overall is AtomValue.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
-        _evaluate_pooled(context, spawn(context, node, point, flows))
+        _spawn_blocked(context, node, point, flows)
+
+
+def _spawn_blocked(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
+    """Puts a task into the pool that waits for something lost, where it can be seen."""
+    _evaluate_pooled(context, spawn(context, node, point, flows))
+    if node.suicides:
         propagation.consider_level(context, node, point, flows)
 
 
@@ -151,7 +157,8 @@ def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int
         return
     spawn(context, node, point, flows)
     context.notice("back", key, f"{context.plan.name_of(key)} is back")
-    propagation.consider_level(context, node, point, flows)
+    if node.suicides:
+        propagation.consider_level(context, node, point, flows)
 
 
 def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
