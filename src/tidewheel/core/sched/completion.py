@@ -35,8 +35,13 @@ from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode
 from tidewheel.core.sched.dependents import links_from
 from tidewheel.core.sched.evaluation import suicide_holds
 from tidewheel.core.sched.pool import RunStatus, StepContext, TaskPool
-from tidewheel.core.sched.propagation import complete_output, publish
-from tidewheel.core.sched.reachability import FINISHED, finished_as, mark_unreachable
+from tidewheel.core.sched.propagation import (
+    FINISHED,
+    complete_output,
+    finished_as,
+    mark_unreachable,
+    publish,
+)
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,

@@ -33,8 +33,7 @@ from tidewheel.core.sched.interventions import triggered
 from tidewheel.core.sched.limits import start_chain, take_back
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
-from tidewheel.core.sched.propagation import publish, satisfy_child
-from tidewheel.core.sched.reachability import reevaluate_dependents
+from tidewheel.core.sched.propagation import publish, reevaluate_dependents, satisfy_child
 from tidewheel.core.sched.spawn import RETRY, STALL, leave, look_up, settle
 from tidewheel.core.sched.task_state import (
     FIRST_FLOW,

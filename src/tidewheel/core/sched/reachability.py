@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
 from tidewheel.core.sched import evaluation, propagation
-from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked, settle_absolute
+from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked
 from tidewheel.core.sched.dependency_index import IndexedNode, names_of
 from tidewheel.core.sched.dependents import dependents
 from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
@@ -130,7 +130,7 @@ def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow
             _renew_cause(context, node, point, flow, old)
         return
     if old is not None:
-        restore(context, node, point, flow)
+        propagation.restore(context, node, point, flow)
     if taken_out:
         return
     if old is not None and (old.pooled or _has_true_atom(pool, node, point, flows)):
@@ -190,7 +190,7 @@ def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) 
 def _prune(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
 ) -> None:
-    mark_unreachable(context, node, point, flows, verdict)
+    propagation.mark_unreachable(context, node, point, flows, verdict)
     if verdict.death is AtomValue.LOST:
         key = (point, node.name)
         context.notice("lost", key, chain_text(context.pool, key, min(flows)))
@@ -308,59 +308,3 @@ def _end_text(pool: TaskPool, key: Key, verdict: Verdict) -> str:
     ]
     handled = f", handled by {', '.join(handlers[:3])}" if handlers else ""
     return f"{name} {verdict.ended}{handled}"
-
-
-FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN, ended=SUCCEEDED)
-
-
-def finished_as(ended: str) -> Verdict:
-    """Returns the verdict on a task that ended completely."""
-    if ended == SUCCEEDED:
-        return FINISHED
-    return Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended=ended)
-
-
-def mark_unreachable(
-    context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
-) -> None:
-    """Marks that nothing more comes of a task in these flows: its unmade outputs die there."""
-    memory = context.pool.remember(point, node.name)
-    verdicts = memory.verdicts
-    for flow in flows:
-        verdicts[flow] = verdict
-    context.touched.memory[(point, node.name)] = None
-    if node.heard and context.plan.policy.prunes_unreachable:
-        made = memory.made
-        for output in node.heard:
-            if made.get(output) != flows:
-                reevaluate_dependents(context, node, point, flows)
-                break
-
-
-def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
-    """Takes a verdict back: what died by it is open again."""
-    del context.pool.remember(point, node.name).verdicts[flow]
-    context.touched.memory[(point, node.name)] = None
-    if context.plan.policy.prunes_unreachable:
-        reevaluate_dependents(context, node, point, frozenset({flow}))
-
-
-def reevaluate_dependents(
-    context: StepContext, node: IndexedNode, point: Point, flows: Flows
-) -> None:
-    """Has the children evaluated whose atoms of this task are not true."""
-    key = (point, node.name)
-    memory = context.pool.remember(point, node.name)
-    for output in node.heard:
-        made = memory.made.get(output)
-        unmade = flows - made if made is not None else flows
-        if not unmade:
-            continue
-        for link in node.links.get(output, ()):
-            propagation.evaluate_children(context, link, point, unmade)
-        for group in node.groups.get(output, ()):
-            propagation.count_member(context, group, key, unmade)
-        for link in node.absolute.get((point, output), ()):
-            for flow in sorted(unmade):
-                value = evaluation.output_value(memory, output, frozenset({flow}))
-                settle_absolute(context, link, flow, value)
