@@ -5,6 +5,7 @@ On a terminal that can be redrawn, `LivePage` shows the same as a picture.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import sys
@@ -21,6 +22,7 @@ from tidewheel.cli.output import json_line, note, plural, safe
 from tidewheel.cli.pages.format import documents, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
+from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.lifecycle import root_causes
@@ -108,6 +110,8 @@ class RunPage:
         self._waited_for = ""  # what was said last of a run that waits for a time
         self._pool: TaskPool | None = None  # as of the last batch
         self.option = ""  # with which commands about the run reach it
+        self.submitted = asyncio.Event()  # is set whenever tasks were submitted
+        self.submitted.set()  # a run that is carried on has some already
 
     def __enter__(self) -> RunPage:
         return self
@@ -144,7 +148,9 @@ class RunPage:
         for one in batch.news:
             if one.event in ENDS:
                 self._ends[one.event] += 1
-            if one.event == "lost":
+            elif one.event == SUBMITTED:
+                self.submitted.set()
+            elif one.event == "lost":
                 self._lost[engine.pool.plan.name_of(one.key)] = one.text
             self.on_news(engine, one)
         for notice in batch.notices:

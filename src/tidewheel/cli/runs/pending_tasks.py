@@ -33,8 +33,6 @@ class UntakenWaits:
     def __init__(self, door: RunDoor, run: str, *, is_here: bool) -> None:
         self._door, self._run, self._is_here = door, run, is_here
         self._told: set[str] = set()
-        self.submitted = asyncio.Event()  # is set when a run that is driven here submits any
-        self.submitted.set()  # a run that is carried on has some already
 
     async def new_lines(self) -> list[str]:
         found = await _causes(self._door, self._run, only_queues=self._is_here)
@@ -49,12 +47,12 @@ class UntakenWaits:
         )
         return [*lines[:TOLD_MAX], more] if len(lines) > TOLD_MAX else lines
 
-    async def watch(self, tell: Callable[[str], None]) -> None:
+    async def watch(self, submitted: asyncio.Event, tell: Callable[[str], None]) -> None:
         """Tells some seconds after each submission which tasks are not taken."""
         loop, pause = asyncio.get_running_loop(), UNTAKEN_SECONDS
         while True:
-            await self.submitted.wait()
-            self.submitted.clear()
+            await submitted.wait()
+            submitted.clear()
             await asyncio.sleep(pause)
             began = loop.time()
             with suppress(Unavailable, Refused):
