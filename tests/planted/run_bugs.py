@@ -55,9 +55,9 @@ RUN_BUGS = (
         (
             Edit(
                 DRIVER,
-                '            self.status, self.reason = "lost", str(lost)\n'
-                "            self.ask_stop()\n",
-                "            self.reason = str(lost)\n",
+                '                self.status, self.reason = "lost", str(lost)\n'
+                "                self.ask_stop()\n",
+                "                self.reason = str(lost)\n",
             ),
         ),
     ),
@@ -198,13 +198,13 @@ RUN_BUGS = (
         (
             Edit(
                 DRIVER,
-                "        if not await self._persist_batch(engine, batch):\n",
+                "        if not await self.persist(write):\n",
                 "        if self._on_batch is not None and batch.submissions:\n"
                 "            lease = engine.lease\n"
                 "            engine.lease = replace(lease, batch=batch.number)\n"
                 "            self._on_batch(engine, engine.batch)\n"
                 "            engine.lease = lease\n"
-                "        if not await self._persist_batch(engine, batch):\n",
+                "        if not await self.persist(write):\n",
             ),
         ),
     ),
@@ -257,8 +257,9 @@ NAMED_BUGS = (
             (
                 Edit(
                     DRIVER,
-                    "            await self._drop_what_was_half_done()\n            raise\n",
-                    "            raise\n",
+                    "                await self._drop_what_was_half_done()\n"
+                    "                raise\n",
+                    "                raise\n",
                 ),
             ),
         ),
@@ -277,8 +278,8 @@ NAMED_BUGS = (
             (
                 Edit(
                     "scheduler/timers.py",
-                    "if stalled and not self._is_told and key",
-                    "if stalled and key",
+                    "if stalled and not self._is_told and not is_set",
+                    "if stalled and not is_set",
                 ),
             ),
         ),

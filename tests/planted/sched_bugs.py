@@ -189,7 +189,7 @@ SCHED_BUGS = (
         "what a succeeded task did not make counts as lost",
         (
             Edit(
-                f"{SCHED}/reachability.py",
+                PROPAGATION,
                 "FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN",
                 "FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.LOST",
             ),

@@ -579,6 +579,43 @@ def test_handlers_hear_of_every_step_of_a_job_however_quick_it_was(flow, starts)
         assert log.read_text().count(f"cmd] echo {event}") == 1
 
 
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_broadcast_brings_a_handler_into_a_run_that_has_none(flow, crashes):
+    run = flow(CHAIN).ends("1/a")
+    handler = "[events]succeeded handlers=echo %(event)s of %(id)s"
+    run.gives(verbs.Broadcast(namespaces=("b",), settings=(handler,)))
+    if crashes:
+        run.crash()
+    run.ends("1/b")
+    log = run.home / "runs/flow/run1/log/scheduler/handlers/activity.log"
+    run.until(lambda: log.exists() and "ret_code" in log.read_text())
+    assert "cmd] echo succeeded of 1/b" in log.read_text()
+
+
+def test_a_reload_brings_handlers_into_a_run_that_has_none_but_begins_nothing_anew(flow):
+    run = flow(CHAIN).ends("1/a")
+    text = f"""{CHAIN}
+        [scheduler]
+            [[events]]
+                startup handlers = echo %(event)s
+                shutdown handlers = echo %(event)s
+    """
+    run.gives(verbs.Reload(definition=run.reads(text)))
+    run.ends("1/b")
+    run.gives(verbs.Stop(mode="now"))
+    log = run.home / "runs/flow/run1/log/scheduler/handlers/activity.log"
+    run.until(lambda: log.exists() and "ret_code" in log.read_text())
+    assert "cmd] echo shutdown" in log.read_text()
+    assert "cmd] echo startup" not in log.read_text()
+
+
+def test_a_broadcast_brings_a_timeout_into_a_run_that_has_none(flow):
+    run = flow(CHAIN)
+    run.gives(verbs.Broadcast(namespaces=("b",), settings=("[events]execution timeout=PT60S",)))
+    run.ends("1/a").starts("1/b").waits(60)
+    assert "execution timeout after PT1M" in run.log
+
+
 def test_a_reload_of_the_same_definition_blocks_nothing_that_was_judged_before(flow):
     text = """
         [scheduling]

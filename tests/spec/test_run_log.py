@@ -4,10 +4,9 @@ import pytest
 
 from tests.kit.scenario import compile_flow, compile_graph
 from tidewheel.core.operator import verbs
-from tidewheel.core.operator.run_log import RunLog, command_line, command_name
+from tidewheel.core.operator.run_log import RunLog, command_line, command_name, trigger_line
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import FlowChoice, JobEnd, Submit
-from tidewheel.core.sched.explain import trigger_line
 from tidewheel.core.sched.step import new_pool, step
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kit.scenario import Scenario, compile_flow
-from tidewheel.core.operator.selection import id_text, job_of, named_tasks, select, unique_key
+from tidewheel.core.operator.selection import job_of, named_tasks, select, unique_key
 from tidewheel.core.operator.verbs import Hold, Pause
 from tidewheel.errors import Refused
 
@@ -17,7 +17,7 @@ def a_run(**options):
 
 
 def ids(run, *texts, **options):
-    return [id_text(run.core, key) for key in select(run.core, texts, **options)]
+    return [run.core.plan.name_of(key) for key in select(run.core, texts, **options)]
 
 
 def refusal(run, *texts, **options):

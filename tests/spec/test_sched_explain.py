@@ -3,8 +3,9 @@
 import pytest
 
 from tests.kit.scenario import Scenario, compile_flow
+from tidewheel.core.operator.run_log import triggered_off
 from tidewheel.core.sched.events import RunStopped, StopMode
-from tidewheel.core.sched.explain import triggered_off, why
+from tidewheel.core.sched.explain import why
 
 
 def first(run: Scenario, one: str) -> tuple[str, bool, str]:

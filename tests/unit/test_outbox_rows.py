@@ -5,9 +5,9 @@ import json
 from tests.kit.scenario import compile_graph
 from tidewheel.core.operator.selection import read_point
 from tidewheel.core.queue.task import Instant
-from tidewheel.scheduler.broadcasts import EffectiveSettings
 from tidewheel.scheduler.event_handlers import NO_POINT, body_of, notice_of
 from tidewheel.scheduler.handler_templates import HandledNotice, TaskFacts
+from tidewheel.scheduler.submissions import EffectiveSettings
 
 GRAPH = compile_graph("a", final=3)
 NODES = EffectiveSettings(GRAPH, "live", ())

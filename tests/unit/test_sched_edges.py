@@ -1,5 +1,9 @@
 """Corners of the scheduling core that the specification's examples do not turn."""
 
+from itertools import islice
+
+import pytest
+
 from tests.kit.scenario import Scenario, compile_flow, compile_graph
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.dependency_index import POINTS_KNOWN_MAX
@@ -263,3 +267,24 @@ def test_a_later_final_point_leaves_chains_alone_that_have_not_ended():
     run.happens(RunReloaded(compile_graph("R1 = a\nP1 = b", final=12), 0.0))
     assert run.core.chains == {("b", 1): 6}
     assert len(run.runs_to_the_end().submitted) == 13
+
+
+@pytest.mark.parametrize("offset", ["-P1M+P30D", "P1M-P30D", "-P1Y+P365D", "-P1M", "P1M"])
+def test_a_parent_lies_nowhere_beyond_what_was_measured_of_the_graph(offset):
+    graph = compile_flow(
+        "[scheduler]\nUTC mode = True\n"
+        "[scheduling]\ninitial cycle point = 2020-01-01\n"
+        f"[[graph]]\nP1D = a & a[{offset}] => b\n"
+        "[runtime]\n[[a, b]]\n"
+    )
+    plan = Scenario(graph).core.plan
+    node = plan.nodes["b"]
+    points = list(islice(node.sequences[0].sequence.points(plan.initial, None), 800))
+    distances = [
+        leaf.parent_point(point, plan.initial) - point
+        for point in points
+        for leaf, _ in node.leaves_at(point)
+    ]
+    assert max(distances) <= plan.reach_ahead
+    assert -min(distances) <= plan.reach_back
+    assert plan.leads_forward <= (max(distances) <= 0)

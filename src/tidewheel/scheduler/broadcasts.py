@@ -4,8 +4,8 @@ A setting is written as in flow.cylc with its section before it: `script`, `[env
 `[events]execution timeout`. Values are read as flow.cylc reads them. A broadcast to a point
 counts more than one to all points, and one to a nearer namespace more than one to a family.
 
-`rows_of` turns the command into rows. `EffectiveSettings` has the settings that tasks of a run
-find: those of the definition in force, with what was broadcast over them.
+`rows_of` turns the command into rows. `EffectiveSettings` (`submissions`) has the settings that
+tasks of a run find: those of the definition in force, with what was broadcast over them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from functools import cache, partial
 from textwrap import dedent
 from typing import Any, NamedTuple
 
-from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode, Scripts
+from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.operator.selection import read_point
-from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.items import (
     NAMESPACE,
@@ -34,7 +33,6 @@ from tidewheel.formats.flow_cylc.items import (
     node_fields,
 )
 from tidewheel.formats.flow_cylc.values import BadValue, ValueKind, unquoted
-from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 EVERY_POINT = "*"
 Setting = tuple[str, str]  # the item with its section, and the value as it was written
@@ -345,81 +343,3 @@ def _namespace(name: str, graph: Graph) -> str:
         hint = f"did you mean {like}?" if like else "tidewheel list shows tasks and families"
         raise Refused(f"there is no task or family {name}; {hint}")
     return name
-
-
-class DefinitionInForce(NamedTuple):
-    """Is the definition that a run has from now on, for all that keep a part of it."""
-
-    digest: str
-    restored: RestoredDefinition
-
-
-class EffectiveSettings:
-    """Holds the settings of tasks to come; without broadcasts, those of the definition."""
-
-    def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[StoredBroadcast]) -> None:
-        self._graph = graph
-        self._mode = RunMode(mode)
-        # By point: xtriggers leave a few for each, and a task asks for its own point only.
-        self._by_point: dict[str, dict[tuple[str, str], StoredBroadcast]] = {}
-        for one in broadcasts:
-            self.put(one)
-
-    def reload(self, new: DefinitionInForce) -> None:
-        """Takes another definition; what was broadcast stays."""
-        self._graph = new.restored.graph
-
-    def put(self, one: StoredBroadcast) -> None:
-        """Sets a broadcast, or takes it back if it has no value. The latest counts most: it
-        goes last."""
-        there = self._by_point.setdefault(one.point, {})
-        there.pop((one.namespace, one.setting), None)
-        if one.value is not None:
-            there[one.namespace, one.setting] = one
-        elif not there:
-            del self._by_point[one.point]
-
-    @property
-    def has_broadcasts(self) -> bool:
-        return bool(self._by_point)
-
-    @property
-    def broadcasts(self) -> list[StoredBroadcast]:
-        return [one for there in self._by_point.values() for one in there.values()]
-
-    def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
-        """Returns the node of a task; ``scripts`` replace its own, broadcasts count more."""
-        known = self._graph.nodes.get(key[1])
-        if known is None:  # a reload removed it; its job may not know
-            return NodeDef(name=key[1])
-        node = known.definition
-        if scripts is not None:
-            node = replace(node, scripts=scripts)
-        if not self._by_point:
-            return node
-        text = self._graph.cycling.style.text(key[0])
-        there = (self._by_point.get(point, {}) for point in (EVERY_POINT, text))
-        found = [one for rows in there for one in rows.values()]
-        if not found:
-            return node
-        settings = settings_for(found, text, node.lineage or (node.name,))
-        return with_settings(node, settings) if settings else node
-
-    def nodes_with(self, rows: Sequence[StoredBroadcast]) -> list[NodeDef]:
-        """Returns the nodes that these broadcasts concern, each as it would be with them."""
-        after = EffectiveSettings(self._graph, self._mode, [*self.broadcasts, *rows]).broadcasts
-        found: dict[tuple[str, str], NodeDef] = {}
-        for one in rows:
-            for name, known in self._graph.nodes.items():
-                node = known.definition
-                lineage = node.lineage or (name,)
-                if one.namespace in lineage and (one.point, name) not in found:
-                    settings = settings_for(after, one.point, lineage)
-                    found[one.point, name] = with_settings(node, settings)
-        return list(found.values())
-
-    def mode(self, key: Key) -> RunMode:
-        """Returns how a task is run: as the run says; in a live run, as the node says."""
-        if self._mode is not RunMode.LIVE:
-            return self._mode
-        return self.node(key).run_mode

@@ -27,9 +27,8 @@ from tidewheel.core.sched.events import JobEnd, JobEnded, Submit
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.broadcasts import DefinitionInForce
 from tidewheel.scheduler.inbox import tell_failure
-from tidewheel.scheduler.submissions import Submissions
+from tidewheel.scheduler.submissions import DefinitionInForce, Submissions
 from tidewheel.scheduler.timers import timer_key
 
 if TYPE_CHECKING:

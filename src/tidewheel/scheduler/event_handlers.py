@@ -43,7 +43,6 @@ from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.runners.event_handlers import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.scheduler import pending_batch
-from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.handler_templates import (
     REPEATABLE,
     Done,
@@ -58,6 +57,7 @@ from tidewheel.scheduler.handler_templates import (
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
 from tidewheel.scheduler.run_files import RunFiles
+from tidewheel.scheduler.submissions import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.timers import TASK_TIMERS
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
@@ -246,6 +246,14 @@ def _wanted(events: Events | WorkflowEvents) -> frozenset[str]:
     return frozenset((*named, *listed, *events.mail_events))
 
 
+def _handles_any(restored: RestoredDefinition) -> bool:
+    """Says whether a definition has handlers or mail of any event."""
+    nodes = restored.graph.nodes.values()
+    return bool(_wanted(restored.settings.scheduler.events)) or any(
+        node.definition.events is not NO_EVENTS for node in nodes
+    )
+
+
 def _log(directory: Path, one: _Handling, end: HandlerEnd) -> None:
     """Logs the end of a handler beside the job's logs, or with the scheduler's.
 
@@ -387,7 +395,6 @@ class EventDelivery:
         surroundings, environment = home.surroundings, home.environment
         self._run = run
         self._outbox = OutboxRows(home.store, run.number)
-        self._is_begun = False
         self._decided: list[_Decided] = []  # in the batch that is being written
         settings = restored.settings
         handled = HandledRun(
@@ -416,15 +423,18 @@ class EventDelivery:
             ),
         )
         self._jobs: dict[Key, _Job] = {}  # of nodes with handlers
+        # Whether an event may be handled. A broadcast may bring handlers, too: its engine says.
+        self.is_used = _handles_any(restored)
 
     def reload(self, new: DefinitionInForce) -> None:
         """Takes another definition."""
         self._handlers.redefine(new.restored.settings.scheduler.events)
+        self.is_used = self.is_used or _handles_any(new.restored)
 
     def decide(self, engine: RunEngine, now: Instant) -> list[str]:
         """Decides which events to deliver; returns their rows for the batch written next."""
         self._decided = []
-        if not self._is_begun:
+        if not engine.has_written:
             how = "was started" if engine.lease.batch == 0 else "is carried on"
             self._add(HandledNotice(event=STARTUP, message=f"{self._run.name} {how}"))
         for one in engine.batch.news:
@@ -448,7 +458,6 @@ class EventDelivery:
 
     def deliver(self, batch: int) -> None:
         """Begins to deliver what was decided, as the batch is in the store now."""
-        self._is_begun = True
         decided, self._decided = self._decided, []
         for place, one in enumerate(decided):
             self._notice(Undelivered(batch, place, ""), one.notice)

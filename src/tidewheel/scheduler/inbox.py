@@ -96,30 +96,25 @@ def job_message(
     if name is not None and known:
         engine.step(events.OutputMade(key, submit, name, at))
     elif wrong := _mistaken(node, name, said):
-        text = f"{engine.text(key)} {wrong}"
+        text = f"{engine.pool.plan.name_of(key)} {wrong}"
         log.append(run_log.RunLogLine(run_log.WARNING, text))
         engine.batch.notices.append(events.Notice(MISTAKEN, key, text))
     engine.batch.notices.append(events.Notice(f"message/{severity}", key, said or str(name)))
 
 
-def job_over(engine: RunEngine, one: requests.JobOver) -> None:
-    """Takes the end of a job: its task is final in the store."""
-    found = engine.jobs.pop(one.task_id, None)
-    if found is None:
-        return
-    key, submit = found
-    if one.status == Status.SUCCEEDED:
-        how = events.JobEnd.SUCCEEDED
-    elif one.status == Status.CANCELLED:
+def job_failed(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -> None:
+    """Takes the end of a job that did not succeed."""
+    key, submit = job
+    if one.status == Status.CANCELLED:
         how = events.JobEnd.KILLED
     elif one.error_code == START_FAILED:
         how = events.JobEnd.NOT_STARTED
     else:
         how = events.JobEnd.FAILED
-    if how is not events.JobEnd.SUCCEEDED and one.error:
+    if one.error:
         tell_failure(engine, key, submit, one.error)
     retries = None
-    if how is not events.JobEnd.SUCCEEDED and key[1] in engine.graph.nodes:
+    if key[1] in engine.graph.nodes:
         retries = engine.settings.node(key).retries  # with what was broadcast
     ended = events.JobEnded(key, submit, how, one.at, retries)
     engine.step(ended, _signal_name(one.exit_status))
@@ -128,7 +123,9 @@ def job_over(engine: RunEngine, one: requests.JobOver) -> None:
 def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
     """Says why a job failed, in the log and to those who are told of the failure."""
     engine.batch.log.append(
-        run_log.RunLogLine(run_log.ERROR, f"[{engine.text(key)}/{submit:02d}] {why}")
+        run_log.RunLogLine(
+            run_log.ERROR, f"[{engine.pool.plan.name_of(key)}/{submit:02d}] {why}"
+        )
     )
     engine.batch.notices.append(events.Notice("job failed", key, why))
 
@@ -294,7 +291,7 @@ def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> dict[str
         raise Refused(unknown_output_text(key[1], command.output, declared))
     for text in command.texts or ("",):
         job_message(engine, (key, task.submit), text, command.output or None, at)
-    return {"task": engine.text(key), "submit": task.submit}
+    return {"task": engine.pool.plan.name_of(key), "submit": task.submit}
 
 
 def _time(text: str, now: Instant) -> Instant:

@@ -21,13 +21,13 @@ from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
 from tidewheel.runners.python.functions import Functions
-from tidewheel.scheduler.broadcasts import EffectiveSettings
 from tidewheel.scheduler.event_handlers import EventDelivery
 from tidewheel.scheduler.pending_batch import HistoryCache
 from tidewheel.scheduler.restart_options import RestartOptions, check_final, options_from_now_on
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver, at_once
 from tidewheel.scheduler.run_engine import OpenedRun, RunEngine
 from tidewheel.scheduler.run_files import RunFiles
+from tidewheel.scheduler.submissions import EffectiveSettings
 from tidewheel.scheduler.xtriggers import RunContext, Xtriggers, XtriggerSurroundings
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.paths import run_directory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -61,11 +61,6 @@ class PendingBatch:
     notices: list[Notice] = field(default_factory=list)
     log: list[RunLogLine] = field(default_factory=list)
     triggers: list[str] = field(default_factory=list)
-
-    @property
-    def is_empty(self) -> bool:
-        happened = self.steps or self.consumed or self.answers or self.broadcasts
-        return not (happened or self.submissions)
 
 
 class HistoryCache:
@@ -152,10 +147,10 @@ class TaskEvents:
         if type(event) is TimerFired and event.name == RETRY_TIMER and event.task is not None:
             # In the shape that existing jobs look for.
             call = f"wall_clock(trigger_time={int(event.at)})"
-            name = f"{self._pool.plan.text(event.task[0])}/{event.task[1]}"
+            name = self._pool.plan.name_of(event.task)
             text = f"xtrigger succeeded: _tidewheel_retry_{name} = {call}"
             log.append(RunLogLine(INFO, text))
-        return log, [*_news(event, outcome, before, retry), *noticed]
+        return log, _news(event, outcome, before, retry) + noticed
 
     def _retry_lines(self, key: Key, timer: SetTimer, at: Instant) -> list[RunLogLine]:
         """Returns the line for a failed job's retry; none if a suicide removed the task."""
@@ -163,42 +158,33 @@ class TaskEvents:
         if task is None or timer.name != RETRY_TIMER:
             return []
         delay = show_iso_duration(round(timer.at - at, 3))
-        name = shown(self._pool, key, glance(task))
+        name = shown(self._pool.plan.name_of(key), glance(task))
         when = datetime.fromtimestamp(timer.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return [RunLogLine(WARNING, f"[{name}] - retrying in {delay} (after {when})")]
 
 
 def _news(
     event: Event, outcome: Outcome, before: JobPhase | None, retry: Notice | None
-) -> Iterator[News]:
-    """Yields the events of a task that a step is; a report that came too late is none."""
-    if type(event) is JobEnded:
-        if event.task in outcome.touched.tasks:
-            if event.how is JobEnd.SUCCEEDED:
-                yield from _unheard(event, before, (SUBMITTED, STARTED))
-            yield _end(event, retry, was_running=before is JobPhase.RUNNING)
-    elif type(event) is OutputMade:
-        if event.task in outcome.touched.tasks:
-            if event.output == STARTED:
-                yield from _unheard(event, before, (SUBMITTED,))
-            yield News(event.output, event.task, event.submit)
-    elif type(event) is JobSubmitted:
-        yield News(SUBMITTED, event.task, event.submit)
+) -> list[News]:
+    """Returns the events of a task that a step is; a report that came too late is none."""
+    implied: tuple[str, ...] = ()
+    if type(event) is JobSubmitted:
+        return [News(SUBMITTED, event.task, event.submit)]
+    if type(event) is JobEnded and event.task in outcome.touched.tasks:
+        if event.how is not JobEnd.SUCCEEDED:
+            return [_failure(event, retry, was_running=before is JobPhase.RUNNING)]
+        implied, last = (SUBMITTED, STARTED), SUCCEEDED
+    elif type(event) is OutputMade and event.task in outcome.touched.tasks:
+        implied, last = (SUBMITTED,) if event.output == STARTED else (), event.output
+    else:
+        return []
+    # Of the implied outputs, those that a task of this stage had not made went unheard.
+    unheard = [one for one, stages in _BEFORE if one in implied and before in stages]
+    return [News(output, event.task, event.submit) for output in (*unheard, last)]
 
 
-def _unheard(
-    event: JobEnded | OutputMade, before: JobPhase | None, implied: tuple[str, ...]
-) -> Iterator[News]:
-    """Yields those of the implied outputs that a task of this stage had not made."""
-    for output, stages in _BEFORE:
-        if output in implied and before in stages:
-            yield News(output, event.task, event.submit)
-
-
-def _end(event: JobEnded, retry: Notice | None, *, was_running: bool) -> News:
+def _failure(event: JobEnded, retry: Notice | None, *, was_running: bool) -> News:
     key, submit = event.task, event.submit
-    if event.how is JobEnd.SUCCEEDED:
-        return News(SUCCEEDED, key, submit)
     failed = was_running and event.how is not JobEnd.NOT_STARTED
     if retry is not None:
         return News(RETRY if failed else SUBMISSION_RETRY, key, submit, retry.text)

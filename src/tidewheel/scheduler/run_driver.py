@@ -20,7 +20,7 @@ import asyncio
 import math
 import re
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -32,17 +32,25 @@ from tidewheel.core.operator.selection import named_tasks
 from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView, Undone, with_undone
 from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import dependents
-from tidewheel.core.sched.events import RunStopped, StopMode, TimerFired, XtriggerSatisfied
+from tidewheel.core.sched.events import (
+    JobEnd,
+    JobEnded,
+    RunStopped,
+    StopMode,
+    TimerFired,
+    XtriggerSatisfied,
+)
 from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
 from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.deferred_stages import RENDERING
-from tidewheel.scheduler.inbox import answer_command, job_over, job_said, job_started
+from tidewheel.scheduler.inbox import answer_command, job_failed, job_said, job_started
 from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
-from tidewheel.scheduler.run_engine import RunEngine
+from tidewheel.scheduler.run_engine import OVER, RunEngine
 from tidewheel.scheduler.simulated_jobs import PLAYED
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
@@ -137,21 +145,33 @@ class RunDriver(Service):
         return max(0.0, rest)
 
     async def run_once(self) -> Sequence[ServiceReport]:
-        try:
-            return await self._pass_with_past()
-        except Unavailable:
-            await self._drop_what_was_half_done()
-            raise
-        except RunLost as lost:
-            self.status, self.reason = "lost", str(lost)
-            self.ask_stop()
-            return [self.report("run.lost", run=self.run_name, reason=str(lost))]
-        except Exception as error:
-            return await self._fail(error)
+        """Makes a pass; if a step needs more of the past, fetches that and makes it again.
+
+        That ends: each time at least one task more of a finite past is known.
+        """
+        missed: list[Key] = []
+        while True:
+            try:
+                if missed:
+                    await self._fetch_missed(missed)
+                await self._pass()
+            except PastNeeded as needed:
+                missed.append(needed.key)
+                continue
+            except Unavailable:
+                await self._drop_what_was_half_done()
+                raise
+            except RunLost as lost:
+                self.status, self.reason = "lost", str(lost)
+                self.ask_stop()
+                return [self.report("run.lost", run=self.run_name, reason=str(lost))]
+            except Exception as error:
+                return await self._fail(error)
+            return ()
 
     # ---- one pass ----
 
-    async def _pass(self) -> list[ServiceReport]:
+    async def _pass(self) -> None:
         if self._engine is None:
             self._engine = await self._open_engine()
             self._surroundings.failpoint("run_opened")
@@ -176,7 +196,6 @@ class RunDriver(Service):
         await self._write(engine, now)
         if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
             self._failures = 0
-        return []
 
     # ---- the past ----
 
@@ -200,70 +219,71 @@ class RunDriver(Service):
                 self._store, self._number, dependents.neighbourhood(pool, keys)
             )
 
-    async def _pass_with_past(self) -> list[ServiceReport]:
-        """Makes a pass; if a step needs more of the past, fetches that and makes it again.
-
-        That ends: each time at least one task more of a finite past is known.
-        """
-        misses = 0
-        while True:
-            try:
-                return await self._pass()
-            except PastNeeded as needed:
-                misses += 1
-                wanted = {needed.key}
-                if self._engine is not None:
-                    wanted |= dependents.neighbourhood(self._engine.pool, wanted, misses)
-                await self._drop_what_was_half_done()
-                await self.past.fetch(self._store, self._number, wanted)
+    async def _fetch_missed(self, missed: Sequence[Key]) -> None:
+        """Fetches what the last pass missed, and more around it each time it misses any."""
+        wanted = {missed[-1]}
+        if self._engine is not None:
+            wanted |= dependents.neighbourhood(self._engine.pool, wanted, len(missed))
+        await self._drop_what_was_half_done()
+        await self.past.fetch(self._store, self._number, wanted)
 
     # ---- writing ----
 
     async def _write(self, engine: RunEngine, now: Instant) -> None:
-        if engine.batch.is_empty and not engine.is_over:
-            self._is_half_done = False
-            due = engine.lease.lease_seconds / RENEWALS_PER_LEASE - NEARLY_SECONDS
-            if self._clock.monotonic() - self._written_at >= due:
-                await self._store.renew_run(engine.lease)
-                self._written_at = self._clock.monotonic()
-            return
-        reason = engine.reason()
-        if engine.is_over and engine.status == RunStatus.COMPLETED:
-            rows = await self._store.forgotten(self._number, only_undone=True)
-            forgotten = {row.key: dict(row.verdicts) for row in rows}
-            evicted = engine.batch.touched.forgotten.items()
-            forgotten |= {key: memory.verdicts for key, memory in evicted}
-            reason = with_undone(reason, _undone(engine.pool, forgotten))
-        batch = engine.close_batch(now, reason)
-        if not await self._persist_batch(engine, batch):
-            return
-        self._is_half_done = False
-        engine.batch.seconds = self._clock.monotonic() - self._read_at
-        written = engine.written(now)
-        trouble = engine.files.trouble
-        if trouble != self._trouble:  # told once that a log cannot be written, or can again
-            self._trouble = trouble
-            self.tell("log.unwritten" if trouble else "log.written", error=trouble)
-        self._surroundings.failpoint("batch_told")
-        if self._on_batch is not None:
-            self._on_batch(engine, written)
-        if batch.ends:
-            self.status, self.reason = batch.status, batch.reason
-            self.ask_stop()
+        """Writes what was decided as one batch, however often it takes, and tells it then.
 
-    async def _persist_batch(self, engine: RunEngine, batch: requests.RunBatch) -> bool:
-        """Writes a batch, however often it takes; nothing else happens to the run meanwhile."""
+        Nothing else happens to the run meanwhile.
+        """
+        pending = engine.batch
+        happened = pending.steps or pending.consumed or pending.answers or pending.broadcasts
+        is_over = engine.gave_up or engine.pool.run.status in OVER
+        if not (happened or pending.submissions or is_over):
+            await self._renew_if_due(engine)
+            return
+        batch = engine.close_batch(now)
+        if batch.status == RunStatus.COMPLETED:
+            reason = await self._reason_with_undone(engine, batch.reason)
+            batch = replace(batch, reason=reason)
         self._surroundings.failpoint("batch_before_write")
 
         async def write() -> bool:
             await self._store.write_batch(engine.lease, batch)
             return True
 
-        written = await self.persist(write)
+        if not await self.persist(write):
+            return
         self._surroundings.failpoint("batch_written")
         self._written_at = self._clock.monotonic()
         self._status_written = batch.status
-        return bool(written)
+        self._is_half_done = False
+        pending.seconds = self._written_at - self._read_at
+        engine.written(now)
+        trouble = engine.files.trouble
+        if trouble != self._trouble:  # told once that a log cannot be written, or can again
+            self._trouble = trouble
+            self.tell("log.unwritten" if trouble else "log.written", error=trouble)
+        self._surroundings.failpoint("batch_told")
+        if self._on_batch is not None:
+            self._on_batch(engine, pending)
+        if batch.ends:
+            self.status, self.reason = batch.status, batch.reason
+            self.ask_stop()
+
+    async def _renew_if_due(self, engine: RunEngine) -> None:
+        """Renews the lease of a run to which nothing has happened, if it is time."""
+        self._is_half_done = False
+        due = engine.lease.lease_seconds / RENEWALS_PER_LEASE - NEARLY_SECONDS
+        if self._clock.monotonic() - self._written_at >= due:
+            await self._store.renew_run(engine.lease)
+            self._written_at = self._clock.monotonic()
+
+    async def _reason_with_undone(self, engine: RunEngine, reason: str) -> str:
+        """Returns why a run is completed, with how many of its tasks were not done."""
+        rows = await self._store.forgotten(self._number, only_undone=True)
+        forgotten = {row.key: dict(row.verdicts) for row in rows}
+        evicted = engine.batch.touched.forgotten.items()
+        forgotten |= {key: memory.verdicts for key, memory in evicted}
+        return with_undone(reason, _undone(engine.pool, forgotten))
 
     async def _render_deferred(self, engine: RunEngine, now: Instant) -> None:
         """Renders what is due, and renews the lease meanwhile.
@@ -397,9 +417,43 @@ async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) ->
     begins = not engine.begun
     if begins:
         engine.begin(inbox.now)
-    await _apply_events(engine, inbox.happenings, store)
+    happened = inbox.happenings  # it is consumed with the batch of this pass
+    commands = [one for one in happened if isinstance(one, requests.CommandGiven)]
+    reports = [one for one in happened if not isinstance(one, requests.CommandGiven)]
+    for one in (*commands, *reports):
+        engine.batch.consumed.append(one.seq)
+        match one:
+            case requests.JobStarted():
+                job_started(engine, one)
+            case requests.JobSaid():
+                job_said(engine, one)
+            case requests.JobOver():
+                _job_over(engine, one)
+            case requests.CommandGiven():
+                engine.batch.answers.append(await answer_command(engine, one, store))
+        if engine.todo:
+            engine.drain()
     if begins:
         engine.drop_passing_notices()
+    if engine.xtriggers.is_used or engine.definition.kind == SIP:
+        await _apply_xtriggers(engine, inbox.now, store)
+    next_at = engine.timers.next_at()
+    return next_at is None or next_at > inbox.now or _fire_timers(engine, inbox.now)
+
+
+def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
+    """Takes the end of a job: its task is final in the store."""
+    job = engine.jobs.pop(one.task_id, None)
+    if job is None:
+        return
+    if one.status == Status.SUCCEEDED:
+        engine.step(JobEnded(*job, JobEnd.SUCCEEDED, one.at))
+    else:
+        job_failed(engine, job, one)
+
+
+async def _apply_xtriggers(engine: RunEngine, now: Instant, store: Store) -> None:
+    """Applies what was found for tasks that wait for something besides their parents."""
     xtriggers = engine.xtriggers
     # The buffer objects that stages wait for: in SIP nothing else comes from outside. Posting
     # one wakes this run.
@@ -409,31 +463,12 @@ async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) ->
     for one in xtriggers.take_satisfied():
         # Broadcast first, so that a task that this step submits finds the results.
         engine.broadcast(xtriggers.broadcasts(one))
-        engine.step(XtriggerSatisfied(one.label, one.keys, inbox.now))
+        engine.step(XtriggerSatisfied(one.label, one.keys, now))
         engine.drain()
     engine.batch.xtriggers += xtriggers.take_rows()
-    return _apply_timers(engine, inbox.now)
 
 
-async def _apply_events(
-    engine: RunEngine, happenings: Iterable[requests.Happening], store: Store
-) -> None:
-    """Applies what the store kept for this run; it is consumed with the batch of this pass."""
-    for one in sorted(happenings, key=lambda one: not isinstance(one, requests.CommandGiven)):
-        engine.batch.consumed.append(one.seq)
-        match one:
-            case requests.JobStarted():
-                job_started(engine, one)
-            case requests.JobSaid():
-                job_said(engine, one)
-            case requests.JobOver():
-                job_over(engine, one)
-            case requests.CommandGiven():
-                engine.batch.answers.append(await answer_command(engine, one, store))
-        engine.drain()
-
-
-def _apply_timers(engine: RunEngine, now: Instant) -> bool:
+def _fire_timers(engine: RunEngine, now: Instant) -> bool:
     """Fires the timers that are due; returns False if the batch is full and more are due."""
     for key in engine.timers.due(now):
         if key.point is None:

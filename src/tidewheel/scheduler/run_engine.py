@@ -22,12 +22,11 @@ from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator import requests
 from tidewheel.core.operator.definition import StoredDefinition
-from tidewheel.core.operator.run_log import RunLogLine
+from tidewheel.core.operator.run_log import RunLogLine, trigger_line
 from tidewheel.core.operator.selection import read_point, select
 from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView, aborted_for, stopped_at
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
-from tidewheel.core.sched.explain import trigger_line
 from tidewheel.core.sched.persistence import changes, outdated, reads_otherwise
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import TIMERS
@@ -38,7 +37,7 @@ from tidewheel.errors import Refused
 from tidewheel.platforms import Platform
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.broadcasts import PLACING, DefinitionInForce, EffectiveSettings
+from tidewheel.scheduler.broadcasts import PLACING
 from tidewheel.scheduler.deferred_stages import RENDERING, DeferredStages
 from tidewheel.scheduler.event_handlers import EventDelivery
 from tidewheel.scheduler.inbox import job_message
@@ -47,7 +46,11 @@ from tidewheel.scheduler.placement import check_places, check_places_of
 from tidewheel.scheduler.restart_options import RestartOptions, stop_point
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.simulated_jobs import PLAYED, SIMULATED_MODES, SimulatedJobs
-from tidewheel.scheduler.submissions import Submissions
+from tidewheel.scheduler.submissions import (
+    DefinitionInForce,
+    EffectiveSettings,
+    Submissions,
+)
 from tidewheel.scheduler.timers import RunTimers, StoredTimers, TaskTimers, timer_key
 from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.definitions.snapshot import RestoredDefinition
@@ -115,6 +118,7 @@ class RunEngine:
             self._own_stops.add(restart.restored.graph.cycling.stop)
 
         self.begun = False
+        self.has_written = False  # a batch, since this scheduler has the run
         self.batch = PendingBatch()
         # What is stored in an old format is written anew with the first batch.
         self.batch.touched.add(outdated(pool.plan, opened.stored.changes))
@@ -133,6 +137,7 @@ class RunEngine:
         graph, options = self.graph, self.run.options
         in_force = DefinitionInForce(self.definition.digest, self.restored)
         self.settings = EffectiveSettings(graph, options.mode, opened.stored.broadcasts)
+        self._delivery.is_used = self._delivery.is_used or self.settings.has_broadcasts
         self.task_events = TaskEvents(self.pool)
         self.simulated = SimulatedJobs(in_force)
         self.run_timers = RunTimers(
@@ -155,13 +160,9 @@ class RunEngine:
 
     # ---- names ----
 
-    def text(self, key: Key) -> str:
-        """Returns the id of a task as people write it: POINT/NAME."""
-        return f"{self.pool.plan.text(key[0])}/{key[1]}"
-
     def task_id(self, key: Key, submit: int) -> TaskId:
         """Returns the id that one submission of a task has in the queue."""
-        return TaskId(f"{self.run.name}/{self.text(key)}/{submit}")
+        return TaskId(f"{self.run.name}/{self.pool.plan.name_of(key)}/{submit}")
 
     # ---- beginning ----
 
@@ -250,14 +251,15 @@ class RunEngine:
         if outcome.touched.forgotten:
             self.past.evicted |= outcome.touched.forgotten
         # Timers, log and news come before the effects are done: those may step again.
-        self.task_timers.after_step(self, event, outcome)
+        if self.task_timers.concerned or self.settings.has_broadcasts:
+            self.task_timers.after_step(self, event, outcome)
         log, news = self.task_events.told(event, outcome, before, failure)
         batch.log += log
         batch.news += news
         if news and self.run.options.abort_if_any_task_fails:
             for one in news:
                 if one.event in FAILURES:
-                    self.abort(aborted_for(f"{self.text(one.key)} {one.event}"))
+                    self.abort(aborted_for(f"{self.pool.plan.name_of(one.key)} {one.event}"))
         for effect in outcome.effects:
             kind = type(effect)
             if kind is events.Submit:
@@ -294,7 +296,9 @@ class RunEngine:
                 self._kill(effect, now)
             case events.PollJob(task, submit):
                 # The store knows how every job is. What a job wrote down is known to its files.
-                for said in self.files.written_messages(f"{self.text(task)}/{submit:02d}"):
+                for said in self.files.written_messages(
+                    f"{self.pool.plan.name_of(task)}/{submit:02d}"
+                ):
                     job_message(self, (task, submit), said, None, now, how="polled")
             case _:
                 raise AssertionError(effect)
@@ -302,14 +306,16 @@ class RunEngine:
     def _submit(self, one: events.Submit, now: Instant) -> None:
         if self.files.trigger_log is not None:
             self.batch.triggers.append(trigger_line(self.pool, one))
-        mode, stages = self.settings.mode(one.task), self.deferred.source
+        node, stages = self.settings.node(one.task), self.deferred.source
+        # It is run as the run says; in a live run, as the node says.
+        mode = node.run_mode if self.settings.mode is RunMode.LIVE else self.settings.mode
         if mode in SIMULATED_MODES:
             self.simulated.begin(self, one, mode, now)
         elif mode is RunMode.LIVE and stages is not None and stages.is_late(one.task[1]):
             self.timers.cancel(timer_key(one.task, RENDERING))  # of an earlier one
             self.due[one.task] = one
         else:
-            self.enqueue(self._submissions.new_task(one), one)
+            self.enqueue(self._submissions.new_task(one, node, mode), one)
 
     def enqueue(self, task: NewTask, one: events.Submit) -> None:
         """Puts a task into the queue, with this batch."""
@@ -347,6 +353,7 @@ class RunEngine:
                 )
         for row in rows:
             self.settings.put(row)
+            self._delivery.is_used = True
         self.batch.broadcasts += rows
 
     def check_places(self, graph: Graph) -> None:
@@ -378,37 +385,28 @@ class RunEngine:
 
     # ---- the batch ----
 
-    @property
-    def status(self) -> str:
-        """Returns the status of the run after this batch."""
-        return str(self.gave_up or self.pool.run.status)
-
-    @property
-    def is_over(self) -> bool:
-        return bool(self.gave_up) or self.pool.run.status in OVER
-
-    def close_batch(self, now: Instant, reason: str = "") -> requests.RunBatch:
+    def close_batch(self, now: Instant) -> requests.RunBatch:
         """Returns the batch of all that was decided since the last one, ready to be written."""
-        batch = self.batch
+        batch, status = self.batch, self.gave_up or self.pool.run.status
+        is_explained = batch.notices or status != RunStatus.RUNNING
         timers, gone = self.timers.take_changes()
         return requests.RunBatch(
             number=self.lease.batch + 1,
             at=now,
-            status=self.status,
-            reason=reason,
+            status=str(status),
+            reason=self._reason_of(status) if is_explained else "",
             changes=changes(self.pool, batch.touched),
             submissions=list(batch.submissions.values()),
             cancellations=list(batch.cancellations),
             timers=timers,
             timers_gone=gone,
-            outbox=self._delivery.decide(self, now),
-            ends=self.is_over,
+            outbox=self._delivery.decide(self, now) if self._delivery.is_used else (),
+            ends=bool(self.gave_up) or status in OVER,
             **{name: getattr(batch, name) for name in _AS_DECIDED},
         )
 
-    def reason(self) -> str:
-        """Returns why the run has the status that it has."""
-        status = self.gave_up or self.pool.run.status
+    def _reason_of(self, status: str) -> str:
+        """Returns why the run has this status; nothing is said of one that is running."""
         for notice in self.batch.notices:
             if notice.task is None and notice.event == status:
                 troubles = self.deferred.trouble_text
@@ -420,19 +418,22 @@ class RunEngine:
         reason = self.aborted or at_stop or self._reason
         return reason if status != RunStatus.RUNNING else ""
 
-    def written(self, now: Instant) -> PendingBatch:
+    def written(self, now: Instant) -> None:
         """Writes logs and delivers events of the batch that was stored, and begins the next
         one."""
         self.lease = replace(self.lease, batch=self.lease.batch + 1)
-        self.past.written()
+        self.has_written = True
+        if self.pool.run.horizon is not None:
+            self.past.written()
         batch, self.batch = self.batch, PendingBatch()
         self.files.write_log(batch.log, now)
-        self.files.write_triggers(batch.triggers)
+        if batch.triggers:
+            self.files.write_triggers(batch.triggers)
         if self._undelivered:  # not before the store has accepted us
             self._delivery.deliver_again(self._undelivered, self.graph, self.settings)
             self._undelivered = ()
-        self._delivery.deliver(self.lease.batch)
-        return batch
+        if self._delivery.is_used:
+            self._delivery.deliver(self.lease.batch)
 
     async def close(self, *, is_hurried: bool = False) -> None:
         """Ends all that the run was driven with, such as xtriggers and handlers."""

@@ -49,11 +49,7 @@ class RunFiles:
         self.log_path = directory / "log" / "scheduler" / "log"
         self.trigger_log = trigger_log  # None: there is none
         self._troubles: dict[Path, str] = {}
-
-    @property
-    def trouble(self) -> str:
-        """Says which of the logs cannot be written, and why."""
-        return "; ".join(self._troubles.values())
+        self.trouble = ""  # which of the logs cannot be written, and why
 
     def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
         """Makes the folders and puts the definition's files into them."""
@@ -86,11 +82,17 @@ class RunFiles:
         """Appends to the run log, which people and jobs read while it grows."""
         if lines:
             when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            shown = (f"{when} {level} - {_shown(text)}\n" for level, text in lines)
-            self._append(self.log_path, shown)
+            self._append(
+                self.log_path,
+                (
+                    f"{when} {level} - {text if text.isprintable() else _spelled(text)}\n"
+                    for level, text in lines
+                ),
+            )
 
     def write_triggers(self, lines: Sequence[str]) -> None:
-        if lines and self.trigger_log is not None:
+        """Appends to the log of triggers, if there is one."""
+        if self.trigger_log is not None:
             self._append(self.trigger_log, (f"{line}\n" for line in lines))
 
     def _append(self, path: Path, lines: Iterable[str]) -> None:
@@ -102,8 +104,10 @@ class RunFiles:
                 self._begin_anew(path)
         except OSError as error:
             self._troubles[path] = f"{path} cannot be written: {error.strerror}"
+            self.trouble = "; ".join(self._troubles.values())
         else:
-            self._troubles.pop(path, None)
+            if self._troubles.pop(path, None) is not None:
+                self.trouble = "; ".join(self._troubles.values())
 
     @staticmethod
     def _begin_anew(path: Path) -> None:
@@ -121,6 +125,6 @@ class RunFiles:
             one.unlink(missing_ok=True)
 
 
-def _shown(text: str) -> str:
+def _spelled(text: str) -> str:
     """Returns what a job said, with further lines indented, so that none looks like ours."""
-    return text if text.isprintable() else "\n    ".join(map(printable, text.splitlines()))
+    return "\n    ".join(map(printable, text.splitlines()))

@@ -13,7 +13,7 @@ from tidewheel.core.graph.outputs import FAILED, STARTED
 from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.events import JobEnd, JobEnded, KillJob, OutputMade, Submit
-from tidewheel.scheduler.broadcasts import DefinitionInForce
+from tidewheel.scheduler.submissions import DefinitionInForce
 from tidewheel.scheduler.timers import timer_key
 from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
 

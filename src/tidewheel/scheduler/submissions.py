@@ -1,30 +1,36 @@
 """Makes the tasks of the queue out of the core's wishes to run a task.
 
-`JobWriter` writes one submission as a task: its id, its bash script, its time limit.
-`Submissions` gives it the node as broadcasts have left it, or the stage of a SIP definition.
+`EffectiveSettings` has the node of a task as broadcasts have left it. `JobWriter` writes one
+submission as a task: its id, its bash script, its time limit. `Submissions` gives it the node,
+or the stage of a SIP definition.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from shlex import quote
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
-from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode, Scripts
+from tidewheel.core.graph.definition import ANYWHERE, NodeDef, Pairs, RunMode, Scripts
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import DEFINITION, JOB_OUTPUTS, JobName
+from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.resources import NO_RESOURCES
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.dependency_index import point_text
 from tidewheel.core.sched.events import Submit
+from tidewheel.core.sched.task_state import Key
 from tidewheel.platforms import Platform
-from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
+from tidewheel.scheduler.broadcasts import EVERY_POINT, settings_for, with_settings
 from tidewheel.scheduler.placement import ANY_WORKER, JobPlace, job_place
 from tidewheel.scheduler.xtriggers import Xtriggers
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
 
 if TYPE_CHECKING:
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 
 
 SHEBANG = "#!/usr/bin/env bash\n"
+NO_WISHES = (ANYWHERE, NO_RESOURCES, None)  # of a node whose jobs any worker may run
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 JobXtriggers = tuple[tuple[str, Mapping[str, object]], ...]  # (label, result)
@@ -67,6 +74,76 @@ class JobFacts:
     xtriggers: JobXtriggers = ()
 
 
+class DefinitionInForce(NamedTuple):
+    """Is the definition that a run has from now on, for all that keep a part of it."""
+
+    digest: str
+    restored: RestoredDefinition
+
+
+class EffectiveSettings:
+    """Holds the settings of tasks to come; without broadcasts, those of the definition."""
+
+    def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[StoredBroadcast]) -> None:
+        self._graph = graph
+        self.mode = RunMode(mode)  # of the run; in a live one each node has its own
+        self.has_broadcasts = False
+        # By point: xtriggers leave a few for each, and a task asks for its own point only.
+        self._by_point: dict[str, dict[tuple[str, str], StoredBroadcast]] = {}
+        for one in broadcasts:
+            self.put(one)
+
+    def reload(self, new: DefinitionInForce) -> None:
+        """Takes another definition; what was broadcast stays."""
+        self._graph = new.restored.graph
+
+    def put(self, one: StoredBroadcast) -> None:
+        """Sets a broadcast, or takes it back if it has no value. The latest counts most: it
+        goes last."""
+        there = self._by_point.setdefault(one.point, {})
+        there.pop((one.namespace, one.setting), None)
+        if one.value is not None:
+            there[one.namespace, one.setting] = one
+        elif not there:
+            del self._by_point[one.point]
+        self.has_broadcasts = bool(self._by_point)
+
+    @property
+    def broadcasts(self) -> list[StoredBroadcast]:
+        return [one for there in self._by_point.values() for one in there.values()]
+
+    def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
+        """Returns the node of a task; ``scripts`` replace its own, broadcasts count more."""
+        known = self._graph.nodes.get(key[1])
+        if known is None:  # a reload removed it; its job may not know
+            return NodeDef(name=key[1])
+        node = known.definition
+        if scripts is not None:
+            node = replace(node, scripts=scripts)
+        if not self._by_point:
+            return node
+        text = self._graph.cycling.style.text(key[0])
+        there = (self._by_point.get(point, {}) for point in (EVERY_POINT, text))
+        found = [one for rows in there for one in rows.values()]
+        if not found:
+            return node
+        settings = settings_for(found, text, node.lineage or (node.name,))
+        return with_settings(node, settings) if settings else node
+
+    def nodes_with(self, rows: Sequence[StoredBroadcast]) -> list[NodeDef]:
+        """Returns the nodes that these broadcasts concern, each as it would be with them."""
+        after = EffectiveSettings(self._graph, self.mode, [*self.broadcasts, *rows]).broadcasts
+        found: dict[tuple[str, str], NodeDef] = {}
+        for one in rows:
+            for name, known in self._graph.nodes.items():
+                node = known.definition
+                lineage = node.lineage or (name,)
+                if one.namespace in lineage and (one.point, name) not in found:
+                    settings = settings_for(after, one.point, lineage)
+                    found[one.point, name] = with_settings(node, settings)
+        return list(found.values())
+
+
 class JobWriter:
     """Makes the tasks of one run; text that is the same for many jobs is put together once."""
 
@@ -81,34 +158,43 @@ class JobWriter:
 
     def new_task(self, node: NodeDef, facts: JobFacts) -> NewTask:
         """Makes one submission; `node` is as broadcasts have left it."""
-        place = job_place(node, self._platforms)
+        place = ANY_WORKER
         if self._run.dummy:
-            place = ANY_WORKER
             fails = is_simulated_to_fail(node, facts.point, facts.try_number)
             node = dummy_node(node, simulated_seconds(node), fails=fails)
-        return self.task(node, facts, self._node_text(node, facts), place)
+        elif (node.place, node.resources, node.time_limit_seconds) != NO_WISHES:
+            place = job_place(node, self._platforms)
+        if facts.xtriggers:
+            text = node_text(node, _results(facts.xtriggers))
+        else:
+            known = self._texts.get(node.name)
+            if known is None or known[0] is not node:
+                known = self._texts[node.name] = (node, node_text(node, ()))
+            text = known[1]
+        return self.task(node, facts, text, place)
 
     def task(self, node: NodeDef, facts: JobFacts, text: str, place: JobPlace) -> NewTask:
         """Makes one submission of this text, for workers of this place."""
         run = self._run
         name = JobName(run.name, facts.point, node.name, facts.submit)
+        flows = ",".join(map(str, sorted(facts.flows)))
+        head = (
+            f"{SHEBANG}{place.head}{self._head}"
+            f"TIDEWHEEL_TASK_CYCLE_POINT={quote(name.point)}\n"
+            f"TIDEWHEEL_TASK_NAME={quote(name.node)}\n"
+            f"TIDEWHEEL_TASK_SUBMIT_NUMBER={name.submit}\n"
+            f"TIDEWHEEL_TASK_TRY_NUMBER={facts.try_number}\n"
+            f"TIDEWHEEL_TASK_FLOW_NUMBERS={flows}"
+        )
         return NewTask(
             id=name.task_id,
             queue=run.queue,
             run=run.number,
-            command=f"{SHEBANG}{place.head}{self._head}{_job_text(name, facts)}\n{text}",
+            command=f"{head}\n{text}",
             priority=run.priority,
             timeout_seconds=place.timeout_seconds,
             resources=place.resources,
         )
-
-    def _node_text(self, node: NodeDef, facts: JobFacts) -> str:
-        if facts.xtriggers:
-            return node_text(node, _results(facts.xtriggers))
-        known = self._texts.get(node.name)
-        if known is None or known[0] is not node:
-            known = self._texts[node.name] = (node, node_text(node, ()))
-        return known[1]
 
 
 def _run_text(run: RunFacts) -> str:
@@ -127,17 +213,6 @@ def _run_text(run: RunFacts) -> str:
     if run.definition:
         facts[DEFINITION] = run.definition
     return f"{facts_text(facts)}\n"
-
-
-def _job_text(name: JobName, facts: JobFacts) -> str:
-    flows = ",".join(map(str, sorted(facts.flows)))
-    return (
-        f"TIDEWHEEL_TASK_CYCLE_POINT={quote(name.point)}\n"
-        f"TIDEWHEEL_TASK_NAME={quote(name.node)}\n"
-        f"TIDEWHEEL_TASK_SUBMIT_NUMBER={name.submit}\n"
-        f"TIDEWHEEL_TASK_TRY_NUMBER={facts.try_number}\n"
-        f"TIDEWHEEL_TASK_FLOW_NUMBERS={flows}"
-    )
 
 
 def _results(xtriggers: JobXtriggers) -> Pairs:
@@ -193,14 +268,13 @@ class Submissions:
         )
         self._stages = restored.stages
 
-    def new_task(self, one: Submit) -> NewTask:
+    def new_task(self, one: Submit, node: NodeDef, mode: RunMode) -> NewTask:
         """Makes a task of any kind, as it is known before anything has run."""
-        name = one.task[1]
-        stage = None if self._stages is None else self._stages.whole(name)
-        is_live = self._settings.mode(one.task) is RunMode.LIVE
-        if stage is not None and stage.compose is not None and is_live:
-            return self.new_stage_task(one, stage)
-        return self._writer.new_task(self._settings.node(one.task), self._facts(one))
+        if self._stages is not None and mode is RunMode.LIVE:
+            stage = self._stages.whole(node.name)
+            if stage is not None and stage.compose is not None:
+                return self.new_stage_task(one, stage)
+        return self._writer.new_task(node, self._facts(one))
 
     def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
         """Makes the task of a stage with all its values."""
@@ -228,7 +302,7 @@ class Submissions:
             submit=one.submit,
             try_number=one.try_number,
             flows=one.flows,
-            xtriggers=self._xtriggers.results_for(one.task),
+            xtriggers=self._xtriggers.results_for(one.task) if self._xtriggers.is_used else (),
         )
 
 
@@ -273,8 +347,9 @@ def node_text(node: NodeDef, results: Pairs) -> str:
     """
     if node.polling.target:
         node = polling_node(node)
-    scripts = node.scripts
-    parts = _functions(scripts, _environment_body(node.environment, results))
+    variables = ""
+    if node.environment or results:
+        variables = _environment_body(node.environment, results)
     # Families farthest first, as existing scripts expect it; what `message --output` may name.
     families, outputs = " ".join(reversed(node.lineage)), " ".join(dict(node.outputs))
     lines = [
@@ -287,9 +362,7 @@ def node_text(node: NodeDef, results: Pairs) -> str:
         lines.append(f"export CYLC_TASK_PARAM_{name}={text} TIDEWHEEL_TASK_PARAM_{name}={text}")
     if node.place.work_subdirectory:
         lines.append(f'tidewheel__work_in "{node.place.work_subdirectory}"')
-    lines += [f"tidewheel__{name}() {{\n{body}\n}}" for name, body in parts.items()]
-    lines += _calls(scripts, parts)
-    return "\n".join(lines)
+    return "\n".join([*lines, *_parts(node.scripts, variables)])
 
 
 def dummy_node(node: NodeDef, seconds: float, *, fails: bool) -> NodeDef:
@@ -337,8 +410,6 @@ def _environment_body(environment: Pairs, results: Pairs) -> str:
     taken = {name for name, _ in results}
     own = [(name, value) for name, value in environment if name not in taken]
     names = [name for name, _ in (*results, *own)]
-    if not names:
-        return ""
     # First exported, then assigned: a command in a later value sees the earlier variables, and
     # one that fails ends the job, which `export NAME=$(…)` would hide.
     lines = ["export " + " ".join(names)]
@@ -347,24 +418,22 @@ def _environment_body(environment: Pairs, results: Pairs) -> str:
     return "\n".join(lines)
 
 
-def _functions(scripts: Scripts, environment: str) -> dict[str, str]:
-    """Returns the bodies of the parts that do anything, by name."""
-    bodies = {"environment": environment}
+def _parts(scripts: Scripts, environment: str) -> list[str]:
+    """Writes the parts that do anything as functions, and then the calls of them."""
+    bodies = {"environment": environment} if environment else {}
     for name, item in (("init_script", "init"), *_PARTS, *_LAST_PARTS):
         text = getattr(scripts, item) if item else ""
         lines = (line.lstrip() for line in text.splitlines())
         # Without a command bash accepts no function.
         if any(line and not line.startswith("#") for line in lines):
             bodies[name] = text
-    return {name: body for name, body in bodies.items() if body}
-
-
-def _calls(scripts: Scripts, parts: Mapping[str, str]) -> Sequence[str]:
-    names = [f"tidewheel__{name}" for name, _ in _PARTS if name in parts]
-    lines = ["tidewheel__init_script"] if "init_script" in parts else []
-    lines += ["tidewheel__enter", "set -euo pipefail"]
-    if "init_script" in parts:
-        lines.append("tidewheel__say_started")
-    if any(name in parts for name, _ in _LAST_PARTS) or _NEEDS_GUARD in scripts.init:
-        return [*lines, " ".join(["tidewheel__guard", *names])]
-    return [*lines, *names, "tidewheel__succeeded"]
+    found = [f"tidewheel__{name}() {{\n{body}\n}}" for name, body in bodies.items()]
+    names = [f"tidewheel__{name}" for name, _ in _PARTS if name in bodies]
+    if "init_script" in bodies:
+        found.append("tidewheel__init_script")
+    found += ["tidewheel__enter", "set -euo pipefail"]
+    if "init_script" in bodies:
+        found.append("tidewheel__say_started")
+    if any(name in bodies for name, _ in _LAST_PARTS) or _NEEDS_GUARD in scripts.init:
+        return [*found, " ".join(["tidewheel__guard", *names])]
+    return [*found, *names, "tidewheel__succeeded"]

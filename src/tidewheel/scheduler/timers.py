@@ -28,8 +28,8 @@ from tidewheel.formats.flow_cylc.settings import WorkflowEvents
 from tidewheel.quantities import show_iso_duration
 
 if TYPE_CHECKING:
-    from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
     from tidewheel.scheduler.run_engine import RunEngine
+    from tidewheel.scheduler.submissions import DefinitionInForce, EffectiveSettings
 
 
 def timer_key(task: Key | None, name: str) -> TimerKey:
@@ -129,6 +129,7 @@ STOP_AT_TIME = "stop"
 WORKFLOW_TIMEOUT = "workflow timeout"
 INACTIVITY_TIMEOUT = "inactivity timeout"
 STALL_TIMEOUT = "stall timeout"
+_STALL_KEY = timer_key(None, STALL)
 
 
 class RunTimers:
@@ -154,19 +155,20 @@ class RunTimers:
 
     def after_steps(self, engine: RunEngine, now: Instant) -> None:
         """Looks at the run after the steps of a batch: a stall starts its timer once."""
-        if engine.batch.touched.tasks:
-            seconds = self._settings.inactivity_timeout_seconds
+        seconds = self._settings.inactivity_timeout_seconds
+        if seconds is not None and engine.batch.touched.tasks:
             self._set(engine, INACTIVITY_TIMEOUT, seconds, now)
         stalled = engine.pool.run.status == RunStatus.STALLED
-        key = timer_key(None, STALL)
-        if stalled and not self._is_told and key not in engine.timers:
+        is_set = _STALL_KEY in engine.timers
+        if stalled and not self._is_told and not is_set:
             self._set(engine, STALL, self.stall_seconds, now)
             if self.stall_seconds:  # in the words that existing jobs look for
                 waits = show_iso_duration(self.stall_seconds)
                 engine.batch.log.append(RunLogLine(WARNING, f"{waits} stall timer starts NOW"))
         elif not stalled:
-            engine.timers.cancel(key)
             self._is_told = False
+            if is_set:
+                engine.timers.cancel(_STALL_KEY)
 
     def fire(self, engine: RunEngine, key: TimerKey, now: Instant) -> None:
         """Does what is due when a timer's time has come."""
@@ -222,15 +224,14 @@ class TaskTimers:
 
     def _take(self, graph: Graph) -> None:
         self._points_are_times = graph.cycling.style.calendar is Calendar.GREGORIAN
-        self._concerned = {
+        self.concerned = {  # the nodes that have such timers
             name
             for name, node in graph.nodes.items()
             if any(_seconds(node.definition, timer) is not None for timer in TASK_TIMERS)
         }
 
     def after_step(self, engine: RunEngine, event: events.Event, outcome: Outcome) -> None:
-        if not self._concerned and not self._settings.has_broadcasts:
-            return
+        """Sets and cancels timers; need not be called if no task has any, nor a broadcast."""
         self._watch(engine, outcome.touched.tasks)
         for effect in outcome.effects:
             if isinstance(effect, events.Submit):
@@ -280,7 +281,7 @@ class TaskTimers:
             text = f"{timer.timer} after {show_iso_duration(seconds)}"
             if timer.timer == LATE:
                 text = f"late: unfinished {show_iso_duration(seconds)} after its point"
-            name = shown(engine.pool, key, glance(task))
+            name = shown(engine.pool.plan.name_of(key), glance(task))
             engine.batch.log.append(RunLogLine("WARNING", f"[{name}] {text}"))
             engine.batch.notices.append(events.Notice(timer.timer, key, text))
             engine.batch.steps += 1

@@ -70,6 +70,7 @@ class Xtriggers:
         self._lines: dict[tuple[str, str], set[_Wait]] = {}  # by label and node
         self._results = XtriggerResults(around.settings.remembered_max)
         self._satisfied: list[Satisfied] = []
+        self.is_used = False  # whether a task has waited or anything was heard, ever
 
     # ---- who waits ----
 
@@ -79,6 +80,7 @@ class Xtriggers:
 
     def watch(self, key: Key, label: str, now: Instant) -> None:
         """Begins to watch what a task waits for; to do so twice changes nothing."""
+        self.is_used = True
         wait = _Wait(key, label)
         if wait in self._waits:
             return
@@ -113,6 +115,7 @@ class Xtriggers:
 
     def hear(self, message: str, trigger_id: str = "") -> None:
         """Takes a push trigger: it satisfies one task that waits for this message, or will."""
+        self.is_used = True
         label = MESSAGE + message
         key = self._pushed.hear(message, trigger_id)
         if key is None:
@@ -175,6 +178,7 @@ class Xtriggers:
     def restore(self, rows: Iterable[XtriggerResult]) -> None:
         """Takes what an earlier process knew; it is called before anything is watched."""
         for row in rows:
+            self.is_used = True
             if row.signature.startswith(MESSAGE):
                 self._pushed.restore(row)
             else:

@@ -57,7 +57,7 @@ class RunSnapshot(NamedTuple):
         return any(isinstance(row, PutRun) for row in self.stored.changes)
 
     def id_of(self, key: Key) -> str:
-        return f"{self.pool.plan.text(key[0])}/{key[1]}"
+        return self.pool.plan.name_of(key)
 
     def shown(self, key: Key) -> ShownTask:
         return ShownTask(self, key)

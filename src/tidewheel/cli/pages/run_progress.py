@@ -5,6 +5,7 @@ On a terminal that can be redrawn, `LivePage` shows the same as a picture.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import sys
@@ -15,10 +16,13 @@ from dataclasses import asdict
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tidewheel.cli.output import json_line, note, plural, safe, say
+import click
+
+from tidewheel.cli.output import json_line, note, plural, safe
 from tidewheel.cli.pages.format import documents, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
+from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.lifecycle import root_causes
@@ -26,6 +30,7 @@ from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
 from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
+from tidewheel.runners.sanitize import printable
 from tidewheel.scheduler.inbox import MISTAKEN
 from tidewheel.scheduler.pending_batch import News, PendingBatch
 from tidewheel.scheduler.run_engine import RunEngine
@@ -105,6 +110,8 @@ class RunPage:
         self._waited_for = ""  # what was said last of a run that waits for a time
         self._pool: TaskPool | None = None  # as of the last batch
         self.option = ""  # with which commands about the run reach it
+        self.submitted = asyncio.Event()  # is set whenever tasks were submitted
+        self.submitted.set()  # a run that is carried on has some already
 
     def __enter__(self) -> RunPage:
         return self
@@ -131,44 +138,47 @@ class RunPage:
 
     def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
         """Shows a batch that is now in the store."""
-        text = engine.text
-        if batch.news or batch.answers or engine.status != RunStatus.COMPLETED:
+        pool = self._pool = engine.pool
+        status = str(engine.gave_up or pool.run.status)
+        is_going = batch.news or batch.answers or status != RunStatus.COMPLETED
+        if self._is_to_be_told and is_going:
             self._tell_beginning()
         self._has_obeyed = self._has_obeyed or bool(batch.answers)
         self._reasons = {one.task: one.text for one in batch.notices if one.event == JOB_FAILED}
         for one in batch.news:
             if one.event in ENDS:
                 self._ends[one.event] += 1
-            if one.event == "lost":
-                self._lost[text(one.key)] = one.text
+            elif one.event == SUBMITTED:
+                self.submitted.set()
+            elif one.event == "lost":
+                self._lost[engine.pool.plan.name_of(one.key)] = one.text
             self.on_news(engine, one)
         for notice in batch.notices:
             if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
                 self.line(notice.text)
-        self._pool = engine.pool
-        self._heed_status(engine)
+        if status != self._status:
+            self._heed_status(engine, status)
         # While nothing happens: what the run waits for, and until when.
-        waited_for = waited_for_text(engine) if self._status == "running" else ""
+        is_idle = not (pool.standings[PoolState.ACTIVE] or pool.standings[PoolState.READY])
+        waited_for = waited_for_text(engine) if is_idle and status == "running" else ""
         if waited_for and waited_for != self._waited_for:
             self.line(waited_for)
         self._waited_for = waited_for
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         if one.event in TOLD:
-            name = engine.text(one.key)
+            name = engine.pool.plan.name_of(one.key)
             words = one.text.removeprefix(name).strip() if one.text else ""
-            self.line(f"{name} {words or one.event}{self._because(one)}")
+            because = self._because(one) if one.event in FAILURES else ""
+            self.line(f"{name} {words or one.event}{because}")
 
-    def _because(self, one: News) -> str:
+    def _because(self, failure: News) -> str:
         """Returns why a task failed, after a colon; empty if unknown or told already."""
-        reason = self._reasons.get(one.key) if one.event in FAILURES else None
-        told = reason is None or reason in one.text
+        reason = self._reasons.get(failure.key)
+        told = reason is None or reason in failure.text
         return "" if told else f": {' '.join(str(reason).split())}"
 
-    def _heed_status(self, engine: RunEngine) -> None:
-        status = str(engine.gave_up or engine.pool.run.status)
-        if status == self._status:
-            return
+    def _heed_status(self, engine: RunEngine, status: str) -> None:
         self._status = status
         self._causes = []
         if status in ("stalled", "waiting for release"):
@@ -274,8 +284,11 @@ class RunPage:
 
     def line(self, text: str) -> None:
         """Prints a line with the time of day."""
-        text = self._reached(text)
-        print_line(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
+        if self.option:
+            text = self._reached(text)
+        if "\n" not in text:
+            text = f"{time.strftime('%H:%M:%S')} {printable(text)}"
+        print_line(text)
 
 
 def print_line(text: str) -> None:
@@ -284,7 +297,7 @@ def print_line(text: str) -> None:
     A reader that is gone, or a full disk under it, is no reason to stop a run.
     """
     try:
-        say(text)
+        click.echo(text)
         sys.stdout.flush()
     except BrokenPipeError:
         stop_writing()
@@ -296,7 +309,10 @@ class JsonPage(RunPage):
     """Shows a run that is driven here as one JSON object per line."""
 
     def on_news(self, engine: RunEngine, one: News) -> None:
-        told: dict[str, object] = {"event": one.event, "task": engine.text(one.key)}
+        told: dict[str, object] = {
+            "event": one.event,
+            "task": engine.pool.plan.name_of(one.key),
+        }
         self._tell(told | {"submit": one.submit, "text": one.text})
 
     def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
@@ -362,7 +378,7 @@ def causes(engine: RunEngine) -> Iterator[str]:
         reasons = why(pool, task.key)
         words = "; ".join(reason.text for reason in reasons)
         command = next((one.command for one in reasons if one.command), "")
-        name = engine.text(task.key)
+        name = engine.pool.plan.name_of(task.key)
         yield words if words.startswith(name) else f"{name}: {words}"
         yield from (f"  {one}" for one in command_lines(engine.run.name, command))
     if len(found) > CAUSES_MAX:
@@ -385,8 +401,6 @@ def stall_words(waits: str, until: float | None) -> str:
 def waited_for_text(engine: RunEngine) -> str:
     """Returns what comes next by itself, and when, in a run in which nothing is active."""
     pool, now = engine.pool, time.time_ns() / 1e9
-    if any(pool.standings[one] for one in (PoolState.ACTIVE, PoolState.READY)):
-        return ""
     never = Instant(math.inf)
     waits = [
         (never if (due := engine.due_at(task.key, wait)) is None else due, task.key, wait)
@@ -398,7 +412,8 @@ def waited_for_text(engine: RunEngine) -> str:
         return ""
     at, key, wait = min(waits)
     more = f", and {plural(len(waits) - 1, 'task')} more" if len(waits) > 1 else ""
-    what = f"{engine.text(key)} waits for {WAIT_WORDS.get(wait, f'the xtrigger {wait}')}"
+    awaited = WAIT_WORDS.get(wait, f"the xtrigger {wait}")
+    what = f"{pool.plan.name_of(key)} waits for {awaited}"
     if at == never:
         return f"{what}{more}"
     if at - now < WAIT_TOLD_SECONDS_MIN:
@@ -444,14 +459,15 @@ class LivePage(RunPage):
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         self._engine = engine
-        name = engine.text(one.key)
+        name = engine.pool.plan.name_of(one.key)
         if one.event == "started":
             self._started.setdefault(name, time.monotonic())
         elif one.event in (*ENDS, *RETRIES):
             began = self._started.pop(name, None)
             took = "" if began is None else f" in {show_duration(time.monotonic() - began)}"
             words = one.text.removeprefix(name).strip() or one.event
-            self._recent.append((one.event, f"{name} {words}{took}{self._because(one)}"))
+            because = self._because(one) if one.event in FAILURES else ""
+            self._recent.append((one.event, f"{name} {words}{took}{because}"))
             if one.event in ENDS:
                 point = name.partition("/")[0]
                 self._finished[point] = self._finished.get(point, 0) + 1

@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -62,10 +62,6 @@ from tidewheel.wiring.stores import (
     store_exists,
     store_settings,
 )
-
-if TYPE_CHECKING:
-    from tidewheel.scheduler.pending_batch import PendingBatch
-    from tidewheel.scheduler.run_engine import RunEngine
 
 UNDELIVERED_MAX = 100  # runs that are looked at
 
@@ -134,16 +130,17 @@ async def _run(
             page.claimed()
             owed.note(wanted.words)
 
-        def on_batch(stage: RunEngine, work: PendingBatch) -> None:
-            page.on_batch(stage, work)
-            untaken.heed(work)
-
-        report = page.on_report
         here = RunHere(
-            where, store, run, settings, on_claimed=claimed, on_batch=on_batch, on_report=report
+            where,
+            store,
+            run,
+            settings,
+            on_claimed=claimed,
+            on_batch=page.on_batch,
+            on_report=page.on_report,
         )
-        left = asyncio.create_task(_deliver_left(where, store, run, on_report=report))
-        watching = asyncio.create_task(untaken.watch(page.line))
+        left = asyncio.create_task(_deliver_left(where, store, run, on_report=page.on_report))
+        watching = asyncio.create_task(untaken.watch(page.submitted, page.line))
         signals = _Signals(here, page)
         with page:
             end = await here.to_the_end()

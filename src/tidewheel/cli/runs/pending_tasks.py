@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from tidewheel.cli.pages.format import documents, texts
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tidewheel.ports.runs import RunDoor
-    from tidewheel.scheduler.pending_batch import PendingBatch
 
 ASKED_MAX = 20  # of those that wait; one look at a worker's queue each
 TOLD_MAX = 5
@@ -35,8 +33,6 @@ class UntakenWaits:
     def __init__(self, door: RunDoor, run: str, *, is_here: bool) -> None:
         self._door, self._run, self._is_here = door, run, is_here
         self._told: set[str] = set()
-        self._submitted = asyncio.Event()
-        self._submitted.set()  # a run that is carried on has some already
 
     async def new_lines(self) -> list[str]:
         found = await _causes(self._door, self._run, only_queues=self._is_here)
@@ -51,17 +47,12 @@ class UntakenWaits:
         )
         return [*lines[:TOLD_MAX], more] if len(lines) > TOLD_MAX else lines
 
-    def heed(self, batch: PendingBatch) -> None:
-        """Looks whether a batch of a run that is driven here submitted anything."""
-        if any(one.event == SUBMITTED for one in batch.news):
-            self._submitted.set()
-
-    async def watch(self, tell: Callable[[str], None]) -> None:
+    async def watch(self, submitted: asyncio.Event, tell: Callable[[str], None]) -> None:
         """Tells some seconds after each submission which tasks are not taken."""
         loop, pause = asyncio.get_running_loop(), UNTAKEN_SECONDS
         while True:
-            await self._submitted.wait()
-            self._submitted.clear()
+            await submitted.wait()
+            submitted.clear()
             await asyncio.sleep(pause)
             began = loop.time()
             with suppress(Unavailable, Refused):

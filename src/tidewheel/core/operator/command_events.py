@@ -17,7 +17,7 @@ from typing import cast
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import STANDARD, SUCCEEDED, standard_name, unknown_output_text
 from tidewheel.core.operator import verbs
-from tidewheel.core.operator.selection import id_text, read_point, select, unique_key, unrefused
+from tidewheel.core.operator.selection import read_point, select, unique_key, unrefused
 from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
@@ -230,16 +230,18 @@ def answer_of(
     submits = [one for one in effects if isinstance(one, events.Submit)]
     notices = [one.text for one in effects if isinstance(one, events.Notice)]
     answer: dict[str, object] = {
-        "tasks": {id_text(pool, key): _flows_of(pool, key, submits) for key in applied.tasks},
-        "submitted": [id_text(pool, one.task) for one in submits],
+        "tasks": {
+            pool.plan.name_of(key): _flows_of(pool, key, submits) for key in applied.tasks
+        },
+        "submitted": [pool.plan.name_of(one.task) for one in submits],
         "killed": [
-            id_text(pool, one.task) for one in effects if isinstance(one, events.KillJob)
+            pool.plan.name_of(one.task) for one in effects if isinstance(one, events.KillJob)
         ],
         "polled": [
-            id_text(pool, one.task) for one in effects if isinstance(one, events.PollJob)
+            pool.plan.name_of(one.task) for one in effects if isinstance(one, events.PollJob)
         ],
-        "comes_back": [id_text(pool, key) for key in applied.back],
-        "forgotten": [id_text(pool, key) for key in applied.forgotten],
+        "comes_back": [pool.plan.name_of(key) for key in applied.back],
+        "forgotten": [pool.plan.name_of(key) for key in applied.forgotten],
         "notices": notices,
         "status": str(pool.run.status),
         "waits_for": _waited_for(pool),
@@ -255,7 +257,7 @@ def _waited_for(pool: TaskPool) -> list[str]:
     if pool.run.status is not RunStatus.STOPPING:
         return []
     begun = sorted(task.key for task in pool.tasks.values() if task.has_job)
-    return [id_text(pool, key) for key in begun[:WAITED_FOR_MAX]]
+    return [pool.plan.name_of(key) for key in begun[:WAITED_FOR_MAX]]
 
 
 def _flows_of(pool: TaskPool, key: Key, submits: list[events.Submit]) -> str | None:
@@ -345,7 +347,7 @@ def _labels(pool: TaskPool, key: Key, text: str) -> list[str]:
         return known
     if label not in known:
         has = f"only on {', '.join(known)}" if known else "on none"
-        raise Refused(f"{id_text(pool, key)} waits for no xtrigger {label!r}; {has}")
+        raise Refused(f"{pool.plan.name_of(key)} waits for no xtrigger {label!r}; {has}")
     return [label]
 
 
@@ -353,16 +355,16 @@ def _atom(pool: TaskPool, key: Key, text: str) -> AtomMeaning:
     task, _, output = text.rpartition(":")
     if not task or "/" in output:
         task, output = text, SUCCEEDED
-    known = {f"{id_text(pool, one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
+    known = {f"{pool.plan.name_of(one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
     asked = f"{task}:{standard_name(output)}"
     if asked in known:  # also of a parent that the graph has not at this point
         return known[asked]
     point, name = unique_key(pool, task)
     wanted = (point, name, standard_name(output))
-    asked = f"{id_text(pool, wanted[:2])}:{wanted[2]}"
+    asked = f"{pool.plan.name_of(wanted[:2])}:{wanted[2]}"
     if asked not in known:
         needs = f"it needs {', '.join(known)}" if known else "it needs none"
-        raise Refused(f'{id_text(pool, key)} does not depend on "{asked}"; {needs}')
+        raise Refused(f'{pool.plan.name_of(key)} does not depend on "{asked}"; {needs}')
     return wanted
 
 

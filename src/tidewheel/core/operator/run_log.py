@@ -14,19 +14,24 @@ Lines at DEBUG level add nothing for people: they are what jobs of existing work
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
+from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.command_events import flow_text
 from tidewheel.core.operator.verbs import ROWS, Command, Hold, Release
 from tidewheel.core.sched import events
+from tidewheel.core.sched.dependency_index import IndexedFamily, PreviousInstance
+from tidewheel.core.sched.evaluation import is_true, member_value
 from tidewheel.core.sched.events import Event, JobEnd, Notice, Submit
-from tidewheel.core.sched.explain import trigger_line
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.spawn import EXPIRY
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.task_state import (
     FIRST_FLOW,
+    AtomValue,
     Flows,
     JobPhase,
     Key,
@@ -92,9 +97,6 @@ class RunLog:
         found: list[RunLogLine] = []
         if isinstance(event, events.JobEnded):
             self._end_of_job(event, failure, found)
-            self._changed(event.task, event, found)  # before what follows from it
-            if event.how is JobEnd.KILLED:
-                found.append(RunLogLine(WARNING, f"[{self._shown(event.task)}] job killed"))
         elif isinstance(event, events.OutputMade) and event.output not in STANDARD:
             name = self._shown(event.task)
             found.append(RunLogLine(DEBUG, f"[{name}] completed output {event.output}"))
@@ -108,8 +110,8 @@ class RunLog:
                 found += self._news(effect)
         if isinstance(event, events.RunReloaded):
             found += [
-                RunLogLine(INFO, f"[{shown(pool, key, now)}] reloaded task definition")
-                for key, now in self._seen.items()
+                RunLogLine(INFO, f"[{self._shown(key)}] reloaded task definition")
+                for key in self._seen
             ]
             found.append(RunLogLine(INFO, "Reload completed."))
         return found
@@ -119,23 +121,27 @@ class RunLog:
         return RunLogLine(level, f"[{self._shown(key)}] ({how}){text}")
 
     def _shown(self, key: Key) -> str:
-        seen = self._seen.get(key)
-        return _id(self._pool, key) if seen is None else shown(self._pool, key, seen)
+        seen, name = self._seen.get(key), self._pool.plan.name_of(key)
+        return name if seen is None else shown(name, seen)
 
     def _end_of_job(
         self, event: events.JobEnded, failure: str, found: list[RunLogLine]
     ) -> None:
+        """Adds the lines of a job's end and of its task, before what follows from them."""
         before = self._seen.get(event.task)
-        if before is None or before.word not in _JOB_WORDS or before.submit != event.submit:
-            return  # too late: a notice says so
-        name = shown(self._pool, event.task, before)
-        if event.how is JobEnd.SUCCEEDED:
-            found.append(RunLogLine(INFO, f"[{name}] (received){SUCCEEDED}"))
-        elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
-            found.append(RunLogLine(DEBUG, f"[{name}] (received){FAILED}/{failure}"))
-            found.append(RunLogLine(ERROR, f"[{name}] {FAILED}/{failure}"))
-        else:
-            found.append(RunLogLine(ERROR, f"[{name}] {SUBMIT_FAILED}"))
+        if before is not None and before.word in _JOB_WORDS and before.submit == event.submit:
+            name = shown(self._pool.plan.name_of(event.task), before)
+            if event.how is JobEnd.SUCCEEDED:
+                found.append(RunLogLine(INFO, f"[{name}] (received){SUCCEEDED}"))
+            elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
+                found.append(RunLogLine(DEBUG, f"[{name}] (received){FAILED}/{failure}"))
+                found.append(RunLogLine(ERROR, f"[{name}] {FAILED}/{failure}"))
+            else:
+                found.append(RunLogLine(ERROR, f"[{name}] {SUBMIT_FAILED}"))
+        # Else it is too late: a notice says so.
+        self._changed(event.task, event, found)
+        if event.how is JobEnd.KILLED:
+            found.append(RunLogLine(WARNING, f"[{self._shown(event.task)}] job killed"))
 
     def _changed(self, key: Key, event: Event, found: list[RunLogLine]) -> None:
         pool = self._pool
@@ -150,47 +156,57 @@ class RunLog:
         if before == now:
             return
         self._seen[key] = now
+        name = pool.plan.name_of(key)
         if before is None:
-            found.append(RunLogLine(INFO, f"spawned {_id(pool, key)}{_flows(now.flows)}"))
             before = Glance("waiting", "", now.submit, now.flows)
-            runahead = "" if task.admitted else "(runahead)"
-            name = shown(pool, key, before._replace(marks=runahead))
-            found.append(RunLogLine(DEBUG, f"[{name}] added to the n=0 window"))
-            if "(held)" in now.marks:
-                after, why = pool.run.hold_after, "as requested earlier"
-                if after is not None and task.point > after:
-                    why = f"beyond workflow hold point: {pool.plan.text(after)}"
-                found.append(RunLogLine(INFO, f"[{name}] holding ({why})"))
-        found += _steps(pool, key, before, now)
+            found += self._spawned(name, task, now)
+        way = [before, now]
+        ended = now.word not in (*_JOB_WORDS, "waiting", SUBMIT_FAILED)
+        if ended and before.word in ("preparing", "submitted"):
+            way.insert(1, before._replace(word="running"))
+        if (before.word, before.marks) != (now.word, now.marks):
+            found += _steps(name, way)
+
+    def _spawned(self, name: str, task: PooledTask, now: Glance) -> list[RunLogLine]:
+        runahead = "" if task.admitted else "(runahead)"
+        first = shown(name, Glance("waiting", runahead, now.submit, now.flows))
+        found = [
+            RunLogLine(INFO, f"spawned {first.removesuffix(f':waiting{runahead}')}"),
+            RunLogLine(DEBUG, f"[{first}] added to the n=0 window"),
+        ]
+        if "(held)" in now.marks:
+            after, why = self._pool.run.hold_after, "as requested earlier"
+            if after is not None and task.point > after:
+                why = f"beyond workflow hold point: {self._pool.plan.text(after)}"
+            found.append(RunLogLine(INFO, f"[{first}] holding ({why})"))
+        return found
 
     def _left(self, key: Key, before: Glance, event: Event) -> list[RunLogLine]:
-        pool = self._pool
-        word = _end_word(pool, key, before, event)
-        if not word:
+        """Returns the lines of a task that is no longer in the pool."""
+        name = self._pool.plan.name_of(key)
+        word = _end_word(self._pool, key, before, event)
+        if word:
+            last, why = before._replace(word=word, marks=""), "completed"
+            way, ran = [before, last], before._replace(word="running", marks="")
+            if word in (SUCCEEDED, FAILED) and before.word in _JOB_WORDS and before != ran:
+                way.insert(1, ran)
+            found = _steps(name, way)
+        else:
             asked = isinstance(event, (events.TasksRemoved, events.TasksTriggered))
-            return [
-                RunLogLine(INFO, f"[{shown(pool, key, before)}] removed from the pool"),
-                _gone(pool, key, before, "request" if asked else "suicide trigger"),
-            ]
-        gone = _gone(pool, key, before._replace(word=word, marks=""), "completed")
-        if word in (SUCCEEDED, FAILED) and before.word in _JOB_WORDS:
-            ran = before._replace(word="running", marks="")
-            return [*_steps(pool, key, before, ran), *_end(pool, key, ran, word), gone]
-        return [*_end(pool, key, before, word), gone]
+            last, why = before, "request" if asked else "suicide trigger"
+            found = [RunLogLine(INFO, f"[{shown(name, before)}] removed from the pool")]
+        gone = f"[{shown(name, last)}] removed from the n=0 window: {why}"
+        return [*found, RunLogLine(DEBUG, gone)]
 
     def _news(self, notice: Notice) -> list[RunLogLine]:
         level = _LEVELS.get(notice.event, INFO)
         if notice.event == "stalled":
             return [RunLogLine(level, "Workflow stalled"), RunLogLine(WARNING, notice.text)]
         if notice.event == "merged" and notice.task is not None:
-            name = _id(self._pool, notice.task)
+            name = self._pool.plan.name_of(notice.task)
             text = f"[{self._shown(notice.task)}] {notice.text.removeprefix(name).strip()}"
             return [RunLogLine(level, text)]
         return [RunLogLine(level, notice.text)]
-
-
-def _gone(pool: TaskPool, key: Key, at: Glance, why: str) -> RunLogLine:
-    return RunLogLine(DEBUG, f"[{shown(pool, key, at)}] removed from the n=0 window: {why}")
 
 
 def command_line(verb: str, refused: str = "") -> RunLogLine:
@@ -221,40 +237,34 @@ def glance(task: PooledTask) -> Glance:
     return Glance(word, marks, task.submit, task.flows)
 
 
-def shown(pool: TaskPool, key: Key, at: Glance) -> str:
-    """Returns a task as the log shows it: `1/foo/01(flows=2):running`."""
+def shown(name: str, at: Glance) -> str:
+    """Returns a task, given as POINT/NAME, as the log shows it: `1/foo/01(flows=2):running`."""
     job = "" if at.word in _WITHOUT_JOB else f"/{at.submit:02d}"
-    return f"{_id(pool, key)}{job}{_flows(at.flows)}:{at.word}{at.marks}"
+    flows = "" if at.flows == FIRST_FLOW else f"(flows={flow_text(at.flows)})"
+    return f"{name}{job}{flows}:{at.word}{at.marks}"
 
 
-def _steps(pool: TaskPool, key: Key, before: Glance, now: Glance) -> list[RunLogLine]:
-    """Returns one line for each state between two glances."""
-    if before.word in _JOB_WORDS and now.word not in _JOB_WORDS and now.word != "waiting":
-        ran = before if now.word == SUBMIT_FAILED else before._replace(word="running")
-        return [*_steps(pool, key, before, ran), *_end(pool, key, ran, now.word, now.marks)]
+def _steps(name: str, way: Iterable[Glance]) -> list[RunLogLine]:
+    """Returns one line for each state on a task's way, also those of its job in between."""
     found: list[RunLogLine] = []
-    if now.word in _JOB_WORDS:
-        first = 0
-        if before.word in _JOB_WORDS and before.submit == now.submit:
-            first = _JOB_WORDS.index(before.word) + 1
-        if before.word == "waiting" and "(queued)" not in before.marks:
-            found.append(RunLogLine(DEBUG, f"[{shown(pool, key, before)}] => waiting(queued)"))
-        for word in _JOB_WORDS[first : _JOB_WORDS.index(now.word)]:
-            between = Glance(word, "", now.submit, now.flows)
-            found += _end(pool, key, before, word)
-            before = between
-    if (before.word, before.marks) != (now.word, now.marks):
-        found += _end(pool, key, before, now.word, now.marks)
+    for before, now in pairwise(way):
+        words = [now.word]
+        if now.word in _JOB_WORDS:
+            is_same_job = before.word in _JOB_WORDS and before.submit == now.submit
+            first = _JOB_WORDS.index(before.word) + 1 if is_same_job else 0
+            words = [*_JOB_WORDS[first : _JOB_WORDS.index(now.word)], now.word]
+            if before.word == "waiting" and "(queued)" not in before.marks:
+                line = RunLogLine(DEBUG, f"[{shown(name, before)}] => waiting(queued)")
+                found.append(line)
+        at = before
+        for word in words:
+            marks = now.marks if word == now.word else ""
+            text = shown(name, at)
+            if word in _HEARD and word != at.word:  # else it is only held
+                found.append(RunLogLine(DEBUG, f"[{text}] {_HEARD[word]}"))
+            found.append(RunLogLine(INFO, f"[{text}] => {word}{marks}"))
+            at = Glance(word, marks, now.submit, now.flows)
     return found
-
-
-def _end(
-    pool: TaskPool, key: Key, before: Glance, word: str, marks: str = ""
-) -> list[RunLogLine]:
-    name = shown(pool, key, before)
-    found = [RunLogLine(INFO, f"[{name}] => {word}{marks}")]
-    heard = _HEARD.get(word) if word != before.word else None  # else it is only held
-    return found if heard is None else [RunLogLine(DEBUG, f"[{name}] {heard}"), *found]
 
 
 def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
@@ -273,9 +283,57 @@ def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
     return ""
 
 
-def _flows(flows: Flows) -> str:
-    return "" if flows == FIRST_FLOW else f"(flows={flow_text(flows)})"
+def trigger_line(pool: TaskPool, submit: events.Submit) -> str:
+    """Returns `POINT/NAME -triggered off ['P/N', …] in flow N[,M]`; ask right after a step."""
+    name_of = pool.plan.name_of
+    parents = [name_of(key) for key in triggered_off(pool, pool.tasks[submit.task])]
+    flows = ",".join(map(str, sorted(submit.flows))) or "none"
+    return f"{name_of(submit.task)} -triggered off {parents} in flow {flows}"
 
 
-def _id(pool: TaskPool, key: Key) -> str:
-    return f"{pool.plan.text(key[0])}/{key[1]}"
+def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
+    """Returns the parents of every atom that is true, sorted, each once.
+
+    An arrow that is not true and does not keep the task was made true by an operator, with all
+    of its atoms.
+    """
+    arrows = task.plan.arrows
+    if not arrows:
+        return ()
+    point, true = task.point, task.true
+    initial = pool.plan.initial
+    all_true = true and true == task.plan.suffices
+    found: set[Key] = set()
+    for arrow, base in arrows:
+        if not arrow.sequence.has(point):
+            continue
+        mask = true >> base if all_true or is_true(arrow, base, true) else arrow.full
+        for leaf in arrow.leaves:
+            if not mask >> leaf.number & 1:
+                continue
+            parent = leaf.parent_point(point, initial)
+            if parent < initial and isinstance(leaf.offset, PreviousInstance):
+                continue  # the first instance has none before it
+            if leaf.group is None:
+                found.add((parent, leaf.node))
+            else:
+                by_hand = not true >> (base + leaf.number) & 1
+                found |= _members(pool, leaf.group, parent, task.flows, by_hand)
+    return tuple(sorted(found))
+
+
+def _members(
+    pool: TaskPool,
+    group: IndexedFamily,
+    point: Point,
+    flows: Flows,
+    by_hand: bool,
+) -> set[Key]:
+    """Returns the members that made a family's atom true: all, or of `-any` those that did."""
+    every = {(point, member) for member in group.members}
+    if group.every or by_hand or point < pool.run.start:
+        return every
+    made = {
+        key for key in every if member_value(pool.recall(*key), group, flows) is AtomValue.TRUE
+    }
+    return made or every

@@ -110,10 +110,6 @@ def job_of(pool: TaskPool, text: str) -> tuple[Key, int | None]:
     return unique_key(pool, text), read_id(text).submit
 
 
-def id_text(pool: TaskPool, key: Key) -> str:
-    return f"{pool.plan.text(key[0])}/{key[1]}"
-
-
 def _matching(
     pool: TaskPool, written: WrittenId, extra: list[Key], all_at_point: bool, pooled_only: bool
 ) -> set[Key]:
@@ -124,7 +120,7 @@ def _matching(
         if not written.status or _any_fits(words, written.status):
             return {key}
         seen = " and ".join(words) or "not in the pool"
-        raise Refused(f"{written.text}: {id_text(pool, key)} is {seen}")
+        raise Refused(f"{written.text}: {pool.plan.name_of(key)} is {seen}")
     pooled = _named(pool, written, pool.tasks)
     found = {
         key
@@ -148,7 +144,7 @@ def _plain(pool: TaskPool, written: WrittenId, pooled_only: bool) -> Key:
         raise Refused(f"{written.text!r} names a family; one task is needed: POINT/NAME")
     if (point, name) in pool.tasks:
         return (point, name)
-    text = id_text(pool, (point, name))
+    text = pool.plan.name_of((point, name))
     if not node.is_at(point):
         raise Refused(f"there is no {text}: {name} {_where(pool, node, point)}")
     if pooled_only:
@@ -231,7 +227,9 @@ def _nothing_matches(
     names = {node.name for node in _nodes(pool, written)}
     near = sorted(key for key in pool.tasks if key[1] in names)
     if near:
-        named = (f"{id_text(pool, key)} ({status_words(pool.tasks[key])[0]})" for key in near)
+        named = (
+            f"{pool.plan.name_of(key)} ({status_words(pool.tasks[key])[0]})" for key in near
+        )
         said += f"; there {'is' if len(near) == 1 else 'are'} {_some(named)}"
     hidden = not (all_at_point or pooled_only or written.status)
     if hidden and written.has_plain_point:

@@ -35,8 +35,13 @@ from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode
 from tidewheel.core.sched.dependents import links_from
 from tidewheel.core.sched.evaluation import suicide_holds
 from tidewheel.core.sched.pool import RunStatus, StepContext, TaskPool
-from tidewheel.core.sched.propagation import complete_output, publish
-from tidewheel.core.sched.reachability import FINISHED, finished_as, mark_unreachable
+from tidewheel.core.sched.propagation import (
+    FINISHED,
+    complete_output,
+    finished_as,
+    mark_unreachable,
+    publish,
+)
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,
@@ -59,7 +64,7 @@ def current(context: StepContext, key: Key, submit: int) -> PooledTask | None:
     task = context.pool.tasks.get(key)
     if task is None or task.submit != submit or task.standing is not _ACTIVE:
         context.notice(
-            "late", key, f"a late report of {context.name_of(key)}/{submit} was ignored"
+            "late", key, f"a late report of {context.plan.name_of(key)}/{submit} was ignored"
         )
         return None
     return task
@@ -79,7 +84,7 @@ def output_made(context: StepContext, event: events.OutputMade) -> None:
         return
     declared = task.plan.definition.outputs
     if event.output not in _STANDARD and not any(event.output == name for name, _ in declared):
-        name, output = context.name_of(event.task), event.output
+        name, output = context.plan.name_of(event.task), event.output
         context.notice("unknown output", event.task, f"{name} has no output {output}: ignored")
         return
     context.touched.tasks[event.task] = None
@@ -140,7 +145,7 @@ def expire(context: StepContext, task: PooledTask) -> None:
     """Expires a task that waits, for whatever reason, unless it was triggered by hand."""
     if task.stage is not JobPhase.WAITING or task.manual:
         return
-    context.notice("expired", task.key, f"{context.name_of(task.key)} expired")
+    context.notice("expired", task.key, f"{context.plan.name_of(task.key)} expired")
     end(context, task, EXPIRED)
 
 
@@ -199,28 +204,43 @@ def end(context: StepContext, task: PooledTask, output: str) -> None:
 
 
 def conclude(context: StepContext, task: PooledTask) -> None:
-    """Lets an ended task leave if it is complete or runs alone; else it stays as incomplete."""
-    stop_after(context, task.key)
-    if not task.flows:
-        spawn.leave(context, task)
-    elif is_complete(task):
-        finish(context, task)
-    else:
+    """Lets an ended task leave if it is complete or runs alone; else it stays as incomplete.
+
+    The unmade outputs of a complete one die, unless it ran with --wait.
+    """
+    if context.pool.run.stop_after == task.key:
+        stop_after(context)
+    if task.flows and not is_complete(task):
         task.stage = JobPhase.INCOMPLETE
         task.waits.clear()
         what = lacking_text(context.pool, task) or f"{task.ended}, which nothing handles"
-        context.notice("incomplete", task.key, f"{context.name_of(task.key)} {what}")
+        context.notice("incomplete", task.key, f"{context.plan.name_of(task.key)} {what}")
         spawn.settle(context, task)
         apply_level_to(context, task)
+        return
+    spawn.leave(context, task)
+    if not task.flows:
+        return
+    if task.flow_wait:
+        task.memory.held_back = tuple(task.outputs)
+        context.touched.memory[task.key] = None
+        return
+    if task.ended == SUCCEEDED:
+        verdict = FINISHED
+    elif SUCCEEDED in task.outputs:
+        # In an earlier submission, which need not be in all its flows.
+        verdict = FINISHED._replace(ended=task.ended)
+    else:
+        verdict = finished_as(task.ended)
+    mark_unreachable(context, task.plan, task.point, task.flows, verdict)
 
 
-def stop_after(context: StepContext, key: Key) -> None:
-    """Stops the run if it was to stop after this task, which has ended, however it did."""
+def stop_after(context: StepContext) -> None:
+    """Stops the run, which was to stop after a task that has ended, however it did."""
     run = context.pool.run
-    if run.stop_after == key:
-        run.stop_after = None
-        run.stopping = "clean"
-        context.touched.run = True
+    run.stop_after = None
+    run.stopping = "clean"
+    context.touched.run = True
 
 
 def is_complete(task: PooledTask) -> bool:
@@ -288,20 +308,6 @@ def _first_points(pool: TaskPool, link: IndexedLink, parent: Point) -> Iterator[
     return (point for point in found if final is None or point <= final)
 
 
-def finish(context: StepContext, task: PooledTask) -> None:
-    """Lets a complete task leave at once; its unmade outputs die, unless it ran with --wait."""
-    spawn.leave(context, task)
-    if task.flow_wait:
-        task.memory.held_back = tuple(task.outputs)
-        context.touched.memory[task.key] = None
-        return
-    verdict = finished_as(task.ended)
-    if task.ended != SUCCEEDED and SUCCEEDED in task.outputs:
-        # In an earlier submission, which need not be in all its flows.
-        verdict = FINISHED._replace(ended=task.ended)
-    mark_unreachable(context, task.plan, task.point, task.flows, verdict)
-
-
 def try_again(
     context: StepContext, task: PooledTask, output: str, had: Retries | None = None
 ) -> bool:
@@ -328,7 +334,7 @@ def try_again(
     if task.plan.expiry is not None:
         spawn.set_expiry(context, task)
     context.notice(
-        "retry", key, f"{context.name_of(key)} {output}: retry {tried} of {len(delays)}"
+        "retry", key, f"{context.plan.name_of(key)} {output}: retry {tried} of {len(delays)}"
     )
     spawn.settle(context, task)
     apply_level_to(context, task)
@@ -368,7 +374,9 @@ def apply_to(context: StepContext, task: PooledTask) -> None:
     node = task.plan
     if not suicide_holds(context.pool, node, task.point, task.flows):
         return
-    context.notice("suicide", task.key, f"{context.name_of(task.key)} was removed by suicide")
+    context.notice(
+        "suicide", task.key, f"{context.plan.name_of(task.key)} was removed by suicide"
+    )
     spawn.leave(context, task)
     mark_unreachable(context, node, task.point, task.flows, BY_SUICIDE)
 

@@ -31,7 +31,7 @@ from tidewheel.core.graph.completion import Completion
 from tidewheel.core.graph.definition import CYLC8, TIDEWHEEL, NodeDef
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import ENDS, FINISHED
-from tidewheel.core.sched.task_state import AtomValue
+from tidewheel.core.sched.task_state import AtomValue, Key
 
 POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
 # What is waited for, by what it means: point of the parent, task or family, output or outputs.
@@ -295,12 +295,17 @@ class DependencyIndex:
     leads_forward: bool
     final: Point | None
 
-    @property
-    def initial(self) -> Point:
-        return self.graph.cycling.initial
+    initial: Point = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.initial = self.graph.cycling.initial
 
     def text(self, point: Point) -> str:
         return point_text(self.graph.cycling.style, point)
+
+    def name_of(self, key: Key) -> str:
+        """Returns the id of a task as people write it: POINT/NAME."""
+        return f"{point_text(self.graph.cycling.style, key[0])}/{key[1]}"
 
     def child_points(self, link: IndexedLink, point: Point) -> Iterator[Point]:
         """Returns where the children of a parent at this point lie."""

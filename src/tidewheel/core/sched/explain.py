@@ -2,9 +2,6 @@
 
 Answers come from the same data by which the scheduler decides, so they cannot disagree with it.
 
-`trigger_line` says off which parents a task was submitted, to be compared with other engines
-(§13).
-
 A preview says what an intervention would do, without doing it (SEMANTICS §8, `--dry-run`). The
 events are applied to a copy of the pool by `step` itself. Then every job that follows is
 taken to succeed, one after the other.
@@ -22,7 +19,7 @@ from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import dependency_index, events
 from tidewheel.core.sched.completion import NAMED_MAX, lacking, lacking_text
-from tidewheel.core.sched.evaluation import is_true, leaf_value, member_value, untrue_leaves
+from tidewheel.core.sched.evaluation import leaf_value, member_value, untrue_leaves
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import RunStatus, TaskPool
@@ -73,17 +70,13 @@ def why(pool: TaskPool, key: Key, due_at: DueAt = lambda _key, _wait: None) -> l
     return [one._replace(passes=False) for one in found]  # nothing goes on by itself any more
 
 
-def _name(pool: TaskPool, key: Key) -> str:
-    return f"{pool.plan.text(key[0])}/{key[1]}"
-
-
 def is_withdrawn(pool: TaskPool, task: PooledTask) -> bool:
     """Tells whether the run stopped before a worker took the submission of an active task."""
     return pool.run.status in _STOPS and task.is_active and not task.has_job
 
 
 def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Reason]:
-    name = _name(pool, task.key)
+    name = pool.plan.name_of(task.key)
     if task.standing is PoolState.ACTIVE:
         if is_withdrawn(pool, task):
             why_not = "its submission is withdrawn until the run goes on"
@@ -115,7 +108,7 @@ def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Rea
 
 
 def _why_incomplete(pool: TaskPool, task: PooledTask) -> Reason:
-    name = _name(pool, task.key)
+    name = pool.plan.name_of(task.key)
     choices = lacking(task)
     if not choices:
         rule = str(task.plan.completion)
@@ -129,13 +122,13 @@ def _why_incomplete(pool: TaskPool, task: PooledTask) -> Reason:
 
 def _why_not_admitted(pool: TaskPool, task: PooledTask) -> Reason:
     stop = pool.run.stop
-    name = _name(pool, task.key)
+    name = pool.plan.name_of(task.key)
     if stop is not None and task.point > stop:
         text = f"{name} is beyond the stop point {pool.plan.text(stop)}"
         return Reason(text, passes=False, command=f"trigger {name}")
     base = pool.counted.earliest()
     oldest = [
-        _name(pool, one.key)
+        pool.plan.name_of(one.key)
         for one in pool.tasks.values()
         if one.point == base and one.standing is not PoolState.WAITING
     ]
@@ -152,7 +145,7 @@ def _why_not_admitted(pool: TaskPool, task: PooledTask) -> Reason:
 
 
 def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
-    name = _name(pool, task.key)
+    name = pool.plan.name_of(task.key)
     if pool.run.paused:
         return Reason("the run is paused", passes=False, command="resume")
     if pool.run.stopping:
@@ -199,10 +192,10 @@ def _why_family(
     group = leaf.group
     assert group is not None
     kind = "all" if group.every else "any"
-    text = f"{_name(pool, child)} needs {leaf.wanted} of {kind} of {group.family}"
+    text = f"{pool.plan.name_of(child)} needs {leaf.wanted} of {kind} of {group.family}"
     if not any(pool.node(member).is_at(point) for member in group.members):
         text = f"{text}: there is no {pool.plan.text(point)}/{group.family}"
-        return Reason(text, passes=False, command=f"trigger {_name(pool, child)}")
+        return Reason(text, passes=False, command=f"trigger {pool.plan.name_of(child)}")
     for member in group.members:
         value = member_value(pool.recall(point, member), group, flows)
         if value is not AtomValue.TRUE:
@@ -214,8 +207,9 @@ def _why_family(
 
 
 def _why_atom(pool: TaskPool, atom: _Atom, value: AtomValue) -> Reason:
-    needed = f"{_name(pool, atom.child)} needs {_name(pool, atom.parent)}:{atom.output}"
-    command = f"set {_name(pool, atom.child)} --pre {_name(pool, atom.parent)}:{atom.output}"
+    child, parent = pool.plan.name_of(atom.child), pool.plan.name_of(atom.parent)
+    needed = f"{child} needs {parent}:{atom.output}"
+    command = f"set {child} --pre {parent}:{atom.output}"
     if value > AtomValue.LOST:
         return _why_parent(pool, atom, Reason(needed, passes=True, command=command))
     flow = min(atom.flows, default=1)
@@ -232,7 +226,7 @@ def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
     if task is not None:
         stuck = task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED, PoolState.HELD)
         word = task.ended or task.standing.name.lower()
-        command = f"trigger {_name(pool, parent)}" if stuck else reason.command
+        command = f"trigger {pool.plan.name_of(parent)}" if stuck else reason.command
         return Reason(f"{reason.text}, which is {word}", passes=not stuck, command=command)
     memory = pool.recall(*parent)
     made = None if memory is None else memory.made.get(output)
@@ -242,7 +236,7 @@ def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
         theirs = ", ".join(map(str, sorted(made)))
         ours = ", ".join(map(str, sorted(lacking)))
         text = f"{reason.text}, which was made in flow {theirs}, not in flow {ours}"
-        command = f"set {_name(pool, parent)} --flow {min(lacking, default=1)}"
+        command = f"set {pool.plan.name_of(parent)} --flow {min(lacking, default=1)}"
         return Reason(text, passes=False, command=command)
     return Reason(
         f"{reason.text}, which has not run", passes=reason.passes, command=reason.command
@@ -250,7 +244,7 @@ def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
 
 
 def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) -> list[Reason]:
-    name = _name(pool, key)
+    name = pool.plan.name_of(key)
     if not node.is_at(key[0]):
         return [Reason(f"{name} is on no sequence: there is no such task", passes=False)]
     memory = pool.recall(*key)
@@ -273,8 +267,8 @@ def _mending(pool: TaskPool, key: Key, flow: int) -> str:
     The cause comes first: once it succeeds, all that was lost because of it is back.
     """
     cause = failed_cause(pool, key, flow)
-    first = "" if cause is None or cause == key else f"trigger {_name(pool, cause)}, or "
-    return f"{first}trigger {_name(pool, key)}"
+    first = "" if cause is None or cause == key else f"trigger {pool.plan.name_of(cause)}, or "
+    return f"{first}trigger {pool.plan.name_of(key)}"
 
 
 def _why_unspawned(
@@ -287,65 +281,8 @@ def _why_unspawned(
         true = sum(1 << leaf.number for leaf, value in values if value is AtomValue.TRUE)
         missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
     found = list(_why_open(pool, missing, key, flows))
-    text = f"{_name(pool, key)} comes when the instance before it is released"
-    return found or [Reason(text, passes=True, command=f"trigger {_name(pool, key)}")]
-
-
-def trigger_line(pool: TaskPool, submit: events.Submit) -> str:
-    """Returns `POINT/NAME -triggered off ['P/N', …] in flow N[,M]`; ask right after a step."""
-    task = pool.tasks[submit.task]
-    text = pool.plan.text
-    parents = [f"{text(point)}/{name}" for point, name in triggered_off(pool, task)]
-    flows = ",".join(map(str, sorted(submit.flows))) or "none"
-    name = f"{text(task.point)}/{task.plan.name}"
-    return f"{name} -triggered off {parents} in flow {flows}"
-
-
-def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
-    """Returns the parents of every atom that is true, sorted, each once.
-
-    An arrow that is not true and does not keep the task was made true by an operator, with all
-    of its atoms.
-    """
-    arrows = task.plan.arrows
-    if not arrows:
-        return ()
-    point, true = task.point, task.true
-    initial = pool.plan.initial
-    found: set[Key] = set()
-    for arrow, base in arrows:
-        if not arrow.sequence.has(point):
-            continue
-        mask = true >> base if is_true(arrow, base, true) else arrow.full
-        for leaf in arrow.leaves:
-            if not mask >> leaf.number & 1:
-                continue
-            parent = leaf.parent_point(point, initial)
-            if parent < initial and isinstance(leaf.offset, dependency_index.PreviousInstance):
-                continue  # the first instance has none before it
-            if leaf.group is None:
-                found.add((parent, leaf.node))
-            else:
-                by_hand = not true >> (base + leaf.number) & 1
-                found |= _members(pool, leaf.group, parent, task.flows, by_hand)
-    return tuple(sorted(found))
-
-
-def _members(
-    pool: TaskPool,
-    group: dependency_index.IndexedFamily,
-    point: Point,
-    flows: Flows,
-    by_hand: bool,
-) -> set[Key]:
-    """Returns the members that made a family's atom true: all, or of `-any` those that did."""
-    every = {(point, member) for member in group.members}
-    if group.every or by_hand or point < pool.run.start:
-        return every
-    made = {
-        key for key in every if member_value(pool.recall(*key), group, flows) is AtomValue.TRUE
-    }
-    return made or every
+    text = f"{pool.plan.name_of(key)} comes when the instance before it is released"
+    return found or [Reason(text, passes=True, command=f"trigger {pool.plan.name_of(key)}")]
 
 
 SUBMISSIONS_MAX = 1_000  # that are looked ahead

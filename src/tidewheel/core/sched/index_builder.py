@@ -42,9 +42,9 @@ from tidewheel.core.sched.dependency_index import (
 )
 
 BAD_ENDS = frozenset({FAILED, SUBMIT_FAILED, EXPIRED})
-# No month and no year is longer, in whichever calendar.
-_DAYS_PER_MONTH_MAX = 31
-_DAYS_PER_YEAR_MAX = 366
+# At least and at most, in any calendar.
+_DAYS_PER_MONTH = (28, 31)
+_DAYS_PER_YEAR = (360, 366)
 
 One = TypeVar("One")
 
@@ -195,17 +195,20 @@ class _Planner:
         """Returns how far beyond its child a parent may lie."""
         if not isinstance(offset, Relative | Truncated):
             return 0
-        total = 0  # how far it leads at most
+        first = last = 0  # where it leads, at the earliest and at the latest
         for interval in offset.intervals:
-            days = interval.years * _DAYS_PER_YEAR_MAX + interval.months * _DAYS_PER_MONTH_MAX
-            total += interval.units + days * SECONDS_PER_DAY
-        reaches = [total]
+            for count, days in (
+                (interval.years, _DAYS_PER_YEAR),
+                (interval.months, _DAYS_PER_MONTH),
+            ):
+                least, most = sorted(count * one * SECONDS_PER_DAY for one in days)
+                first, last = first + least, last + most
+            first, last = first + interval.units, last + interval.units
         if isinstance(offset, Truncated):
-            reaches.append(total + _DAYS_PER_YEAR_MAX * SECONDS_PER_DAY)
-        ahead = max(*reaches, 0)
-        self.reach_back = max(self.reach_back, *(-units for units in reaches))
-        self.reach_ahead = max(self.reach_ahead, ahead)
-        return ahead
+            last += max(_DAYS_PER_YEAR) * SECONDS_PER_DAY
+        self.reach_back = max(self.reach_back, -first)
+        self.reach_ahead = max(self.reach_ahead, last)
+        return max(last, 0)
 
 
 def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:

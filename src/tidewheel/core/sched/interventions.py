@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
-from tidewheel.core.sched import events, reachability
+from tidewheel.core.sched import events
 from tidewheel.core.sched.completion import conclude, deactivate, is_complete, stop_after
 from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode, names_of
 from tidewheel.core.sched.dependents import Dependent, all_dependents, dependents
@@ -27,7 +27,15 @@ from tidewheel.core.sched.evaluation import leaf_value, member_value
 from tidewheel.core.sched.flows import active_flows, flows_to_trigger, named_flows
 from tidewheel.core.sched.limits import admit_by_hand, join_chain, launch
 from tidewheel.core.sched.pool import StepContext, TaskPool
-from tidewheel.core.sched.propagation import complete_output, merge, publish
+from tidewheel.core.sched.propagation import (
+    complete_output,
+    finished_as,
+    mark_unreachable,
+    merge,
+    publish,
+    reevaluate_dependents,
+    restore,
+)
 from tidewheel.core.sched.spawn import (
     end_checks,
     leave,
@@ -123,7 +131,7 @@ def removed(context: StepContext, event: events.TasksRemoved) -> None:
     tasks = context.pool.tasks
     active = [key for key in event.tasks if key in tasks and tasks[key].is_active]
     if active and not event.kill:
-        names = ", ".join(map(context.name_of, active))
+        names = ", ".join(map(context.plan.name_of, active))
         raise Refused(f"{names}: active; remove with --kill, or wait until it has ended")
     for key in event.tasks:
         task = tasks.get(key)
@@ -145,7 +153,7 @@ def _remove(context: StepContext, task: PooledTask, event: events.TasksRemoved) 
             deactivate(context, task)
         leave(context, task)
     if not event.forget:
-        reachability.mark_unreachable(context, node, point, flows, REMOVED)
+        mark_unreachable(context, node, point, flows, REMOVED)
 
 
 def _leave_flows(context: StepContext, task: PooledTask, flows: Flows) -> None:
@@ -184,7 +192,7 @@ def forget(context: StepContext, key: Key, flows: Flows) -> None:
             del memory.made[output]
     context.touched.memory[key] = None
     node = pool.node(name)
-    reachability.reevaluate_dependents(context, node, point, flows)
+    reevaluate_dependents(context, node, point, flows)
     for child in all_dependents(pool, node, point):
         _open_again(context, child, flows)
     context.evaluate(key, flows)
@@ -271,10 +279,10 @@ def _trigger(
     elif flows is not None:
         merge_by_hand(context, task, flows)
     if task.is_active:
-        context.notice("trigger", key, f"{context.name_of(key)} is active already")
+        context.notice("trigger", key, f"{context.plan.name_of(key)} is active already")
         return None
     where = ", ".join(map(str, sorted(task.flows))) or "none"
-    context.notice("trigger", key, f"{context.name_of(key)} was triggered in flow {where}")
+    context.notice("trigger", key, f"{context.plan.name_of(key)} was triggered in flow {where}")
     return None if _wait_for_group(context, task, group, flows or task.flows) else task
 
 
@@ -297,7 +305,7 @@ def _acquit(context: StepContext, node: IndexedNode, point: Point, flows: Flows)
     if memory is not None:
         for flow in sorted(flows & memory.verdicts.keys()):
             if memory.verdicts[flow].kind is not VerdictKind.FINISHED:
-                reachability.restore(context, node, point, flow)
+                restore(context, node, point, flow)
 
 
 def _let_go(context: StepContext, task: PooledTask) -> None:
@@ -418,12 +426,11 @@ def _set_absent(
     for flow in sorted(flows):
         earlier = _made_before(memory, flow)
         if node.completion.is_complete(earlier | made.keys()):
-            stop_after(context, key)
+            if context.pool.run.stop_after == key:
+                stop_after(context)
             memory.spawned |= {flow}
             ended = SUCCEEDED if SUCCEEDED in earlier | made.keys() else outputs[-1]
-            reachability.mark_unreachable(
-                context, node, key[0], frozenset({flow}), reachability.finished_as(ended)
-            )
+            mark_unreachable(context, node, key[0], frozenset({flow}), finished_as(ended))
 
 
 def _made_before(memory: TaskHistory, flow: int) -> set[str]:

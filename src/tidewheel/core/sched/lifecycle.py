@@ -33,8 +33,7 @@ from tidewheel.core.sched.interventions import triggered
 from tidewheel.core.sched.limits import start_chain, take_back
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
-from tidewheel.core.sched.propagation import publish, satisfy_child
-from tidewheel.core.sched.reachability import reevaluate_dependents
+from tidewheel.core.sched.propagation import publish, reevaluate_dependents, satisfy_child
 from tidewheel.core.sched.spawn import RETRY, STALL, leave, look_up, settle
 from tidewheel.core.sched.task_state import (
     FIRST_FLOW,
@@ -264,7 +263,7 @@ def _text(context: StepContext, status: RunStatus) -> str:
 
 
 def cause_text(context: StepContext, task: PooledTask) -> str:
-    name = context.name_of(task.key)
+    name = context.plan.name_of(task.key)
     if task.standing is PoolState.INCOMPLETE:
         return f"{name} {lacking_text(context.pool, task) or f'{task.ended}, incomplete'}"
     if task.standing is PoolState.BLOCKED:

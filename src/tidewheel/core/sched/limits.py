@@ -260,7 +260,8 @@ def submit_ready(context: StepContext) -> None:
     ready.clear()
     if context.freed and not closed:
         for number in context.freed:
-            fill(context, pool.queues[number])
+            if pool.queues[number].heap:
+                fill(context, pool.queues[number])
     context.freed.clear()
 
 

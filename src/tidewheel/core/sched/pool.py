@@ -323,19 +323,17 @@ class GroupCount:
         return next((AtomValue(one) for one in order if self.counts[one]), AtomValue.OPEN)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Touched:
     """Holds what a step, or several, may have changed. Names, never values."""
 
-    __slots__ = ("absolute", "chains", "flows", "forgotten", "memory", "run", "tasks")
-
-    def __init__(self) -> None:
-        self.tasks: dict[Key, None] = {}
-        self.memory: dict[Key, None] = {}
-        self.chains: dict[tuple[str, int], None] = {}
-        self.absolute: dict[AbsoluteKey, None] = {}
-        self.flows: dict[int, None] = {}
-        self.forgotten: dict[Key, TaskHistory] = {}
-        self.run = False
+    tasks: dict[Key, None] = field(default_factory=dict)
+    memory: dict[Key, None] = field(default_factory=dict)
+    chains: dict[tuple[str, int], None] = field(default_factory=dict)
+    absolute: dict[AbsoluteKey, None] = field(default_factory=dict)
+    flows: dict[int, None] = field(default_factory=dict)
+    forgotten: dict[Key, TaskHistory] = field(default_factory=dict)
+    run: bool = False
 
     def add(self, other: Touched) -> None:
         """Adds what another step touched: a batch has touched what its steps have."""
@@ -403,6 +401,3 @@ class StepContext:
 
     def notice(self, event: str, task: Key | None, text: str) -> None:
         self.effects.append(Notice(event, task, text))
-
-    def name_of(self, key: Key) -> str:
-        return f"{self.plan.text(key[0])}/{key[1]}"

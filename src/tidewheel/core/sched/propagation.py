@@ -1,10 +1,13 @@
-"""An output spawns children, merges into them and satisfies them (SEMANTICS §4.4).
+"""An output spawns children, merges into them and satisfies them, or will not be made (§4.4).
 
 Theory of operation. `publish` is the only way in which an output becomes known. It records it
 in the parent's memory first and then visits the children, so that a child which looks up its
 atoms while being spawned already finds this one. Children are visited along links: tasks at
 relative points, families (counted; their children are visited only when the count decides
 something), and absolute atoms. A parent without flows tells only children that are pooled.
+
+`mark_unreachable` is the only way in which it becomes known that a task makes no more outputs:
+its verdict is recorded, and the children of those that it has not made are to be evaluated.
 
 A flow that meets a pooled task merges into it, which may announce outputs in turn (a task that
 ran alone flows on when a flow arrives); that is why merging lives here.
@@ -15,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.outputs import IMPLIED, STANDARD
+from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
 from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.absolute_triggers import first_child_point, settle_absolute
 from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedLink, IndexedNode
@@ -23,7 +26,15 @@ from tidewheel.core.sched.dependents import dependents
 from tidewheel.core.sched.flows import may_spawn
 from tidewheel.core.sched.pool import StepContext
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
-from tidewheel.core.sched.task_state import AtomValue, Flows, JobPhase, Key, PooledTask
+from tidewheel.core.sched.task_state import (
+    AtomValue,
+    Flows,
+    JobPhase,
+    Key,
+    PooledTask,
+    Verdict,
+    VerdictKind,
+)
 
 _STANDARD = frozenset(STANDARD)
 _WITH_IMPLIED = {output: (*implied, output) for output, implied in IMPLIED.items()}
@@ -173,14 +184,15 @@ def spawn_on_demand(
             fresh -= memory.verdicts.keys()
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
-    if fresh and not evaluation.never_comes(pool, node, point):
+    if fresh and (pool.plan.leads_forward or not evaluation.never_comes(pool, node, point)):
         spawn(context, node, point, fresh, true)
-        consider_level(context, node, point, fresh)
+        if node.suicides:
+            consider_level(context, node, point, fresh)
 
 
 def consider_level(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
-    """Queues a task that came into these flows: its suicide condition may hold already."""
-    if node.suicides and context.plan.policy.suicide_is_a_level:
+    """Queues a task that came into these flows: its suicide arrows may hold already."""
+    if context.plan.policy.suicide_is_a_level:
         context.suicides.append((node, point, flows))
 
 
@@ -280,7 +292,7 @@ def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
     before = task.flows
     task.flows = before | new
     numbers = ", ".join(map(str, sorted(new)))
-    context.notice("merged", key, f"{context.name_of(key)} merged in flow(s) {numbers}")
+    context.notice("merged", key, f"{context.plan.name_of(key)} merged in flow(s) {numbers}")
     if task.flow_wait or not before:
         task.flow_wait = False
         for output in list(task.outputs):
@@ -301,7 +313,8 @@ def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
         task.blocked = False
         context.evaluate(key, task.flows)
     settle(context, task)
-    consider_level(context, task.plan, task.point, new)
+    if task.plan.suicides:
+        consider_level(context, task.plan, task.point, new)
 
 
 def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:
@@ -326,3 +339,59 @@ def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:
                 is AtomValue.TRUE
             ):
                 satisfy(context, pooled, child.link.arrow, child.base, leaf.number)
+
+
+FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN, ended=SUCCEEDED)
+
+
+def finished_as(ended: str) -> Verdict:
+    """Returns the verdict on a task that ended completely."""
+    if ended == SUCCEEDED:
+        return FINISHED
+    return Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended=ended)
+
+
+def mark_unreachable(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
+) -> None:
+    """Marks that nothing more comes of a task in these flows: its unmade outputs die there."""
+    memory = context.pool.remember(point, node.name)
+    verdicts = memory.verdicts
+    for flow in flows:
+        verdicts[flow] = verdict
+    context.touched.memory[(point, node.name)] = None
+    if node.heard and context.plan.policy.prunes_unreachable:
+        made = memory.made
+        for output in node.heard:
+            if made.get(output) != flows:
+                reevaluate_dependents(context, node, point, flows)
+                break
+
+
+def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
+    """Takes a verdict back: what died by it is open again."""
+    del context.pool.remember(point, node.name).verdicts[flow]
+    context.touched.memory[(point, node.name)] = None
+    if context.plan.policy.prunes_unreachable:
+        reevaluate_dependents(context, node, point, frozenset({flow}))
+
+
+def reevaluate_dependents(
+    context: StepContext, node: IndexedNode, point: Point, flows: Flows
+) -> None:
+    """Has the children evaluated whose atoms of this task are not true."""
+    key = (point, node.name)
+    memory = context.pool.remember(point, node.name)
+    for output in node.heard:
+        made = memory.made.get(output)
+        unmade = flows - made if made is not None else flows
+        if not unmade:
+            continue
+        for link in node.links.get(output, ()):
+            evaluate_children(context, link, point, unmade)
+        for group in node.groups.get(output, ()):
+            count_member(context, group, key, unmade)
+        for link in node.absolute.get((point, output), ()):
+            for flow in sorted(unmade):
+                value = evaluation.output_value(memory, output, frozenset({flow}))
+                settle_absolute(context, link, flow, value)

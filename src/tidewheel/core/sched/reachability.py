@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUBMITTED, SUCCEEDED
 from tidewheel.core.sched import evaluation, propagation
-from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked, settle_absolute
+from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked
 from tidewheel.core.sched.dependency_index import IndexedNode, names_of
 from tidewheel.core.sched.dependents import dependents
 from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
@@ -101,7 +101,7 @@ def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
         task.blocked = blocked
         if blocked:
             cause = _cause(pool, node, point, task.flows, AtomValue.LOST)
-            text = f"{context.name_of(task.key)} is blocked: needs {_text(context, cause)}"
+            text = f"{context.plan.name_of(task.key)} is blocked: needs {_text(context, cause)}"
             context.notice("blocked", task.key, text)
         settle(context, task)
 
@@ -130,7 +130,7 @@ def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow
             _renew_cause(context, node, point, flow, old)
         return
     if old is not None:
-        restore(context, node, point, flow)
+        propagation.restore(context, node, point, flow)
     if taken_out:
         return
     if old is not None and (old.pooled or _has_true_atom(pool, node, point, flows)):
@@ -138,7 +138,13 @@ def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow
         return
     pooled_now = (point, node.name) in pool.tasks
     if overall is AtomValue.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
-        _evaluate_pooled(context, spawn(context, node, point, flows))
+        _spawn_blocked(context, node, point, flows)
+
+
+def _spawn_blocked(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
+    """Puts a task into the pool that waits for something lost, where it can be seen."""
+    _evaluate_pooled(context, spawn(context, node, point, flows))
+    if node.suicides:
         propagation.consider_level(context, node, point, flows)
 
 
@@ -150,8 +156,9 @@ def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int
         propagation.merge(context, pooled, flows)
         return
     spawn(context, node, point, flows)
-    context.notice("back", key, f"{context.name_of(key)} is back")
-    propagation.consider_level(context, node, point, flows)
+    context.notice("back", key, f"{context.plan.name_of(key)} is back")
+    if node.suicides:
+        propagation.consider_level(context, node, point, flows)
 
 
 def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
@@ -183,7 +190,7 @@ def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) 
 def _prune(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
 ) -> None:
-    mark_unreachable(context, node, point, flows, verdict)
+    propagation.mark_unreachable(context, node, point, flows, verdict)
     if verdict.death is AtomValue.LOST:
         key = (point, node.name)
         context.notice("lost", key, chain_text(context.pool, key, min(flows)))
@@ -239,7 +246,7 @@ def _causes(
 
 
 def _text(context: StepContext, cause: Cause) -> str:
-    return f"{context.name_of(cause[:2])}:{cause[2]}"
+    return f"{context.plan.name_of(cause[:2])}:{cause[2]}"
 
 
 def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
@@ -280,7 +287,7 @@ def _chain(pool: TaskPool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict |
 
 
 def _outside_text(pool: TaskPool, key: Key) -> str:
-    name = f"{pool.plan.text(key[0])}/{key[1]}"
+    name = pool.plan.name_of(key)
     if pool.plan.final is not None and key[0] > pool.plan.final:
         return f"{name} is beyond the final point"
     node = pool.plan.nodes.get(key[1])
@@ -289,7 +296,7 @@ def _outside_text(pool: TaskPool, key: Key) -> str:
 
 
 def _end_text(pool: TaskPool, key: Key, verdict: Verdict) -> str:
-    name = f"{pool.plan.text(key[0])}/{key[1]}"
+    name = pool.plan.name_of(key)
     if verdict.kind is not VerdictKind.FINISHED:
         return f"{name} was {verdict.kind}"
     if verdict.ended == SUCCEEDED:
@@ -301,59 +308,3 @@ def _end_text(pool: TaskPool, key: Key, verdict: Verdict) -> str:
     ]
     handled = f", handled by {', '.join(handlers[:3])}" if handlers else ""
     return f"{name} {verdict.ended}{handled}"
-
-
-FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN, ended=SUCCEEDED)
-
-
-def finished_as(ended: str) -> Verdict:
-    """Returns the verdict on a task that ended completely."""
-    if ended == SUCCEEDED:
-        return FINISHED
-    return Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended=ended)
-
-
-def mark_unreachable(
-    context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
-) -> None:
-    """Marks that nothing more comes of a task in these flows: its unmade outputs die there."""
-    memory = context.pool.remember(point, node.name)
-    verdicts = memory.verdicts
-    for flow in flows:
-        verdicts[flow] = verdict
-    context.touched.memory[(point, node.name)] = None
-    if node.heard and context.plan.policy.prunes_unreachable:
-        made = memory.made
-        for output in node.heard:
-            if made.get(output) != flows:
-                reevaluate_dependents(context, node, point, flows)
-                break
-
-
-def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
-    """Takes a verdict back: what died by it is open again."""
-    del context.pool.remember(point, node.name).verdicts[flow]
-    context.touched.memory[(point, node.name)] = None
-    if context.plan.policy.prunes_unreachable:
-        reevaluate_dependents(context, node, point, frozenset({flow}))
-
-
-def reevaluate_dependents(
-    context: StepContext, node: IndexedNode, point: Point, flows: Flows
-) -> None:
-    """Has the children evaluated whose atoms of this task are not true."""
-    key = (point, node.name)
-    memory = context.pool.remember(point, node.name)
-    for output in node.heard:
-        made = memory.made.get(output)
-        unmade = flows - made if made is not None else flows
-        if not unmade:
-            continue
-        for link in node.links.get(output, ()):
-            propagation.evaluate_children(context, link, point, unmade)
-        for group in node.groups.get(output, ()):
-            propagation.count_member(context, group, key, unmade)
-        for link in node.absolute.get((point, output), ()):
-            for flow in sorted(unmade):
-                value = evaluation.output_value(memory, output, frozenset({flow}))
-                settle_absolute(context, link, flow, value)

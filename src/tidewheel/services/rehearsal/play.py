@@ -25,9 +25,10 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
+from tidewheel.core.operator.run_log import triggered_off
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.explain import triggered_off, why
+from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.lifecycle import left_over, root_causes
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import EXPIRY, RETRY
