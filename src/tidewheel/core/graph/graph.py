@@ -175,16 +175,15 @@ def meaning(graph: Graph) -> frozenset[object]:
 def atoms_of(
     condition: definitions.Condition, families: Mapping[str, definitions.FamilyDef]
 ) -> Iterator[definitions.Atom]:
-    """Yields every atom of a condition, a group as its members."""
+    """Yields every atom of an arrow's condition, a group as its members."""
     for leaf in definitions.leaves(condition):
         if isinstance(leaf, definitions.Atom):
             yield leaf
-        elif isinstance(leaf, definitions.Group):
-            for member in families[leaf.family].members:
-                for output in leaf.outputs:
-                    yield definitions.Atom(member, output, leaf.offset)
-        else:
-            assert isinstance(leaf, definitions.XtriggerTerm)
+            continue
+        assert isinstance(leaf, definitions.Group), "xtriggers are waited for beside the arrows"
+        for member in families[leaf.family].members:
+            for output in leaf.outputs:
+                yield definitions.Atom(member, output, leaf.offset)
 
 
 EDGES_MAX = 1_000_000  # of one drawing (RELIABILITY S17)
