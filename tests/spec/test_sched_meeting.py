@@ -56,6 +56,15 @@ def test_outputs_made_before_a_flow_arrived_reach_children_that_wait_in_it():
     assert run.pool["1/c"] == "running"
 
 
+def test_outputs_made_before_a_flow_arrived_are_not_all_that_a_family_must_make_in_it():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("z => m2\nm1\nF:start-all & x => y", runtime).succeeds("1/x")
+    run.reflows("1/x").succeeds("1/x").triggers("1/m1", flow=2)
+    assert run.flows == {"1/z": [1], "1/m1": [1, 2], "1/y": [1, 2]}
+    assert run.pool["1/y"] == "waiting"
+    assert run.succeeds("1/z").pool["1/y"] == "running"
+
+
 def test_members_of_a_family_may_have_run_in_different_flows_of_their_child():
     run = Scenario("F:succeed-all & x => y", FAMILY).succeeds("1/m1", "1/x")
     run.reflows("1/x").succeeds("1/x")

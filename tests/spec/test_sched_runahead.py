@@ -95,6 +95,14 @@ def test_who_needs_a_parent_off_its_sequence_is_blocked_when_its_point_comes_wit
     assert run.causes == ["3/b"]
 
 
+def test_of_those_who_need_a_parent_off_its_sequence_the_next_one_is_shown_when_all_ended():
+    graph = "R1 = a & e\nR/2/P7 = e[-P1] => c\nR/2/P4 = a[-P1] => b"
+    run = Scenario(graph, final=9, scheduling="runahead limit = P0").runs_to_the_end()
+    assert run.pool == {"6/b": "blocked"}
+    assert run.removes("6/b").pool == {"9/c": "blocked"}
+    assert run.removes("9/c").completed
+
+
 def test_what_else_a_graph_has_does_not_decide_when_a_missing_parent_is_seen():
     graph = "P2 = a\nP1 = a[-P1] => b\nP1 = k"
     plain = Scenario(graph, final=9, scheduling="runahead limit = P1")

@@ -186,7 +186,7 @@ def atoms_of(
                 yield definitions.Atom(member, output, leaf.offset)
 
 
-EDGES_MAX = 1_000_000  # of one drawing (RELIABILITY S17)
+PARTS_MAX = 1_000_000  # tasks and edges of one drawing (RELIABILITY S17)
 POINTS_BY_DEFAULT = 3  # of the drawing when no last point is given
 
 
@@ -215,7 +215,12 @@ class Window:
 
 
 def window(
-    graph: Graph, start: Point, stop: Point | None = None, *, suicides: bool = False
+    graph: Graph,
+    start: Point,
+    stop: Point | None = None,
+    *,
+    suicides: bool = False,
+    parts_max: int = PARTS_MAX,
 ) -> Window:
     """Returns everything from `start` to `stop`; without one, the first few points."""
     last = _last_point(graph, start, stop)
@@ -223,7 +228,7 @@ def window(
     tasks: set[TaskAt] = set()
     edges: set[Edge] = set()
     for found in _walk(graph, start, last, suicides=suicides):
-        if len(edges) + len(tasks) > EDGES_MAX:
+        if len(edges) + len(tasks) > parts_max:
             return Window(frozenset(tasks), frozenset(edges), cut=True)
         if isinstance(found, TaskAt):
             tasks.add(found)
