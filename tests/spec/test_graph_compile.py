@@ -34,6 +34,16 @@ def test_a_child_point_off_the_arrows_sequence_is_no_child() -> None:
 
 
 @pytest.mark.req("R001-2")
+def test_an_arrow_holds_on_its_own_sequence_only() -> None:
+    graph = graph_of(flow("P1 = a & c\nR/1/P2 = a => b\nR/1/P3 = c => b"))
+    assert children(graph, "1/a") == ["1/b"]
+    assert children(graph, "2/a") == []
+    wanted = {1: ["a", "c"], 2: [], 3: ["a"], 4: ["c"]}
+    for point, parents in wanted.items():
+        found = [arrow.condition.node for arrow in graph.prerequisites("b", Point(point))]
+        assert found == parents
+
+
 def test_a_task_without_an_offset_stands_on_the_sequence_of_its_section() -> None:
     graph = graph_of(flow("R1/2 = start\nP2 = start[2] => a"))
     assert points_of(graph, "start") == ["2"]

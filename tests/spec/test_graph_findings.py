@@ -93,6 +93,11 @@ def test_a_task_that_waits_for_its_own_future_is_named() -> None:
     assert finding.code == "future-circle"
 
 
+def test_a_circle_among_tasks_that_also_wait_for_their_future_is_told_once() -> None:
+    found = findings_of(flow("P1 = a => b => a\nP1 = a[+P1] => b"))
+    assert [one.code for one in found] == ["circle"]
+
+
 def test_a_circle_through_families_is_found() -> None:
     runtime = "[[FAM]]\n[[m1, m2]]\n    inherit = FAM"
     assert codes(flow("R1 = FAM:succeed-all => a => m2", runtime)) == ["circle"]
@@ -108,6 +113,20 @@ def test_arrows_that_never_meet_are_no_circle() -> None:
 
 def test_a_suicide_arrow_closes_no_circle() -> None:
     assert codes(flow('R1 = """\na => b\nb => !a\n"""')) == []
+
+
+def test_an_arrow_that_removes_what_is_nowhere_is_a_warning() -> None:
+    (finding,) = findings_of(flow("R1 = a => !b"), severity=Severity.WARNING)[-1:]
+    assert finding.code == "removed-but-not-there"
+    assert finding.message == "b is removed by an arrow, but no recurrence places it"
+
+
+def test_a_completion_that_cannot_be_read_is_told_where_it_stands() -> None:
+    runtime = "[[a]]\n    completion = succeeded and"
+    (finding,) = findings_of(flow("R1 = a => b", runtime))
+    assert finding.code == "completion"
+    assert finding.message == "completion of a: it ends where an output should stand"
+    assert finding.hint.endswith("for example: succeeded or failed")
 
 
 def test_an_undeclared_output_is_named_with_the_nearest() -> None:
