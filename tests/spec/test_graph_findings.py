@@ -111,6 +111,10 @@ def test_arrows_that_never_meet_are_no_circle() -> None:
     assert codes(flow("R/1/P2 = a => b\nR/2/P2 = b => a")) == []
 
 
+def test_arrows_that_never_meet_are_no_circle_by_however_many_ways_they_lead() -> None:
+    assert codes(flow("R/1/P2 = a => b & c => d\nR/2/P2 = d => a")) == []
+
+
 def test_a_suicide_arrow_closes_no_circle() -> None:
     assert codes(flow('R1 = """\na => b\nb => !a\n"""')) == []
 

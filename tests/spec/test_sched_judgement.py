@@ -179,6 +179,16 @@ def test_a_branch_not_taken_that_has_no_end_does_not_keep_a_run_busy_for_ever():
 
 
 @pytest.mark.req("R001-15", "P7")
+def test_what_was_blocked_waits_again_when_what_was_lost_has_run_after_all():
+    graph = "a:fail => mail\na & b => c\nc[-P1] & d => e"
+    run = Scenario(graph, final=2).succeeds("1/b", "2/d").fails("1/a").succeeds("1/mail")
+    assert (run.pool["2/e"], run.verdicts["1/c"]) == ("blocked", "lost")
+    run.triggers("1/a").succeeds("1/a")
+    assert (run.pool["1/c"], run.pool["2/e"]) == ("running", "waiting")
+    assert run.succeeds("1/c").pool["2/e"] == "running"
+
+
+@pytest.mark.req("R001-15", "P7")
 def test_a_branch_that_is_taken_after_all_runs_whatever_else_it_needs_before_the_start():
     outputs = "[[a]]\n[[[outputs]]]\nx = x"
     run = Scenario("z[-P1] & a:x? => c\na\nz", outputs, final=2)
