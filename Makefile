@@ -67,7 +67,11 @@ fix: setup ## Let ruff mend what it can
 
 .PHONY: coverage
 coverage: setup ## The core's branches must all be taken by the fast tests
-	$(BIN)/coverage run -m pytest -q $(wildcard tests/unit tests/spec)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q -n 2 --dist worksteal -m 'not slow' \
+		--randomly-seed=$(or $(SEED),1) --hypothesis-seed=$(or $(SEED),1) \
+		$(wildcard tests/unit tests/spec)
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 .PHONY: docs

@@ -125,6 +125,16 @@ def test_an_output_that_is_not_declared_is_warned_of_or_refused(flow):
     assert run.running == ["1/a/1", "1/b/1"]
 
 
+def test_an_output_of_a_task_that_declares_none_is_told_how_to_declare_it(flow):
+    run = flow(one_point("a => b", "[[a, b]]")).starts("1/a")
+    with pytest.raises(Refused) as refused:
+        run.gives(verbs.Message(id="1/a", output="ready"))
+    assert str(refused.value) == (
+        "a has no output 'ready'; declare it: "
+        "[runtime] [[a]] [[[outputs]]] ready = a message of its job"
+    )
+
+
 def test_with_an_init_script_a_job_has_started_only_when_it_says_so(flow):
     run = flow(one_point("a:start => b\n a", "[[a]]\ninit-script = module load x\n[[b]]"))
     assert run.starts("1/a").running == ["1/a/1"]

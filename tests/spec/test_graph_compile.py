@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.flows import children, flow, graph_of, points_of, reference
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.graph import meaning
+from tidewheel.core.graph.graph import meaning, reference_lines, window
 
 
 @pytest.mark.req("R001-3")
@@ -34,6 +34,16 @@ def test_a_child_point_off_the_arrows_sequence_is_no_child() -> None:
 
 
 @pytest.mark.req("R001-2")
+def test_an_arrow_holds_on_its_own_sequence_only() -> None:
+    graph = graph_of(flow("P1 = a & c\nR/1/P2 = a => b\nR/1/P3 = c => b"))
+    assert children(graph, "1/a") == ["1/b"]
+    assert children(graph, "2/a") == []
+    wanted = {1: ["a", "c"], 2: [], 3: ["a"], 4: ["c"]}
+    for point, parents in wanted.items():
+        found = [arrow.condition.node for arrow in graph.prerequisites("b", Point(point))]
+        assert found == parents
+
+
 def test_a_task_without_an_offset_stands_on_the_sequence_of_its_section() -> None:
     graph = graph_of(flow("R1/2 = start\nP2 = start[2] => a"))
     assert points_of(graph, "start") == ["2"]
@@ -170,6 +180,62 @@ def test_a_parent_beyond_the_last_point_is_drawn_and_one_before_the_first_is_not
     lines = reference(graph, 2, 2)
     assert 'node "3/a" "a\\n3"' in lines
     assert 'node "1/c" "c\\n1"' not in lines
+
+
+def test_points_that_are_dates_are_sorted_before_names_in_the_reference_format() -> None:
+    graph = graph_of(
+        """
+        [scheduling]
+            initial cycle point = 2030
+            final cycle point = 2031
+            [[graph]]
+                P1Y = b => a
+        """
+    )
+    shown = window(graph, graph.cycling.initial, graph.cycling.final)
+    assert list(reference_lines(graph, shown)) == [
+        'edge "20300101T0000Z/b" "20300101T0000Z/a"',
+        'edge "20310101T0000Z/b" "20310101T0000Z/a"',
+        "graph",
+        'node "20300101T0000Z/a" "a\\n20300101T0000Z"',
+        'node "20300101T0000Z/b" "b\\n20300101T0000Z"',
+        'node "20310101T0000Z/a" "a\\n20310101T0000Z"',
+        'node "20310101T0000Z/b" "b\\n20310101T0000Z"',
+        "stop",
+    ]
+
+
+ENDLESS = """
+    [scheduling]
+        cycling mode = integer
+        initial cycle point = 1
+        [[graph]]
+            {}
+"""
+
+
+def test_a_window_without_an_end_has_the_first_three_points() -> None:
+    graph = graph_of(ENDLESS.format("P2 = a\n            R1/6 = b"))
+    shown = window(graph, Point(3))
+    assert shown.tasks == {("a", 3), ("a", 5), ("b", 6)}
+    assert not shown.cut
+
+
+def test_a_window_after_the_last_task_is_empty() -> None:
+    shown = window(graph_of(ENDLESS.format("R1 = a => b")), Point(2))
+    assert (shown.tasks, shown.edges, shown.cut) == (set(), set(), False)
+
+
+def test_a_window_of_too_many_tasks_and_edges_is_cut() -> None:
+    graph = graph_of(flow("P1 = a => b", final="9"))
+    whole = window(graph, Point(1), Point(9))
+    assert (len(whole.tasks), len(whole.edges), whole.cut) == (18, 9, False)
+    assert window(graph, Point(1), Point(9), parts_max=27) == whole
+    for parts_max in (1, 10, 18, 20):
+        shown = window(graph, Point(1), Point(9), parts_max=parts_max)
+        assert shown.cut
+        assert shown.tasks <= whole.tasks and shown.edges <= whole.edges
+        assert len(shown.tasks) + len(shown.edges) == parts_max + 1
 
 
 def test_a_warm_start_may_begin_now() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.support.flows import codes, findings_of, flow
-from tidewheel.core.graph.definition import CYLC8
-from tidewheel.core.graph.findings import Severity
+from tests.support.flows import codes, findings_of, flow, load_with_findings
+from tidewheel.core.graph.checks import check_workflow
+from tidewheel.core.graph.definition import CYLC8, FamilyDef
+from tidewheel.core.graph.findings import Findings, Severity
 
 
 @pytest.mark.req("R001-9")
@@ -47,6 +50,35 @@ def test_tasks_that_wait_for_each_other_are_named_as_a_path() -> None:
     assert finding.message == "tasks wait for each other: 1/a => 1/b => 1/c => 1/a"
 
 
+def test_of_a_long_circle_both_ends_are_named() -> None:
+    names = [f"t{number:02}" for number in range(20)]
+    (finding,) = findings_of(flow(f"R1 = {' => '.join([*names, names[0]])}"))
+    path = finding.message.removeprefix("tasks wait for each other: ").split(" => ")
+    start = int(path[0].removeprefix("1/t"))
+    whole = [f"1/t{(start + step) % 20:02}" for step in range(21)]
+    assert path == [*whole[:6], "(9 more)", *whole[-6:]]
+
+
+def circles_of_a_family(size: int) -> list[str]:
+    """A family waits for a task at 30 points, and only at the last one the task for it."""
+    sections = [f"R1/{point} = a => F" for point in range(1, 31)]
+    members = ", ".join(f"m{number}" for number in range(size))
+    runtime = f"[[F]]\n[[{members}]]\n    inherit = F\n[[a]]"
+    graph = "\n".join([*sections, "R1/30 = F:succeed-all => a"])
+    return [one.message for one in findings_of(flow(graph, runtime, final="30"))]
+
+
+def test_the_search_for_circles_ends_after_fifty_thousand_tasks() -> None:
+    (found,) = circles_of_a_family(2)
+    assert found.startswith("tasks wait for each other: 30/")
+    assert circles_of_a_family(1_800) == []
+
+
+def test_what_is_beside_a_circle_is_not_on_it() -> None:
+    (finding,) = findings_of(flow("R1 = a => b & c & d\nR1 = b => a"))
+    assert finding.message == "tasks wait for each other: 1/a => 1/b => 1/a"
+
+
 def test_a_task_that_waits_for_itself_is_a_circle() -> None:
     assert codes(flow("P1 = a => a")) == ["circle"]
 
@@ -59,6 +91,11 @@ def test_a_circle_across_points_whose_offsets_add_up_to_zero_is_found() -> None:
 def test_a_task_that_waits_for_its_own_future_is_named() -> None:
     (finding,) = findings_of(flow("P1 = a[+P1] => a", final="9"))
     assert finding.code == "future-circle"
+
+
+def test_a_circle_among_tasks_that_also_wait_for_their_future_is_told_once() -> None:
+    found = findings_of(flow("P1 = a => b => a\nP1 = a[+P1] => b"))
+    assert [one.code for one in found] == ["circle"]
 
 
 def test_a_circle_through_families_is_found() -> None:
@@ -74,8 +111,26 @@ def test_arrows_that_never_meet_are_no_circle() -> None:
     assert codes(flow("R/1/P2 = a => b\nR/2/P2 = b => a")) == []
 
 
+def test_arrows_that_never_meet_are_no_circle_by_however_many_ways_they_lead() -> None:
+    assert codes(flow("R/1/P2 = a => b & c => d\nR/2/P2 = d => a")) == []
+
+
 def test_a_suicide_arrow_closes_no_circle() -> None:
     assert codes(flow('R1 = """\na => b\nb => !a\n"""')) == []
+
+
+def test_an_arrow_that_removes_what_is_nowhere_is_a_warning() -> None:
+    (finding,) = findings_of(flow("R1 = a => !b"), severity=Severity.WARNING)[-1:]
+    assert finding.code == "removed-but-not-there"
+    assert finding.message == "b is removed by an arrow, but no recurrence places it"
+
+
+def test_a_completion_that_cannot_be_read_is_told_where_it_stands() -> None:
+    runtime = "[[a]]\n    completion = succeeded and"
+    (finding,) = findings_of(flow("R1 = a => b", runtime))
+    assert finding.code == "completion"
+    assert finding.message == "completion of a: it ends where an output should stand"
+    assert finding.hint.endswith("for example: succeeded or failed")
 
 
 def test_an_undeclared_output_is_named_with_the_nearest() -> None:
@@ -86,11 +141,46 @@ def test_an_undeclared_output_is_named_with_the_nearest() -> None:
     assert "did you mean 'ready'" in finding.hint
 
 
+def test_undeclared_outputs_are_named_up_to_a_thousand() -> None:
+    asked = " & ".join(f"a:x{number}" for number in range(1_005))
+    found = findings_of(flow(f"R1 = {asked} => b"))
+    assert [one.code for one in found] == ["unknown-output"] * 1_000
+
+
 def test_an_undefined_xtrigger_is_named_with_the_nearest() -> None:
     text = flow("P1 = @clok => a", scheduling="[[xtriggers]]\n    clock = echo(succeed=True)")
     (finding,) = findings_of(text)
     assert finding.code == "unknown-xtrigger"
     assert finding.hint == "did you mean @clock?"
+
+
+def test_an_xtrigger_and_a_task_have_not_the_same_name() -> None:
+    text = flow("P1 = clock => a", scheduling="[[xtriggers]]\n    clock = echo(succeed=True)")
+    (finding,) = findings_of(text)
+    assert finding.code == "xtrigger-is-a-task"
+    assert finding.message == "clock is both an xtrigger and a task of the graph"
+    assert finding.hint == "write @clock in the graph, or rename one of them"
+
+
+def test_a_graph_that_is_too_large_is_refused_before_anything_else_is_looked_at() -> None:
+    runtime = "[[F]]\n[[m]]\n    inherit = F"
+    loaded, _ = load_with_findings(flow("R1 = a => b\nR1 = F:succeed-all => b", runtime))
+    workflow, graph = loaded.workflow, loaded.graph
+    assert workflow is not None and graph is not None
+    arrow = replace(graph.arrows[0], targets=("b",) * 1_000_001)
+    family = FamilyDef("F", ("m",) * 1_000_001)
+    for large, said in (
+        (replace(graph, nodes={str(n): graph.nodes["a"] for n in range(100_001)}), TASKS),
+        (replace(graph, arrows=(arrow,), groups=()), EDGES),
+        (replace(graph, arrows=(), families={"F": family}), EDGES),
+    ):
+        findings = Findings()
+        check_workflow(workflow, large, findings)
+        assert [one.message for one in findings] == [said]
+
+
+TASKS = "the graph has 100001 tasks; at most 100000 are accepted"
+EDGES = "the graph has 1000001 edges; at most 1000000 are accepted"
 
 
 def test_a_clock_needs_dates() -> None:

@@ -26,6 +26,15 @@ def refusal(run, *texts, **options):
     return str(refused.value)
 
 
+def test_under_cylc8_what_is_not_there_is_left_out_beside_what_is():
+    run = a_run(policy="cylc8")
+    assert ids(run, "1/fb", "1/nobody", "9/fb") == ["1/fb"]
+    first = refusal(run, "1/nobody")
+    assert "nobody" in first
+    assert refusal(run, "1/nobody", "9/fb") == first
+    assert refusal(a_run(), "1/fb", "1/nobody") == first
+
+
 @pytest.mark.parametrize("text", ["1/fb", "fb.1", "//1/fb", "1/fb/", " 1/fb ", "^/fb", "fb.^"])
 def test_one_task_can_be_named_in_several_ways(text):
     assert ids(a_run(), text) == ["1/fb"]

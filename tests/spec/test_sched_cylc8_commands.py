@@ -38,6 +38,16 @@ def test_a_task_set_with_wait_directs_the_flow_when_it_arrives():
         assert run.completed
 
 
+def test_a_removed_task_of_which_a_prerequisite_is_set_waits_for_the_others_again():
+    run = a_run("a & x => b", "a, x, b").succeeds("1/a").removes("1/b")
+    assert run.verdicts == {"1/b": "removed"}
+    run.sets_prerequisites("1/b", "1/a")
+    assert run.pool == {"1/x": "running", "1/b": "waiting"}
+    assert run.verdicts == {}
+    assert run.succeeds("1/x").pool == {"1/b": "running"}
+    assert run.succeeds("1/b").completed
+
+
 def test_a_stopped_flow_takes_what_waits_for_the_world():
     xtriggers = "[[xtriggers]]\nx = xrandom(0, 10)"
     run = a_run("@x => never\nc => never_again", "never, never_again, c", scheduling=xtriggers)

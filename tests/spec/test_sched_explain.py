@@ -70,6 +70,26 @@ def test_a_family_that_is_waited_for():
     assert first(run, "1/w")[0] == "1/w needs finished of all of F"
 
 
+def test_a_family_names_the_member_that_needs_help():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("F:succeed-all & x => y", runtime).succeeds("1/x").fails("1/m2")
+    assert first(run, "1/y") == (
+        "1/y needs succeeded of all of F; 1/y needs 1/m2:succeeded, which is failed",
+        False,
+        "trigger 1/m2",
+    )
+
+
+def test_a_family_that_is_not_at_the_point_asked_for():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("P2 = m1 & m2\nP1 = F[-P1]:succeed-all & x => y", runtime, final=4)
+    assert first(run.succeeds("3/x"), "3/y") == (
+        "3/y needs succeeded of all of F: there is no 2/F",
+        False,
+        "trigger 3/y",
+    )
+
+
 def test_an_xtrigger_and_a_clock():
     run = Scenario("@x => a", scheduling="[[xtriggers]]\nx = echo(1)")
     assert first(run, "1/a") == (

@@ -377,6 +377,27 @@ def test_a_reload_knows_what_was_made_at_a_point_that_is_fixed_only_now():
     assert set(run.verdicts.values()) == {"not taken"}
 
 
+def test_a_reload_knows_what_a_family_made_at_a_point_that_is_fixed_only_now():
+    run = Scenario("R1 = FAM\nP1 = b", MEMBERS, final=3).runs_to_the_end()
+    run.reloads("R1 = FAM\nP1 = b\nP1 = FAM[^]:succeed-all => c", MEMBERS, final=3)
+    assert run.submitted[-3:] == ["1/c", "2/c", "3/c"]
+    assert run.runs_to_the_end().completed
+
+
+def test_a_fixed_point_before_the_start_is_met_also_for_what_a_reload_adds():
+    run = Scenario("R1 = a\nP1 = b", final=3, start=2)
+    run.reloads("R1 = a\nP1 = b\nP1 = a[^] => c\nP1 = a[^] & b => d", final=3)
+    assert run.runs_to_the_end().completed
+    assert sorted(run.submitted) == ["2/b", "2/c", "2/d", "3/b", "3/c", "3/d"]
+
+
+def test_a_family_that_is_not_done_at_the_old_final_point_lets_its_children_follow_later():
+    run = Scenario("m1 & m2\nFAM[-P1]:succeed-all => c", MEMBERS, final=1).succeeds("1/m1")
+    run.reloads("m1 & m2\nFAM[-P1]:succeed-all => c", MEMBERS, final=2)
+    assert "2/c" not in run.pool
+    assert run.succeeds("1/m2").pool["2/c"] == "running"
+
+
 def test_a_later_final_point_lets_children_of_a_family_follow_beyond_the_old_one():
     run = Scenario("FAM\nFAM[-P1]:succeed-all => c", MEMBERS, final=1).runs_to_the_end()
     run.reloads("FAM\nFAM[-P1]:succeed-all => c", MEMBERS, final=2)

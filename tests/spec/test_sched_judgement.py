@@ -156,6 +156,15 @@ ENDLESS = """
 """
 
 
+@pytest.mark.req("R001-15", "P7")
+def test_a_branch_not_taken_that_has_no_end_is_known_where_the_run_is():
+    run = Scenario(compile_flow(ENDLESS)).succeeds("1/q", "1/z", "2/z", "3/z")
+    assert {run.verdicts[f"{point}/{name}"] for point in (2, 3) for name in "yw"} == {
+        "not taken"
+    }
+    assert not [one for one in run.pool if one.endswith(("y", "w"))]
+
+
 @pytest.mark.slow
 @pytest.mark.req("R001-15", "P7")
 def test_a_branch_not_taken_that_has_no_end_does_not_keep_a_run_busy_for_ever():
@@ -167,6 +176,25 @@ def test_a_branch_not_taken_that_has_no_end_does_not_keep_a_run_busy_for_ever():
             run.restarts()
     assert not [one for one in run.pool if one.endswith(("y", "w"))]
     assert {"120/y", "120/w"} <= run.verdicts.keys()
+
+
+@pytest.mark.req("R001-15", "P7")
+def test_what_was_blocked_waits_again_when_what_was_lost_has_run_after_all():
+    graph = "a:fail => mail\na & b => c\nc[-P1] & d => e"
+    run = Scenario(graph, final=2).succeeds("1/b", "2/d").fails("1/a").succeeds("1/mail")
+    assert (run.pool["2/e"], run.verdicts["1/c"]) == ("blocked", "lost")
+    run.triggers("1/a").succeeds("1/a")
+    assert (run.pool["1/c"], run.pool["2/e"]) == ("running", "waiting")
+    assert run.succeeds("1/c").pool["2/e"] == "running"
+
+
+@pytest.mark.req("R001-15", "P7")
+def test_a_branch_that_is_taken_after_all_runs_whatever_else_it_needs_before_the_start():
+    outputs = "[[a]]\n[[[outputs]]]\nx = x"
+    run = Scenario("z[-P1] & a:x? => c\na\nz", outputs, final=2)
+    assert run.succeeds("1/a").verdicts["1/c"] == "not taken"
+    assert run.sets("1/a", "x").pool["1/c"] == "running"
+    assert "1/c" not in run.verdicts
 
 
 @pytest.mark.req("R001-15", "P7")

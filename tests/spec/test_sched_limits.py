@@ -14,6 +14,12 @@ def test_a_limit_group_caps_how_many_are_active_and_the_earliest_point_goes_firs
     assert run.submitted == ["1/a", "1/b", "2/a", "2/b"]
 
 
+def test_a_task_that_is_named_in_the_default_group_too_is_in_that_one():
+    one = "[[queues]]\n[[[small]]]\nlimit = 1\nmembers = a, b, c\n[[[default]]]\nmembers = b, c"
+    run = Scenario("a\nb\nc", scheduling=one, final=2)
+    assert sorted(run.submitted) == ["1/a", "1/b", "1/c", "2/b", "2/c"]
+
+
 def test_order_of_becoming_ready_decides_within_a_point_also_after_a_restart():
     run = Scenario("x => a\ny => b\nz => c\nw => d", scheduling=TWO)
     run.succeeds("1/x", "1/z", "1/w").restarts().succeeds("1/y").succeeds("1/a").restarts()

@@ -56,6 +56,23 @@ def test_outputs_made_before_a_flow_arrived_reach_children_that_wait_in_it():
     assert run.pool["1/c"] == "running"
 
 
+def test_outputs_made_before_a_flow_arrived_count_in_it_at_a_fixed_point_too():
+    run = Scenario("R1 = s\nP1 = s[^]:start & x => foo", final=2)
+    run.succeeds("1/x", "2/x").succeeds("1/foo", "2/foo").reflows("2/x").succeeds("2/x")
+    assert run.pool == {"1/s": "running", "2/foo": "waiting"}
+    assert run.triggers("1/s", flow=2).pool == {"1/s": "running", "2/foo": "running"}
+    assert run.flows == {"1/s": [1, 2], "2/foo": [2]}
+
+
+def test_outputs_made_before_a_flow_arrived_are_not_all_that_a_family_must_make_in_it():
+    runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
+    run = Scenario("z => m2\nm1\nF:start-all & x => y", runtime).succeeds("1/x")
+    run.reflows("1/x").succeeds("1/x").triggers("1/m1", flow=2)
+    assert run.flows == {"1/z": [1], "1/m1": [1, 2], "1/y": [1, 2]}
+    assert run.pool["1/y"] == "waiting"
+    assert run.succeeds("1/z").pool["1/y"] == "running"
+
+
 def test_members_of_a_family_may_have_run_in_different_flows_of_their_child():
     run = Scenario("F:succeed-all & x => y", FAMILY).succeeds("1/m1", "1/x")
     run.reflows("1/x").succeeds("1/x")
@@ -126,6 +143,14 @@ def test_a_cancelled_flow_takes_its_waiting_tasks_and_leaves_shared_ones():
     run.happens(FlowStopped(2, 0.0))
     assert run.flows["1/e"] == [1]
     assert run.happens(FlowStopped(9, 0.0)).flows["1/e"] == [1]
+
+
+def test_a_cancelled_flow_goes_no_further_than_what_runs():
+    run = Scenario("a", final=9, scheduling="runahead limit = P1")
+    run.happens(FlowStopped(1, run.now))
+    assert run.pool == {"1/a": "running", "2/a": "running"}
+    assert run.runs_to_the_end().completed
+    assert run.submitted == ["1/a", "2/a"]
 
 
 def test_stopping_with_kill_kills_the_jobs_and_waits_for_their_ends():

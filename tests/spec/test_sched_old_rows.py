@@ -22,7 +22,15 @@ from tidewheel.core.graph.definition import AllOf, Atom, Group
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.core.sched.index_builder import build_index
-from tidewheel.core.sched.persistence import PutAbsolute, PutTask, everything, outdated
+from tidewheel.core.sched.persistence import (
+    PoolLedger,
+    PutAbsolute,
+    PutTask,
+    changes,
+    everything,
+    outdated,
+)
+from tidewheel.core.sched.task_state import AtomValue
 from tidewheel.store.change_rows import changed_rows, read_changes
 
 CASES = json.loads(Path(__file__).with_name("rows_of_format_1.json").read_text())
@@ -85,6 +93,35 @@ def test_a_family_at_a_fixed_point_has_its_name_and_no_number():
     }
     again = outdated(run.core.plan, rows).absolute
     assert set(again) == {key for key in old if key[1] != "i"} | set(run.core.absolute) - old
+
+
+def test_what_was_stored_under_an_old_name_is_gone_when_it_is_stored_anew():
+    case = next(case for case in CASES if case["case"] == "fixed points")
+    rows = read_changes(json.dumps(case["rows"][-1]))
+    run = scenario(case).takes_over(rows)
+    ledger = PoolLedger()
+    ledger.write(rows)
+    ledger.write(changes(run.core, outdated(run.core.plan, rows)))
+    kept = {
+        row.key: dict(row.values)
+        for row in ledger.rows.values()
+        if isinstance(row, PutAbsolute)
+    }
+    assert kept == {
+        (1, "i", "succeeded"): {1: AtomValue.TRUE},
+        (1, "FAM", "all:started"): {1: AtomValue.TRUE},
+        (1, "FAM", "any:succeeded"): {1: AtomValue.TRUE},
+        (1, "FAM", "all:failed|succeeded"): {1: AtomValue.TRUE},
+    }
+
+
+@pytest.mark.parametrize("name", ["FAM:3", "FAM:17", "OTHER:0"])
+def test_an_old_name_of_a_family_that_nothing_asks_for_names_nothing_new(name):
+    case = next(case for case in CASES if case["case"] == "fixed points")
+    run = scenario(case)
+    row = PutAbsolute((1, name, "succeeded"), ((1, AtomValue.TRUE),))
+    assert list(outdated(run.core.plan, [row]).absolute) == [row.key]
+    assert run.takes_over([*everything(run.core), row]).runs_to_the_end().completed
 
 
 def test_rows_with_a_field_more_or_less_are_read():

@@ -5,6 +5,7 @@ import pytest
 from tests.kit.scenario import Scenario, compile_graph
 from tests.kit.sched_invariants import fingerprint
 from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
+from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.persistence import PoolLedger, changes, everything, rebuild
 from tidewheel.core.sched.pool import NoPast, Touched
 from tidewheel.core.sched.step import new_pool, step
@@ -99,6 +100,14 @@ def test_what_is_spawned_while_the_base_steps_back_is_not_released_with_or_witho
         run.restarts()
     run.succeeds("2/c")
     assert run.pool == {"1/a": "running", "2/e": "runahead"}
+
+
+def test_of_tasks_that_the_graph_no_longer_has_those_that_run_are_there_and_no_others():
+    """The past of a run is shown by the graph of today."""
+    run = Scenario("a & b => c\na => d").succeeds("1/a")
+    assert run.pool == {"1/b": "running", "1/c": "waiting", "1/d": "running"}
+    now = rebuild(build_index(compile_graph("a\nb")), everything(run.core))
+    assert set(now.tasks) == {(1, "b"), (1, "d")}
 
 
 def test_a_restart_does_not_forget_who_asks_for_a_parent_that_is_never_there():

@@ -1,7 +1,5 @@
 """How far ahead tasks are released (SEMANTICS §4.2, 4.3)."""
 
-import pytest
-
 from tests.kit.scenario import Scenario, compile_flow
 
 
@@ -59,12 +57,11 @@ def test_a_date_time_limit_is_a_duration():
     assert run.completed
 
 
-@pytest.mark.slow
 def test_at_most_a_hundred_points_are_active_whatever_the_limit():
     unlimited = "runahead limit = P150\n[[queues]]\n[[[default]]]\nlimit = 0"
-    run = Scenario("a", final=200, scheduling=unlimited)
+    run = Scenario("a", final=200, scheduling=unlimited, start_jobs=False)
     assert len(run.submitted) == 100
-    assert run.succeeds("1/a").submitted[-1] == "101/a"
+    assert run.starts("1/a").succeeds("1/a").submitted[-1] == "101/a"
 
 
 def test_a_task_beyond_the_limit_is_released_when_nothing_else_is_left():
@@ -93,6 +90,14 @@ def test_who_needs_a_parent_off_its_sequence_is_blocked_when_its_point_comes_wit
     assert "5/b" not in run.restarts().pool
     assert run.runs_to_the_end().stalled
     assert run.causes == ["3/b"]
+
+
+def test_of_those_who_need_a_parent_off_its_sequence_the_next_one_is_shown_when_all_ended():
+    graph = "R1 = a & e\nR/2/P7 = e[-P1] => c\nR/2/P4 = a[-P1] => b"
+    run = Scenario(graph, final=9, scheduling="runahead limit = P0").runs_to_the_end()
+    assert run.pool == {"6/b": "blocked"}
+    assert run.removes("6/b").pool == {"9/c": "blocked"}
+    assert run.removes("9/c").completed
 
 
 def test_what_else_a_graph_has_does_not_decide_when_a_missing_parent_is_seen():
@@ -152,10 +157,9 @@ def test_a_flow_that_meets_an_instance_waits_for_it_too():
     assert run.flows == {"2/a": [1, 2], "3/a": [1, 2]}
 
 
-@pytest.mark.slow
 def test_a_far_future_offset_lets_more_points_hold_tasks_that_count():
     graph = "P1 = a\nR1 = a[+P120] => b"
-    run = Scenario(graph, final=300, scheduling="runahead limit = P200")
+    run = Scenario(graph, final=300, scheduling="runahead limit = P200", start_jobs=False)
     assert len(run.pool) == 122  # 120 points beyond the first, and the head of the chain
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.task_states import lease, task
-from tidewheel.core.queue.lease import Holder, check_holder, lapse_signal
+from tidewheel.core.queue.lease import Holder, Notebook, check_holder, lapse_signal
 from tidewheel.errors import LeaseLost, WrongStatus
 
 
@@ -113,3 +113,9 @@ def test_a_task_may_be_allowed_no_lapse_at_all():
 def test_only_leases_are_judged():
     with pytest.raises(AssertionError):
         lapse_signal(task("ready", owner=None), 0.0)
+
+
+@pytest.mark.parametrize(("deadline", "held"), [(None, False), (10.0, False), (10.001, True)])
+def test_a_notebook_is_held_until_its_lease_runs_out(deadline, held):
+    notebook = Notebook(epoch=3, owner="a", deadline_at=deadline, body="", updated_at=0.0)
+    assert notebook.is_held(10.0) is held

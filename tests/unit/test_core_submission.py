@@ -16,6 +16,7 @@ from tidewheel.core.queue.submission import (
     message_refusal,
     name_finding,
     refusal,
+    run_refusal,
 )
 from tidewheel.core.queue.task import Need, NewTask, TaskId, WorkerId
 from tidewheel.errors import InvalidTask, PayloadTooLarge
@@ -242,3 +243,10 @@ def test_a_message_is_measured_in_bytes_and_the_first_that_is_too_long_is_named(
     refused = said("four", "ééx", "five!")
     assert isinstance(refused, PayloadTooLarge)
     assert "message 2 of task 'a' has 5 bytes; at most 4 are accepted" in str(refused)
+
+
+def test_a_task_for_a_run_is_for_the_run_s_scheduler_to_submit():
+    assert run_refusal(NewTask(id="a", queue="q")) is None
+    refused = run_refusal(NewTask(id="a", queue="q", run=7))
+    assert isinstance(refused, InvalidTask)
+    assert str(refused) == "task 'a': run is 7; only a run's scheduler can say that"

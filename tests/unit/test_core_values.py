@@ -13,6 +13,7 @@ from tidewheel.core.queue.requests import (
     KeysetPage,
     QueueSettings,
     TaskFilter,
+    page_count,
 )
 from tidewheel.core.queue.resources import (
     CPU_MAX,
@@ -22,6 +23,7 @@ from tidewheel.core.queue.resources import (
     fits,
 )
 from tidewheel.core.queue.task import NewTask
+from tidewheel.errors import BadSetting
 
 
 def values():
@@ -72,3 +74,10 @@ def test_a_page_holds_a_hundred_tasks_of_any_kind():
 def test_a_worker_that_names_no_bounds_takes_whatever_can_be_asked_for():
     most = Resources(cpu=CPU_MAX, memory_bytes=MEMORY_BYTES_MAX, gpu=GPU_MAX)
     assert fits(most, ANY_RESOURCES)
+
+
+def test_one_call_asks_for_one_to_ten_thousand():
+    assert [page_count(count) for count in (1, 100, 10_000)] == [1, 100, 10_000]
+    for count in (0, -1, 10_001):
+        with pytest.raises(BadSetting, match=f"count is {count}; accepted is 1 to 10000"):
+            page_count(count)

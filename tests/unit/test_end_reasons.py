@@ -7,6 +7,7 @@ from tidewheel.core.operator.views import (
     ABORTED_BY,
     Undone,
     aborted_for,
+    is_at_own_stop_point,
     ran_nothing,
     stopped_at,
     was_aborted,
@@ -33,3 +34,9 @@ def test_a_run_was_aborted_by_itself_or_by_somebody():
     assert was_aborted(aborted_for("1/a failed"))
     assert RunEnd("stopped", f"{ABORTED_BY}ann: wrong field").was_aborted
     assert not was_aborted("") and not was_aborted(stopped_at("3", is_own=True))
+
+
+def test_a_run_that_stopped_where_it_was_defined_to_is_told_from_one_that_was_told_to():
+    assert is_at_own_stop_point(stopped_at("3", is_own=True))
+    for reason in (stopped_at("3", is_own=False), "completed", "", aborted_for("1/a failed")):
+        assert not is_at_own_stop_point(reason)

@@ -145,6 +145,7 @@ def test_a_completion_setting_is_read_as_alternatives(text: str, expected: str) 
         ("succeed", "is written 'succeeded' here"),
         ("my-out", "'my' is no output of this task"),
         ("not succeeded", "'not' is no output"),
+        ("succeeded and -x", "write '_' for '-' in names of outputs"),
         (" and ".join("(x or succeeded or failed)" for _ in range(40)), "alternatives"),
     ],
 )

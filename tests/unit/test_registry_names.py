@@ -1,14 +1,17 @@
 """Names and versions of registered workflows, and which version is the highest."""
 
+import json
 import random
 
 import pytest
 
 from tidewheel.core.operator.registry import (
+    RunRequest,
     WorkflowView,
     highest,
     in_order,
     name_problem,
+    registry_text,
     split_reference,
     version_order,
     version_problem,
@@ -68,6 +71,20 @@ def test_workflows_are_listed_by_name_with_the_highest_version_first():
 def test_a_reference_is_a_name_with_or_without_a_version():
     assert split_reference("vis-ingest/1.0.0") == ("vis-ingest", "1.0.0")
     assert split_reference("vis-ingest") == ("vis-ingest", "")
+
+
+def test_a_run_that_is_asked_for_names_the_version_only_if_one_was_said():
+    assert str(RunRequest(workflow="vis-ingest", version="1.0.0")) == "vis-ingest/1.0.0"
+    assert str(RunRequest(workflow="vis-ingest")) == "vis-ingest"
+    assert registry_text("vis-ingest/1.0.0") == "vis-ingest/1.0.0 of the registry"
+
+
+def test_the_same_parameters_are_the_same_text_and_none_are_no_text():
+    one = RunRequest(workflow="w", parameters={"beams": 4, "area": {"b": [1], "a": "Ö"}})
+    other = RunRequest(workflow="w", parameters={"area": {"a": "Ö", "b": [1]}, "beams": 4})
+    assert one.parameters_text == other.parameters_text
+    assert json.loads(one.parameters_text) == {"beams": 4, "area": {"a": "Ö", "b": [1]}}
+    assert RunRequest(workflow="w").parameters_text == ""
 
 
 @pytest.mark.parametrize("name", ["vis-ingest", "a", "x.y_z+1@b%c", "9"])

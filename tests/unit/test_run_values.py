@@ -6,8 +6,8 @@ import pytest
 
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import JobName, RunOptions, read_job_name
-from tidewheel.core.operator.verbs import VERBS, command_text, read_command
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.verbs import VERBS, command_text, read_command, reopens
+from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.errors import Refused
 
 
@@ -58,6 +58,25 @@ def test_what_is_no_command_is_refused_with_what_would_be(text, said):
         read_command(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "goes_on"),
+    [
+        ('{"verb": "trigger", "ids": ["1/a"]}', True),
+        ('{"verb": "set", "ids": ["1/a"]}', True),
+        ('{"verb": "release", "ids": ["1/a"]}', True),
+        ('{"verb": "pause"}', False),
+        ('{"verb": "remove", "ids": ["1/a"]}', False),
+        ('{"verb": "trigger"}', False),
+        ('{"verb": "verb of a later version"}', False),
+        ("", False),
+    ],
+)
+def test_a_run_that_has_ended_goes_on_with_a_few_commands_and_not_with_a_text_that_is_none(
+    text, goes_on
+):
+    assert reopens(text) is goes_on
+
+
 def test_a_submission_has_one_name_and_its_files_have_one_place():
     name = JobName("work/flow/run1", "20300101T0000Z", "model", 3)
     assert name.task_id == "work/flow/run1/20300101T0000Z/model/3"
@@ -69,16 +88,15 @@ def test_a_submission_has_one_name_and_its_files_have_one_place():
     assert name.share_folder == "share/cycle/20300101T0000Z"
 
 
-@pytest.mark.parametrize(("deadline", "driven"), [(None, False), (10.0, True), (5.0, False)])
-def test_a_run_is_driven_while_somebody_holds_it(deadline, driven):
-    run = RunView(
+def view(name="flow/run1", *, deadline=None):
+    return RunView(
         number=1,
-        name="flow/run1",
+        name=name,
         workflow="flow",
         definition="",
         options=RunOptions(),
         folder="",
-        queue="run:flow/run1",
+        queue=f"run:{name}",
         status="running",
         reason="",
         epoch=1,
@@ -89,4 +107,33 @@ def test_a_run_is_driven_while_somebody_holds_it(deadline, driven):
         updated_at=0.0,
         ended_at=None,
     )
-    assert run.is_driven(5.0) is driven
+
+
+@pytest.mark.parametrize(("deadline", "driven"), [(None, False), (10.0, True), (5.0, False)])
+def test_a_run_is_driven_while_somebody_holds_it(deadline, driven):
+    assert view(deadline=deadline).is_driven(5.0) is driven
+
+
+def test_who_names_no_run_means_the_only_one_or_the_only_one_that_is_driven():
+    alone = view("old")
+    assert only_run([alone], 5.0) is alone
+    driven = view("new", deadline=10.0)
+    assert only_run([alone, driven, view("older", deadline=5.0)], 5.0) is driven
+
+
+@pytest.mark.parametrize(
+    ("views", "said"),
+    [
+        ([], "there is no run in this store; start one: tidewheel run DIR"),
+        ([view("a"), view("b")], "which run? There are a, b; name one as RUN"),
+        (
+            [view("a", deadline=9.0), view("b"), view("c", deadline=9.0)],
+            "which run? There are a, c; name one as RUN",
+        ),
+        ([*map(view, "abcdefg")], "which run? There are a, b, c, d, e and 2 more; name one"),
+    ],
+)
+def test_where_it_is_not_clear_which_run_is_meant_those_that_could_be_are_named(views, said):
+    with pytest.raises(Refused) as refused:
+        only_run(views, 5.0)
+    assert str(refused.value).startswith(said)

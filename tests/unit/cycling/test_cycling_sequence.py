@@ -274,6 +274,16 @@ def test_excluded_points_and_sequences_are_left_out():
     assert sequence.next_after(Point(4)) == 8
 
 
+def test_two_stretches_and_a_point_are_left_out_in_either_direction():
+    stretches = (numbers(2, 1, upper=Point(4)), numbers(7, 1, upper=Point(9)))
+    sequence = numbers(
+        0, 1, upper=Point(12), excluded_points=frozenset({Point(11)}), exclusions=stretches
+    )
+    assert list(sequence.points()) == [0, 1, 5, 6, 10, 12]
+    assert [sequence.last_before(Point(point)) for point in (12, 10, 5)] == [10, 6, 1]
+    assert [sequence.next_after(Point(point)) for point in (1, 6, 10)] == [5, 10, 12]
+
+
 @pytest.mark.slow
 @given(
     step=st.integers(1, 6),

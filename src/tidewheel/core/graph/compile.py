@@ -89,7 +89,8 @@ class _Compiler:
         for leaf in dict.fromkeys(leaves(condition)):
             if isinstance(leaf, Atom):
                 self._read_atom(leaf, index)
-            elif isinstance(leaf, Group):
+            else:
+                assert isinstance(leaf, Group), "xtriggers were taken out above"
                 self._read_group(leaf, index)
 
     def _read_atom(self, atom: Atom, arrow: int) -> None:

@@ -153,11 +153,9 @@ def _alternatives(standings: Mapping[str, _Standing]) -> tuple[frozenset[str], .
     failure_is_fine = any(
         output in standings and standings[output].optional for output in (SUCCEEDED, FAILED)
     )
-    alternatives = []
+    alternatives = [frozenset(required)]
     if failure_is_fine:
         alternatives = [frozenset(required | {SUCCEEDED}), frozenset({FAILED})]
-    elif required:
-        alternatives = [frozenset(required)]
     for ends, tolerated in (((SUBMITTED, SUBMIT_FAILED), SUBMIT_FAILED), ((EXPIRED,), EXPIRED)):
         if any(end in standings and standings[end].optional for end in ends):
             alternatives.append(frozenset({tolerated}))

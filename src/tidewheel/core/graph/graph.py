@@ -175,19 +175,18 @@ def meaning(graph: Graph) -> frozenset[object]:
 def atoms_of(
     condition: definitions.Condition, families: Mapping[str, definitions.FamilyDef]
 ) -> Iterator[definitions.Atom]:
-    """Yields every atom of a condition, a group as its members."""
+    """Yields every atom of an arrow's condition, a group as its members."""
     for leaf in definitions.leaves(condition):
         if isinstance(leaf, definitions.Atom):
             yield leaf
-        elif isinstance(leaf, definitions.Group):
-            for member in families[leaf.family].members:
-                for output in leaf.outputs:
-                    yield definitions.Atom(member, output, leaf.offset)
-        else:
-            assert isinstance(leaf, definitions.XtriggerTerm)
+            continue
+        assert isinstance(leaf, definitions.Group), "xtriggers are waited for beside the arrows"
+        for member in families[leaf.family].members:
+            for output in leaf.outputs:
+                yield definitions.Atom(member, output, leaf.offset)
 
 
-EDGES_MAX = 1_000_000  # of one drawing (RELIABILITY S17)
+PARTS_MAX = 1_000_000  # tasks and edges of one drawing (RELIABILITY S17)
 POINTS_BY_DEFAULT = 3  # of the drawing when no last point is given
 
 
@@ -216,7 +215,12 @@ class Window:
 
 
 def window(
-    graph: Graph, start: Point, stop: Point | None = None, *, suicides: bool = False
+    graph: Graph,
+    start: Point,
+    stop: Point | None = None,
+    *,
+    suicides: bool = False,
+    parts_max: int = PARTS_MAX,
 ) -> Window:
     """Returns everything from `start` to `stop`; without one, the first few points."""
     last = _last_point(graph, start, stop)
@@ -224,7 +228,7 @@ def window(
     tasks: set[TaskAt] = set()
     edges: set[Edge] = set()
     for found in _walk(graph, start, last, suicides=suicides):
-        if len(edges) + len(tasks) > EDGES_MAX:
+        if len(edges) + len(tasks) > parts_max:
             return Window(frozenset(tasks), frozenset(edges), cut=True)
         if isinstance(found, TaskAt):
             tasks.add(found)

@@ -58,14 +58,14 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _is_too_deep(found: object) -> bool:
-    level = [found]
-    for _ in range(DEPTH_MAX + 1):
+def _is_too_deep(found: dict[str, object]) -> bool:
+    level: list[dict[str, object] | list[object]] = [found]
+    for _ in range(DEPTH_MAX):
         level = [
             inner
             for one in level
-            if isinstance(one, dict | list)
             for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
         ]
         if not level:
             return False

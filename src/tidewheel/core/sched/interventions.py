@@ -378,8 +378,6 @@ def completing(node: IndexedNode, made: Collection[str] = ()) -> tuple[str, ...]
     Of several ways to succeed it is the one of which an own output was made already.
     """
     alternatives = node.completion.alternatives
-    if not alternatives:
-        return (SUCCEEDED,)
     first = alternatives[0]
     own = frozenset(made) - frozenset(STANDARD)
     begun = (one for one in alternatives if SUCCEEDED in one and one & own)

@@ -444,9 +444,10 @@ def _old_terms(graph: Graph, name: str, point: Point) -> Iterator[AtomMeaning]:
 def _terms_of(condition: Condition) -> Iterator[Atom | Group]:
     if isinstance(condition, Atom | Group):
         yield condition
-    elif not isinstance(condition, XtriggerTerm):
-        for term in condition.terms:
-            yield from _terms_of(term)
+        return
+    assert not isinstance(condition, XtriggerTerm), "xtriggers are waited for beside the arrows"
+    for term in condition.terms:
+        yield from _terms_of(term)
 
 
 def _old_meaning(term: Atom | Group) -> tuple[str, str]:

@@ -1,0 +1,99 @@
+"""Values that a job hands on: one JSON object that any reader can read."""
+
+import pytest
+
+from tidewheel.core.queue.values import values_text
+from tidewheel.errors import BadValues
+
+
+def refusal(text):
+    with pytest.raises(BadValues) as refused:
+        values_text(text)
+    return str(refused.value)
+
+
+def nested(levels, innermost):
+    """An object with lists in it, so many levels together."""
+    return '{"a": ' + "[" * (levels - 1) + innermost + "]" * (levels - 1) + "}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        '{"beams": 4, "gain": 1.50, "ok": true, "none": null, "name": "Köln"}',
+        '{"least": -9223372036854775808, "most": 18446744073709551615}',
+        '{"tiny": 1e-400, "large": 1.7e308}',
+        '{"escaped": "\\u00f6 \\ud83d\\ude00"}',
+        '{"b":1,  "a":{"c":[]}}',
+    ],
+)
+def test_an_object_is_kept_as_it_was_written_without_the_space_around_it(text):
+    assert values_text(text) == text
+    assert values_text(f"\n {text}\t\n") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("[1]", "an array"),
+        ('"beams"', "a text"),
+        ("true", "true or false"),
+        ("null", "null"),
+        ("4", "a number"),
+        ("0.5", "a number"),
+    ],
+)
+def test_what_is_no_object_is_refused_by_its_kind(text, kind):
+    assert f'{kind} instead of an object; accepted is one object, for example {{"' in refusal(
+        text
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("", "line 1 column 1"),
+        ('{"a": 1,\n b}', "line 2 column 2"),
+        ("{} {}", "line 1 column 4"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_the_place(text, where):
+    assert f"at {where}); accepted is one object" in refusal(text)
+
+
+def test_values_are_measured_in_bytes():
+    fits = '{"a": "' + "é" * 32_763 + '"}'
+    assert len(fits.encode()) == 65_535
+    assert values_text(fits) == fits
+    assert "have 65537 bytes; at most 65536 are accepted" in refusal(fits[:-2] + 'é"}')
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        ("18446744073709551616", "needs more than 64 bits"),
+        ("-9223372036854775809", "needs more than 64 bits"),
+        ("9" * 5_000, "needs more than 64 bits"),  # more than Python reads, too
+        ("1e400", "too large a number"),
+        ("-1e400", "too large a number"),
+        ("NaN", "NaN is no number in JSON"),
+        ("-Infinity", "-Infinity is no number in JSON"),
+    ],
+)
+def test_a_number_that_others_cannot_hold_is_refused(number, why):
+    assert why in refusal(f'{{"a": {number}}}')
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', '"\\udc00\\ud800"', '"a\\uDFFFb"'])
+def test_half_of_a_character_is_refused_wherever_it_stands(text):
+    assert "half of a surrogate pair" in refusal(f'{{"a": {text}}}')
+    assert "half of a surrogate pair" in refusal(f'{{"a": [{{{text}: 1}}]}}')
+
+
+@pytest.mark.parametrize("innermost", ["", "1", '"a", null'])
+def test_values_are_nested_a_hundred_levels_deep_at_most_whatever_is_innermost(innermost):
+    fits = nested(100, innermost)
+    assert values_text(fits) == fits
+    for levels in (101, 102, 150, 30_000):
+        assert "nested too deeply; at most 100 levels" in refusal(nested(levels, innermost))
