@@ -31,6 +31,14 @@ def test_a_plain_success_is_one_event(store, driver):
     driver.over("a", "b")
 
 
+def test_the_exit_status_of_a_success_is_told_with_it(store, driver):
+    [a] = driver.submit("a")
+    [held] = driver.take()
+    store.finish(held, exit_status=0, values="{}")
+    assert driver.said() == [over(a, "succeeded", exit_status=0)]
+    driver.over("a")
+
+
 def test_a_start_is_told_before_the_end(store, driver):
     [a] = driver.submit("a")
     [held] = driver.take()

@@ -50,7 +50,6 @@ from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
     News,
-    PlainEnd,
     Result,
     Row,
     Script,
@@ -136,10 +135,8 @@ class PostgresTransaction(Transaction):
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         return self.records(query, ClaimedRow, lease_seconds=lease_seconds, **parameters)
 
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
-        ids, attempts, started = (list(column) for column in zip(*ends, strict=True))
-        given = {"ids": ids, "attempts": attempts, "started": started}
-        return dict(self.rows("succeed_tasks", worker=worker, **given))
+    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
+        return self.rows("succeed_tasks", worker=worker, ends=ends)
 
 
 @cache

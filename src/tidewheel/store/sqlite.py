@@ -41,7 +41,6 @@ from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     News,
-    PlainEnd,
     Result,
     Row,
     Script,
@@ -99,15 +98,19 @@ class SqliteTransaction(Transaction):
         self.rows("leave_ready", seqs=seqs)
         return rows
 
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
+    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         found = self.rows("succeed_tasks", worker=worker, ends=ends)
         done = {task_id: seq for task_id, seq, _ in found}
         seqs = list(done.values())
-        ended = [(done[end.task_id], end.started) for end in ends if end.task_id in done]
+        ended = [
+            (done[end["id"]], end["started"], end["exit_status"], end["metrics"])
+            for end in ends
+            if end["id"] in done
+        ]
         self.rows("keep_successes", ended=ended)
         self.rows("drop_leases", seqs=seqs)
         self.rows("add_successes", seqs=seqs)
-        return {task_id: run for task_id, _, run in found}
+        return found
 
 
 class _Aged(NamedTuple):

@@ -49,14 +49,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 ROWS_PER_STATEMENT_MAX = 1_000
 
 
-class PlainEnd(NamedTuple):
-    """Is a success without messages, usage, exit status or metrics."""
-
-    task_id: str
-    attempt: int
-    started: bool  # the job's start is reported together with its end
-
-
 class Transaction(ABC):
     """Is one transaction of a script; the script's end commits it, an exception undoes it."""
 
@@ -108,10 +100,11 @@ class Transaction(ABC):
         """Runs a claim query, and writes a lease and a history entry for each of its rows."""
 
     @abstractmethod
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
-        """Ends attempts with success where nothing else is to be done: running, owned by the
-        worker, without dependencies. Returns the ids of those that were, each with the run that
-        it belongs to, if any; others are left alone."""
+    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
+        """Ends attempts (``id``, ``attempt``, ``started``, ``exit_status``, ``metrics``) with
+        success where no other task is concerned: running, owned by the worker, without
+        dependencies. Returns the id of each that was so, its seq, and the run that it belongs
+        to, if any; others are left alone."""
 
 
 class Conflict(Unavailable):

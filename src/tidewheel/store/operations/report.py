@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.core.queue.lease import Holder, LeaseAnswer, check_holder, check_progress
 from tidewheel.core.queue.requests import Beat, Claimed, JobMessage, Report, Reported
@@ -14,7 +14,7 @@ from tidewheel.core.queue.steps import adopt as adopt_step
 from tidewheel.core.queue.submission import MESSAGES_MAX
 from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
 from tidewheel.core.queue.values import values_text
-from tidewheel.errors import MessagesMissing, NotFound, Refused
+from tidewheel.errors import BadValues, MessagesMissing, NotFound, Refused
 from tidewheel.store.operations.claim import plan_claim
 from tidewheel.store.operations.transitions import (
     Effects,
@@ -29,13 +29,10 @@ from tidewheel.store.operations.transitions import (
     write_changes,
 )
 from tidewheel.store.rows import ClaimedRow, claimed, storable, storable_end, worker_number
-from tidewheel.store.transaction import PlainEnd, Transaction, in_chunks, row_of, rows_in_chunks
+from tidewheel.store.transaction import Transaction, in_chunks, row_of, rows_in_chunks
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.access import JobWords
-
-
-_PLAIN_SUCCESS = End(ending=Ending.SUCCEEDED)
 
 
 @dataclass(slots=True)
@@ -81,8 +78,10 @@ def report(
     """Applies reports; one that is refused stops no other."""
     answers: dict[int, Reported] = {}
     if len({one.holder.task_id for one in reports}) == len(reports):
-        answers = _succeed_plainly(tx, reports, effects)
-        answers |= _start_plainly(tx, reports, effects)
+        if any(one.end is not None for one in reports):
+            answers = _succeed_plainly(tx, reports, effects)
+        if any(one.started and one.end is None for one in reports):
+            answers |= _start_plainly(tx, reports, effects)
     waiting = [(k, one) for k, one in enumerate(reports) if k not in answers]
     while waiting:
         # One report per task at a time, so that a second sees what the first has done.
@@ -94,44 +93,71 @@ def report(
             seen.add(one.holder.task_id)
         answers |= _report_round(tx, now, chance, effects)
         waiting = later
-    _note_freed_places(reports, answers, effects)
+    # The reporter says in which queue its end made room within a limit, since asking the
+    # database would cost the common case a statement.
+    effects.queues.update(
+        one.frees
+        for position, one in enumerate(reports)
+        if one.frees is not None and one.end is not None and answers[position].refused is None
+    )
     return [answers[position] for position in range(len(reports))]
-
-
-def _note_freed_places(
-    reports: Sequence[Report], answers: Mapping[int, Reported], effects: Effects
-) -> None:
-    """Wakes the queues in which the end of an attempt made room within a limit.
-
-    The reporter says where there is a limit, since asking the database would cost the common
-    case a statement.
-    """
-    for position, one in enumerate(reports):
-        if one.frees is not None and one.end is not None and answers[position].refused is None:
-            effects.queues.add(one.frees)
 
 
 def _succeed_plainly(
     tx: Transaction, reports: Sequence[Report], effects: Effects
 ) -> dict[int, Reported]:
     """Does the common case in one go; what it leaves alone goes the long way."""
-    plain: dict[WorkerId, dict[TaskId, int]] = {}
+    plain: dict[WorkerId, dict[TaskId, tuple[int, _PlainSuccess]]] = {}
     for position, one in enumerate(reports):
-        if one.end == _PLAIN_SUCCESS and not one.messages and not one.usage:
-            plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position
-    answers, events = {}, []
-    for worker, positions in plain.items():
-        ends = [
-            PlainEnd(task_id, reports[position].holder.attempt, reports[position].started)
-            for task_id, position in positions.items()
-        ]
-        for task_id, run in tx.succeed(worker, ends).items():
-            position = positions[TaskId(task_id)]
-            answers[position] = Reported(task_id=TaskId(task_id), status=Status.SUCCEEDED)
+        if (told := _plain_success(one)) is not None:
+            plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position, told
+    answers: dict[int, Reported] = {}
+    events, values, usage = [], [], []
+    for worker, ends in plain.items():
+        for task_id, seq, run in tx.succeed(worker, [told.row for _, told in ends.values()]):
+            position, told = ends[task_id]
+            one = reports[position]
+            answers[position] = Reported(task_id=task_id, status=Status.SUCCEEDED)
+            where = {"seq": seq, "attempt": one.holder.attempt}
+            if told.values is not None:
+                values.append(where | {"body": told.values})
+            usage += [where | row_of(sample) for sample in one.usage]
             if run is not None:
-                events.append(success(run, reports[position].holder))
-    tell_runs(tx, events, effects)
+                events.append(success(run, one))
+    if values:
+        rows_in_chunks(tx, "add_values", "values", values)
+    if usage:
+        rows_in_chunks(tx, "add_usage", "samples", usage)
+    if events:
+        tell_runs(tx, events, effects)
     return answers
+
+
+class _PlainSuccess(NamedTuple):
+    """Holds what is stored of an attempt that ended well."""
+
+    row: dict[str, object]  # for Transaction.succeed
+    values: str | None
+
+
+def _plain_success(one: Report) -> _PlainSuccess | None:
+    end = one.end
+    if end is None or end.ending is not Ending.SUCCEEDED or one.messages:
+        return None
+    values = None
+    if end.values is not None:
+        try:
+            values = values_text(storable(end.values))
+        except BadValues:
+            return None  # the long way refuses it, for this unless its lease is lost
+    row: dict[str, object] = {
+        "id": one.holder.task_id,
+        "attempt": one.holder.attempt,
+        "started": one.started,
+        "exit_status": end.exit_status,
+        "metrics": storable(end.metrics),
+    }
+    return _PlainSuccess(row, values)
 
 
 def _start_plainly(
