@@ -91,22 +91,6 @@ class ClaimedRow(NamedTuple):
     now: float
 
 
-_TOLD = tuple(one.name for one in fields(Claimed) if one.name in ClaimedRow._fields)
-_told, _asked = attrgetter(*_TOLD), attrgetter(*RESOURCE_COLUMNS)
-
-
-def claimed(r: ClaimedRow, *, lease_seconds: float, fence_kill: bool, limited: bool) -> Claimed:
-    """Makes a claimed task of its row and of what the queue says about leases."""
-    return Claimed(
-        **dict(zip(_TOLD, _told(r), strict=True)),
-        deadline_at=Instant(r.now + lease_seconds),
-        lease_seconds=lease_seconds,
-        resources=resources(*_asked(r)),
-        fence_kill=fence_kill,
-        limited=limited,
-    )
-
-
 # What a new task says is stored under the same names, but for what stands elsewhere.
 _ELSEWHERE = ("needs", "continuations", "delay_seconds", "retry", "resources")
 _SAID = tuple(one.name for one in fields(NewTask) if one.name not in _ELSEWHERE)

@@ -69,7 +69,7 @@ class Transaction(ABC):
     def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
         """Returns the rows as values of a type: a column for each of its fields, by name."""
         found = self.ask(query, parameters)
-        read = self._reader(query, of)
+        read = self.readers.get((query, of)) or self._new_reader(query, of)
         return list(map(read, found)) if read else []
 
     def pairs(
@@ -77,13 +77,16 @@ class Transaction(ABC):
     ) -> list[tuple[Record, Other]]:
         """Returns two values for each row, where a query joins two things."""
         found = self.ask(query, parameters)
-        read, read_other = self._reader(query, one), self._reader(query, other)
+        read = self.readers.get((query, one)) or self._new_reader(query, one)
+        read_other = self.readers.get((query, other)) or self._new_reader(query, other)
         return [(read(row), read_other(row)) for row in found] if read and read_other else []
 
-    def _reader(self, query: str, of: type[Record]) -> Callable[[Row], Record] | None:
-        read = self.readers.get((query, of))
-        if read is None and (columns := self.columns()):
-            read = self.readers[query, of] = reader(columns, of)
+    def _new_reader(self, query: str, of: type[Record]) -> Callable[[Row], Record] | None:
+        """Returns None if nothing was found, which may leave the columns unknown."""
+        columns = self.columns()
+        if not columns:
+            return None
+        read = self.readers[query, of] = reader(columns, of)
         return read
 
     # The hot paths. PostgreSQL does each in one statement, SQLite in a few short ones; both

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
@@ -12,12 +13,19 @@ from tidewheel.core.queue.limits import WHOLE_QUEUE, Bucket, Limit, allowance, s
 from tidewheel.core.queue.requests import Claimed, ClaimedTasks, ClaimRequest
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.core.queue.steps import step
-from tidewheel.core.queue.task import TaskId, TaskState, WorkerId
+from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
 from tidewheel.errors import BadSetting, NotDue, NotFound, NotRunning, RunStopping, WrongStatus
 from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
 from tidewheel.store.operations.transitions import lock_task, write_changes
-from tidewheel.store.rows import ClaimedRow, Now, claimed, labels_text, worker_number
+from tidewheel.store.rows import (
+    RESOURCE_COLUMNS,
+    ClaimedRow,
+    Now,
+    labels_text,
+    resources,
+    worker_number,
+)
 from tidewheel.store.transaction import Transaction
 
 CLAIM_COUNT_MAX = 10_000
@@ -34,18 +42,14 @@ class ClaimPlan(NamedTuple):
     lease_seconds: float
     next_due_seconds: float | None  # until the next delayed task can be claimed
 
-    @property
-    def any_due(self) -> bool:
-        return self.next_due_seconds is not None and self.next_due_seconds <= 0.0
-
 
 def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
     """Leases up to ``count`` tasks of one queue to the worker, highest priority first."""
-    plan = _plan(tx, request.queue, request.worker, request.lease_seconds)
+    plan = plan_claim(tx, request.queue, request.worker, request.lease_seconds)
     if plan.paused:
         return ClaimedTasks()
     next_due = plan.next_due_seconds
-    if plan.any_due:
+    if next_due is not None and next_due <= 0.0:
         # Delayed tasks stay out of the claim index until they are due, so that a million of
         # them cost a claim nothing; the first claim after the time puts them in.
         tx.rows("promote_due_tasks", queue=request.queue)
@@ -57,9 +61,10 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
         rows = tx.claim("claim_tasks_by_rules", plan.lease_seconds, aging=True, **given)
     else:
         rows = tx.claim("claim_tasks", plan.lease_seconds, **_wanted(request))
-        # By the rules they are in order, which aging may change.
-        rows.sort(key=lambda row: (-row.priority, row.seq))
-    return ClaimedTasks((_claimed(row, plan) for row in rows), next_due)
+        # By the rules they are in order, which aging may change. Equals stay in their order.
+        rows.sort(key=attrgetter("seq"))
+        rows.sort(key=attrgetter("priority"), reverse=True)
+    return ClaimedTasks([claimed(row, plan) for row in rows], next_due)
 
 
 def claim_by_id(
@@ -68,7 +73,7 @@ def claim_by_id(
     """Leases one task by name (R002-34); its queue's pause and limits are for those who take
     any."""
     task = lock_task(tx, task_id)
-    plan = _plan(tx, task.queue, worker, lease_seconds)
+    plan = plan_claim(tx, task.queue, worker, lease_seconds)
     if task.status is not Status.READY:
         raise WrongStatus(task_id, Signal.CLAIM, task.status, [Status.READY])
     _refuse_withdrawn(tx, task)
@@ -81,13 +86,20 @@ def claim_by_id(
     write_changes(tx, [change])
     rows = tx.records("get_claimed", ClaimedRow, seq=task.seq)
     tx.rows("take_leases", seqs=[task.seq], lease_seconds=plan.lease_seconds)
-    return _claimed(rows[0], plan)
+    return claimed(rows[0], plan)
 
 
-def _claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
-    return claimed(
-        row,
+_TOLD = tuple(one.name for one in fields(Claimed) if one.name in ClaimedRow._fields)
+_told, _asked = attrgetter(*_TOLD), attrgetter(*RESOURCE_COLUMNS)
+
+
+def claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
+    """Makes a claimed task of its row and of what the queue says about leases."""
+    return Claimed(
+        **dict(zip(_TOLD, _told(row), strict=True)),
+        deadline_at=Instant(row.now + plan.lease_seconds),
         lease_seconds=plan.lease_seconds,
+        resources=resources(*_asked(row)),
         fence_kill=bool(plan.fence_kill),
         limited=bool(plan.limited),
     )
@@ -104,16 +116,12 @@ def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
         raise NotRunning(run.name, status)
 
 
-def plan_claim(tx: Transaction, queue: str, worker: WorkerId) -> ClaimPlan:
-    """Returns what the queue and the worker's row say."""
-    asked = {"queue": queue, "worker_number": worker_number(worker)}
-    return tx.records("plan_claim", ClaimPlan, **asked)[0]
-
-
-def _plan(
-    tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None
+def plan_claim(
+    tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None = None
 ) -> ClaimPlan:
-    plan = plan_claim(tx, queue, worker)
+    """Returns what the queue and the worker's row say, with the lease that is asked for."""
+    asked = {"queue": queue, "worker_number": worker_number(worker)}
+    [plan] = tx.records("plan_claim", ClaimPlan, **asked)
     if not plan.worker_known:
         raise NotFound("worker", worker)
     if lease_seconds is None:
@@ -137,7 +145,7 @@ def _wanted(request: ClaimRequest) -> dict[str, object]:
         "gpu": free.gpu,
         "labels": labels_text(free.labels) or "[]",
         "nodes": free.nodes,
-        "idle_nodes": free.idle,
+        "idle_nodes": free.idle_nodes,
         "buffer_bytes": free.buffer_bytes,
         "commands": request.commands,
         "any_handler": handlers is None,

@@ -15,7 +15,7 @@ from tidewheel.core.queue.submission import MESSAGES_MAX
 from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
 from tidewheel.core.queue.values import values_text
 from tidewheel.errors import BadValues, MessagesMissing, NotFound, Refused
-from tidewheel.store.operations.claim import plan_claim
+from tidewheel.store.operations.claim import claimed, plan_claim
 from tidewheel.store.operations.transitions import (
     Effects,
     EventRow,
@@ -28,7 +28,7 @@ from tidewheel.store.operations.transitions import (
     tell_runs,
     write_changes,
 )
-from tidewheel.store.rows import ClaimedRow, claimed, storable, storable_end, worker_number
+from tidewheel.store.rows import ClaimedRow, storable, storable_end, worker_number
 from tidewheel.store.transaction import Transaction, in_chunks, row_of, rows_in_chunks
 
 if TYPE_CHECKING:
@@ -254,18 +254,10 @@ def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
     task = lock_task(tx, holder.task_id)
     check_holder(task, holder, "adopt")
     plan = plan_claim(tx, task.queue, new_owner)
-    if not plan.worker_known:
-        raise NotFound("worker", new_owner)
     write_changes(tx, [replace(adopt_step(task, new_owner), worker=new_owner)])
-    moved = tx.rows("move_lease", seq=task.seq, owner=new_owner)
-    fence_kill, lease_seconds = moved[0]
+    [(fence_kill, seconds)] = tx.rows("move_lease", seq=task.seq, owner=new_owner)
     [row] = tx.records("get_claimed", ClaimedRow, seq=task.seq)
-    return claimed(
-        row,
-        lease_seconds=lease_seconds,
-        fence_kill=bool(fence_kill),
-        limited=bool(plan.limited),
-    )
+    return claimed(row, plan._replace(fence_kill=fence_kill, lease_seconds=seconds))
 
 
 def cancelling(tx: Transaction, worker: WorkerId) -> list[tuple[TaskId, int]]:

@@ -3,7 +3,7 @@
 -- statement is left alone.
 WITH done AS MATERIALIZED (
     SELECT task.ctid AS place, said.attempt, said.started, said.exit_status, said.metrics
-      FROM json_to_recordset(%(ends)s::json) AS said (
+      FROM json_to_recordset(:ends::json) AS said (
                id text, attempt integer, started boolean, exit_status integer, metrics text)
       JOIN tidewheel.task ON task.id = ANY (ARRAY[said.id])
      ORDER BY task.seq
@@ -13,7 +13,7 @@ WITH done AS MATERIALIZED (
            updated_at = (SELECT tidewheel.now_seconds())
       FROM done
      WHERE task.ctid = done.place AND task.status = 'running' AND task.attempt = done.attempt
-       AND task.owner = %(worker)s AND task.graph IS NULL
+       AND task.owner = :worker AND task.graph IS NULL
     RETURNING task.id, task.seq, task.run, task.attempt, done.started, done.exit_status,
               done.metrics, task.updated_at AS now
 ), gone AS (
@@ -30,7 +30,7 @@ WITH done AS MATERIALIZED (
 ), told AS (
     INSERT INTO tidewheel.history
            (task_seq, at, signal, from_status, to_status, attempt, worker, progress)
-    SELECT seq, now, 'succeed', 'running', 'succeeded', attempt, %(worker)s, 1
+    SELECT seq, now, 'succeed', 'running', 'succeeded', attempt, :worker, 1
       FROM ended
 )
 SELECT id, seq, run FROM ended;
