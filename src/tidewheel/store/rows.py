@@ -95,12 +95,17 @@ class ClaimedRow(NamedTuple):
 _ELSEWHERE = ("needs", "continuations", "delay_seconds", "retry", "resources")
 _SAID = tuple(one.name for one in fields(NewTask) if one.name not in _ELSEWHERE)
 _said = attrgetter(*_SAID)
+_ASKS_NOTHING = dict(zip(RESOURCE_COLUMNS, resource_values(NO_RESOURCES), strict=True))
 
 
 def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object]:
     """Returns the row that insert_tasks stores."""
     row: dict[str, object] = dict(zip(_SAID, _said(task), strict=True))
-    row |= zip(RESOURCE_COLUMNS, resource_values(task.resources), strict=True)
+    row |= (
+        _ASKS_NOTHING
+        if task.resources is NO_RESOURCES
+        else zip(RESOURCE_COLUMNS, resource_values(task.resources), strict=True)
+    )
     row["status"] = status.value
     row["due_at"] = task.delay_seconds or None  # from now, by the database's clock
     row["retry"] = retry_text(task.retry)
