@@ -30,9 +30,7 @@ from tidewheel.core.queue.submission import SubmitLimits, message_refusal, refus
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.operations import claim as claim_operations
-from tidewheel.store.operations import queries, task_admin
-from tidewheel.store.operations import report as report_operations
+from tidewheel.store.operations import leases, queries, task_admin
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
 from tidewheel.store.operations.transitions import Effects
@@ -220,12 +218,12 @@ class DatabaseStore(ABC):
     register_worker = writes("register_worker", worker_operations.register)
     stop_worker = writes("stop_worker", worker_operations.stop)
     set_trouble = writes("set_trouble", worker_operations.set_trouble)
-    claim = writes("claim", claim_operations.claim)
-    claim_by_id = writes("claim_by_id", claim_operations.claim_by_id)
-    heartbeat = writes("heartbeat", report_operations.heartbeat)
-    cancelling = reads(report_operations.cancelling)
+    claim = writes("claim", leases.claim)
+    claim_by_id = writes("claim_by_id", leases.claim_by_id)
+    heartbeat = writes("heartbeat", leases.heartbeat)
+    cancelling = reads(leases.cancelling)
     orphans = reads(queries.orphans)
-    adopt = writes("adopt", report_operations.adopt)
+    adopt = writes("adopt", leases.adopt)
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
         refused = {
@@ -236,7 +234,7 @@ class DatabaseStore(ABC):
         good = (
             [one for k, one in enumerate(reports) if k not in refused] if refused else reports
         )
-        answers = await self._write("report", report_operations.report, good, self._chance)
+        answers = await self._write("report", leases.report, good, self._chance)
         if not refused:
             return answers
         rest = iter(answers)
@@ -249,7 +247,7 @@ class DatabaseStore(ABC):
         said = JobMessage(number=1, text=words.text)
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
             raise why
-        await self._write("hear_job", report_operations.hear_job, words)
+        await self._write("hear_job", leases.hear_job, words)
 
     # ---- tasks: monitors ----
 
