@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.conformance.door import BROKEN, messages
-from tidewheel.core.queue.requests import JobMessage, Report, UsageSample
+from tidewheel.core.queue.requests import End, Ending, JobMessage, Report, UsageSample
 from tidewheel.core.queue.retry import Exponential, FixedDelays
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import LeaseLost, MessagesMissing, NotFound, PayloadTooLarge, WrongStatus

@@ -7,8 +7,7 @@ from tests.conformance.run_steps import Driver, claim_run, make_run
 from tests.conformance.test_wakeups import Ear
 from tests.support.patience import SECONDS_MAX
 from tidewheel.core.operator.requests import CommandAnswer, NewCommand
-from tidewheel.core.queue.requests import Report
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending, Report
 from tidewheel.errors import LeaseLost
 
 SUCCESS = End(ending=Ending.SUCCEEDED)

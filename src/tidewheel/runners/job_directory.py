@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, read_job_name
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.task import TaskError
 from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
 from tidewheel.errors import BadValues

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import RunnerUnable
 from tidewheel.runners.job_directory import JobDirectory, last_line, read_values, with_values

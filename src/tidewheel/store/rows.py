@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, overload
 import msgspec
 
 from tidewheel.api.tasks import Task
-from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
+from tidewheel.core.queue.requests import Abilities, Claimed, End, HostProcess
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Status
-from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.task import Instant, Lease, NewTask, TaskError, TaskState, WorkerId
 from tidewheel.store.transaction import STORED, Stored
 

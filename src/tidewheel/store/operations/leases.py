@@ -26,13 +26,15 @@ from tidewheel.core.queue.requests import (
     Claimed,
     ClaimedTasks,
     ClaimRequest,
+    End,
+    Ending,
     JobMessage,
     Report,
     Reported,
 )
 from tidewheel.core.queue.status import Signal, Status
-from tidewheel.core.queue.steps import End, Ending, end_signal, step
 from tidewheel.core.queue.steps import adopt as adopt_step
+from tidewheel.core.queue.steps import end_signal, step
 from tidewheel.core.queue.submission import MESSAGES_MAX
 from tidewheel.core.queue.task import Change, Instant, TaskId, TaskState, WorkerId
 from tidewheel.core.queue.values import values_text
