@@ -55,7 +55,6 @@ from tidewheel.store.transaction import (
     Script,
     Transaction,
     as_parameter,
-    findable,
     no_news,
 )
 
@@ -151,10 +150,10 @@ def _as_array(value: object) -> object:
     The driver can do this, too, at ten times the price: it looks at the type of each element.
     """
     if not isinstance(value, list | tuple):
-        return findable(value) if isinstance(value, str) else value
+        return as_parameter(value)
     if value and isinstance(value[0], str):
         texts = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
-        return findable('{"' + '","'.join(texts) + '"}')
+        return as_parameter('{"' + '","'.join(texts) + '"}')
     return "{" + ",".join(map(str, value)) + "}"
 
 

@@ -249,10 +249,20 @@ def found_one(found: Sequence[Record], kind: str, name: str) -> Record:
     return found[0]
 
 
+# No database takes these in a text. Nothing is stored with them, so a query for such a name is
+# to find nothing: the name becomes one that nothing can have, for it cannot be printed.
+_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
+NUL_IN_JSON = "\\u0000"
+
+
 def as_parameter(value: object) -> object:
-    """Returns a list of rows as JSON text, which both databases unfold again."""
+    """Returns a value as a database can be asked for it: a list of rows as JSON text, which
+    both unfold again, and a text as nobody's name if no database could hold it."""
+    if isinstance(value, str):
+        is_speakable = value.isascii() and "\0" not in value
+        return value if is_speakable else _UNSPEAKABLE.sub("\x1a", value)
     if not isinstance(value, list | tuple):
-        return findable(value) if isinstance(value, str) else value
+        return value
     try:
         text = msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
@@ -263,30 +273,14 @@ def as_parameter(value: object) -> object:
     return text
 
 
-# No database takes these in a text. Nothing is stored with them, so a query for such a name is
-# to find nothing: the name becomes one that nothing can have, for it cannot be printed.
-_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
-NUL_IN_JSON = "\\u0000"
-
-
-def findable(text: str) -> str:
-    """Returns the same text, or one that is nobody's name if no database could be asked for
-    it."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return _UNSPEAKABLE.sub("\x1a", text)
-
-
 def _findable_rows(value: object) -> object:
     match value:
-        case str():
-            return findable(value)
         case dict():
             return {name: _findable_rows(one) for name, one in value.items()}
         case list() | tuple():
             return [_findable_rows(one) for one in value]
         case _:
-            return value
+            return as_parameter(value)
 
 
 def in_chunks(rows: Sequence[Result]) -> list[Sequence[Result]]:
