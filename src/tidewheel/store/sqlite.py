@@ -101,6 +101,8 @@ class SqliteTransaction(Transaction):
 
     def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         found = self.rows("succeed_tasks", worker=worker, ends=ends)
+        if not found:
+            return []
         done = {task_id: seq for task_id, seq, _ in found}
         seqs = list(done.values())
         ended = [
