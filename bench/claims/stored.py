@@ -11,9 +11,16 @@ import psycopg
 
 from tidewheel.client.async_client import new_id
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import Claimed, ClaimRequest, HostProcess, NewWorker, Report
+from tidewheel.core.queue.requests import (
+    Claimed,
+    ClaimRequest,
+    End,
+    Ending,
+    HostProcess,
+    NewWorker,
+    Report,
+)
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
 from tidewheel.ports.store import Store
 from tidewheel.wiring.stores import migrate_store, open_store

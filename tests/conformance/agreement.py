@@ -18,6 +18,8 @@ from tidewheel.core.queue.requests import (
     Amendment,
     Beat,
     Claimed,
+    End,
+    Ending,
     HeldLease,
     JobMessage,
     KeysetPage,
@@ -30,7 +32,6 @@ from tidewheel.core.queue.requests import (
 )
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import FINAL, LEASED, Status
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import Refused
 
 HALF_FREE = (Resources(cpu=2.5), Resources(cpu=1, memory_bytes=9, labels=frozenset({"x"})))

@@ -15,6 +15,8 @@ from tidewheel.core.queue.requests import (
     Beat,
     Claimed,
     ClaimRequest,
+    End,
+    Ending,
     HostProcess,
     JobMessage,
     KeysetPage,
@@ -23,7 +25,6 @@ from tidewheel.core.queue.requests import (
     TaskFilter,
 )
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import Need, NewTask, TaskError, TaskId
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store

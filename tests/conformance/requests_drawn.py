@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from tests.conformance.door import BROKEN, new_task
 from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.requests import Amendment, QueueSettings, TaskFilter
+from tidewheel.core.queue.requests import Amendment, End, Ending, QueueSettings, TaskFilter
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import Need
 
 IDS = [f"t{n}" for n in range(7)]

@@ -13,8 +13,7 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.requests import Beat, ClaimRequest, QueueSettings, Report
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import Beat, ClaimRequest, End, Ending, QueueSettings, Report
 from tidewheel.errors import (
     DependencyCycle,
     Duplicate,

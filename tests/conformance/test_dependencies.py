@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance.door import messages, new_task
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.task import Need
 from tidewheel.errors import DependencyCycle, InvalidTask, UnknownDependency, WrongStatus
 

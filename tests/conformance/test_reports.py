@@ -1,11 +1,12 @@
 """What workers say: how an attempt ends, what it printed, made and used."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.conformance.door import BROKEN, messages
-from tidewheel.core.queue.requests import JobMessage, Report, UsageSample
+from tidewheel.core.queue.requests import End, Ending, JobMessage, Report, UsageSample
 from tidewheel.core.queue.retry import Exponential, FixedDelays
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import LeaseLost, MessagesMissing, NotFound, PayloadTooLarge, WrongStatus
@@ -205,6 +206,42 @@ def test_usage_is_a_series_and_may_come_at_any_rate(store, clock):
     assert [point.sample.cpu_percent for point in series[2:52]] == list(map(float, range(50)))
     assert (series[0].at, series[2].at) == (clock.now - 0.001, clock.now)
     assert [point.attempt for point in series] == [1] * 52 + [2]
+
+
+def test_all_that_a_success_says_is_stored_whether_or_not_others_depend_on_it(store, clock):
+    store.put("alone", "parent")
+    store.put("child", needs=["parent"])
+    held = [store.hold("alone"), store.hold("parent")]
+    for one in held:
+        store.beat(one, 0.4)
+    clock.advance(5)
+    end = End(
+        ending=Ending.SUCCEEDED,
+        exit_status=0,
+        metrics='{"spelled": "\\u0000", "raw": "\0 \ud83c"}',
+        values=' {"beams": 4}',
+    )
+    used = (UsageSample(memory_bytes=7), UsageSample(cpu_percent=0.5))
+    reports = [Report(holder=one.holder, started=True, usage=used, end=end) for one in held]
+    assert [one.status for one in store.report(reports)] == ["succeeded", "succeeded"]
+    alone, parent = (
+        [
+            [replace(one, worker="") for one in store.attempts(task_id)],
+            [replace(one, seq=0, worker=None) for one in store.history(task_id)],
+            store.usage(task_id),
+            store.values_of([task_id])[task_id],
+        ]
+        for task_id in ("alone", "parent")
+    )
+    assert alone == parent
+    (attempt,) = store.attempts("alone")
+    assert (attempt.exit_status, attempt.started_at) == (0, clock.now)
+    assert attempt.metrics.startswith(
+        '{"spelled": "\\u0000", "raw": "\N{REPLACEMENT CHARACTER} '
+    )
+    assert [point.sample for point in store.usage("alone")] == list(used)
+    assert store.values_of(["alone"]) == {"alone": '{"beams": 4}'}
+    assert (store.get("alone").progress, store.get("alone").due_at) == (1.0, None)
 
 
 def test_reports_are_answered_one_by_one_and_a_refused_one_stops_no_other(store):

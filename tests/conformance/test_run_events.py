@@ -7,8 +7,7 @@ from tests.conformance.run_steps import Driver, claim_run, make_run
 from tests.conformance.test_wakeups import Ear
 from tests.support.patience import SECONDS_MAX
 from tidewheel.core.operator.requests import CommandAnswer, NewCommand
-from tidewheel.core.queue.requests import Report
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending, Report
 from tidewheel.errors import LeaseLost
 
 SUCCESS = End(ending=Ending.SUCCEEDED)
@@ -29,6 +28,14 @@ def test_a_plain_success_is_one_event(store, driver):
     store.report([Report(holder=one.holder, started=True, end=SUCCESS) for one in held])
     assert sorted(driver.said()) == [over(one, "succeeded") for one in ids]
     driver.over("a", "b")
+
+
+def test_the_exit_status_of_a_success_is_told_with_it(store, driver):
+    [a] = driver.submit("a")
+    [held] = driver.take()
+    store.finish(held, exit_status=0, values="{}")
+    assert driver.said() == [over(a, "succeeded", exit_status=0)]
+    driver.over("a")
 
 
 def test_a_start_is_told_before_the_end(store, driver):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tidewheel.core.queue.requests import Report
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending, Report
 from tidewheel.core.queue.values import VALUES_BYTES_MAX
 from tidewheel.errors import BadValues
 

@@ -5,8 +5,7 @@ import os
 import pytest
 
 from tests.conformance.door import Held, new_task
-from tidewheel.core.queue.requests import ClaimRequest, Report
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import ClaimRequest, End, Ending, Report
 
 MANY = 10_000
 # The most that one call may hold is for the night: it takes ten seconds on each database.

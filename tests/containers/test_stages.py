@@ -20,7 +20,7 @@ from tests.support.stages import (
     service,
     stage_spec,
 )
-from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.requests import Ending
 from tidewheel.runners.containers.project import NAME_LENGTH_MAX, project_name
 
 KINDS = ("compose", "swarm")

@@ -4,8 +4,8 @@ import pytest
 
 from tests.support.slurm import MEMORY_CGROUP, slurm_cluster
 from tests.support.slurm_stage import end_of, play, until, until_begun
+from tidewheel.core.queue.requests import Ending
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import Ending
 from tidewheel.runners.slurm.directives import RUNNER_LABEL
 
 LASTS = "touch ../../begun; sleep 300"

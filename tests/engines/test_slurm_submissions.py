@@ -13,7 +13,7 @@ from tests.support.slurm_stage import (
     until,
     until_begun,
 )
-from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.requests import Ending
 from tidewheel.errors import RunnerUnable
 from tidewheel.runners.slurm.job import make_void, read_record
 

@@ -9,7 +9,7 @@ import pytest
 from tests.kit.runner_conformance import Mailbox
 from tests.support.run_jobs import RUN, node, run_facts, run_node, submission
 from tidewheel.core.graph.definition import NodePlace, Simulation, StatePolling
-from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.requests import Ending
 
 ENV = "env -0"
 

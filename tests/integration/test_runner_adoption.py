@@ -20,7 +20,7 @@ from tests.kit.runner_conformance import (
     assigned,
     claimed,
 )
-from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.requests import Ending
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.processes import (

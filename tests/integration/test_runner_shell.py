@@ -20,7 +20,7 @@ from tests.kit.runner_conformance import (
 )
 from tests.support.patience import allowed
 from tidewheel.config import JobLimits
-from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.requests import Ending
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.runners.messages.server import MessageServer

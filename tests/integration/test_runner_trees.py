@@ -21,7 +21,7 @@ from tests.kit.runner_conformance import (
     claimed,
 )
 from tests.support.patience import allowed
-from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.requests import Ending
 from tidewheel.errors import BadSetting
 from tidewheel.runners.processes import (
     ProcessTree,

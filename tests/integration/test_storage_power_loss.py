@@ -27,6 +27,8 @@ from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
     Beat,
     ClaimRequest,
+    End,
+    Ending,
     HostProcess,
     JobMessage,
     KeysetPage,
@@ -36,7 +38,6 @@ from tidewheel.core.queue.requests import (
 )
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import Need, NewTask, TaskError
 from tidewheel.store.sqlite import open_sqlite_store
 

@@ -34,12 +34,13 @@ from tidewheel.core.queue.requests import (
     ANY_RESOURCES,
     Claimed,
     ClaimRequest,
+    End,
+    Ending,
     HostProcess,
     JobMessage,
     NewWorker,
     Report,
 )
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId
 from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.core.sched.index_builder import build_index

@@ -15,8 +15,7 @@ from random import Random
 from tests.kit.processes import Process
 from tests.kit.rules.executions import Execution, Executions
 from tests.kit.rules.facts import BrokenInvariant
-from tidewheel.core.queue.requests import Claimed, HostProcess, UsageSample
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import Claimed, End, Ending, HostProcess, UsageSample
 from tidewheel.core.queue.task import TaskError
 from tidewheel.ports.runners import Assignment, JobReports
 

@@ -19,9 +19,15 @@ from tests.kit.network import LATE_SECONDS_MAX
 from tests.kit.processes import Process
 from tests.kit.workload import TAGS, Workload
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import HostProcess, NewWorker, Report, TaskFilter
+from tidewheel.core.queue.requests import (
+    End,
+    Ending,
+    HostProcess,
+    NewWorker,
+    Report,
+    TaskFilter,
+)
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
 from tidewheel.errors import Refused, Unavailable
 from tidewheel.ports.store import Store

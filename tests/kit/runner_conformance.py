@@ -18,9 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.core.queue.requests import Claimed, UsageSample
+from tidewheel.core.queue.requests import Claimed, End, Ending, UsageSample
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.ports.runners import Assignment, Job, Runner
 

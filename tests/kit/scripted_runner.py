@@ -14,8 +14,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tidewheel.core.queue.requests import Claimed, HostProcess, UsageSample
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import Claimed, End, Ending, HostProcess, UsageSample
 from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.clock import Clock

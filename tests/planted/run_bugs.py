@@ -106,19 +106,13 @@ RUN_BUGS = (
             Edit(
                 "store/store.py",
                 "        await self._write(\n"
-                '            "write_batch",\n'
-                "            lambda tx, effects: run_batch.write_batch(\n"
-                "                tx, effects, lease, batch, rows, self._failpoint\n"
-                "            ),\n"
-                "        )\n",
+                '            "write_batch", run_batch.write_batch, lease, batch, rows,'
+                " self._failpoint\n        )\n",
                 "        from dataclasses import replace\n"
                 "        first = replace(batch, submissions=())\n"
                 "        await self._write(\n"
-                '            "write_batch",\n'
-                "            lambda tx, effects: run_batch.write_batch(\n"
-                "                tx, effects, lease, first, rows, self._failpoint\n"
-                "            ),\n"
-                "        )\n"
+                '            "write_batch", run_batch.write_batch, lease, first, rows,'
+                " self._failpoint\n        )\n"
                 "        await self.submit(batch.submissions)\n",
             ),
         ),

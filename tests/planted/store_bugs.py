@@ -12,8 +12,7 @@ CHANGES = "tests/kit/memory/changes.py"
 LEASES = "tests/kit/memory/leases.py"
 VIEWS = "tests/kit/memory/views.py"
 TRANSITIONS = "store/operations/transitions.py"
-CLAIM = "store/operations/claim.py"
-REPORT = "store/operations/report.py"
+CLAIM_REPORT = "store/operations/leases.py"
 SUBMIT = "store/operations/submit.py"
 LEASE_EXPIRY = "store/operations/workers.py"
 
@@ -93,19 +92,21 @@ END_BUGS = (
         "a message of an earlier attempt is accepted (Cylc: old job)",
         (
             Edit(
-                REPORT,
+                CLAIM_REPORT,
                 CHECK,
                 "    if one.end is not None or task.lease is None:\n    " + CHECK,
             ),
         ),
         seed=475,
     ),
-    Bug("an output is accepted after the end", (Edit(REPORT, CHECK, LATE_OUTPUT + CHECK),)),
+    Bug(
+        "an output is accepted after the end", (Edit(CLAIM_REPORT, CHECK, LATE_OUTPUT + CHECK),)
+    ),
     Bug(
         "a message that was sent again is stored again",
         (
             Edit(
-                REPORT,
+                CLAIM_REPORT,
                 "fresh = [message for message in one.messages "
                 "if message.number > task.lease.messages]",
                 REPEATED_MESSAGES,
@@ -212,7 +213,7 @@ CLAIM_BUGS = (
     ),
     Bug(
         "a paused queue hands out tasks",
-        (Edit(CLAIM, "    if plan.paused:\n        return ClaimedTasks()\n", ""),),
+        (Edit(CLAIM_REPORT, "    if plan.paused:\n        return ClaimedTasks()\n", ""),),
     ),
     Bug(
         "priorities are compared as text (Scylla)",

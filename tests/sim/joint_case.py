@@ -16,8 +16,7 @@ from tests.sim.sched_oracle import FAILED, SUBMIT_FAILED, SUCCEEDED, Key, Try
 from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import Case, draw
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
-from tidewheel.core.queue.requests import Claimed
-from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.requests import Claimed, End
 
 ENDS: dict[str, End] = {
     SUCCEEDED: machines.SUCCEEDED,

@@ -38,9 +38,8 @@ from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
 from tidewheel.core.operator.definition import NewRun
 from tidewheel.core.operator.requests import RunBatch, StoredRun
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.requests import Abilities, QueueSettings
+from tidewheel.core.queue.requests import Abilities, End, QueueSettings
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import End
 from tidewheel.core.sched.persistence import rebuild
 from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.services.service import Service

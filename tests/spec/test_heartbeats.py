@@ -14,8 +14,7 @@ from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
 from tests.support.patience import allowed
 from tidewheel.config import WorkerSettings
-from tidewheel.core.queue.requests import QueueSettings
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending, QueueSettings
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.services.service import Surroundings, SystemClock
 from tidewheel.worker.worker import Host, Worker

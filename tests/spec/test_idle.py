@@ -8,9 +8,8 @@ from tests.kit.virtual_time import in_virtual_time
 from tidewheel.client.embedded import until_idle
 from tidewheel.config import WorkerSettings
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import HostProcess, NewWorker, Report
+from tidewheel.core.queue.requests import End, Ending, HostProcess, NewWorker, Report
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskId
 
 

@@ -7,8 +7,7 @@ import pytest
 from tests.kit.scripted_runner import Script, failed
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
-from tidewheel.core.queue.requests import UsageSample
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending, UsageSample
 from tidewheel.core.queue.task import TaskError, TaskId
 from tidewheel.errors import PayloadTooLarge
 

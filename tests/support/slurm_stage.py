@@ -13,9 +13,8 @@ from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 from tests.support.patience import allowed
 from tests.support.slurm import SlurmCluster
 from tests.support.slurm_binaries import program
-from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import End
 from tidewheel.ports.runners import Assignment, Job
 from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.registry import RunnerParts

@@ -92,7 +92,7 @@ def test_what_could_be_said_once_is_said_once():
         name
         for name in query_names("postgres")
         if _same(
-            translate(re.sub(r"%\((\w+)\)s", r":\1", _text("postgres", name)), "sqlite"),
+            translate(_text("postgres", name), "sqlite"),
             load_queries("sqlite")[Path(name).stem],
         )
     ]

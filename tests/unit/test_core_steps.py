@@ -3,17 +3,10 @@
 import pytest
 
 from tests.unit.task_states import lease, task
+from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.retry import Exponential, FixedDelays
 from tidewheel.core.queue.status import Signal
-from tidewheel.core.queue.steps import (
-    End,
-    Ending,
-    adopt,
-    become_ready,
-    cancel,
-    end_signal,
-    step,
-)
+from tidewheel.core.queue.steps import adopt, become_ready, cancel, end_signal, step
 from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import WrongStatus
 

@@ -10,7 +10,7 @@ from threading import Barrier
 import pytest
 
 from tests.support.patience import allowed
-from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.requests import Ending
 from tidewheel.runners.job_directory import (
     JobDirectory,
     JobStatus,

@@ -16,7 +16,7 @@ from tests.kit.runner_conformance import (
     assigned,
     claimed,
 )
-from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.requests import Ending
 from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
 from tidewheel.runners.python.runner import Abort, Handlers, PythonRunner
 

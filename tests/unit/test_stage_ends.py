@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.core.queue.steps import Ending
+from tidewheel.core.queue.requests import Ending
 from tidewheel.core.queue.task import TaskError, TaskId
 from tidewheel.runners.containers.compose_build import read_plan
 from tidewheel.runners.containers.engines import ServiceFacts, SwarmTask, part_of

@@ -9,8 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from tidewheel.cli.output import json_line, plural, safe, say
-from tidewheel.core.queue.requests import Claimed
-from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.quantities import show_duration
 from tidewheel.runners.containers.stage_spec import STAGE_TITLE
 from tidewheel.services.service import ServiceReport

@@ -38,10 +38,9 @@ from tidewheel.config import (
     scheduler_settings,
 )
 from tidewheel.core.queue.access import Served, is_pattern
-from tidewheel.core.queue.requests import Claimed, KeysetPage, TaskFilter
+from tidewheel.core.queue.requests import Claimed, End, KeysetPage, TaskFilter
 from tidewheel.core.queue.resources import Resources, fits
 from tidewheel.core.queue.status import LEASED, Status
-from tidewheel.core.queue.steps import End
 from tidewheel.ports.runners import (
     Assignment,
     Job,

@@ -12,9 +12,9 @@ from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.core.queue import requests
 from tidewheel.core.queue.lease import Holder, LeaseAnswer
+from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import LEASED, Status
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import encode

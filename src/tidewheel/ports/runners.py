@@ -9,9 +9,9 @@ from typing import Protocol, runtime_checkable
 
 from tidewheel.core.queue.requests import (
     Claimed,
+    End,
     UsageSample,
 )
-from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.task import TaskId, WorkerId
 
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.task import TaskError
 from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
 from tidewheel.errors import BadValues, RunnerUnable

@@ -243,47 +243,39 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
     log: list[tuple[str, msgspec.Raw]] = []
     for change in changes:
         kind = _KINDS[type(change)]  # by its type, since this is done for every row
-        body = kind.body(change)
-        log.append((kind.name, msgspec.Raw(body)))
-        _put(rows, change, kind.name, body)
+        encoded = kind.body(change)
+        log.append((kind.name, msgspec.Raw(encoded)))
+        body = encoded.decode()
+        match change:
+            case PutTask(row):
+                rows.pool[row.point, row.name] = {
+                    "point": row.point,
+                    "name": row.name,
+                    "stage": int(row.stage),
+                    "submit": row.submit,
+                    "flows": _encode(row.flows).decode(),
+                    "body": body,
+                }
+            case DropTask(key):
+                rows.pool[key] = None
+            case PutMemory() | ForgetMemory():
+                memory = change.row if isinstance(change, ForgetMemory) else change
+                point, name = memory.key
+                rows.memory[memory.key] = {
+                    "point": point,
+                    "name": name,
+                    "submits": memory.submits,
+                    "forgotten": memory is not change,
+                    "body": body,
+                }
+            case PutChain():
+                chain = json.dumps([change.name, change.flow])
+                rows.facts[kind.name, chain] = None if change.point is None else body
+            case PutAbsolute(absolute, values):
+                rows.facts[kind.name, json.dumps(absolute)] = body if values else None
+            case PutFlow(flow_state):
+                rows.facts[kind.name, str(flow_state.number)] = body
+            case PutRun():
+                rows.facts[kind.name, ""] = body
     rows.text = msgspec.json.encode(log).decode()
     return rows
-
-
-def _put(rows: ChangedRows, change: Change, kind: str, body: bytes) -> None:
-    match change:
-        case PutTask(row):
-            rows.pool[row.point, row.name] = {
-                "point": row.point,
-                "name": row.name,
-                "stage": int(row.stage),
-                "submit": row.submit,
-                "flows": _encode(row.flows).decode(),
-                "body": body.decode(),
-            }
-        case DropTask(key):
-            rows.pool[key] = None
-        case PutMemory():
-            rows.memory[change.key] = _memory_row(change, body, forgotten=False)
-        case ForgetMemory(memory):
-            rows.memory[memory.key] = _memory_row(memory, body, forgotten=True)
-        case PutChain(name, flow, point):
-            chain = json.dumps([name, flow])
-            rows.facts[kind, chain] = None if point is None else body.decode()
-        case PutAbsolute(absolute, values):
-            rows.facts[kind, json.dumps(absolute)] = body.decode() if values else None
-        case PutFlow(flow_state):
-            rows.facts[kind, str(flow_state.number)] = body.decode()
-        case PutRun():
-            rows.facts[kind, ""] = body.decode()
-
-
-def _memory_row(memory: PutMemory, body: bytes, *, forgotten: bool) -> Record:
-    point, name = memory.key
-    return {
-        "point": point,
-        "name": name,
-        "submits": memory.submits,
-        "forgotten": forgotten,
-        "body": body.decode(),
-    }

@@ -50,13 +50,11 @@ from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
     News,
-    PlainEnd,
     Result,
     Row,
     Script,
     Transaction,
     as_parameter,
-    findable,
     no_news,
 )
 
@@ -136,10 +134,8 @@ class PostgresTransaction(Transaction):
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         return self.records(query, ClaimedRow, lease_seconds=lease_seconds, **parameters)
 
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
-        ids, attempts, started = (list(column) for column in zip(*ends, strict=True))
-        given = {"ids": ids, "attempts": attempts, "started": started}
-        return dict(self.rows("succeed_tasks", worker=worker, **given))
+    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
+        return self.rows("succeed_tasks", worker=worker, ends=ends)
 
 
 @cache
@@ -154,10 +150,10 @@ def _as_array(value: object) -> object:
     The driver can do this, too, at ten times the price: it looks at the type of each element.
     """
     if not isinstance(value, list | tuple):
-        return findable(value) if isinstance(value, str) else value
+        return as_parameter(value)
     if value and isinstance(value[0], str):
         texts = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
-        return findable('{"' + '","'.join(texts) + '"}')
+        return as_parameter('{"' + '","'.join(texts) + '"}')
     return "{" + ",".join(map(str, value)) + "}"
 
 

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, overload
 import msgspec
 
 from tidewheel.api.tasks import Task
-from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
+from tidewheel.core.queue.requests import Abilities, Claimed, End, HostProcess
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Status
-from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.task import Instant, Lease, NewTask, TaskError, TaskState, WorkerId
 from tidewheel.store.transaction import STORED, Stored
 
@@ -91,32 +90,21 @@ class ClaimedRow(NamedTuple):
     now: float
 
 
-_TOLD = tuple(one.name for one in fields(Claimed) if one.name in ClaimedRow._fields)
-_told, _asked = attrgetter(*_TOLD), attrgetter(*RESOURCE_COLUMNS)
-
-
-def claimed(r: ClaimedRow, *, lease_seconds: float, fence_kill: bool, limited: bool) -> Claimed:
-    """Makes a claimed task of its row and of what the queue says about leases."""
-    return Claimed(
-        **dict(zip(_TOLD, _told(r), strict=True)),
-        deadline_at=Instant(r.now + lease_seconds),
-        lease_seconds=lease_seconds,
-        resources=resources(*_asked(r)),
-        fence_kill=fence_kill,
-        limited=limited,
-    )
-
-
 # What a new task says is stored under the same names, but for what stands elsewhere.
 _ELSEWHERE = ("needs", "continuations", "delay_seconds", "retry", "resources")
 _SAID = tuple(one.name for one in fields(NewTask) if one.name not in _ELSEWHERE)
 _said = attrgetter(*_SAID)
+_ASKS_NOTHING = dict(zip(RESOURCE_COLUMNS, resource_values(NO_RESOURCES), strict=True))
 
 
 def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object]:
     """Returns the row that insert_tasks stores."""
     row: dict[str, object] = dict(zip(_SAID, _said(task), strict=True))
-    row |= zip(RESOURCE_COLUMNS, resource_values(task.resources), strict=True)
+    row |= (
+        _ASKS_NOTHING
+        if task.resources is NO_RESOURCES
+        else zip(RESOURCE_COLUMNS, resource_values(task.resources), strict=True)
+    )
     row["status"] = status.value
     row["due_at"] = task.delay_seconds or None  # from now, by the database's clock
     row["retry"] = retry_text(task.retry)

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 import apsw
@@ -37,11 +38,10 @@ from tidewheel.errors import StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
-from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
+from tidewheel.store.sqlite_file import connect, file_path, in_our_words, prepare
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     News,
-    PlainEnd,
     Result,
     Row,
     Script,
@@ -61,12 +61,12 @@ class SqliteTransaction(Transaction):
     readers: ClassVar = {}
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._queries = load_queries("sqlite")
 
     def ask(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
         given = {name: as_parameter(value) for name, value in parameters.items()}
-        self._found = self._connection.execute(self._queries[query], given)
+        self._found = self.connection.execute(self._queries[query], given)
         return self._found
 
     def columns(self) -> list[str]:
@@ -80,7 +80,7 @@ class SqliteTransaction(Transaction):
         # the order of the statement's parameters: to find each by its name costs as much.
         text = self._queries["insert_tasks"]
         rows = map(itemgetter(*_parameter_names(text)), tasks)
-        stored: list[Row] = self._connection.executemany(text, rows).fetchall()
+        stored: list[Row] = self.connection.executemany(text, rows).fetchall()
         seqs: dict[str, int] = dict(stored)
         self.rows("add_creations", seqs=list(seqs.values()))
         self.rows("add_ready", seqs=list(seqs.values()))
@@ -99,15 +99,21 @@ class SqliteTransaction(Transaction):
         self.rows("leave_ready", seqs=seqs)
         return rows
 
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
+    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         found = self.rows("succeed_tasks", worker=worker, ends=ends)
+        if not found:
+            return []
         done = {task_id: seq for task_id, seq, _ in found}
         seqs = list(done.values())
-        ended = [(done[end.task_id], end.started) for end in ends if end.task_id in done]
+        ended = [
+            (done[end["id"]], end["started"], end["exit_status"], end["metrics"])
+            for end in ends
+            if end["id"] in done
+        ]
         self.rows("keep_successes", ended=ended)
         self.rows("drop_leases", seqs=seqs)
         self.rows("add_successes", seqs=seqs)
-        return {task_id: run for task_id, _, run in found}
+        return found
 
 
 class _Aged(NamedTuple):
@@ -151,12 +157,13 @@ class SqliteStore(DatabaseStore):
         self._entrance = threading.Lock()
         self._is_closed = False
         self._writer = self._connect()
-        self._data_version = self._read_data_version()
+        self._writing = SqliteTransaction(self._writer)
+        self._data_version: int = self._writer.pragma("data_version")
         self._readers = ThreadPoolExecutor(READERS, "tidewheel-sqlite-reader")
-        self._reader = threading.local()
+        self._reader = threading.local()  # of each thread of the readers
         self._reader_connections: list[apsw.Connection] = []
         self._looking_now = threading.Lock()
-        self._now_connection: apsw.Connection | None = None
+        self._reader_now = SimpleNamespace()
         self._thread = threading.Thread(target=self._write_loop, name="tidewheel-sqlite-writer")
         self._thread.daemon = True
         self._thread.start()
@@ -165,19 +172,20 @@ class SqliteStore(DatabaseStore):
         del news  # other processes watch the file
         future: Future[Result] = Future()
         with self._entrance:
-            self._refuse_if_closed()
+            if self._is_closed:
+                raise self._closed()
             self._jobs.put(_Job(script, future))
         return await asyncio.wrap_future(future)
 
     async def look(self, script: Script[Result]) -> Result:
-        self._refuse_if_closed()
+        if self._is_closed:
+            raise self._closed()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, self._look, script)
+        return await loop.run_in_executor(self._readers, self._look, self._reader, script)
 
     def look_now(self, script: Script[Result]) -> Result:
-        with self._looking_now, translated(self._path):
-            self._now_connection = self._now_connection or self._connect_reader()
-            return self._look_on(self._now_connection, script)
+        with self._looking_now:
+            return self._look(self._reader_now, script)
 
     async def verify(self) -> list[Violation]:
         damage = await self.look(lambda tx: tx.rows("check_integrity"))
@@ -204,38 +212,37 @@ class SqliteStore(DatabaseStore):
         for connection in (*self._reader_connections, self._writer):
             connection.close()
 
-    def _refuse_if_closed(self) -> None:
-        if self._is_closed:
-            raise StoreUnreachable(f"the store {self._path} is closed")
+    def _closed(self) -> StoreUnreachable:
+        return StoreUnreachable(f"the store {self._path} is closed")
 
     # ---- reading ----
 
     def _connect(self) -> apsw.Connection:
         return connect(self._path, self._settings, clock=self._clock, vfs=self._vfs)
 
-    def _connect_reader(self) -> apsw.Connection:
+    def _connect_reader(self) -> SqliteTransaction:
         connection = self._connect()
         connection.pragma("query_only", True)
         self._reader_connections.append(connection)
-        return connection
+        return SqliteTransaction(connection)
 
-    def _look(self, script: Script[Result]) -> Result:
-        with translated(self._path):
-            connection = getattr(self._reader, "connection", None)
-            if connection is None:
-                connection = self._reader.connection = self._connect_reader()
-            return self._look_on(connection, script)
-
-    @staticmethod
-    def _look_on(connection: apsw.Connection, script: Script[Result]) -> Result:
-        # One snapshot for all queries of the script.
-        connection.execute("BEGIN")
+    def _look(
+        self, reader: threading.local | SimpleNamespace, script: Script[Result]
+    ) -> Result:
         try:
-            return script(SqliteTransaction(connection))
-        finally:
-            # After an I/O error SQLite may have ended the transaction by itself.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            if not hasattr(reader, "transaction"):
+                reader.transaction = self._connect_reader()
+            # One snapshot for all queries of the script.
+            reader.transaction.connection.execute("BEGIN")
+            try:
+                return script(reader.transaction)
+            finally:
+                # After an I/O error SQLite may have ended the transaction by itself.
+                if reader.transaction.connection.in_transaction:
+                    reader.transaction.connection.execute("ROLLBACK")
+        except apsw.Error as error:
+            failure = in_our_words(self._path, error)
+        raise failure
 
     # ---- writing ----
 
@@ -259,8 +266,7 @@ class SqliteStore(DatabaseStore):
                 while True:
                     job = self._jobs.get_nowait()
                     if job is not _STOP and job.future.set_running_or_notify_cancel():
-                        gone = f"the store {self._path} is closed"
-                        job.future.set_exception(StoreUnreachable(gone))
+                        job.future.set_exception(self._closed())
 
     def _next_batch(self) -> tuple[list[_Job], bool]:
         """Waits for a job, then takes all that came meanwhile; says whether to stop."""
@@ -280,17 +286,17 @@ class SqliteStore(DatabaseStore):
     def _commit_batch(self, batch: list[_Job]) -> None:
         answers: list[tuple[_Job, Any, BaseException | None]] = []
         try:
-            with translated(self._path):
-                self._writer.execute("BEGIN IMMEDIATE")
-                answers = [(job, *self._run_job(job)) for job in batch]
-                self._writer.execute("COMMIT")
+            self._writer.execute("BEGIN IMMEDIATE")
+            answers = [(job, *self._run_job(job)) for job in batch]
+            self._writer.execute("COMMIT")
         except BaseException as error:
             # Nothing of the batch is in the file; every caller of the batch must hear so.
+            told = in_our_words(self._path, error)
             if self._writer.in_transaction:  # after a full disk SQLite has rolled back itself
                 with contextlib.suppress(apsw.Error):
                     self._writer.execute("ROLLBACK")
-            answers = [(job, None, refused or error) for job, _, refused in answers]
-            answers += [(job, None, error) for job in batch[len(answers) :]]
+            answers = [(job, None, refused or told) for job, _, refused in answers]
+            answers += [(job, None, told) for job in batch[len(answers) :]]
         for job, result, failure in answers:
             if not job.future.set_running_or_notify_cancel():
                 continue
@@ -302,7 +308,7 @@ class SqliteStore(DatabaseStore):
     def _run_job(self, job: _Job) -> tuple[Any, BaseException | None]:
         self._writer.execute("SAVEPOINT job")
         try:
-            result = job.script(SqliteTransaction(self._writer))
+            result = job.script(self._writing)
         except Exception as error:
             # Whatever is wrong with this script, others of the batch have no part in it. A
             # promise of the schema that was about to be broken is a bug, not an outage.
@@ -316,15 +322,11 @@ class SqliteStore(DatabaseStore):
 
     # ---- noticing other processes ----
 
-    def _read_data_version(self) -> int:
-        version: int = self._writer.pragma("data_version")
-        return version
-
     def _notice_others(self) -> None:
         if not self._listeners:
             return
         with contextlib.suppress(apsw.Error):
-            version = self._read_data_version()
+            version = self._writer.pragma("data_version")
             if version != self._data_version:
                 self._data_version = version
                 self.tell_listeners(Wake(everything=True))

@@ -22,6 +22,7 @@ Migrations = tuple[migrate.Migration, ...]
 SQLITE_VERSION_MIN = (3, 51, 3)
 # A full check of a large file would hold up every command; `tidewheel verify` does it.
 QUICK_CHECK_BYTES_MAX = 16 * 1024 * 1024
+NO_SHARED_MEMORY = apsw.SQLITE_IOERR_SHMSIZE  # which processes share; it lies on the same disk
 SCHEMA_VERSION_TABLE = """
 CREATE TABLE IF NOT EXISTS schema_version (
     version INTEGER PRIMARY KEY,
@@ -50,33 +51,46 @@ def translated(path: Path) -> Iterator[None]:
     """Raises SQLite's errors as errors of tidewheel."""
     try:
         yield
-    except apsw.FullError as error:
-        raise errors.StoreFull(errors.StoreFull.__doc__) from error
-    except apsw.IOError as error:
-        # The memory that processes share lies on the same disk.
-        if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
-            raise errors.StoreFull(errors.StoreFull.__doc__) from error
-        raise _unreachable(path, error) from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise errors.StoreBusy(f"another process holds {path}; try again") from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise errors.CorruptStore(str(path), str(error)) from error
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise _unreachable(path, error) from error
+    except apsw.Error as error:
+        failure = in_our_words(path, error)
+    else:
+        return
+    raise failure
 
 
-def _unreachable(path: Path, error: apsw.Error) -> errors.StoreUnreachable:
-    return errors.StoreUnreachable(
-        f"the store {path} cannot be read or written ({error}); "
-        "check that the folder exists, is writable and its disk works"
-    )
+def in_our_words(path: Path, error: BaseException) -> BaseException:
+    """Returns an error of tidewheel that SQLite's is the cause of; others as they are."""
+    told: errors.TidewheelError
+    match error:
+        case apsw.FullError():
+            told = errors.StoreFull(errors.StoreFull.__doc__)
+        case apsw.IOError() if getattr(error, "extendedresult", 0) == NO_SHARED_MEMORY:
+            told = errors.StoreFull(errors.StoreFull.__doc__)
+        case apsw.BusyError() | apsw.LockedError():
+            told = errors.StoreBusy(f"another process holds {path}; try again")
+        case apsw.CorruptError() | apsw.NotADBError():
+            told = errors.CorruptStore(str(path), str(error))
+        case (
+            apsw.IOError()
+            | apsw.CantOpenError()
+            | apsw.ReadOnlyError()
+            | apsw.PermissionsError()
+        ):
+            told = errors.StoreUnreachable(
+                f"the store {path} cannot be read or written ({error}); "
+                "check that the folder exists, is writable and its disk works"
+            )
+        case _:
+            return error
+    told.__cause__ = error
+    return told
 
 
 def connect(
     path: Path,
     settings: StoreSettings,
     *,
-    clock: Callable[[], float],
+    clock: Callable[..., float],
     vfs: str | None = None,
 ) -> apsw.Connection:
     """Opens a connection with every setting that the promises of the store depend on."""
@@ -93,7 +107,7 @@ def connect(
             mode = connection.pragma("journal_mode", "wal")
             connection.pragma("synchronous", "full")
             connection.pragma("foreign_keys", True)
-            connection.create_scalar_function("now_seconds", lambda *_: clock(), 0)
+            connection.create_scalar_function("now_seconds", clock, 0)
         except BaseException:
             connection.close()
             raise

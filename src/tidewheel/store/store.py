@@ -30,9 +30,7 @@ from tidewheel.core.queue.submission import SubmitLimits, message_refusal, refus
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.operations import claim as claim_operations
-from tidewheel.store.operations import queries, task_admin
-from tidewheel.store.operations import report as report_operations
+from tidewheel.store.operations import leases, queries, task_admin
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
 from tidewheel.store.operations.transitions import Effects
@@ -40,7 +38,6 @@ from tidewheel.store.transaction import News, Result, Script, Transaction, no_ne
 
 P = ParamSpec("P")
 R = TypeVar("R")
-WritingScript = Callable[[Transaction, Effects], Result]
 
 
 class _Later:
@@ -86,17 +83,16 @@ else:
     block_operations, run_operations = _Later("blocks"), _Later("runs")
 
 
-def _loaded(operation: Callable[..., R] | _LaterFunction) -> Callable[..., R]:
-    return operation.load() if isinstance(operation, _LaterFunction) else operation
-
-
 def reads(
-    operation: Callable[Concatenate[Transaction, P], R],
+    operation: Callable[Concatenate[Transaction, P], R] | _LaterFunction,
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
     """Returns a method of a store that runs an operation which changes nothing."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        run = _loaded(operation)
+        nonlocal operation
+        if isinstance(operation, _LaterFunction):
+            operation = operation.load()
+        run = operation
         return await self.look(lambda tx: run(tx, *args, **kwargs))
 
     method.operation = operation  # type: ignore[attr-defined]
@@ -104,12 +100,15 @@ def reads(
 
 
 def writes(
-    name: str, operation: Callable[Concatenate[Transaction, P], R]
+    name: str, operation: Callable[Concatenate[Transaction, P], R] | _LaterFunction
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
     """Returns a method that runs an operation of which nobody else need be told."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        run = _loaded(operation)
+        nonlocal operation
+        if isinstance(operation, _LaterFunction):
+            operation = operation.load()
+        run = operation
         return await self._write(name, lambda tx, _: run(tx, *args, **kwargs))
 
     method.operation = operation  # type: ignore[attr-defined]
@@ -117,13 +116,15 @@ def writes(
 
 
 def tells(
-    name: str, operation: Callable[Concatenate[Transaction, Effects, P], R]
+    name: str, operation: Callable[Concatenate[Transaction, Effects, P], R] | _LaterFunction
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
     """Returns a method that runs an operation which notes in its effects who is to be told."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        run = _loaded(operation)
-        return await self._write(name, lambda tx, effects: run(tx, effects, *args, **kwargs))
+        nonlocal operation
+        if isinstance(operation, _LaterFunction):
+            operation = operation.load()
+        return await self._write(name, operation, *args, **kwargs)
 
     method.operation = operation  # type: ignore[attr-defined]
     return method
@@ -137,7 +138,9 @@ class StoredPast:
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
         """Returns what is known of a task that the pool has forgotten."""
-        histories, key = _loaded(run_batch.histories), (point, name)
+        from tidewheel.store.operations.run_batch import histories  # noqa: PLC0415
+
+        key = (point, name)
         found = self._look_now(lambda tx: histories(tx, self._run, [key])[key])
         return cast("TaskHistory | None", found)
 
@@ -191,14 +194,11 @@ class DatabaseStore(ABC):
                 raise why
             else:
                 answers[position] = Submitted(id=task.id, refused=why)
-        answers |= await self._write(
-            "submit",
-            lambda tx, effects: submit_operations.submit(tx, effects, good, atomic=atomic),
-        )
+        answers |= await self._write("submit", submit_operations.submit, good, atomic=atomic)
         return [answers[position] for position in range(len(tasks))]
 
     async def arm(self, task_id: TaskId) -> Task:
-        await self._write("arm", lambda tx, effects: task_admin.arm(tx, effects, task_id))
+        await self._write("arm", task_admin.arm, task_id)
         return await self.get(task_id)
 
     async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
@@ -219,12 +219,12 @@ class DatabaseStore(ABC):
     register_worker = writes("register_worker", worker_operations.register)
     stop_worker = writes("stop_worker", worker_operations.stop)
     set_trouble = writes("set_trouble", worker_operations.set_trouble)
-    claim = writes("claim", claim_operations.claim)
-    claim_by_id = writes("claim_by_id", claim_operations.claim_by_id)
-    heartbeat = writes("heartbeat", report_operations.heartbeat)
-    cancelling = reads(report_operations.cancelling)
+    claim = writes("claim", leases.claim)
+    claim_by_id = writes("claim_by_id", leases.claim_by_id)
+    heartbeat = writes("heartbeat", leases.heartbeat)
+    cancelling = reads(leases.cancelling)
     orphans = reads(queries.orphans)
-    adopt = writes("adopt", report_operations.adopt)
+    adopt = writes("adopt", leases.adopt)
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
         refused = {
@@ -235,10 +235,7 @@ class DatabaseStore(ABC):
         good = (
             [one for k, one in enumerate(reports) if k not in refused] if refused else reports
         )
-        answers = await self._write(
-            "report",
-            lambda tx, effects: report_operations.report(tx, effects, good, self._chance),
-        )
+        answers = await self._write("report", leases.report, good, self._chance)
         if not refused:
             return answers
         rest = iter(answers)
@@ -251,9 +248,7 @@ class DatabaseStore(ABC):
         said = JobMessage(number=1, text=words.text)
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
             raise why
-        await self._write(
-            "hear_job", lambda tx, effects: report_operations.hear_job(tx, effects, words)
-        )
+        await self._write("hear_job", leases.hear_job, words)
 
     # ---- tasks: monitors ----
 
@@ -327,10 +322,7 @@ class DatabaseStore(ABC):
 
         rows = changed_rows(batch.changes)  # here, where the writer need not wait for it
         await self._write(
-            "write_batch",
-            lambda tx, effects: run_batch.write_batch(
-                tx, effects, lease, batch, rows, self._failpoint
-            ),
+            "write_batch", run_batch.write_batch, lease, batch, rows, self._failpoint
         )
 
     def past(self, number: int) -> Past:
@@ -407,22 +399,28 @@ class DatabaseStore(ABC):
         for listener in tuple(self._listeners):
             listener(wake)
 
-    async def _write(self, operation: str, script: WritingScript[Result]) -> Result:
+    async def _write(
+        self,
+        name: str,
+        operation: Callable[Concatenate[Transaction, Effects, P], R],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
         # Fresh effects for each run of the script: one that is undone must wake nobody.
         effects = Effects()
 
-        def attempt(tx: Transaction) -> Result:
+        def attempt(tx: Transaction) -> R:
             nonlocal effects
             effects = Effects()
-            answer = script(tx, effects)
-            self._failpoint(f"{operation}_before_commit")
+            answer = operation(tx, effects, *args, **kwargs)
+            self._failpoint(f"{name}_before_commit")
             return answer
 
         def news() -> Wake | None:
             return effects.wake()  # of the run of the script that counts
 
         result = await self.transact(attempt, news)
-        self._failpoint(f"{operation}_after_commit")
+        self._failpoint(f"{name}_after_commit")
         if wake := effects.wake():
             self.tell_listeners(wake)
         return result

@@ -49,14 +49,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 ROWS_PER_STATEMENT_MAX = 1_000
 
 
-class PlainEnd(NamedTuple):
-    """Is a success without messages, usage, exit status or metrics."""
-
-    task_id: str
-    attempt: int
-    started: bool  # the job's start is reported together with its end
-
-
 class Transaction(ABC):
     """Is one transaction of a script; the script's end commits it, an exception undoes it."""
 
@@ -77,7 +69,7 @@ class Transaction(ABC):
     def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
         """Returns the rows as values of a type: a column for each of its fields, by name."""
         found = self.ask(query, parameters)
-        read = self._reader(query, of)
+        read = self.readers.get((query, of)) or self._new_reader(query, of)
         return list(map(read, found)) if read else []
 
     def pairs(
@@ -85,13 +77,16 @@ class Transaction(ABC):
     ) -> list[tuple[Record, Other]]:
         """Returns two values for each row, where a query joins two things."""
         found = self.ask(query, parameters)
-        read, read_other = self._reader(query, one), self._reader(query, other)
+        read = self.readers.get((query, one)) or self._new_reader(query, one)
+        read_other = self.readers.get((query, other)) or self._new_reader(query, other)
         return [(read(row), read_other(row)) for row in found] if read and read_other else []
 
-    def _reader(self, query: str, of: type[Record]) -> Callable[[Row], Record] | None:
-        read = self.readers.get((query, of))
-        if read is None and (columns := self.columns()):
-            read = self.readers[query, of] = reader(columns, of)
+    def _new_reader(self, query: str, of: type[Record]) -> Callable[[Row], Record] | None:
+        """Returns None if nothing was found, which may leave the columns unknown."""
+        columns = self.columns()
+        if not columns:
+            return None
+        read = self.readers[query, of] = reader(columns, of)
         return read
 
     # The hot paths. PostgreSQL does each in one statement, SQLite in a few short ones; both
@@ -108,10 +103,11 @@ class Transaction(ABC):
         """Runs a claim query, and writes a lease and a history entry for each of its rows."""
 
     @abstractmethod
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
-        """Ends attempts with success where nothing else is to be done: running, owned by the
-        worker, without dependencies. Returns the ids of those that were, each with the run that
-        it belongs to, if any; others are left alone."""
+    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
+        """Ends attempts (``id``, ``attempt``, ``started``, ``exit_status``, ``metrics``) with
+        success where no other task is concerned: running, owned by the worker, without
+        dependencies. Returns the id of each that was so, its seq, and the run that it belongs
+        to, if any; others are left alone."""
 
 
 class Conflict(Unavailable):
@@ -253,10 +249,20 @@ def found_one(found: Sequence[Record], kind: str, name: str) -> Record:
     return found[0]
 
 
+# No database takes these in a text. Nothing is stored with them, so a query for such a name is
+# to find nothing: the name becomes one that nothing can have, for it cannot be printed.
+_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
+NUL_IN_JSON = "\\u0000"
+
+
 def as_parameter(value: object) -> object:
-    """Returns a list of rows as JSON text, which both databases unfold again."""
+    """Returns a value as a database can be asked for it: a list of rows as JSON text, which
+    both unfold again, and a text as nobody's name if no database could hold it."""
+    if isinstance(value, str):
+        is_speakable = value.isascii() and "\0" not in value
+        return value if is_speakable else _UNSPEAKABLE.sub("\x1a", value)
     if not isinstance(value, list | tuple):
-        return findable(value) if isinstance(value, str) else value
+        return value
     try:
         text = msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
@@ -267,30 +273,14 @@ def as_parameter(value: object) -> object:
     return text
 
 
-# No database takes these in a text. Nothing is stored with them, so a query for such a name is
-# to find nothing: the name becomes one that nothing can have, for it cannot be printed.
-_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
-NUL_IN_JSON = "\\u0000"
-
-
-def findable(text: str) -> str:
-    """Returns the same text, or one that is nobody's name if no database could be asked for
-    it."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return _UNSPEAKABLE.sub("\x1a", text)
-
-
 def _findable_rows(value: object) -> object:
     match value:
-        case str():
-            return findable(value)
         case dict():
             return {name: _findable_rows(one) for name, one in value.items()}
         case list() | tuple():
             return [_findable_rows(one) for one in value]
         case _:
-            return value
+            return as_parameter(value)
 
 
 def in_chunks(rows: Sequence[Result]) -> list[Sequence[Result]]:

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import Claimed, UsageSample
+from tidewheel.core.queue.requests import Claimed, End, Ending, UsageSample
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import TIMED_OUT, End, Ending
+from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Job, PromptRunner, Runner
 from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup, Wakeup

@@ -17,8 +17,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tidewheel.core.queue.requests import JobMessage, Report, Reported, UsageSample
-from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.requests import End, JobMessage, Report, Reported, UsageSample
 from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
 from tidewheel.ports.store import Store
 from tidewheel.services.service import Service, ServiceReport, Surroundings

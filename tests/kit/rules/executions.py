@@ -12,9 +12,8 @@ from typing import cast
 
 from tests.kit.rules.facts import NEVER, Call, Facts, TaskFacts, demand
 from tidewheel.core.queue.lease import Holder, LeaseAnswer
-from tidewheel.core.queue.requests import Beat, Claimed, Report, Reported
+from tidewheel.core.queue.requests import Beat, Claimed, End, Report, Reported
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import End
 from tidewheel.errors import Refused
 
 Key = tuple[int, int]  # seq of the task, attempt

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Holder
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.steps import End
-from tidewheel.core.queue.task import Instant, TaskId, WorkerId
+from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
 from tidewheel.errors import BadSetting, Refused
 
 ANY_RESOURCES = Resources(
@@ -175,6 +175,31 @@ class UsageSample:
     cpu_percent: float | None = None  # of one core
     gpu_percent: float | None = None
     gpu_memory_bytes: int | None = None
+
+
+class Ending(StrEnum):
+    """Says how the owner says that its attempt ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"  # may be retried
+    ABORTED = "aborted"  # must not be retried
+    YIELDED = "yielded"  # given back: another worker shall take it at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """Holds the last report of an attempt."""
+
+    ending: Ending
+    error: TaskError | None = None
+    exit_status: int | None = None
+    metrics: str | None = None  # JSON text
+    values: str | None = None  # JSON text of an object, for those after it; see values
+
+    def __post_init__(self) -> None:
+        needs_error = self.ending in (Ending.FAILED, Ending.ABORTED)
+        assert needs_error == (self.error is not None), self
+        assert self.values is None or self.ending is Ending.SUCCEEDED, self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,39 +6,13 @@ applies a Change only if (status, attempt) are still what they were when it was 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import assert_never
 
+from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.retry import delay_before_retry
 from tidewheel.core.queue.status import FINAL, LEASED, Signal, Status, next_status
 from tidewheel.core.queue.task import Change, TaskError, TaskState, WorkerId
-
-
-class Ending(StrEnum):
-    """Says how the owner says that its attempt ended."""
-
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"  # may be retried
-    ABORTED = "aborted"  # must not be retried
-    YIELDED = "yielded"  # given back: another worker shall take it at once
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """Holds the last report of an attempt."""
-
-    ending: Ending
-    error: TaskError | None = None
-    exit_status: int | None = None
-    metrics: str | None = None  # JSON text
-    values: str | None = None  # JSON text of an object, for those after it; see values
-
-    def __post_init__(self) -> None:
-        needs_error = self.ending in (Ending.FAILED, Ending.ABORTED)
-        assert needs_error == (self.error is not None), self
-        assert self.values is None or self.ending is Ending.SUCCEEDED, self
-
 
 LAPSED_OUT = "lease_lapsed"
 TIMED_OUT = "timed_out"

@@ -22,8 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidewheel.core.queue.requests import UsageSample
-from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.requests import End, UsageSample
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.ports.runners import JobReports
 from tidewheel.quantities import parse_size

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending
 from tidewheel.runners.containers.docker_cli import Cli
 from tidewheel.runners.containers.project import Condition, Phase, ProjectPart, ProjectPlan
 from tidewheel.runners.outcome import SHELL_SIGNAL_BASE

@@ -37,8 +37,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tidewheel.core.queue.requests import Claimed
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import Claimed, End, Ending
 from tidewheel.core.queue.submission import (
     MESSAGE_BYTES_MAX,
     MESSAGES_MAX,

@@ -24,9 +24,8 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.core.queue.resources import needs_runner
-from tidewheel.core.queue.steps import End
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import outcome, processes

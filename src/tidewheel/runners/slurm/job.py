@@ -34,8 +34,7 @@ from shlex import quote
 from typing import Protocol
 
 from tidewheel.core.graph.outputs import SUBMITTED
-from tidewheel.core.queue.requests import UsageSample
-from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.requests import End, UsageSample
 from tidewheel.ports.runners import Assignment, JobReports
 from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, write_whole
 from tidewheel.runners.outcome import exit_status_of, killed

@@ -14,7 +14,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tidewheel.core.queue.steps import TIMED_OUT, End, Ending
+from tidewheel.core.queue.requests import End, Ending
+from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.runners.job_directory import JobDirectory, JobStatus, last_line, tail
 from tidewheel.runners.outcome import end_of, exit_status_of, failed
 from tidewheel.runners.processes import Exit

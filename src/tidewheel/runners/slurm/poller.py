@@ -29,8 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import SUBMITTED
-from tidewheel.core.queue.requests import UsageSample
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import End, Ending, UsageSample
 from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Leftover
 from tidewheel.runners.job_directory import JobDirectory, JobStatus, tidy_run_folders

@@ -23,12 +23,13 @@ from tidewheel.core.queue.requests import (
     Claimed,
     ClaimedTasks,
     ClaimRequest,
+    End,
+    Ending,
     HostProcess,
     NewWorker,
     Report,
 )
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import Refused

@@ -11,8 +11,15 @@ import msgspec
 from tidewheel.api.operation import WORKER
 from tidewheel.api.wire import out_type, write
 from tidewheel.core.queue.lease import Holder, LeaseAnswer
-from tidewheel.core.queue.requests import Beat, Claimed, JobMessage, Report, UsageSample
-from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.requests import (
+    Beat,
+    Claimed,
+    End,
+    Ending,
+    JobMessage,
+    Report,
+    UsageSample,
+)
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.errors import WrongStatus
 from tidewheel.exact_json import decode

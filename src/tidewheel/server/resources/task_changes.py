@@ -18,9 +18,8 @@ from tidewheel.api.tasks import Task
 from tidewheel.api.wire import answer, out_type, write
 from tidewheel.client.fields import amendment
 from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.requests import Cancelled, Report
+from tidewheel.core.queue.requests import Cancelled, End, Ending, Report
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId
 from tidewheel.errors import WrongStatus
 from tidewheel.server.call import Call

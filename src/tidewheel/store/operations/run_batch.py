@@ -94,12 +94,12 @@ def write_batch(
         return
     run = lease.run
     if batch.consumed:
-        for seqs in in_chunks(batch.consumed):
-            tx.rows("delete_events", run=run, seqs=list(seqs))
+        _put(tx, "delete_events", run, "seqs", batch.consumed)
     failpoint("output_recorded")
     _write_changes(tx, run, batch.number, rows)
     failpoint("children_spawned")
-    _submit(tx, batch.submissions, effects)
+    if batch.submissions:
+        _submit(tx, batch.submissions, effects)
     failpoint("child_enqueued")
     if batch.cancellations:
         cancel(tx, effects, batch.cancellations)
@@ -108,25 +108,13 @@ def write_batch(
     if batch.status in views.WITHDRAWN_STATUSES:
         # Nobody drives the run: what no worker has taken is withdrawn (SEMANTICS §9).
         withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
-    _write_timers(tx, run, batch)
+    if batch.timers_gone or batch.timers:
+        _write_timers(tx, run, batch)
     failpoint("retry_scheduled")
-    calls = {one.signature: one for one in batch.xtriggers}
-    results = [one._asdict() | {"result": one.result or None} for one in calls.values()]
-    _put_or_drop(tx, run, "xtriggers", results, "result")
-    broadcasts = {
-        one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
-        for number, one in enumerate(batch.broadcasts)
-    }
-    _put_or_drop(tx, run, "broadcasts", list(broadcasts.values()), "value")
-    events = enumerate(batch.outbox)
-    outbox = [{"batch": batch.number, "place": at, "body": body} for at, body in events]
-    _put(tx, "put_outbox", run, "events", outbox)
-    if batch.answers:
-        answers = [answer._asdict() for answer in batch.answers]
-        _put(tx, "answer_commands", run, "answers", answers)
-    if batch.ends:
-        _reopen_if_asked(tx, run)
+    if batch.xtriggers or batch.broadcasts or batch.outbox:
+        _write_supplies(tx, run, batch)
     if batch.answers or batch.ends:
+        _answer(tx, run, batch)
         effects.runs.add(run)  # those who asked, or wait for the end, can look now
 
 
@@ -157,7 +145,7 @@ def _advance(tx: Transaction, lease: requests.RunLease, batch: requests.RunBatch
     return False
 
 
-def _put(tx: Transaction, query: str, run: int, parameter: str, rows: Sequence[Record]) -> None:
+def _put(tx: Transaction, query: str, run: int, parameter: str, rows: Sequence[object]) -> None:
     for chunk in in_chunks(rows):
         tx.rows(query, run=run, **{parameter: chunk})
 
@@ -169,17 +157,19 @@ def _put_or_drop(tx: Transaction, run: int, what: str, rows: Sequence[Record], b
 
 
 def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> None:
+    if not (rows.pool or rows.memory or rows.facts):
+        return
     stay = [row for row in rows.pool.values() if row is not None]
     gone = [{"point": p, "name": n} for (p, n), row in rows.pool.items() if row is None]
     _put(tx, "put_pool", run, "tasks", stay)
     _put(tx, "drop_pool", run, "tasks", gone)
     _put(tx, "put_memory", run, "memories", list(rows.memory.values()))
-    facts = [
-        {"kind": kind, "key": key, "body": body} for (kind, key), body in rows.facts.items()
-    ]
-    _put_or_drop(tx, run, "facts", facts, "body")
-    if rows.pool or rows.memory or rows.facts:
-        tx.rows("add_run_change", run=run, batch=batch, changes=rows.text)
+    if rows.facts:
+        facts = [
+            {"kind": kind, "key": key, "body": body} for (kind, key), body in rows.facts.items()
+        ]
+        _put_or_drop(tx, run, "facts", facts, "body")
+    tx.rows("add_run_change", run=run, batch=batch, changes=rows.text)
 
 
 def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None:
@@ -224,6 +214,28 @@ def _write_timers(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
         "timers",
         [_timer_key(key) | {"at": at} for key, at in last.items()],
     )
+
+
+def _write_supplies(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
+    """Writes the results of xtriggers, the broadcasts, and the events that others are told."""
+    calls = {one.signature: one for one in batch.xtriggers}
+    results = [one._asdict() | {"result": one.result or None} for one in calls.values()]
+    _put_or_drop(tx, run, "xtriggers", results, "result")
+    broadcasts = {
+        one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
+        for number, one in enumerate(batch.broadcasts)
+    }
+    _put_or_drop(tx, run, "broadcasts", list(broadcasts.values()), "value")
+    events = enumerate(batch.outbox)
+    outbox = [{"batch": batch.number, "place": at, "body": body} for at, body in events]
+    _put(tx, "put_outbox", run, "events", outbox)
+
+
+def _answer(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
+    answers = [answer._asdict() for answer in batch.answers]
+    _put(tx, "answer_commands", run, "answers", answers)
+    if batch.ends:
+        _reopen_if_asked(tx, run)
 
 
 def _timer_key(key: requests.TimerKey) -> Record:

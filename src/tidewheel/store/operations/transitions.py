@@ -20,7 +20,6 @@ from typing import Any
 
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.dependency import EdgeState, edge_state, status_from_edges
-from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import JobMessage, Report, Wake
 from tidewheel.core.queue.status import FINAL, LEASED, Status
 from tidewheel.core.queue.steps import become_ready, cancel
@@ -250,10 +249,17 @@ def start(run: int, task_id: str, attempt: int) -> EventRow:
     return _event(STARTED, run, task_id, attempt)
 
 
-def success(run: int, holder: Holder) -> EventRow:
+def success(run: int, report: Report) -> EventRow:
     """Returns the event that an attempt ended well, with nothing else to say."""
-    status = Status.SUCCEEDED.value
-    return _event(OVER, run, holder.task_id, holder.attempt, status=status)
+    assert report.end is not None
+    return {
+        "run": run,
+        "kind": OVER,
+        "task_id": report.holder.task_id,
+        "attempt": report.holder.attempt,
+        "status": Status.SUCCEEDED.value,
+        "exit_status": report.end.exit_status,
+    }
 
 
 def spoken(

@@ -29,9 +29,9 @@ from tidewheel.api.operation import (
 from tidewheel.api.operations import OPERATIONS, check_task
 from tidewheel.api.wire import Fields, read, read_all
 from tidewheel.core.queue import requests
+from tidewheel.core.queue.requests import End
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import NO_DELAY, FixedDelays, RetryPolicy
-from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.submission import SubmitLimits, name_finding
 from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, NewTask, TaskId
 from tidewheel.errors import NotFound, PayloadTooLarge

@@ -1,7 +1,7 @@
 """Holds SQL, one statement per file, in ``common/`` for all databases or in a dialect's folder.
 
-A common statement is written for PostgreSQL, with ``:name`` for a parameter. Its driver gets
-``%(name)s`` instead, and every ``%`` twice. For SQLite these are rewritten as well:
+A parameter is written ``:name``. The driver of PostgreSQL gets ``%(name)s`` instead, and every
+``%`` twice. A common statement is written for PostgreSQL; for SQLite these are rewritten:
 
 ``tidewheel.task``                        ``task``: a file has one schema
 ``:count::bigint``                        ``:count``: its values have types of their own
@@ -54,16 +54,7 @@ class Queries(dict[str, str]):
         _texts("fragments")
 
     def __missing__(self, name: str) -> str:
-        if name in self._own:
-            text = _FRAGMENT.sub(
-                lambda found: (
-                    translate(found[0], self._dialect) if found["fragment"] else found[0]
-                ),
-                self._own[name],
-            )
-        else:
-            text = translate(self._common[name], self._dialect)
-        self[name] = text
+        text = self[name] = translate(self._own.get(name) or self._common[name], self._dialect)
         return text
 
 
@@ -79,7 +70,7 @@ def is_common(name: str) -> bool:
 
 
 def translate(text: str, dialect: str) -> str:
-    """Returns a common statement as this dialect spells it."""
+    """Returns a statement, a common one or the dialect's own, as this dialect spells it."""
     text = _FRAGMENT.sub(_included, text)
     if dialect == "postgres":
         return _FOR_POSTGRES.sub(

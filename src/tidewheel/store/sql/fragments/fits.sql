@@ -1,7 +1,8 @@
 -- Claim: a ready task fits into what is free, and the worker can execute it; its labels apart.
 ready.cpu <= :cpu AND ready.memory_bytes <= :memory_bytes AND ready.gpu <= :gpu
        AND ready.buffer_bytes <= :buffer_bytes
-       AND ready.nodes <= CASE WHEN ready.exclusive THEN :idle_nodes ELSE :nodes END
+       AND ready.nodes <= CASE WHEN ready.exclusive THEN coalesce(:idle_nodes::bigint, :nodes)
+                                ELSE :nodes END
        AND (NOT ready.has_command OR :commands::boolean)
        AND (ready.has_command OR ready.handler IS NOT NULL OR :bare::boolean)
        AND (ready.handler IS NULL OR :any_handler::boolean

@@ -1,6 +1,6 @@
 -- Scheduler: tasks that left the pool.
 DELETE FROM tidewheel.pool
- USING json_to_recordset(%(tasks)s::json) AS gone (point bigint, name text)
- WHERE pool.run = %(run)s
+ USING json_to_recordset(:tasks::json) AS gone (point bigint, name text)
+ WHERE pool.run = :run
    AND pool.point = ANY (ARRAY[gone.point])
    AND pool.name = ANY (ARRAY[gone.name]);

@@ -1,4 +1,4 @@
 -- Find: runs whose names begin so, newest first.
 SELECT number, name FROM tidewheel.run
- WHERE starts_with(name, %(prefix)s::text) AND status <> 'deleted'
- ORDER BY number DESC LIMIT %(count)s;
+ WHERE starts_with(name, :prefix::text) AND status <> 'deleted'
+ ORDER BY number DESC LIMIT :count;

@@ -4,7 +4,7 @@ WITH made AS (
     INSERT INTO tidewheel.task
            ({task_columns}, executes, digest, run, held_key, due_at, created_at, updated_at)
     SELECT {task_columns}, executes, digest, run, unique_key, clock.now + due_at, clock.now, clock.now
-      FROM json_populate_recordset(NULL::tidewheel.task, %(tasks)s::json) AS new,
+      FROM json_populate_recordset(NULL::tidewheel.task, :tasks::json) AS new,
            (SELECT tidewheel.now_seconds() AS now) AS clock
         ON CONFLICT (id) DO NOTHING
     RETURNING id, seq, queue, command, priority, status, due_at, created_at, {claim_terms}

@@ -1,2 +1,2 @@
 -- Scheduler, looking: what a run remembers.
-SELECT body FROM tidewheel.memory WHERE run = %(run)s AND NOT forgotten ORDER BY point, name;
+SELECT body FROM tidewheel.memory WHERE run = :run AND NOT forgotten ORDER BY point, name;

@@ -2,7 +2,7 @@
 -- OFFSET 0, subqueries and "= ANY (ARRAY[…])" keep the planner to the keys: what it believes of
 -- tables that were just filled is wrong, and in another order this walk takes its length squared.
 WITH RECURSIVE below (seq) AS (
-    SELECT unnest(%(seqs)s::bigint[])
+    SELECT unnest(:seqs::bigint[])
     UNION
     SELECT edge.child
       FROM below CROSS JOIN LATERAL

@@ -8,7 +8,7 @@ SELECT task.id AS task_id, task.seq, task.status, task.attempt, task.created_at 
   FROM tidewheel.task
   LEFT JOIN tidewheel.lease ON lease.task_seq = task.seq
   LEFT JOIN tidewheel.attempt ON attempt.task_seq = task.seq AND attempt.attempt = task.attempt
- WHERE task.run = %(run)s
-   AND (%(point)s::text IS NULL OR starts_with(substr(task.id, %(skip)s::integer + 1), %(point)s::text || '/'))
-   AND (%(name)s::text IS NULL OR strpos(substr(task.id, %(skip)s::integer + 1), '/' || %(name)s::text || '/') > 0)
- ORDER BY task.seq DESC LIMIT %(count)s;
+ WHERE task.run = :run
+   AND (:point::text IS NULL OR starts_with(substr(task.id, :skip::integer + 1), :point::text || '/'))
+   AND (:name::text IS NULL OR strpos(substr(task.id, :skip::integer + 1), '/' || :name::text || '/') > 0)
+ ORDER BY task.seq DESC LIMIT :count;

@@ -9,6 +9,6 @@ SELECT history.xid::text AS major, history.seq AS minor, history.at, task.id AS 
                              AND attempt.attempt = history.attempt
                              AND attempt.ended_by = history.signal
   LEFT JOIN tidewheel.run ON run.number = task.run
- WHERE (history.xid, history.seq) > (%(major)s::text::xid8, %(minor)s::bigint)
+ WHERE (history.xid, history.seq) > (:major::text::xid8, :minor::bigint)
    AND history.xid < pg_snapshot_xmin(pg_current_snapshot())
- ORDER BY history.xid, history.seq LIMIT %(count)s;
+ ORDER BY history.xid, history.seq LIMIT :count;

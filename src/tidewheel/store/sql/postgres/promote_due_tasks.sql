@@ -3,5 +3,5 @@ UPDATE tidewheel.ready SET delayed = false
  WHERE (queue, delayed, rank, task_seq) IN (
            SELECT queue, delayed, rank, task_seq
              FROM tidewheel.ready
-            WHERE queue = %(queue)s AND delayed AND due_at <= (SELECT tidewheel.now_seconds())
+            WHERE queue = :queue AND delayed AND due_at <= (SELECT tidewheel.now_seconds())
               FOR UPDATE SKIP LOCKED);

@@ -3,5 +3,5 @@
 -- are old, and a fan of 10,000 becomes quadratic.
 UPDATE tidewheel.dependency
    SET state = edge.state
-  FROM json_to_recordset(%(edges)s::json) AS edge (place tid, state text)
+  FROM json_to_recordset(:edges::json) AS edge (place tid, state text)
  WHERE dependency.ctid = edge.place;

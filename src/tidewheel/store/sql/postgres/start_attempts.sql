@@ -1,7 +1,7 @@
 -- Report: jobs say that they run, and nothing else; the first time counts.
 WITH begun AS MATERIALIZED (
     SELECT task.seq, task.id, task.status, task.run, said.attempt
-      FROM json_to_recordset(%(starts)s::json) AS said (id text, attempt integer)
+      FROM json_to_recordset(:starts::json) AS said (id text, attempt integer)
       JOIN tidewheel.task ON task.id = ANY (ARRAY[said.id])
      ORDER BY task.seq
 )
@@ -9,5 +9,5 @@ UPDATE tidewheel.lease
    SET started_at = coalesce(lease.started_at, (SELECT tidewheel.now_seconds()))
   FROM begun
  WHERE lease.task_seq = ANY (ARRAY[begun.seq]) AND lease.attempt = begun.attempt
-   AND lease.owner = %(worker)s
+   AND lease.owner = :worker
 RETURNING begun.id, begun.status, begun.run;

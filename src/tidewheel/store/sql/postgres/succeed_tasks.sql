@@ -1,10 +1,10 @@
--- Report: plain success of tasks without dependencies, the common case.
+-- Report: success of tasks without dependencies, the common case.
 -- Rows are met in the order of seq, like everywhere; one that changed since the snapshot of this
 -- statement is left alone.
 WITH done AS MATERIALIZED (
-    SELECT task.ctid AS place, said.attempt, said.started
-      FROM unnest(%(ids)s::text[], %(attempts)s::integer[], %(started)s::boolean[])
-               AS said (id, attempt, started)
+    SELECT task.ctid AS place, said.attempt, said.started, said.exit_status, said.metrics
+      FROM json_to_recordset(:ends::json) AS said (
+               id text, attempt integer, started boolean, exit_status integer, metrics text)
       JOIN tidewheel.task ON task.id = ANY (ARRAY[said.id])
      ORDER BY task.seq
 ), ended AS (
@@ -13,22 +13,24 @@ WITH done AS MATERIALIZED (
            updated_at = (SELECT tidewheel.now_seconds())
       FROM done
      WHERE task.ctid = done.place AND task.status = 'running' AND task.attempt = done.attempt
-       AND task.owner = %(worker)s AND task.graph IS NULL
-    RETURNING task.id, task.seq, task.run, task.attempt, done.started, task.updated_at AS now
+       AND task.owner = :worker AND task.graph IS NULL
+    RETURNING task.id, task.seq, task.run, task.attempt, done.started, done.exit_status,
+              done.metrics, task.updated_at AS now
 ), gone AS (
     DELETE FROM tidewheel.lease USING ended WHERE lease.task_seq = ANY (ARRAY[ended.seq])
     RETURNING lease.task_seq, lease.attempt, lease.owner, lease.claimed_at,
               coalesce(lease.started_at, CASE WHEN ended.started THEN ended.now END)
-                  AS started_at, ended.now
+                  AS started_at, ended.now, ended.exit_status, ended.metrics
 ), kept AS (
     INSERT INTO tidewheel.attempt
-           (task_seq, attempt, worker, claimed_at, started_at, ended_at, ended_by)
-    SELECT task_seq, attempt, owner, claimed_at, started_at, now, 'succeed'
+           (task_seq, attempt, worker, claimed_at, started_at, ended_at, ended_by, exit_status,
+            metrics)
+    SELECT task_seq, attempt, owner, claimed_at, started_at, now, 'succeed', exit_status, metrics
       FROM gone
 ), told AS (
     INSERT INTO tidewheel.history
            (task_seq, at, signal, from_status, to_status, attempt, worker, progress)
-    SELECT seq, now, 'succeed', 'running', 'succeeded', attempt, %(worker)s, 1
+    SELECT seq, now, 'succeed', 'running', 'succeeded', attempt, :worker, 1
       FROM ended
 )
-SELECT id, run FROM ended;
+SELECT id, seq, run FROM ended;

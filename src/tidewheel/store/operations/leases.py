@@ -1,0 +1,509 @@
+"""Hands tasks to workers under leases, and applies what workers say about their attempts.
+
+A claim takes the oldest tasks of the highest priority that fit and may run. Heartbeats keep the
+leases, reports tell of starts, messages, usage and the end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidewheel.core.operator.views import WITHDRAWN_STATUSES
+from tidewheel.core.queue.lease import (
+    Holder,
+    LeaseAnswer,
+    check_holder,
+    check_lease_seconds,
+    check_progress,
+)
+from tidewheel.core.queue.limits import WHOLE_QUEUE, Bucket, Limit, allowance, spent
+from tidewheel.core.queue.requests import (
+    Beat,
+    Claimed,
+    ClaimedTasks,
+    ClaimRequest,
+    End,
+    Ending,
+    JobMessage,
+    Report,
+    Reported,
+)
+from tidewheel.core.queue.status import Signal, Status
+from tidewheel.core.queue.steps import adopt as adopt_step
+from tidewheel.core.queue.steps import end_signal, step
+from tidewheel.core.queue.submission import MESSAGES_MAX
+from tidewheel.core.queue.task import Change, Instant, TaskId, TaskState, WorkerId
+from tidewheel.core.queue.values import values_text
+from tidewheel.errors import (
+    BadSetting,
+    BadValues,
+    MessagesMissing,
+    NotDue,
+    NotFound,
+    NotRunning,
+    Refused,
+    RunStopping,
+    WrongStatus,
+)
+from tidewheel.store.operations.queries import views_of
+from tidewheel.store.operations.runs import get_run
+from tidewheel.store.operations.transitions import (
+    Effects,
+    EventRow,
+    apply,
+    lock_task,
+    lock_tasks,
+    spoken,
+    start,
+    success,
+    tell_runs,
+    write_changes,
+)
+from tidewheel.store.rows import (
+    RESOURCE_COLUMNS,
+    ClaimedRow,
+    Now,
+    labels_text,
+    resources,
+    storable,
+    storable_end,
+    worker_number,
+)
+from tidewheel.store.transaction import Transaction, in_chunks, row_of, rows_in_chunks
+
+if TYPE_CHECKING:
+    from tidewheel.core.queue.access import JobWords
+
+CLAIM_COUNT_MAX = 10_000
+
+
+class ClaimPlan(NamedTuple):
+    """Holds one row of plan_claim: what the queue and the worker's row say."""
+
+    worker_known: bool
+    paused: bool
+    aging: bool
+    limited: bool
+    fence_kill: bool
+    lease_seconds: float
+    next_due_seconds: float | None  # until the next delayed task can be claimed
+
+
+def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
+    """Leases up to ``count`` tasks of one queue to the worker, highest priority first."""
+    plan = plan_claim(tx, request.queue, request.worker, request.lease_seconds)
+    if plan.paused:
+        return ClaimedTasks()
+    next_due = plan.next_due_seconds
+    if next_due is not None and next_due <= 0.0:
+        # Delayed tasks stay out of the claim index until they are due, so that a million of
+        # them cost a claim nothing; the first claim after the time puts them in.
+        tx.rows("promote_due_tasks", queue=request.queue)
+        next_due = tx.rows("get_next_due", queue=request.queue)[0][0]
+    if plan.limited:
+        rows = _claim_limited(tx, request, plan)
+    elif plan.aging:
+        given = _wanted(request) | _NO_LIMITS
+        rows = tx.claim("claim_tasks_by_rules", plan.lease_seconds, aging=True, **given)
+    else:
+        rows = tx.claim("claim_tasks", plan.lease_seconds, **_wanted(request))
+        # By the rules they are in order, which aging may change. Equals stay in their order.
+        rows.sort(key=attrgetter("seq"))
+        rows.sort(key=attrgetter("priority"), reverse=True)
+    return ClaimedTasks([claimed(row, plan) for row in rows], next_due)
+
+
+def claim_by_id(
+    tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
+) -> Claimed:
+    """Leases one task by name (R002-34); its queue's pause and limits are for those who take
+    any."""
+    task = lock_task(tx, task_id)
+    plan = plan_claim(tx, task.queue, worker, lease_seconds)
+    if task.status is not Status.READY:
+        raise WrongStatus(task_id, Signal.CLAIM, task.status, [Status.READY])
+    _refuse_withdrawn(tx, task)
+    due_at = views_of(tx, [task.seq])[0].due_at
+    if due_at is not None:
+        raise NotDue(task.id, due_at - tx.rows("get_now")[0][0])
+    change = replace(
+        step(task, Signal.CLAIM), attempt=task.attempt + 1, owner=worker, worker=worker
+    )
+    write_changes(tx, [change])
+    rows = tx.records("get_claimed", ClaimedRow, seq=task.seq)
+    tx.rows("take_leases", seqs=[task.seq], lease_seconds=plan.lease_seconds)
+    return claimed(rows[0], plan)
+
+
+_TOLD = tuple(one.name for one in fields(Claimed) if one.name in ClaimedRow._fields)
+_told, _asked = attrgetter(*_TOLD), attrgetter(*RESOURCE_COLUMNS)
+
+
+def claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
+    """Makes a claimed task of its row and of what the queue says about leases."""
+    return Claimed(
+        **dict(zip(_TOLD, _told(row), strict=True)),
+        deadline_at=Instant(row.now + plan.lease_seconds),
+        lease_seconds=plan.lease_seconds,
+        resources=resources(*_asked(row)),
+        fence_kill=bool(plan.fence_kill),
+        limited=bool(plan.limited),
+    )
+
+
+def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
+    if task.run is None:
+        return
+    [(_, status)] = tx.rows("lock_runs", runs=[task.run])
+    if status in WITHDRAWN_STATUSES:
+        run = get_run(tx, task.run)
+        if status == "stopping" and run.owner is not None:
+            raise RunStopping(run.name)
+        raise NotRunning(run.name, status)
+
+
+def plan_claim(
+    tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None = None
+) -> ClaimPlan:
+    """Returns what the queue and the worker's row say, with the lease that is asked for."""
+    asked = {"queue": queue, "worker_number": worker_number(worker)}
+    [plan] = tx.records("plan_claim", ClaimPlan, **asked)
+    if not plan.worker_known:
+        raise NotFound("worker", worker)
+    if lease_seconds is None:
+        return plan
+    return plan._replace(lease_seconds=check_lease_seconds(lease_seconds))
+
+
+_NO_LIMITS = {"each_key": CLAIM_COUNT_MAX, "by_key": []}
+
+
+def _wanted(request: ClaimRequest) -> dict[str, object]:
+    if not 1 <= request.count <= CLAIM_COUNT_MAX:
+        raise BadSetting("count", request.count, f"1 to {CLAIM_COUNT_MAX}")
+    free, handlers = request.free, request.handlers
+    return {
+        "queue": request.queue,
+        "worker": request.worker,
+        "count": request.count,
+        "cpu": free.cpu,
+        "memory_bytes": free.memory_bytes,
+        "gpu": free.gpu,
+        "labels": labels_text(free.labels) or "[]",
+        "nodes": free.nodes,
+        "idle_nodes": free.idle_nodes,
+        "buffer_bytes": free.buffer_bytes,
+        "commands": request.commands,
+        "any_handler": handlers is None,
+        "handlers": sorted(handlers or ()),
+        "bare": request.bare,
+    }
+
+
+def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> list[ClaimedRow]:
+    """Claims under limits, whose rows are locked first, so that claims count one by one."""
+    locked = tx.pairs("lock_limits", Now, Limit, queue=request.queue)
+    now, limits = locked[0][0].now, [limit for _, limit in locked]
+    running = Counter(
+        {key: count for key, count in tx.rows("count_leases", queue=request.queue)}
+    )
+    running[WHOLE_QUEUE] = sum(running.values())
+    buckets = tx.records("list_buckets", Bucket, queue=request.queue)
+    allowed = allowance(limits, running, buckets, now)
+    wanted = _wanted(request) | {"count": min(request.count, allowed.whole_queue)}
+    rows = tx.claim(
+        "claim_tasks_by_rules",
+        plan.lease_seconds,
+        **wanted,
+        aging=plan.aging,
+        each_key=allowed.each_key,
+        by_key=[{"key": key, "count": count} for key, count in allowed.by_key.items()],
+    )
+    taken = Counter(key for row in rows if (key := row.limit_key) is not None)
+    taken[WHOLE_QUEUE] = len(rows)
+    after = spent(limits, buckets, taken, now)
+    if after:
+        tx.rows("save_buckets", queue=request.queue, buckets=after)
+    return rows
+
+
+# ---- what workers say ----
+
+
+@dataclass(slots=True)
+class _Writes:
+    """Gathers the rows that a round of reports stores, so that each table is written once."""
+
+    started: list[dict[str, object]] = field(default_factory=list)
+    messages: list[dict[str, object]] = field(default_factory=list)
+    counts: list[dict[str, object]] = field(default_factory=list)
+    usage: list[dict[str, object]] = field(default_factory=list)
+    outputs: dict[int, set[str]] = field(default_factory=dict)
+    values: list[dict[str, object]] = field(default_factory=list)
+    decided: list[tuple[TaskState, Change]] = field(default_factory=list)
+    events: list[EventRow] = field(default_factory=list)
+
+
+def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
+    """Extends every lease that is still this worker's; one answer per beat."""
+    for beat in beats:
+        check_progress(beat.progress)
+    tx.rows("touch_worker", worker_number=worker_number(worker))
+    rows = [
+        {"id": beat.task_id, "attempt": beat.attempt, "progress": beat.progress}
+        for beat in beats
+    ]
+    held = {
+        (task_id, attempt): status
+        for chunk in in_chunks(rows)
+        for task_id, attempt, status in tx.rows("extend_leases", worker=worker, beats=chunk)
+    }
+    return [_answer(held.get((beat.task_id, beat.attempt))) for beat in beats]
+
+
+def _answer(status: str | None) -> LeaseAnswer:
+    if status is None:
+        return LeaseAnswer.LOST
+    return LeaseAnswer.CANCEL if status == Status.CANCELLING.value else LeaseAnswer.GO_ON
+
+
+def report(
+    tx: Transaction, effects: Effects, reports: Sequence[Report], chance: Callable[[], float]
+) -> list[Reported]:
+    """Applies reports; one that is refused stops no other."""
+    answers: dict[int, Reported] = {}
+    if len({one.holder.task_id for one in reports}) == len(reports):
+        if any(one.end is not None for one in reports):
+            answers = _succeed_plainly(tx, reports, effects)
+        if any(one.started and one.end is None for one in reports):
+            answers |= _start_plainly(tx, reports, effects)
+    waiting = [(k, one) for k, one in enumerate(reports) if k not in answers]
+    while waiting:
+        # One report per task at a time, so that a second sees what the first has done.
+        now: list[tuple[int, Report]] = []
+        later: list[tuple[int, Report]] = []
+        seen: set[TaskId] = set()
+        for position, one in waiting:
+            (later if one.holder.task_id in seen else now).append((position, one))
+            seen.add(one.holder.task_id)
+        answers |= _report_round(tx, now, chance, effects)
+        waiting = later
+    # The reporter says in which queue its end made room within a limit, since asking the
+    # database would cost the common case a statement.
+    effects.queues.update(
+        one.frees
+        for position, one in enumerate(reports)
+        if one.frees is not None and one.end is not None and answers[position].refused is None
+    )
+    return [answers[position] for position in range(len(reports))]
+
+
+def _succeed_plainly(
+    tx: Transaction, reports: Sequence[Report], effects: Effects
+) -> dict[int, Reported]:
+    """Does the common case in one go; what it leaves alone goes the long way."""
+    plain: dict[WorkerId, dict[TaskId, tuple[int, _PlainSuccess]]] = {}
+    for position, one in enumerate(reports):
+        if (told := _plain_success(one)) is not None:
+            plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position, told
+    answers: dict[int, Reported] = {}
+    events, values, usage = [], [], []
+    for worker, ends in plain.items():
+        for task_id, seq, run in tx.succeed(worker, [told.row for _, told in ends.values()]):
+            position, told = ends[task_id]
+            one = reports[position]
+            answers[position] = Reported(task_id=task_id, status=Status.SUCCEEDED)
+            where = {"seq": seq, "attempt": one.holder.attempt}
+            if told.values is not None:
+                values.append(where | {"body": told.values})
+            usage += [where | row_of(sample) for sample in one.usage]
+            if run is not None:
+                events.append(success(run, one))
+    if values:
+        rows_in_chunks(tx, "add_values", "values", values)
+    if usage:
+        rows_in_chunks(tx, "add_usage", "samples", usage)
+    if events:
+        tell_runs(tx, events, effects)
+    return answers
+
+
+class _PlainSuccess(NamedTuple):
+    """Holds what is stored of an attempt that ended well."""
+
+    row: dict[str, object]  # for Transaction.succeed
+    values: str | None
+
+
+def _plain_success(one: Report) -> _PlainSuccess | None:
+    end = one.end
+    if end is None or end.ending is not Ending.SUCCEEDED or one.messages:
+        return None
+    values = None
+    if end.values is not None:
+        try:
+            values = values_text(storable(end.values))
+        except BadValues:
+            return None  # the long way refuses it, for this unless its lease is lost
+    row: dict[str, object] = {
+        "id": one.holder.task_id,
+        "attempt": one.holder.attempt,
+        "started": one.started,
+        "exit_status": end.exit_status,
+        "metrics": storable(end.metrics),
+    }
+    return _PlainSuccess(row, values)
+
+
+def _start_plainly(
+    tx: Transaction, reports: Sequence[Report], effects: Effects
+) -> dict[int, Reported]:
+    """Writes only the leases for starts alone, which decide nothing about their tasks."""
+    plain: dict[WorkerId, dict[TaskId, int]] = {}
+    for position, one in enumerate(reports):
+        if one.started and one.end is None and not one.messages and not one.usage:
+            plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position
+    answers, events = {}, []
+    for worker, positions in plain.items():
+        rows = [
+            {"id": task_id, "attempt": reports[position].holder.attempt}
+            for task_id, position in positions.items()
+        ]
+        for chunk in in_chunks(rows):
+            for task_id, status, run in tx.rows("start_attempts", worker=worker, starts=chunk):
+                position = positions[task_id]
+                answers[position] = Reported(task_id=task_id, status=Status(status))
+                if run is not None:
+                    events.append(start(run, task_id, reports[position].holder.attempt))
+    tell_runs(tx, events, effects)
+    return answers
+
+
+def _report_round(
+    tx: Transaction,
+    reports: Sequence[tuple[int, Report]],
+    chance: Callable[[], float],
+    effects: Effects,
+) -> dict[int, Reported]:
+    tasks = lock_tasks(tx, [one.holder.task_id for _, one in reports])
+    answers, writes = {}, _Writes()
+    for position, one in reports:
+        task_id = one.holder.task_id
+        try:
+            status = _accept(tasks.get(task_id), one, chance, writes)
+            answers[position] = Reported(task_id=task_id, status=status)
+        except Refused as refused:
+            answers[position] = Reported(task_id=task_id, refused=refused)
+    rows_in_chunks(tx, "mark_started", "leases", writes.started)
+    rows_in_chunks(tx, "add_messages", "messages", writes.messages)
+    rows_in_chunks(tx, "count_messages", "leases", writes.counts)
+    rows_in_chunks(tx, "add_usage", "samples", writes.usage)
+    rows_in_chunks(tx, "add_values", "values", writes.values)
+    tell_runs(tx, writes.events, effects)
+    apply(tx, writes.decided, effects, writes.outputs)
+    return answers
+
+
+def _accept(
+    task: TaskState | None, one: Report, chance: Callable[[], float], writes: _Writes
+) -> Status:
+    """Checks everything first: a refused report leaves nothing behind."""
+    if task is None:
+        raise NotFound("task", one.holder.task_id)
+    check_holder(task, one.holder, "a report")
+    assert task.lease is not None
+    fresh = [message for message in one.messages if message.number > task.lease.messages]
+    for expected, message in enumerate(fresh, start=task.lease.messages + 1):
+        if message.number != expected:
+            raise MessagesMissing(task.id, expected - 1, message.number)
+    change = None if one.end is None else _end(task, one.end, chance, writes)
+    where: dict[str, object] = {"seq": task.seq, "attempt": task.attempt}
+    if one.started and task.lease.started_at is None:
+        writes.started.append(where)
+    for message in fresh:
+        said = {"text": storable(message.text), "output": storable(message.output)}
+        writes.messages.append(where | {"number": message.number} | said)
+    if fresh:
+        writes.counts.append(where | {"messages": task.lease.messages + len(fresh)})
+    if task.run is not None:
+        writes.events += spoken(task, one, fresh, change)
+    made = {output for message in fresh if (output := storable(message.output)) is not None}
+    if made and task.graph is not None:
+        writes.outputs[task.seq] = made
+    writes.usage += [where | row_of(sample) for sample in one.usage]
+    return change.to_status if change else task.status
+
+
+def _end(task: TaskState, given: End, chance: Callable[[], float], writes: _Writes) -> Change:
+    end = storable_end(given)
+    values = None if end.values is None else values_text(end.values)
+    change = step(task, end_signal(task, end), end=end, chance=chance())
+    writes.decided.append((task, change))
+    if values is not None and change.to_status is Status.SUCCEEDED:  # else: cancelled
+        writes.values.append({"seq": task.seq, "attempt": task.attempt, "body": values})
+    return change
+
+
+def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
+    """Lets a worker take over what its dead predecessor on the same host left running."""
+    task = lock_task(tx, holder.task_id)
+    check_holder(task, holder, "adopt")
+    plan = plan_claim(tx, task.queue, new_owner)
+    write_changes(tx, [replace(adopt_step(task, new_owner), worker=new_owner)])
+    [(fence_kill, seconds)] = tx.rows("move_lease", seq=task.seq, owner=new_owner)
+    [row] = tx.records("get_claimed", ClaimedRow, seq=task.seq)
+    return claimed(row, plan._replace(fence_kill=fence_kill, lease_seconds=seconds))
+
+
+def cancelling(tx: Transaction, worker: WorkerId) -> list[tuple[TaskId, int]]:
+    """Returns the leases of a worker that it was asked to end."""
+    return [(TaskId(row[0]), row[1]) for row in tx.rows("list_cancelling", worker=worker)]
+
+
+# ---- what jobs say with a token of their own, past their worker ----
+#
+# A worker numbers what it hears from a job 1, 2, … and knows nothing of this. So what comes
+# past it has numbers of its own, given here, far above: neither can be taken for the other, and
+# each keeps its order. A request that comes again is known by the answer that was kept for its
+# key, which is written by the same transaction.
+
+
+PAST_WORKER = 1_000_000_000  # no worker's message has such a number
+
+
+def hear_job(tx: Transaction, effects: Effects, words: JobWords) -> None:
+    """Stores what a job said, once for each key; raises LeaseLost if it has no lease."""
+    # Only servers hear jobs.
+    from tidewheel.store.operations.access import keep_answer, kept_answer  # noqa: PLC0415
+
+    task = lock_task(tx, words.holder.task_id)
+    check_holder(task, words.holder, "a message")
+    if words.kept is not None:
+        if kept_answer(tx, words.kept.token, words.kept.key) is not None:
+            return
+        keep_answer(tx, words.kept)
+    if words.progress is not None:
+        tx.rows("set_progress", seq=task.seq, progress=words.progress)
+    if words.text or words.output is not None:
+        _say(tx, task, words, effects)
+
+
+def _say(tx: Transaction, task: TaskState, words: JobWords, effects: Effects) -> None:
+    place = {"seq": task.seq, "attempt": task.attempt}
+    [[last]] = tx.rows("get_last_message", **place, above=PAST_WORKER)
+    number = (last or PAST_WORKER) + 1
+    if number > PAST_WORKER + MESSAGES_MAX:
+        raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
+    message = JobMessage(number=number, text=words.text, output=words.output)
+    said = {"text": storable(message.text), "output": storable(message.output)}
+    tx.rows("add_messages", messages=[place | {"number": number} | said])
+    if task.run is not None:
+        report = Report(holder=words.holder, messages=(message,))
+        tell_runs(tx, spoken(task, report, [message], None), effects)
+    output = storable(words.output)
+    if output is not None and task.graph is not None:
+        apply(tx, [], effects, {task.seq: {output}})
