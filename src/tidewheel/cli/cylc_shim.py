@@ -1,6 +1,6 @@
-"""Keeps the old name of `tidewheel.cli.cylc`; alone, for the command `cylc` of running jobs.
+"""Keeps the old name of `tidewheel.cli.cylc`, for the command `cylc` of jobs that still run.
 
-The file `bin/cylc` of a state directory that an earlier version wrote starts this module.
+In their state directory an earlier version wrote a file `bin/cylc`, which starts this module.
 """
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Runs `python -m tidewheel.cli.cylc VERB …`, quickly: a job may say something every second."""
+"""Runs `python -m tidewheel.cli.cylc VERB …`, quickly: a job may send a message every
+second."""
 
 from __future__ import annotations
 
