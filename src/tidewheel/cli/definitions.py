@@ -132,8 +132,7 @@ class Definition(NamedTuple):
         return load_source(source, how, findings)
 
     def load_judged(self, findings: Findings) -> tuple[LoadedWorkflow, Verdicts | None]:
-        """Loads the definition; judges of a SIP definition whether it can be registered and
-        run.
+        """Loads the definition; judges whether one of SIP can be registered and run.
 
         The verdicts are None for any other definition.
         """

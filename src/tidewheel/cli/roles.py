@@ -147,8 +147,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 async def _last_look(
     store_url: str | None, worker: Worker, names: frozenset[str]
 ) -> tuple[Counter[str], list[str]]:
-    """Returns how many tasks a worker leaves, by reason, and queues that the store does not
-    know.
+    """Returns how many tasks a worker leaves, by reason, and queues unknown to the store.
 
     Both are empty if the store does not answer.
     """

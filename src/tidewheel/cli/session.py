@@ -66,8 +66,7 @@ class Session(NamedTuple):
         return ask_client(self.store, question)
 
     def ask_or_make(self, question: Question[Result]) -> Result:
-        """Asks the question of a command that may be the first; makes the store if there is
-        none.
+        """Asks the question of a command that may be the first; makes a store if there is none.
 
         If a store was named and is made, this is told.
         """

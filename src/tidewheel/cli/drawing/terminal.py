@@ -16,7 +16,7 @@ INDENT_MAX = 12  # steps; deeper tasks are not moved further to the right
 
 
 class TextRow(NamedTuple):
-    """Is a task at one point: how deep it is, and what it waits for or is removed by."""
+    """Holds a task at one point: how deep it is, and what it waits for or is removed by."""
 
     depth: int
     name: str
@@ -25,7 +25,7 @@ class TextRow(NamedTuple):
 
 
 class TextPoint(NamedTuple):
-    """Is a point with its tasks."""
+    """Holds a point and its tasks."""
 
     point: str
     rows: list[TextRow]
@@ -74,7 +74,8 @@ def _row(graph: Graph, task: TaskAt, depth: int) -> TextRow:
 
 
 def _text(graph: Graph, condition: Condition, point: Point) -> str:
-    """Returns a condition as text; empty for one before the initial point, which is met."""
+    """Returns a condition as text; "" for one that is met as it lies before the initial
+    point."""
     match condition:
         case Atom(name, output, offset):
             return _leaf(graph, name, (output,), offset, point)
