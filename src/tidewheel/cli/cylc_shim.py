@@ -1,6 +1,7 @@
-"""Keeps the old name of `tidewheel.cli.cylc`, for the command `cylc` of jobs that still run.
+"""Keeps the old name of `tidewheel.cli.cylc`; alone, as older files `bin/cylc` start it by
+name.
 
-In their state directory an earlier version wrote a file `bin/cylc`, which starts this module.
+An earlier version wrote such a file into the state directory, for the command `cylc` of jobs.
 """
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""Gives each status one look everywhere: a colour and a shape, each of which is enough
-alone."""
+"""Gives each status one look everywhere: a colour and a shape; either alone is enough."""
 
 from __future__ import annotations
 

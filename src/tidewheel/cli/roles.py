@@ -2,7 +2,7 @@
 
 The commands `worker`, `monitor`, `scheduler`, `server` and `up` begin here.
 
-Each kind of service is a class of its own (`client/embedded`, `server/role`, `server/up`);
+Each kind of service is a class of its own (`client/embedded`, `server/role`);
 `Roles` makes those of one process.
 """
 

@@ -66,8 +66,7 @@ class ServiceLog:
     """Prints the log of a service: one line per event, for people or as JSON."""
 
     def __init__(self, *, as_json: bool, sums_up: bool = False) -> None:
-        """Makes a log; with ``sums_up`` it leaves it to ``leaves`` to say that a worker
-        ended well."""
+        """Makes a log; with ``sums_up``, only ``leaves`` says that a worker ended well."""
         self._as_json, self._sums_up = as_json, sums_up
         self._begun: dict[tuple[str, int], float] = {}
         self._stopped: dict[tuple[str, int], str] = {}  # why

@@ -57,7 +57,7 @@ class Session(NamedTuple):
         return ask_client(self.store, question)
 
     def ask_to_write(self, question: Question[Result]) -> Result:
-        """Asks a question of a command that changes what is there.
+        """Asks the question of a command that changes what is in the store.
 
         This user's own store is made if there is none; one that was named and is not there is
         refused.

@@ -217,8 +217,8 @@ _TICKS_PER_MS = 4096  # twelve bits of a version 7 UUID hold the fraction of a m
 class TimeOrderedIds:
     """Makes UUIDs of version 7 (RFC 9562): sorted as text they are sorted by time.
 
-    The clock only orders them, it decides nothing; a clock that is set back is waited out by
-    counting on from the last id.
+    Nothing but their order depends on the clock; if it is set back, ids are counted on from the
+    last one until it has caught up.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Connects a client to its store: opens one when it is first needed, and closes only that."""
+"""Connects a client to its store: opens it when first needed, closes only what it opened."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
         ...
     tidewheel.Worker(handlers=handlers).run_blocking()                  for ever
 
-Leaving the block stops it as its settings say. A failure that ends it is raised there.
+Leaving the block stops the service as its settings say, and raises the failure that ended it.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
 
 
 class Attended(Protocol):
-    """Is a service that runs until it is asked to stop."""
+    """Describes a service that runs until it is asked to stop."""
 
     async def run(self) -> None: ...
     def ask_stop(self) -> None: ...

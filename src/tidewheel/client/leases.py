@@ -191,7 +191,7 @@ class LeaseApi(Connection):
         *,
         values: Mapping[str, object] | None = None,
     ) -> Status:
-        """Reports a success; returns the new status: succeeded, or cancelled if one came first.
+        """Reports a success; returns the new status, which is cancelled if a cancel came first.
 
         ``values`` are handed to the tasks that come after this one. Raises BadValues if they
         have more than 64 KiB of JSON.

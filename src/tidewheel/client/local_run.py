@@ -1,5 +1,4 @@
-"""Drives one run in one process, with a scheduler, a worker, a monitor and a notifier
-(DESIGN §3)."""
+"""Drives one run in one process: with scheduler, worker, monitor and notifier (DESIGN §3)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Offers ``client.runs``, ``client.workflows`` and ``client.blocks`` of both clients, and
-events."""
+"""Offers ``client.runs``, ``client.workflows``, ``client.blocks`` and events, for both
+clients."""
 
 from __future__ import annotations
 
@@ -87,7 +87,10 @@ class Runs(ServicePart[RunDoor]):
     async def tree(
         self, run: str, *ids: str, window: int | None = None, everything: bool = False
     ) -> Document:
-        """Returns a run as a tree; `window` is how many edges around the pool are shown."""
+        """Returns a run as a tree, of its newest points or with ``everything`` of all.
+
+        ``window`` is how many edges around the pool are shown.
+        """
         return await self.look("tree", run=run, ids=ids, window=window, all=everything)
 
     async def history(self, run: str, count: int = 100) -> Document:
@@ -180,7 +183,8 @@ class Workflows(ServicePart[RegistryDoor]):
     async def check(
         self, workflow: str, parameters: Mapping[str, object] | None = None
     ) -> Document:
-        """Says whether a workflow can run; with parameters, whether it can run with these."""
+        """Returns whether a workflow can run, and its findings; with parameters, whether
+        with these."""
         return await self.door.check(*split_reference(workflow), parameters)
 
     async def render(
@@ -273,7 +277,8 @@ class Blocks(ServicePart[BlockDoor]):
     async def post_objects(
         self, *names: str, facts: Mapping[str, object] | None = None
     ) -> Document:
-        """Stores that buffer objects are there from now on; stages that wait for one go on."""
+        """Posts buffer objects as present from now on; stages that wait for one of them go
+        on."""
         posted = {name: facts or {} for name in names}
         return await self.door.post_objects(posted, who=getpass.getuser())
 

@@ -1,5 +1,4 @@
-"""Defines the commands of those who keep a store or a server: token, notify, verify,
-migrate."""
+"""Defines commands of those who keep a store or server: token, notify, verify, migrate."""
 
 from __future__ import annotations
 

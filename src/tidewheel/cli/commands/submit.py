@@ -1,4 +1,4 @@
-"""Does ``tidewheel submit``: stores one task, or many from a file; --wait sees them through."""
+"""Does ``tidewheel submit``: stores tasks and, with --wait, waits until they have ended."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Defines the commands of the registry and of blocks: register, workflows, sbi, blocks,
-objects."""
+"""Defines commands of the registry and of blocks: register, workflows, sbi, blocks, objects."""
 
 from __future__ import annotations
 

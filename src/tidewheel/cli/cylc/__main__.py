@@ -1,5 +1,4 @@
-"""Runs `python -m tidewheel.cli.cylc VERB …`, quickly: a job may send a message every
-second."""
+"""Runs `python -m tidewheel.cli.cylc VERB …`, quickly: a job may call it every second."""
 
 from __future__ import annotations
 

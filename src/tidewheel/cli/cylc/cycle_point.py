@@ -1,5 +1,4 @@
-"""Does `cylc cycle-point`, which moves and prints points; alone, as no other call loads the
-calendar."""
+"""Does `cylc cycle-point`, which moves points; alone, as no other call loads the calendar."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Does the calls of Cylc that only read: show, dump, cat-log, ping, scan, broadcast
---display."""
+"""Does calls of Cylc that only read: show, dump, cat-log, ping, scan, broadcast --display."""
 
 from __future__ import annotations
 

@@ -337,7 +337,8 @@ class _Orderer:
     def _arranged(
         self, column: Sequence[int], wishes: dict[int, float] | list[float]
     ) -> list[int]:
-        """Returns the column in the order of the wishes, as far as the frames allow it."""
+        """Returns the column sorted by the places that are wished for, as far as the frames
+        allow it."""
         if not self._frames:
             return sorted(column, key=lambda cell: wishes[cell])
         inside: dict[int, list[_Item]] = {}

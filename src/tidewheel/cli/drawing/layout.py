@@ -226,7 +226,8 @@ def parted(above: Sequence[int], below: Sequence[int]) -> tuple[list[int], list[
 class _Walls:
     """Holds the least distances between cells, tops of frames and bottoms of frames.
 
-    `paths` are those of the `count` frames that are around each cell, outermost first.
+    `paths` has the frames around each cell, outermost first; `count` is how many frames there
+    are.
     """
 
     def __init__(

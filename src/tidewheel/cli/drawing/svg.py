@@ -106,7 +106,8 @@ def _path(route: tuple[tuple[float, float], ...], *, loop: bool) -> str:
 
 
 def _label(line: Arc, route: tuple[tuple[float, float], ...]) -> str:
-    """Writes the label on the line's first part, on white to hide the lines behind it."""
+    """Returns the label of a line, for its first part; on white, to hide the lines behind
+    it."""
     (x, y), (next_x, next_y), *_ = route
     middle = (x + next_x) / 2
     height = (y + next_y) / 2

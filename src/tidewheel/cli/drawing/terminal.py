@@ -32,7 +32,7 @@ class TextPoint(NamedTuple):
 
 
 def text_points(graph: Graph, shown: Window) -> Iterator[TextPoint]:
-    """Yields all points of the window in order."""
+    """Yields all points of the window in order, each with its tasks."""
     by_point: dict[Point, list[TaskAt]] = {}
     numbers = {name: number for number, name in enumerate(graph.nodes)}
     for task in sorted(shown.tasks, key=lambda one: (one.point, numbers.get(one.node, -1))):

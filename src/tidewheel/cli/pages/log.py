@@ -70,7 +70,7 @@ async def say_log(
 def printer() -> Callable[[bytes], None]:
     """Returns a function that prints bytes of a log as text that moves no cursor.
 
-    A letter may be cut in two between one part and the next.
+    A letter whose bytes are divided between two calls is printed whole.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     return lambda content: click.echo(safe_lines(decoder.decode(content)), nl=False)

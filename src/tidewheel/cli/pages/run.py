@@ -83,7 +83,7 @@ def _reason(run: Document) -> str:
 
 
 def stall_line(stall: Document) -> str:
-    """Returns since when a run is stalled, and until when it waits for somebody."""
+    """Returns since when a run is stalled and, if that is set, when it stops."""
     left = _in_how_long(stall)
     ends = f"; it stops at {moment(stall, 'until')}{left}" if left else ""
     return f"since {moment(stall, 'since')}{ends}"

@@ -1,4 +1,4 @@
-"""Returns a definition's settings as nested sections: what was written, after inheritance.
+"""Makes nested sections of a definition's settings: what was written, after inheritance.
 
 Values stay as people write them (PT10M, not 600.0), so that what is printed can be read again.
 """

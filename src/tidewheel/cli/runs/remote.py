@@ -1,6 +1,6 @@
 """Does ``tidewheel run`` through a server: sends the definition, and follows the run from here.
 
-A command that is left (Ctrl-C) leaves the run going: a scheduler elsewhere drives it.
+Ctrl-C ends this command and leaves the run going: a scheduler elsewhere drives it.
 """
 
 from __future__ import annotations

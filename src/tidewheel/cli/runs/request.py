@@ -1,7 +1,7 @@
 """Reads the words of ``tidewheel run``: a definition, a run, or a registered workflow.
 
 What is wanted is the same whether it is then run in this process (`local`) or through a server
-(`remote`); so is what is said about it.
+(`remote`); so are the notes that the user gets about it.
 """
 
 from __future__ import annotations
@@ -171,8 +171,7 @@ def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
 
 
 async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
-    """Tells how to run the registered workflow whose name is also that of the path that is
-    run."""
+    """Tells the user if a registered workflow has the name of the path that is run."""
     if asked := wanted.registered:
         found = await store.workflows(asked.workflow)
         if any(asked.version in ("", one.version) for one in found):
@@ -190,7 +189,10 @@ def _tell_of_path(asked: RunRequest) -> None:
 
 
 async def tell_of_namesake_far(workflows: Workflows, wanted: Wanted) -> None:
-    """Tells the same about a workflow that a server has registered, if the user may see it."""
+    """Tells the user if a server has registered a workflow with the name of the path.
+
+    One that the user may not see is not mentioned.
+    """
     if wanted.registered is not None:
         with suppress(Refused):
             await workflows.show(str(wanted.registered))
@@ -198,7 +200,7 @@ async def tell_of_namesake_far(workflows: Workflows, wanted: Wanted) -> None:
 
 
 class Origin(NamedTuple):
-    """Holds by what earlier runs of a registered workflow are found."""
+    """Holds the properties by which earlier runs of a registered workflow are found."""
 
     folder: str
     request: str | None  # of a SIP definition the parameters; with others it is another run
@@ -206,7 +208,7 @@ class Origin(NamedTuple):
 
 
 async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | None:
-    """Returns by what runs of a workflow are found at a server; None if it is not registered.
+    """Returns how runs of a workflow at a server are found; None if it is not registered.
 
     Raises InvalidDefinition if a parameter that was given is not used anywhere.
     """

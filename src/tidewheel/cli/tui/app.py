@@ -1,9 +1,9 @@
-"""Runs the terminal interface: keys, news and answers come in, and the screen follows.
+"""Runs the terminal interface: makes of keys, events and answers the state that is shown.
 
 Theory of operation. There is one state; whatever happens makes another of it and paints it.
-What a key asks of the store or the server is done in the background, so that the screen
-never waits; each such task ends in a state, too. Nothing is done to a run before it was shown
-what would happen and somebody said yes.
+What a key asks of the store or the server is done in the background, so that the screen never
+waits; its answer makes another state, too. A command is given to a run only after the user has
+seen what it would do and said yes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes rows of the tree of a run: what is open, what is looked for, where the cursor is.
 
-A tree is a value; each key makes another. The cursor is on a key, not on a number, so that it
-stays where it is while the run moves on.
+A tree is a value; each key that is pressed makes another. The cursor is kept as the name of a
+row (`Row.key`), not as its number, so that it stays on that row while the run moves on.
 """
 
 from __future__ import annotations
