@@ -1,5 +1,4 @@
-"""Keeps the old name of `tidewheel.cli.cylc`; alone, as older files `bin/cylc` start it by
-name.
+"""Keeps the old name of `tidewheel.cli.cylc`; alone, as files `bin/cylc` start it by name.
 
 An earlier version wrote such a file into the state directory, for the command `cylc` of jobs.
 """

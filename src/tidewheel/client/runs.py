@@ -1,5 +1,4 @@
-"""Offers ``client.runs``, ``client.workflows``, ``client.blocks`` and events, for both
-clients."""
+"""Offers ``client.runs``, ``client.workflows``, ``client.blocks`` and events."""
 
 from __future__ import annotations
 
