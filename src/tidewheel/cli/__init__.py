@@ -1,1 +1,1 @@
-"""Is the command line; a module of commands is loaded when one of them is called."""
+"""Offers the command line; a module of commands is loaded when one of them is called."""

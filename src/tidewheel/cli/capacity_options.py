@@ -52,7 +52,8 @@ def offered(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def lacking(asked: Resources, capacity: Resources) -> str:
-    """Returns the options with which this machine would take such a task; "" if it does."""
+    """Returns the options that this machine lacks to take such a task; "" if it takes it as
+    it is."""
     from tidewheel.services.explain import AMOUNTS, exact_amount
 
     wanted = [

@@ -1,6 +1,6 @@
-"""Keeps the old name of `tidewheel.cli.cylc`; alone, for the command `cylc` of running jobs.
+"""Keeps the old name of `tidewheel.cli.cylc`; alone, as files `bin/cylc` start it by name.
 
-The file `bin/cylc` of a state directory that an earlier version wrote starts this module.
+An earlier version wrote such a file into the state directory, for the command `cylc` of jobs.
 """
 
 if __name__ == "__main__":

@@ -47,7 +47,8 @@ class UnknownName(Refused):
 
 
 class Definition(NamedTuple):
-    """Names a definition on the command line, and says how to read it."""
+    """Holds which definition the command line names, and the options that say how to read
+    it."""
 
     path: Path
     as_json: bool
@@ -74,7 +75,10 @@ class Definition(NamedTuple):
         return SourceOptions(variables=texts, code_trusted=True)
 
     def parameters(self) -> dict[str, object]:
-        """Returns what -p and -P give, the former counting more."""
+        """Returns the parameters that -p and -P give; -p wins over -P.
+
+        Raises Refused for a definition that is not of SIP: it has no parameters.
+        """
         if not self.parameter_texts and self.parameter_file is None:
             return {}
         # A folder of SIP definitions is answered with their names, when it is read.
@@ -98,7 +102,8 @@ class Definition(NamedTuple):
         return self.path.name.removesuffix(".j2").endswith((".yaml", ".yml", ".json"))
 
     def refuse_python(self, command: str) -> None:
-        """Refuses a definition in Python, for commands that show the text of a flow.cylc."""
+        """Raises Refused for a definition in Python, for commands that show the text of a
+        flow.cylc."""
         if self.is_python:
             raise Refused(
                 f"{command} shows a flow.cylc, and {self.path} is Python; "
@@ -106,7 +111,7 @@ class Definition(NamedTuple):
             )
 
     def load(self, findings: Findings, how: LoadOptions | None = None) -> LoadedWorkflow:
-        """Reads, compiles and checks the definition; what is wrong goes into the findings."""
+        """Reads, compiles and checks the definition; adds what is wrong to the findings."""
         how = how or self.load_options()
         if self.is_python:
             from tidewheel.services.definitions.python import load_python_file
@@ -127,7 +132,10 @@ class Definition(NamedTuple):
         return load_source(source, how, findings)
 
     def load_judged(self, findings: Findings) -> tuple[LoadedWorkflow, Verdicts | None]:
-        """Loads the definition; judges also whether one of SIP can be registered and run."""
+        """Loads the definition; judges whether one of SIP can be registered and run.
+
+        The verdicts are None for any other definition.
+        """
         if not self.is_sip:
             return self.load(findings), None
         from tidewheel.services.definitions.sip import load_sip_file
@@ -140,8 +148,9 @@ class Definition(NamedTuple):
     ) -> tuple[LoadedWorkflow, Captured | None, StageSource | None]:
         """Loads the definition with the options of a run, and captures it unless it has errors.
 
-        ``workflow`` is what it is called whatever its folder or file says. One of SIP has
-        stages, too.
+        Returns what was loaded, what was captured (None after errors) and, for a SIP
+        definition, its stages. ``workflow`` is the name that it gets whatever its folder or
+        file says; "" keeps its own.
         """
         from tidewheel.services.definitions.snapshot import capture, captured_sip, load_options
 
@@ -186,7 +195,10 @@ class Definition(NamedTuple):
 def definition_command(
     name: str, *examples: str, epilog: str | None = None
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """Makes a click command for a folder or file, whose function gets a Definition first."""
+    """Makes a click command of a function, for a folder or file and the options to read it.
+
+    The function gets a Definition as its first argument.
+    """
     epilog = epilog or examples_text(examples)
 
     def build(function: Callable[..., object]) -> click.Command:

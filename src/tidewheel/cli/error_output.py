@@ -27,7 +27,8 @@ LOOK_FOR = {
 
 
 def tell(error: Exception, *, as_json: bool) -> int:
-    """Says what went wrong, and returns the exit status; a bug is raised again."""
+    """Prints what went wrong and what to do, and returns the exit status; raises a bug
+    again."""
     if isinstance(error, InvalidDefinition):
         from tidewheel.cli.pages.workflows import tell_refusal
 
@@ -48,7 +49,7 @@ def tell(error: Exception, *, as_json: bool) -> int:
 
 
 def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
-    """Says what is wrong with the words on the command line, and returns the exit status."""
+    """Prints what is wrong with the words on the command line, and returns the exit status."""
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     advice = f"See: {ctx.command_path} --help" if ctx is not None else HELP
     _show("usage", error.format_message(), advice, as_json=as_json)

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Is the exit status of every command, here and through a server."""
+    """Lists the exit statuses of all commands; they are the same through a server."""
 
     DONE = 0
     FAILED = 1
@@ -38,7 +38,7 @@ SIGNALLED = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMI
 
 
 class FinalStatus(int):
-    """Is an exit status with a step that comes last, when nothing else is left to do."""
+    """Is an exit status with a last step, which is done when nothing else is left to do."""
 
     last_step: Callable[[], None]
 

@@ -188,17 +188,18 @@ def completion(shell: str) -> int:
 
 
 def main() -> None:
-    """Runs the program and exits."""
+    """Runs the program and ends this process with its exit status."""
     status = program()
     if isinstance(status, FinalStatus):
-        # What said that the result is owed is gone: nothing may come between that and the exit.
+        # The file that says that the result is owed is gone (runs/result.py): from there to the
+        # exit nothing may happen that could fail.
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 
 
 def program() -> int:
-    """Runs the command that was typed, in a process of its own; returns its exit status."""
+    """Runs the command line of this process; returns its exit status."""
     # Modules that are being loaded leave nothing to collect; to look for it takes time.
     gc.set_threshold(GARBAGE_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):

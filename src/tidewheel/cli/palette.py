@@ -1,4 +1,4 @@
-"""Gives each status its look, everywhere: colour and shape, so that either alone will do."""
+"""Gives each status one look everywhere: a colour and a shape; either alone is enough."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidewheel.core.queue.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Holds a colour that every terminal has, its like for the web, and a shape."""
+    """Holds a colour that every terminal has, a similar one for the web, and a shape."""
 
     colour: str
     web_colour: str

@@ -34,7 +34,7 @@ class Parsed(click.ParamType[T]):
 
 
 def parse_need(text: str) -> tuple[str, str | None]:
-    """Reads a task id and the output that is needed of it; None stands for success."""
+    """Reads ID or ID:OUTPUT; returns the task id and the output, which is None for success."""
     task_id, colon, output = text.rpartition(":")
     if not colon:
         return text, None
@@ -44,13 +44,15 @@ def parse_need(text: str) -> tuple[str, str | None]:
 
 
 def parse_limit(text: str) -> Limit:
-    """Reads how many may run at once: for the queue, for one key, for each key."""
+    """Reads `[KEY=]N`: how many tasks may run at once, of the queue, of one key or (`*`) of
+    each."""
     key, _, count = text.rpartition("=")
     return Limit(key=key, concurrency_max=_whole(count))
 
 
 def parse_rate(text: str) -> Limit:
-    """Reads how many may start within a time: for the queue, for one key, for each key."""
+    """Reads `[KEY=]N/TIME`: how many tasks may start in a time, of the queue, of one key or
+    (`*`) of each."""
     key, _, rate = text.rpartition("=")
     count, _, period = rate.partition("/")
     seconds = parse_duration(period)
@@ -60,7 +62,8 @@ def parse_rate(text: str) -> Limit:
 
 
 def parse_job_limit(text: str) -> tuple[str, float]:
-    """Reads a limit on each process of a job, as (field of JobLimits, value)."""
+    """Reads `NAME=VALUE`, a limit on each process of a job; returns (field of JobLimits,
+    value)."""
     name, _, value = text.partition("=")
     field, parse = JOB_LIMITS[name]
     return field, parse(value)
@@ -97,11 +100,14 @@ JOB_LIMIT = Parsed(
 )
 
 
-# Options that follow from the names that are fields of a task.
+# Options that follow from the fields of a task.
 
 
 def filter_options(which: str) -> OptionRow:
-    """Adds --status, and an option for each name that tasks can be found by."""
+    """Returns the options that filter tasks: --status, and one per filter that is explained.
+
+    The help of each of the latter begins with ``which``.
+    """
     from tidewheel.client.fields import Filters, explained
 
     words = {name: f"{which} {one}." for name, one in explained(Filters).items()}
@@ -110,7 +116,7 @@ def filter_options(which: str) -> OptionRow:
 
 
 def name_options(words: dict[str, str]) -> OptionRow:
-    """Adds an option for each name, with what it means."""
+    """Returns an option that takes a text for each name, with the help that is given for it."""
     return options(
         *(option(f"--{name.replace('_', '-')} TEXT", said) for name, said in words.items())
     )

@@ -2,7 +2,7 @@
 
 The commands `worker`, `monitor`, `scheduler`, `server` and `up` begin here.
 
-Each kind of service is a class of its own (`client/embedded`, `server/role`, `server/up`);
+Each kind of service is a class of its own (`client/embedded`, `server/role`);
 `Roles` makes those of one process.
 """
 
@@ -73,7 +73,7 @@ class Roles:
 
     @classmethod
     def logged(cls, session: Session, wait_for_store: float | None) -> Roles:
-        """Makes roles whose log also has the words of their libraries."""
+        """Makes roles whose log also has the errors that libraries log."""
         log = ServiceLog(as_json=session.as_json)
         log.hear_logs()
         return cls(session, log, wait_for_store)
@@ -88,7 +88,7 @@ class Roles:
 
 
 def _given(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Returns the options that were given, all or those of these names."""
+    """Returns the options that have a value: all of them, or those with these names."""
     return {
         name: value
         for name, value in options.items()
@@ -97,7 +97,10 @@ def _given(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def run_worker(session: Session, options: dict[str, Any]) -> int:
-    """Runs a worker until a signal, or until it is idle if that was asked for."""
+    """Runs a worker until a signal, or until it is idle if that was asked for.
+
+    Returns the exit status.
+    """
     session.require_if_named()
     log = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
     roles = Roles(session, log, options["wait_for_store"])
@@ -144,7 +147,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 async def _last_look(
     store_url: str | None, worker: Worker, names: frozenset[str]
 ) -> tuple[Counter[str], list[str]]:
-    """Returns why tasks are left, with their numbers, and queues that the store does not know.
+    """Returns how many tasks a worker leaves, by reason, and queues unknown to the store.
 
     Both are empty if the store does not answer.
     """
@@ -156,7 +159,10 @@ async def _last_look(
 
 
 def _load_handlers(where: str | None) -> Handlers | None:
-    """Loads the Handlers object that MODULE:OBJECT names, also from modules in this folder."""
+    """Returns the Handlers object that MODULE:OBJECT names, also from modules in this folder.
+
+    Returns None if nothing is named; raises BadSetting if there is no such object.
+    """
     if where is None:
         return None
     accepted = "MODULE:OBJECT, where OBJECT is a tidewheel.Handlers"
@@ -240,8 +246,10 @@ def run_server(session: Session, listening: dict[str, Any], options: dict[str, A
 async def attend(
     service: Role, beside: Sequence[Role] = (), until: Callable[[], Any] | None = None
 ) -> signal.Signals | None:
-    """Runs a service, others beside it, until a signal, its own end or ``until``; returns the
-    signal that came first, if one did."""
+    """Runs a service with others beside it, until a signal, its own end, or that of another.
+
+    It also ends when ``until`` returns. Returns the signal that came first; None if none came.
+    """
     loop = asyncio.get_running_loop()
     signals: list[signal.Signals] = []
     ends_by_itself = False
@@ -324,7 +332,7 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
 
 
 def _workers(roles: Roles, options: dict[str, Any]) -> list[Role]:
-    """Makes two workers, which share what this machine has.
+    """Makes two workers, which share what this machine has; none with --no-worker.
 
     One is for queues, with a slot per core; the other is for runs, which have as many jobs at
     once as their graph allows.

@@ -65,13 +65,13 @@ class ServiceLog:
     """Prints the log of a service: one line per event, for people or as JSON."""
 
     def __init__(self, *, as_json: bool, sums_up: bool = False) -> None:
-        """Begins a log; with ``sums_up`` only its last line tells that a worker ended well."""
+        """Makes a log; with ``sums_up``, only ``leaves`` says that a worker ended well."""
         self._as_json, self._sums_up = as_json, sums_up
         self._begun: dict[tuple[str, int], float] = {}
         self._stopped: dict[tuple[str, int], str] = {}  # why
 
     def report(self, report: ServiceReport) -> None:
-        """Logs something that a service did or met."""
+        """Logs what a service reports; for people, only events that SENTENCES has words for."""
         facts = report.facts
         if report.event == "job.stopping":
             self._stopped[str(facts["task"]), int(str(facts["attempt"]))] = str(facts["reason"])
@@ -82,7 +82,7 @@ class ServiceLog:
             self._say(report.event, **report.facts)
 
     def job(self, task: Claimed, end: End | None) -> None:
-        """Logs that a job began or ended."""
+        """Logs that a job began, or how it ended; ``end`` is None at its beginning."""
         key = (task.id, task.attempt)
         if end is None:
             self._begun[key] = time.monotonic()
@@ -100,13 +100,14 @@ class ServiceLog:
         )
 
     def leaves(self, left: Mapping[str, int], unknown: Sequence[str], *, idle: bool) -> None:
-        """Logs that a worker exits: how many tasks it leaves, by reason, and the queues
-        that nobody knows."""
+        """Logs that a worker exits: how many tasks it leaves, by reason, and those of its
+        queues that the store does not know."""
         facts = {"idle": idle, "skipped": sum(left.values()), "reasons": dict(left)}
         self._say("worker.leaves", **facts, unknown=list(unknown))
 
     def hear_logs(self) -> None:
-        """Lets each error that libraries of this program log become one line as well (S12)."""
+        """Makes each error that a library of this program logs one line of this log as well
+        (S12)."""
         handler = logging.Handler(logging.ERROR)
         handler.emit = lambda record: self._say(  # type: ignore[method-assign]
             "program.error", part=record.name, text=handler.format(record)
@@ -131,7 +132,8 @@ def _outcome(facts: dict[str, object]) -> str:
 
 
 def _sentence(event: str, facts: dict[str, object]) -> str:
-    """Returns the facts as a sentence for people; numbers stay numbers for the format."""
+    """Returns an event as a sentence for people; numbers stay numbers, for the format to
+    round."""
     shown = {
         name: value if isinstance(value, int | float) else safe(value)
         for name, value in facts.items()
@@ -169,7 +171,11 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
 
 
 def _work(task: Claimed) -> str:
-    """Returns what is done; the script of a run's job is long, and its name has said it all."""
+    """Returns in a few words what a task executes.
+
+    Of a job in a run this leaves out the script, which is long: the id of the task names it
+    well enough.
+    """
     if task.run is not None:
         return "a job of a run"
     text = task.command or f"{task.handler}()"

@@ -22,37 +22,42 @@ Command = TypeVar("Command", bound=Callable[..., Any] | click.Command)
 
 
 class OptionRow(Protocol):
-    """Adds what it describes to a command, or to the function of one."""
+    """Describes one or several options; a call adds them to a command, or to the function of
+    one."""
 
     def __call__(self, command: Command, /) -> Command: ...
 
 
 class Session(NamedTuple):
-    """Is one call of one command: the store that it names, and how it answers.
+    """Holds the options that every command has: the store that was named, and how to answer.
 
-    Both options may stand before the command as well as after it.
+    Both may stand before the command as well as after it.
     """
 
     store: str | None = None
     as_json: bool = False
 
     def ask(self, question: Question[Result]) -> Result:
-        """Opens the store, asks, closes it. No store is made: where this user has none yet, the
-        answer is that of an empty one, and one that was named and is not there is refused."""
+        """Opens the store, asks the question, closes the store and returns the answer.
+
+        No store is made: where this user has none yet, the answer is that of an empty one, and
+        one that was named and is not there is refused.
+        """
         from tidewheel.wiring.stores import store_to_read
 
         with store_to_read(self.store) as where:
             return ask_client(where, question)
 
     def ask_existing(self, question: Question[Result]) -> Result:
-        """Asks a question that makes no sense without a store."""
+        """Asks a question that makes no sense without a store; raises NoStore if there is
+        none."""
         from tidewheel.wiring.stores import require_store
 
         require_store(self.store)
         return ask_client(self.store, question)
 
     def ask_to_write(self, question: Question[Result]) -> Result:
-        """Asks a question of a command that changes what is there.
+        """Asks the question of a command that changes what is in the store.
 
         This user's own store is made if there is none; one that was named and is not there is
         refused.
@@ -61,9 +66,9 @@ class Session(NamedTuple):
         return ask_client(self.store, question)
 
     def ask_or_make(self, question: Question[Result]) -> Result:
-        """Asks a question of a command that may be the first one.
+        """Asks the question of a command that may be the first; makes a store if there is none.
 
-        The store is made if there is none.
+        If a store was named and is made, this is told.
         """
         new = NewStore(self.store, as_json=self.as_json)
         try:
@@ -72,7 +77,10 @@ class Session(NamedTuple):
             new.tell()
 
     def answer(self, document: Answered, show: Callable[[Answered], object]) -> int:
-        """Prints an answer, as JSON for programs, else as `show` does it for people."""
+        """Prints an answer, as JSON for programs, else as `show` does it for people.
+
+        Returns exit status 0.
+        """
         if self.as_json:
             from tidewheel.cli.output import say_json
 
@@ -89,16 +97,17 @@ class Session(NamedTuple):
 
 
 class NewStore:
-    """Says once that a store was made where one was named: the name may be a mistake."""
+    """Tells once that a store was made at a place that was named: the name may be a mistake."""
 
     def __init__(self, where: str | None, *, as_json: bool) -> None:
-        """Looks, before the store is opened, whether opening will make it."""
+        """Notes, before the store is opened, whether opening it will make it."""
         from tidewheel.wiring.stores import named_store_to_make
 
         self._path = None if as_json else named_store_to_make(where)
 
     def tell(self) -> None:
-        """Tells that the store was made, if it is there by now."""
+        """Tells that the store was made, if its file exists by now; later calls tell
+        nothing."""
         if self._path is not None and os.path.exists(self._path):
             from tidewheel.cli.output import note, safe
 
@@ -107,7 +116,7 @@ class NewStore:
 
 
 def ask_client(where: Where, question: Question[Result]) -> Result:
-    """Opens a store, asks, and closes it."""
+    """Opens a store, asks the question, closes the store and returns the answer."""
     import asyncio
 
     from tidewheel.client import AsyncClient
@@ -120,17 +129,18 @@ def ask_client(where: Where, question: Question[Result]) -> Result:
 
 
 def stop_writing() -> int:
-    """Drops the rest of our output: its reader has seen enough, which is no failure."""
+    """Discards the rest of the output, as its reader has gone; returns exit status 0, since
+    that is no failure."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
 def option(names: str, text: str, **more: Any) -> OptionRow:  # noqa: ANN401 - click's own
-    """Adds an option to a command: its names, and what follows them, as --help shows them.
+    """Returns an option of a command: its names, and what follows them, as --help shows them.
 
-    `-t --task tasks ID...` takes a text, again and again, and is the parameter `tasks` of the
-    function. Without an ID and without a type it is a flag; --help shows a default that is
-    ``shown``.
+    `-t --task tasks ID...` takes a text, any number of times, and is the parameter `tasks` of
+    the function. Without an ID and without a type it is a flag. ``shown`` is a default that
+    --help shows.
     """
     words = names.removesuffix("...").split()
     called = [word for word in words if word.startswith("-") or word.islower()]
@@ -148,7 +158,7 @@ AS_JSON = option("--json as_json", "Answer in JSON.")
 
 
 def options(*rows: OptionRow) -> OptionRow:
-    """Adds several options to a command, in their order."""
+    """Joins several options to one row, which adds them to a command in their order."""
 
     def add(command: Command) -> Command:
         for row in rows if isinstance(command, click.Command) else reversed(rows):
@@ -159,7 +169,8 @@ def options(*rows: OptionRow) -> OptionRow:
 
 
 def examples_text(examples: Sequence[str]) -> str | None:
-    """Returns what stands below the options of a command in --help."""
+    """Returns the examples below the options in the --help of a command; None without
+    examples."""
     lines = "\n".join(f"  tidewheel {one}" for one in examples)
     return f"\b\nExamples:\n{lines}\n" if examples else None
 
@@ -167,7 +178,10 @@ def examples_text(examples: Sequence[str]) -> str | None:
 def session_command(
     name: str, *examples: str, epilog: str | None = None
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """Makes a click command with --store and --json, whose function gets a Session first."""
+    """Makes a click command of a function, with the options --store and --json.
+
+    The function gets a Session as its first argument.
+    """
     epilog = epilog or examples_text(examples)
 
     def build(function: Callable[..., object]) -> click.Command:

@@ -23,9 +23,10 @@ YES = (("y", ""),)
 
 
 class VerbOption(NamedTuple):
-    """Is one option, named as `option` of `cli/session.py` has it: `--out -o outputs OUTPUT`.
+    """Describes an option of a verb, written as `option` of `cli/session.py` takes it.
 
-    The parameter `mode_is_now` is a flag that stands for the value `now` of the field `mode`.
+    An example is `--out -o outputs OUTPUT`. The parameter `mode_is_now` is a flag that stands
+    for the value `now` of the field `mode`.
     """
 
     names: str
@@ -60,7 +61,7 @@ class CylcCall(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """Is one verb; `words` are what is written behind its name."""
+    """Describes a verb; `words` is what follows its name on the command line."""
 
     name: str
     summary: str  # in the list of commands

@@ -1,6 +1,8 @@
-"""Lets an application use a store: submit and look, lease and report, wait and ask why.
+"""Offers the clients with which applications use a store.
 
-Names are loaded when they are first used: a run that is driven here needs no client.
+A client submits and reads tasks, leases tasks and reports on them, waits for them, and says why
+one does not run. Each name is imported when it is first used, because a command that drives a
+run in its own process needs none of them.
 """
 
 from __future__ import annotations

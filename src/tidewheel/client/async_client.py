@@ -1,7 +1,7 @@
-"""Makes every request of a store that an application can make, asynchronously.
+"""Offers every request that an application can make of a store, asynchronously.
 
-Refusals and failures are the errors of ``tidewheel.errors``. A client may be used by any
-number of coroutines of one event loop.
+Refusals and failures are the errors of ``tidewheel.errors``. A client may be used by any number
+of coroutines of one event loop.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ async def wait_for(
     timeout: float | None,
     on_progress: Callable[[Task], None] | None,
 ) -> list[Task]:
-    """Waits until all tasks have ended, and returns them."""
+    """Waits until all tasks have ended, and returns them in the order of their ids.
+
+    Raises TimeoutError after ``timeout`` seconds; calls ``on_progress`` with each task that has
+    changed.
+    """
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def ring(_: Wake) -> None:
@@ -129,7 +133,8 @@ class ReadApi(Connection):
         return await self.store.outputs(TaskId(task_id))
 
     async def values(self, task_id: str) -> dict[str, object] | None:
-        """Returns the object that the task hands to those after it; None: it hands on none."""
+        """Returns the values that the task hands to the tasks after it; None if it hands on
+        none."""
         found = await self.store.values_of([TaskId(task_id)])
         text = found.get(TaskId(task_id))
         return None if text is None else json.loads(text)
@@ -170,7 +175,7 @@ class ReadApi(Connection):
         return await self.store.queues()
 
     async def queue(self, name: str) -> QueueView:
-        """Returns one queue; one that nobody has named yet has the default settings."""
+        """Returns one queue; one that the store does not know yet has the default settings."""
         for view in await self.store.queues():
             if view.queue == name:
                 return view
@@ -178,11 +183,15 @@ class ReadApi(Connection):
         return QueueView(queue=name, settings=settings, counts={}, oldest_ready_seconds=None)
 
     async def workers(self, *, live_only: bool = True) -> list[things.WorkerView]:
-        """Returns the workers with what they hold, newest first."""
+        """Returns the workers with what they hold, newest first.
+
+        Those that are gone are among them unless ``live_only`` is set.
+        """
         return await self.store.workers(live_only=live_only)
 
     async def verify(self) -> list[things.Violation]:
-        """Returns every row of the store that breaks a promise; there should be none."""
+        """Returns every violation of the store's invariants, row by row; there should be
+        none."""
         return await self.store.verify()
 
 
@@ -191,7 +200,10 @@ class ReadApi(Connection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Is the outcome of submitting many tasks, which never fails as a whole (002)."""
+    """Holds what became of many tasks that were submitted at once.
+
+    A task that is refused does not keep the others from being stored (002).
+    """
 
     inserted: tuple[TaskId, ...] = ()
     present: tuple[TaskId, ...] = ()  # the same task was there already
@@ -205,8 +217,8 @@ _TICKS_PER_MS = 4096  # twelve bits of a version 7 UUID hold the fraction of a m
 class TimeOrderedIds:
     """Makes UUIDs of version 7 (RFC 9562): sorted as text they are sorted by time.
 
-    The clock only orders them, it decides nothing; a clock that is set back is waited out by
-    counting on from the last id.
+    Nothing but their order depends on the clock; if it is set back, ids are counted on from the
+    last one until it has caught up.
     """
 
     def __init__(self) -> None:
@@ -227,7 +239,8 @@ new_id = TimeOrderedIds()
 
 
 class QueueChanges(TypedDict, total=False):
-    """The settings of a queue that can be changed; one that is not given stays as it is."""
+    """Holds the settings of a queue that can be changed; one that is not given stays as it
+    is."""
 
     paused: bool
     aging: bool
@@ -263,7 +276,8 @@ class WriteApi(Connection):
         return _batch(await self.store.submit(built, atomic=atomic), invalid)
 
     async def arm(self, task_id: str) -> Task:
-        """Lets a task that was created unarmed run."""
+        """Arms a task that was created unarmed, so that it can become ready; returns the
+        task."""
         return await self.store.arm(TaskId(task_id))
 
     async def amend(self, task_id: str, **changed: Unpack[TaskFields]) -> Task:
@@ -272,11 +286,11 @@ class WriteApi(Connection):
         return await self.store.amend(TaskId(task_id), fields.amendment(task_id, changed))
 
     async def add_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
-        """Lets these tasks wait for this one."""
+        """Makes these tasks wait for this one."""
         await self.store.add_edges([(TaskId(task_id), TaskId(c)) for c in continuations])
 
     async def remove_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
-        """Lets these tasks no longer wait for this one."""
+        """Makes these tasks no longer wait for this one."""
         await self.store.remove_edges([(TaskId(task_id), TaskId(c)) for c in continuations])
 
     async def cancel(self, *task_ids: str) -> list[Cancelled]:
@@ -286,7 +300,10 @@ class WriteApi(Connection):
     async def cancel_matching(
         self, *, count_max: int = 1000, **which: Unpack[Filters]
     ) -> list[Cancelled]:
-        """Cancels what the filters of ``list`` find and has not ended, oldest first."""
+        """Cancels tasks that match the filters of ``list`` and have not ended, oldest first.
+
+        No more than ``count_max`` are cancelled at once.
+        """
         return await self.store.cancel_matching(task_filter(**which), count_max)
 
     async def pause_queue(self, queue: str) -> None:
@@ -334,9 +351,9 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
 
     ``async with AsyncClient("postgresql://…") as client: await client.submit(…)``.
 
-    The address of a server, ``https://…``, does as well. Without an address it uses the store
-    or the server of this user (docs/configuration.md). A store that is given is shared, and
-    closed by the application that opened it.
+    The address of a server, ``https://…``, may be given as well. Without an address it uses the
+    store or the server of this user (docs/configuration.md). A store that is given is shared,
+    and closed by the application that opened it.
     """
 
     @property
@@ -369,11 +386,11 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
         queue: str | None = None,
         kind: str | None = None,
     ) -> AsyncGenerator[FollowedEvent, None]:
-        """Yields what happens from now on, or after the id of an event: `task`, `run`.
+        """Yields the events of tasks and runs from now on, or after the event ``since``.
 
-        The first event is `start`, with the id from where it begins. After `resync` some events
-        were missed, which nobody can tell any more: look anew, then go on reading. A server or
-        a database that is away for a while is waited for.
+        The first event is `start`, with the id from where it begins. A `resync` says that some
+        events were missed and cannot be had any more: look anew, then go on reading. A server
+        or a database that is away for a while is waited for.
         """
         # An application that only uses the queue need not load what knows about runs.
         from tidewheel.client.runs import follow

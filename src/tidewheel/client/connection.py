@@ -1,4 +1,4 @@
-"""Connects a client to its store: opens one when it is first needed, and closes only that."""
+"""Connects a client to its store: opens it when first needed, closes only what it opened."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Door = TypeVar("Door")
 
 
 class Connection:
-    """Is the connection to a store that all parts of a client share.
+    """Holds the store of a client, which all of its parts share.
 
-    A token is for a server; it takes the place of the user's own.
+    ``token`` is for a server; it takes the place of the user's own token.
     """
 
     def __init__(self, store: Where = None, *, token: str | None = None) -> None:
@@ -63,7 +63,10 @@ def _with_token(store: Where, token: str) -> StoreSettings:
 
 
 class ServicePart(Generic[Door]):
-    """Is a part of a client that asks a service: on the store, or of a server."""
+    """Is a part of a client, such as ``client.runs``, that passes requests on to a service.
+
+    The service works on the store in this process, or is that of a server.
+    """
 
     _open: Callable[[Store, Path], Door]
 
@@ -73,7 +76,7 @@ class ServicePart(Generic[Door]):
 
     @property
     def door(self) -> Door:
-        """Returns the service; ``home`` is where its files are on this host."""
+        """Returns the service that this part asks; it is made at the first use."""
         if self._door is None:
             home = home_directory() if self._home is None else self._home
             self._door = type(self)._open(self._connection.store, home)
@@ -83,7 +86,7 @@ class ServicePart(Generic[Door]):
 def of_door(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[ServicePart[Any], P], Coroutine[Any, Any, R]]:
-    """Returns the method of a part that asks its service for what this method of it does."""
+    """Returns a method of a part, which calls the method of the same name of its service."""
 
     @wraps(method)
     async def ask(self: ServicePart[Any], /, *args: P.args, **given: P.kwargs) -> R:

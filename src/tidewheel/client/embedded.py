@@ -6,7 +6,7 @@
         ...
     tidewheel.Worker(handlers=handlers).run_blocking()                  for ever
 
-Leaving the block stops it as its settings say. A failure that ends it is raised there.
+Leaving the block stops the service as its settings say, and raises the failure that ended it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,11 @@ TASKS_LOOKED_AT_MAX = 1_000
 
 
 async def until_idle(store: Store, settings: WorkerSettings, handlers: frozenset[str]) -> None:
-    """Waits until no open queue of this worker has a task that runs, or that it could run."""
+    """Waits until the queues of a worker have nothing for it to do.
+
+    That is so when no task in them is running, and no ready task in a queue that is not paused
+    is one that this worker could run.
+    """
     while await _has_work(store, settings, handlers):
         await asyncio.sleep(LOOK_SECONDS)
 
@@ -75,9 +79,9 @@ async def until_idle(store: Store, settings: WorkerSettings, handlers: frozenset
 async def left_behind(
     store: Store, settings: WorkerSettings, handlers: frozenset[str]
 ) -> Counter[str]:
-    """Counts, by reason, the ready tasks of its queues that a worker leaves when it stops.
+    """Counts the ready tasks in its queues that a worker leaves when it stops, by reason.
 
-    Tasks that any worker could take now are not counted.
+    Tasks that this worker could have taken by now are not counted.
     """
     found: Counter[str] = Counter()
     for view in await _served(store, settings):
@@ -92,8 +96,10 @@ async def left_behind(
 
 
 async def unknown_queues(store: Store, settings: WorkerSettings) -> list[str]:
-    """Returns queues of which the store has neither a task nor a setting: their names may be
-    mistaken; the default one is nobody's mistake."""
+    """Returns those queues of a worker of which the store has neither a task nor a setting.
+
+    Their names may be mistyped. Patterns and the default queue are never among them.
+    """
     known = {view.queue for view in await store.queues()} | {QUEUE_DEFAULT}
     named = [one for one in settings.queues if not is_pattern(one) and one not in known]
     return [
@@ -130,7 +136,7 @@ async def _ready(store: Store, view: QueueView) -> list[Task]:
 
 
 def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> str:
-    """Returns what this worker lacks to run a task; empty if nothing."""
+    """Returns what this worker lacks to run a task; "" if it lacks nothing."""
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
     asked, offered = task.resources, settings.capacity
@@ -150,7 +156,8 @@ RULES_LOOK_SECONDS = 5.0
 
 
 class WorkerFields(TypedDict, total=False):
-    """The settings of a worker; see ``tidewheel.config.WorkerSettings``."""
+    """Holds the settings of a worker as keyword arguments; see
+    ``tidewheel.config.WorkerSettings``."""
 
     name: str
     queues: Sequence[str]
@@ -170,7 +177,8 @@ class WorkerFields(TypedDict, total=False):
 
 
 def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
-    """Returns settings, with what this machine offers where nothing else was said."""
+    """Returns the settings of a worker; what is not given follows from what this machine
+    has."""
     given = dict(fields)
     given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
     given.setdefault("name", workers.worker_name())
@@ -186,23 +194,24 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
 
 
 class Attended(Protocol):
-    """Is a service that runs until it is asked to stop."""
+    """Describes a service that runs until it is asked to stop."""
 
     async def run(self) -> None: ...
     def ask_stop(self) -> None: ...
 
 
 class Shared(TypedDict, total=False):
-    """The options that all roles have."""
+    """Holds the options that all roles have."""
 
     on_report: OnReport | None
     wait_for_store_seconds: float
 
 
 class Role(ABC):
-    """Is one kind of process: a service on a store, which can be started in three ways.
+    """Runs one kind of service on a store: in an event loop, in a thread, or blocking.
 
-    ``at_database`` names a role that works where the database is, behind no server.
+    ``at_database`` is what error messages call a role that needs the database itself and cannot
+    work through a server; "" for a role that can.
     """
 
     at_database = ""
@@ -232,10 +241,10 @@ class Role(ABC):
 
     @abstractmethod
     def serve(self, store: Store) -> Coroutine[object, object, None]:
-        """Builds the service, ``attend``s it, and lets go of what it needs."""
+        """Builds the service, runs it with ``attend``, and closes what it needed."""
 
     async def run(self) -> None:
-        """Works until it is asked to stop."""
+        """Opens the store and runs the service until it is asked to stop."""
         async with services.awaited_store(
             self._where,
             self._wait_for_store_seconds,
@@ -247,18 +256,20 @@ class Role(ABC):
                 await self.run_on(store)
 
     async def run_on(self, store: Store) -> None:
-        """Works on a store that is open already, beside others that use it."""
+        """Runs the service on a store that is open already, and that others may use as well."""
         self._loop = asyncio.get_running_loop()
         await self.serve(store)
 
     async def until_started(self) -> None:
-        """Waits until the store has answered and the service is there, in ``run``'s loop."""
+        """Waits until the store has answered and the service is built; only in the loop of
+        ``run``."""
         self._arrived = self._arrived or asyncio.Event()
         if self._service is None:
             await self._arrived.wait()
 
     async def attend(self, service: Attended) -> None:
-        """Runs the service; requests to stop that came before it was there count."""
+        """Runs the service; passes on to it the requests to stop that came before it was
+        built."""
         self._service = service
         if self._arrived is not None:
             self._arrived.set()
@@ -269,7 +280,7 @@ class Role(ABC):
         await service.run()
 
     def ask_stop(self) -> None:
-        """Asks the service to stop: at first to wind down as set, then at once.
+        """Asks the service to stop: first as its settings say, a second time at once.
 
         It may be called from any thread.
         """
@@ -280,7 +291,7 @@ class Role(ABC):
                 self._loop.call_soon_threadsafe(self._service.ask_stop)
 
     def run_blocking(self) -> None:
-        """Works until another thread or a signal handler asks it to stop."""
+        """Runs the service until another thread or a signal handler asks it to stop."""
         asyncio.run(self.run())
 
     async def __aenter__(self) -> Self:
@@ -364,7 +375,10 @@ class Worker(Role):
 
 
 class Monitor(Role):
-    """Takes back lapsed leases and keeps retention, as set or as the environment says."""
+    """Takes back lapsed leases and deletes what is past its retention.
+
+    Without settings, it does so as the environment says.
+    """
 
     at_database = "a monitor"
 
@@ -383,7 +397,8 @@ class Monitor(Role):
 
 
 class Scheduler(Role):
-    """Drives runs that wait for a scheduler, or whose scheduler died; tasks need a worker."""
+    """Drives runs that wait for a scheduler, or whose scheduler died; workers execute their
+    tasks."""
 
     at_database = "a scheduler"
 
@@ -443,7 +458,7 @@ class Notifier(Role):
     async def run(self) -> None:
         """Runs the notifier once there are rules; without rules no store is opened.
 
-        Most have none, and connections are few.
+        Most state directories have no rules, and connections to a database are few.
         """
         while not (self._home / RULES_FILE).exists() and not self._stop_asked:
             self._started.set()
@@ -464,7 +479,7 @@ OnJob = Callable[[Claimed, End | None], None]  # without an end: it begins
 
 @dataclass(frozen=True, slots=True)
 class ToldJob:
-    """Is a job that tells ``on_job`` its end when it was waited for."""
+    """Wraps a job so that ``on_job`` is called with its end when ``wait`` returns."""
 
     job: Job
     task: Claimed
@@ -481,7 +496,7 @@ class ToldJob:
 
 @dataclass(frozen=True, slots=True)
 class ToldRunner:
-    """Is a Runner (the port) that tells ``on_job`` of each job."""
+    """Wraps a Runner (the port) so that ``on_job`` is called when each job begins and ends."""
 
     runner: Runner
     on_job: OnJob
@@ -490,11 +505,13 @@ class ToldRunner:
         return self.runner.accepts(task)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Starts the job, and then tells of it: what could not be started has not begun."""
+        """Starts the job, then calls ``on_job``: a job that could not be started has not
+        begun."""
         return self._told(assignment, await self.runner.start(assignment, reports))
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
-        """Adopts the job, and tells of it if there was one."""
+        """Adopts the job, and calls ``on_job`` if there was one to adopt; returns None if
+        not."""
         job = await self.runner.adopt(assignment, reports)
         return None if job is None else self._told(assignment, job)
 
@@ -505,7 +522,8 @@ class ToldRunner:
 
 @dataclass(frozen=True, slots=True)
 class PromptToldRunner(ToldRunner):
-    """Is a PromptRunner (the port) that tells ``on_job`` of each job."""
+    """Wraps a PromptRunner (the port) so that ``on_job`` is called when each job begins and
+    ends."""
 
     runner: PromptRunner
 
@@ -516,7 +534,8 @@ class PromptToldRunner(ToldRunner):
         reports: JobReports,
         on_end: Callable[[End], None],
     ) -> Job:
-        """Tells of the job, and starts it; the end is told before anybody acts on it."""
+        """Calls ``on_job``, then starts the job; at its end ``on_job`` is called before
+        ``on_end``."""
 
         def tell_end(end: End) -> None:
             self.on_job(task, end)
@@ -528,7 +547,8 @@ class PromptToldRunner(ToldRunner):
 
 @dataclass(frozen=True, slots=True)
 class TidyToldRunner(ToldRunner):
-    """Is a TidyRunner (the port) that tells ``on_job`` of each job."""
+    """Wraps a TidyRunner (the port) so that ``on_job`` is called when each job begins and
+    ends."""
 
     runner: TidyRunner
 
@@ -540,7 +560,10 @@ class TidyToldRunner(ToldRunner):
 
 
 def told(runner: Runner, on_job: OnJob) -> Runner:
-    """Returns the same runner, as prompt as it was, which tells ``on_job`` of its jobs."""
+    """Wraps a runner so that ``on_job`` is called when each job begins and ends.
+
+    A PromptRunner or a TidyRunner stays one.
+    """
     if isinstance(runner, PromptRunner):
         return PromptToldRunner(runner, on_job)
     if isinstance(runner, TidyRunner):

@@ -27,10 +27,11 @@ from tidewheel.vocabulary import Vocabulary, statuses_named
 
 
 def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the fields of the task as its runner wants them; ValueError says what is wrong.
+    """Returns ``given``, the stored fields of a task, as the runner in ``fields`` needs them.
 
-    What the task asks for becomes directives: Slurm has it, not the worker that submits it. So
-    does its time limit, which Slurm counts from when the job begins.
+    Raises ValueError with what is wrong. For Slurm, the resources that the task asks for become
+    directives, because Slurm has them and not the worker that submits the job. So does its time
+    limit, which Slurm counts from when the job begins.
     """
     runner, directives = fields.get("runner"), _directives(fields.get("directives"))
     if runner in (None, SHELL):
@@ -107,9 +108,10 @@ Size = int | str
 
 
 class TaskFields(TypedDict, total=False):
-    """Everything that can be said about a new task; nothing is required.
+    """Holds the fields that can be given for a new task; none is required.
 
-    Names that are explained are options of ``tidewheel submit``, and on the task's page.
+    Fields with an explanation in their type are options of ``tidewheel submit``, and on the
+    task's page.
     """
 
     id: str  # made by the client if it is not given
@@ -167,7 +169,7 @@ FIELD_NAMES = frozenset(TaskFields.__annotations__) | {"queue"}
 
 
 def new_task(queue: str, fields: Mapping[str, Any], new_id: Callable[[], str]) -> NewTask:
-    """Returns the task that these fields describe; InvalidTask has every finding."""
+    """Returns the task that these fields describe; raises InvalidTask with every finding."""
     task_id = fields["id"] if fields.get("id") is not None else new_id()
     findings = _unknown_findings(fields) + _type_findings({**fields, "queue": queue})
     if findings:
@@ -193,7 +195,10 @@ def new_task(queue: str, fields: Mapping[str, Any], new_id: Callable[[], str]) -
 
 
 def check_spec(task: NewTask) -> None:
-    """Raises InvalidTask if the spec is no JSON, as a task that was built by hand may have."""
+    """Raises InvalidTask if the spec of a task is not JSON.
+
+    A NewTask that an application made by itself may have such a spec.
+    """
     if task.spec is not None:
         try:
             decode(task.spec)
@@ -214,7 +219,7 @@ _AMENDABLE = {
 def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
     """Returns the changes to a waiting task, checked as for a new one.
 
-    Fields that cannot be changed are refused.
+    Raises InvalidTask for fields that cannot be changed.
     """
     fixed = [name for name in fields if name in FIELD_NAMES and name not in _AMENDABLE]
     if fixed:
@@ -260,7 +265,7 @@ def _is_of(value: object, kinds: tuple[type, ...]) -> bool:
 
 
 def _spec(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the spec as JSON text, if there is one.
+    """Returns the field ``spec`` with its JSON text, or nothing if no spec is given.
 
     A spec of None is JSON's null, which is a value; without the field there is no spec.
     """
@@ -368,7 +373,8 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
     }
 
 
-# Who builds what a field says. Most tasks say little: what is not given is not looked for.
+# Which function builds what is stored for a field. Most tasks have few fields, so only the
+# functions of those that are given are called.
 _BUILT_BY: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
     **dict.fromkeys(("spec", "spec_text"), _spec),
     **dict.fromkeys(_DURATIONS, _durations),
@@ -382,9 +388,10 @@ _BUILT_BY: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
 
 
 class Filters(TypedDict, total=False):
-    """Everything given must match; None matches all.
+    """Holds the filters by which tasks are found: all that are given must match.
 
-    Names that are explained are options of ``tidewheel tasks``, ``cancel`` and ``export``.
+    None matches all tasks. Filters with an explanation in their type are options of ``tidewheel
+    tasks``, ``cancel`` and ``export``.
     """
 
     status: str | Sequence[str] | None  # one word, or any of several
@@ -398,7 +405,7 @@ class Filters(TypedDict, total=False):
 
 
 def explained(form: type[TaskFields | Filters]) -> dict[str, str]:
-    """Returns the names among the fields of a form, each with its explanation."""
+    """Returns the explanations in the types of a form's fields, by the name of the field."""
     hints = get_type_hints(form, include_extras=True)
     return {
         name: hint.__metadata__[0]
@@ -408,7 +415,7 @@ def explained(form: type[TaskFields | Filters]) -> dict[str, str]:
 
 
 def task_filter(**which: Unpack[Filters]) -> TaskFilter:
-    """Returns the filter as the store takes it; raises TypeError for an unknown one."""
+    """Returns the filters as the store takes them; raises TypeError for an unknown one."""
     if unknown := which.keys() - Filters.__annotations__.keys():
         # A filter that is not heard would find, or cancel, too much.
         raise TypeError(f"there is no filter {sorted(unknown)[0]!r}")

@@ -25,7 +25,8 @@ ErrorGiven = TaskError | Mapping[str, object] | str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedTask:
-    """Is a task that this client may execute until the deadline; each report on it takes it."""
+    """Holds a task that this client has leased and may execute until the deadline. Each
+    method that reports on the task takes this object."""
 
     id: TaskId
     attempt: int
@@ -44,7 +45,8 @@ class LeasedTask:
 
     @property
     def holder(self) -> Holder:
-        """Returns the claim to be the owner of this attempt."""
+        """Returns the task id, attempt and worker that a report names to show who holds the
+        lease."""
         return Holder(task_id=self.id, attempt=self.attempt, worker=self.worker)
 
     @classmethod
@@ -63,7 +65,8 @@ class LeasedTask:
 
 
 class Said:
-    """Counts an attempt's messages that the store has, and has a lock for sending more."""
+    """Counts the messages of an attempt that the store has; its lock lets one be sent at a
+    time."""
 
     __slots__ = ("count", "turn")
 
@@ -87,7 +90,8 @@ class LeaseApi(Connection):
         slots: int = 1,
         capacity: Resources | None = None,
     ) -> WorkerId:
-        """Takes a worker id from the store; this client leases as that worker from now on."""
+        """Registers this client as a worker, which it leases as from now on; returns the
+        worker's id."""
         self._worker = await self.store.register_worker(
             requests.NewWorker(
                 name=name or sys.argv[0].rpartition("/")[2] or "application",
@@ -113,7 +117,11 @@ class LeaseApi(Connection):
         *,
         worker: str | None = None,
     ) -> list[LeasedTask]:
-        """Leases up to ``n`` tasks, the oldest of the highest priority first, or none."""
+        """Leases up to ``n`` ready tasks of a queue, the oldest of the highest priority first.
+
+        The list is empty if none is ready. ``worker`` is the id of the worker that leases;
+        without it this client does, and registers itself as a worker before its first lease.
+        """
         owner = await self._own_id(worker)
         request = requests.ClaimRequest(
             queue=queue, worker=owner, count=n, lease_seconds=lease_seconds
@@ -123,7 +131,7 @@ class LeaseApi(Connection):
     async def lease_by_id(
         self, task_id: str, lease_seconds: float | None = None, *, worker: str | None = None
     ) -> LeasedTask:
-        """Leases this task; raises WrongStatus unless it is ready."""
+        """Leases the task with this id; raises WrongStatus unless it is ready."""
         owner = await self._own_id(worker)
         claimed = await self.store.claim_by_id(TaskId(task_id), owner, lease_seconds)
         return LeasedTask.of(claimed, owner)
@@ -134,7 +142,11 @@ class LeaseApi(Connection):
         return self._worker or await self.register_worker()
 
     async def heartbeat(self, task: LeasedTask, progress: float | None = None) -> None:
-        """Extends the lease; WrongStatus has the status if the task was cancelled or ended."""
+        """Extends the lease, and stores the progress if it is given.
+
+        Raises WrongStatus, with the status, if the task was cancelled or has ended, and
+        LeaseLost if this worker holds it no longer.
+        """
         beat = requests.Beat(task_id=task.id, attempt=task.attempt, progress=progress)
         [answer] = await self.store.heartbeat(task.worker, [beat])
         if answer is not LeaseAnswer.GO_ON:
@@ -142,7 +154,11 @@ class LeaseApi(Connection):
             raise view.report_refused(task.worker, task.attempt, "heartbeat")
 
     async def cancel_requested(self, task: LeasedTask) -> bool:
-        """Says whether the task is to end; LeaseLost if this worker holds it no longer."""
+        """Says whether the task was cancelled, so that its work should stop.
+
+        Raises LeaseLost if this worker holds the task no longer, and WrongStatus if it has
+        ended.
+        """
         view = await self.store.get(task.id)
         is_holder = (view.owner, view.attempt) == (task.worker, task.attempt)
         if view.status not in LEASED or not is_holder:
@@ -154,9 +170,10 @@ class LeaseApi(Connection):
         await self._report(requests.Report(holder=task.holder, started=True))
 
     async def message(self, task: LeasedTask, text: str, output: str | None = None) -> None:
-        """Sends a message of the task; ``output`` names what others may be waiting for.
+        """Sends a message of the task; ``output`` names the output that it announces, if any.
 
-        If the store did not answer, call it again with the same words: it is stored once.
+        If the store did not answer, call this again with the same arguments: the message is
+        stored once.
         """
         async with task.said.turn:
             said = requests.JobMessage(number=task.said.count + 1, text=text, output=output)
@@ -164,7 +181,7 @@ class LeaseApi(Connection):
             task.said.count += 1
 
     async def report_usage(self, task: LeasedTask, *samples: requests.UsageSample) -> None:
-        """Stores what the work uses now; ``usage`` shows the series."""
+        """Stores samples of what the task uses; ``usage`` returns all that were stored."""
         await self._report(requests.Report(holder=task.holder, usage=samples))
 
     async def complete(
@@ -174,9 +191,10 @@ class LeaseApi(Connection):
         *,
         values: Mapping[str, object] | None = None,
     ) -> Status:
-        """Reports a success; returns the status now: cancelled, if somebody was faster.
+        """Reports a success; returns the new status, which is cancelled if a cancel came first.
 
-        ``values`` are handed to those after it, up to 64 KiB of JSON; BadValues if more.
+        ``values`` are handed to the tasks that come after this one. Raises BadValues if they
+        have more than 64 KiB of JSON.
         """
         end = End(
             ending=Ending.SUCCEEDED,
@@ -186,15 +204,21 @@ class LeaseApi(Connection):
         return await self._end(task, end)
 
     async def fail(self, task: LeasedTask, error: ErrorGiven) -> Status:
-        """Reports a failure; the task is tried again while retries are left."""
+        """Reports a failure; the task is tried again while retries are left.
+
+        Returns the new status: ready if it is tried again, else failed, or cancelled if a
+        cancel came first.
+        """
         return await self._end(task, End(ending=Ending.FAILED, error=_error(error)))
 
     async def abort(self, task: LeasedTask, error: ErrorGiven) -> Status:
-        """Reports a failure after which the task must not be tried again."""
+        """Reports a failure after which the task must not be tried again; returns the new
+        status."""
         return await self._end(task, End(ending=Ending.ABORTED, error=_error(error)))
 
     async def yield_(self, task: LeasedTask) -> Status:
-        """Gives the task back: another worker may take it at once."""
+        """Gives the lease back: another worker may take the task at once. Returns the new
+        status."""
         return await self._end(task, End(ending=Ending.YIELDED))
 
     async def _end(self, task: LeasedTask, end: End) -> Status:
@@ -210,9 +234,10 @@ class LeaseApi(Connection):
 
 
 def _error(given: ErrorGiven) -> TaskError:
-    """Returns the error as a TaskError; it needs a code or a description.
+    """Returns the caller's error as a TaskError; raises BadSetting if it says nothing.
 
-    That is because an abort needs an error (002).
+    A text must not be blank, and an object needs a code or a description, because an abort
+    needs an error (002).
     """
     match given:
         case TaskError():

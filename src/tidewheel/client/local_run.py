@@ -1,4 +1,4 @@
-"""Does everything for one run in one process: scheduler, worker and monitor (DESIGN §3)."""
+"""Drives one run in one process: with scheduler, worker, monitor and notifier (DESIGN §3)."""
 
 from __future__ import annotations
 
@@ -25,19 +25,23 @@ from tidewheel.wiring.workers import built_worker, machine_capacity
 from tidewheel.worker.worker import Worker
 
 END_SECONDS_MAX = 60.0
-HURRIED_SECONDS_MAX = 2.0  # of a process that leaves; the diary keeps what is not sent
+HURRIED_SECONDS_MAX = 2.0  # for a process that leaves; what is not sent stays in the notebook
 
 
 @asynccontextmanager
 async def told_meanwhile(
     store: Store, home: Path, on_report: OnReport | None, is_hurried: Callable[[], bool]
 ) -> AsyncIterator[None]:
-    """Runs a notifier beside what is done in the block, if there are rules."""
+    """Runs a notifier while the block runs, if the state directory has notification rules.
+
+    When the block ends, the notifier sends what is due. It gets only a short time for that if
+    ``is_hurried`` then returns True, as when the process is asked to leave at once.
+    """
     if not (home / config.RULES_FILE).exists():
         yield
         return
     notifier = build_notifier(store, home, config.scheduler_settings().smtp, on_report)
-    # Before the run goes on, so that its own beginning is behind the cursor and nothing else.
+    # Before the run goes on: a first notifier reads events from now on, so also of this start.
     telling = [asyncio.create_task(notifier.begin())]
     await asyncio.wait(telling)
     telling.append(asyncio.create_task(notifier.run()))
@@ -89,14 +93,15 @@ class RunHereSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """Holds the status in which a run was left, and the reason."""
+    """Holds the status that a run had when it was no longer driven here, and the reason."""
 
     status: str
     reason: str
 
     @property
     def has_run_anything(self) -> bool:
-        """Says whether any task was ever ready; False only of a completed run that ran none."""
+        """Says whether any task was ever ready; False only for a completed run that ran no
+        task."""
         return not ran_nothing(self.reason)
 
     @property
@@ -105,7 +110,7 @@ class RunEnd:
 
     @property
     def undone(self) -> Undone:
-        """Returns what a completed run has not done."""
+        """Returns how many tasks a completed run has not done, by why not."""
         return undone_in(self.reason)
 
 
@@ -123,7 +128,8 @@ class RunHere:
         on_batch: OnBatch | None = None,
         on_report: OnReport | None = None,
     ) -> None:
-        """Prepares the run; `on_claimed` is called once its lease is held, before all else."""
+        """Prepares the run; `on_claimed` is called once its lease is held, before anything
+        is run."""
         self._where, self._store, self._run = where, store, run
         self._on_claimed = on_claimed
         self._settings = settings
@@ -202,10 +208,12 @@ class RunHere:
     # ---- stopping ----
 
     def ask_stop(self) -> None:
-        """Asks to stop. First: jobs that run finish, none begins. Again: leave, jobs go on.
+        """Asks the run to stop, more urgently with each call.
 
-        Once more: leave without waiting for the store. A process that does not drive the run
-        yet, or cannot open it, hears no commands and leaves at once.
+        The first call lets running jobs finish and starts no more. The second leaves the jobs
+        running and ends this process. The third does so without waiting for the store. A
+        process that does not drive the run yet, or cannot open it, hears no commands and leaves
+        at once.
         """
         self._stops_asked += 1
         if self._draining is not None:
@@ -223,7 +231,7 @@ class RunHere:
         task.add_done_callback(self._asking.discard)
 
     def leave(self) -> None:
-        """Leaves at once: the run stays as it is, and the next start adopts its jobs."""
+        """Stops driving the run at once; its jobs go on, and the next start adopts them."""
         if self._draining is not None:
             self._draining.ask_stop(config.OnStop.LEAVE)
         self._leave()

@@ -16,14 +16,20 @@ STREAMS = {"out": "job.out", "err": "job.err"}
 async def attempt_log(
     store: Store, home: Path, task: tuple[TaskId, int], stream: str, attempt: int
 ) -> Path:
-    """Returns where the log of an attempt is if this host ran it; a task is (id, seq)."""
+    """Returns the path of one log stream of an attempt on the host that ran it.
+
+    ``task`` is the id and the seq of the task.
+    """
     return await attempt_folder(store, home, task, attempt) / STREAMS[stream]
 
 
 async def attempt_folder(
     store: Store, home: Path, task: tuple[TaskId, int], attempt: int
 ) -> Path:
-    """Returns the folder that the files of an attempt have if this host ran it."""
+    """Returns the folder with the files of an attempt on the host that ran it.
+
+    ``task`` is the id and the seq of the task.
+    """
     task_id, seq = task
     if await is_submission(store, task_id):
         return paths.submission_directory(home, read_job_name(task_id), attempt)
@@ -33,7 +39,10 @@ async def attempt_folder(
 
 
 async def is_submission(store: Store, task_id: TaskId) -> bool:
-    """Says whether a task belongs to a run; the store is asked, since any id may look so."""
+    """Says whether a task belongs to a run.
+
+    The store is asked, because a task outside of runs may have an id of the same form.
+    """
     if (run := run_named_by(task_id)) is None:
         return False
     try:

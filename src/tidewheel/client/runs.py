@@ -1,4 +1,4 @@
-"""Offers runs, registered workflows, blocks and objects, asynchronously and not, and events."""
+"""Offers ``client.runs``, ``client.workflows``, ``client.blocks`` and events."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ from tidewheel.wiring.services import block_door, registry_door, run_door
 def follow(
     store: Store, since: str | None, run: str | None, queue: str | None, kind: str | None
 ) -> AsyncIterator[FollowedEvent]:
-    """Returns the events after an id, or from now on."""
+    """Returns the events of a store after the id ``since``, or from now on, as they happen.
+
+    ``run``, ``queue`` and ``kind`` select among them. Raises BadSetting for an unknown kind.
+    """
     if kind is not None and kind not in tuple(EventKind):
         raise BadSetting("kind", kind, " or ".join(EventKind))
     if since is not None:
@@ -52,7 +55,7 @@ def follow(
 
 
 class Runs(ServicePart[RunDoor]):
-    """Is ``client.runs``; it has the same methods on a store and on a server."""
+    """Offers runs as ``client.runs``, with the same methods on a store and on a server."""
 
     _open = staticmethod(run_door)
 
@@ -64,15 +67,16 @@ class Runs(ServicePart[RunDoor]):
     log_part = of_door(RunDoor.log_part)
 
     async def list(self, *, workflow: str | None = None, count: int = 100) -> Document:
-        """Returns runs, newest first."""
+        """Returns up to ``count`` runs, newest first: of one workflow, or of all."""
         return await self.look("runs", workflow=workflow, count=count)
 
     async def look(self, name: str, /, **arguments: object) -> Document:
-        """Returns any view of ``views``, by its name."""
+        """Returns the view with this name, such as ``tree``; the package ``views`` has them
+        all."""
         return await self.door.look(name, arguments)
 
     async def show(self, run: str, *ids: str) -> Document:
-        """Returns the view of a run, or of some of its tasks."""
+        """Returns what is known about a run, or about those of its tasks that ``ids`` name."""
         return await self.look("show", run=run, ids=ids)
 
     async def why(self, run: str, *ids: str) -> Document:
@@ -82,7 +86,10 @@ class Runs(ServicePart[RunDoor]):
     async def tree(
         self, run: str, *ids: str, window: int | None = None, everything: bool = False
     ) -> Document:
-        """Returns a run as a tree; `window` is how many edges around the pool are shown."""
+        """Returns a run as a tree, of its newest points or with ``everything`` of all.
+
+        ``window`` is how many edges around the pool are shown.
+        """
         return await self.look("tree", run=run, ids=ids, window=window, all=everything)
 
     async def history(self, run: str, count: int = 100) -> Document:
@@ -102,7 +109,8 @@ class Runs(ServicePart[RunDoor]):
         who: str = "",
         seconds_max: float | None = None,
     ) -> Answer:
-        """Gives a command to a run and waits for its answer; a refusal is raised."""
+        """Gives a command to a run and returns its answer; raises the refusal if it is
+        refused."""
         seconds = ANSWER_SECONDS_MAX if seconds_max is None else seconds_max
         asker = who or getpass.getuser()
         return await self.door.give(run, command, who=asker, seconds_max=seconds)
@@ -116,7 +124,7 @@ class Runs(ServicePart[RunDoor]):
 
 
 class BlockingRuns(BlockingPart[Runs]):
-    """Is ``client.runs`` of the blocking client."""
+    """Offers runs as ``client.runs`` of the blocking client."""
 
     find = of_part(Runs.find)
     list = of_part(Runs.list)
@@ -140,7 +148,7 @@ Paths = str | PathLike[str]
 
 
 class Workflows(ServicePart[RegistryDoor]):
-    """Is ``client.workflows``; it has the same methods on a store and on a server.
+    """Offers the registry as ``client.workflows``, alike on a store and on a server.
 
     A workflow is named as NAME or NAME/VERSION; without a version the highest is meant.
     """
@@ -154,8 +162,8 @@ class Workflows(ServicePart[RegistryDoor]):
     ) -> Document:
         """Registers definitions in files and folders of this machine: all of them, or none.
 
-        ``name`` and ``version`` are for a single flow.cylc or Python file. InvalidDefinition
-        has every finding.
+        ``name`` and ``version`` are for a single flow.cylc or Python file. Raises
+        InvalidDefinition with every finding.
         """
         found = await asyncio.to_thread(_read, paths, name, version)
         return await self.register_bundles(found, strict=strict)
@@ -163,17 +171,19 @@ class Workflows(ServicePart[RegistryDoor]):
     async def register_bundles(
         self, bundles: Sequence[Bundle], *, strict: bool = False
     ) -> Document:
-        """Registers bundles: files that need not lie in a folder."""
+        """Registers bundles that are already in memory: all of them, or none."""
         return await self.door.register(bundles, who=getpass.getuser(), strict=strict)
 
     async def show(self, workflow: str) -> Document:
-        """Returns one version, with its findings, its parameters and its files."""
+        """Returns one version of a workflow, with its findings, its parameters and its
+        files."""
         return await self.door.show(*split_reference(workflow))
 
     async def check(
         self, workflow: str, parameters: Mapping[str, object] | None = None
     ) -> Document:
-        """Says whether a workflow can run; with parameters, whether it can run with these."""
+        """Returns whether a workflow can run, and its findings; with parameters, whether
+        with these."""
         return await self.door.check(*split_reference(workflow), parameters)
 
     async def render(
@@ -195,7 +205,7 @@ class Workflows(ServicePart[RegistryDoor]):
         queue: str = "",
         options: RunOptions | None = None,
     ) -> RunView:
-        """Creates a run, which the next scheduler takes up."""
+        """Creates a run of a workflow, which the next scheduler that is free takes up."""
         registered, version = split_reference(workflow)
         asked = RunRequest(
             workflow=registered,
@@ -226,7 +236,8 @@ JSON_NAME = "request.json"
 
 
 class Blocks(ServicePart[BlockDoor]):
-    """Is ``client.blocks``; it has the same methods on a store and on a server."""
+    """Offers blocks and buffer objects as ``client.blocks``, alike on a store and on a
+    server."""
 
     _open = staticmethod(block_door)
 
@@ -240,8 +251,8 @@ class Blocks(ServicePart[BlockDoor]):
     async def submit(self, request: Request) -> Document:
         """Submits a scheduling block instance: the path of a JSON or YAML file, or its content.
 
-        All of its blocks are accepted or none; InvalidSbi has every finding. To submit the same
-        again changes nothing.
+        All of its blocks are accepted or none; raises InvalidSbi with every finding. To submit
+        the same instance again changes nothing.
         """
         if isinstance(request, Mapping):
             return await self.submit_text(JSON_NAME, json.dumps(request).encode())
@@ -249,17 +260,24 @@ class Blocks(ServicePart[BlockDoor]):
         return await self.submit_text(path.name, await asyncio.to_thread(path.read_bytes))
 
     async def submit_text(self, file: str, content: bytes) -> Document:
-        """Submits an instance as a text; the file's name says whether it is JSON or YAML."""
+        """Submits a scheduling block instance as text.
+
+        The name of the file says whether it is JSON or YAML.
+        """
         return await self.door.submit_sbi(file, content, who=getpass.getuser())
 
     async def abort(self, block_id: str, reason: str = "") -> Document:
-        """Ends the stages of a block that run, starts no more; `changed` false: it was over."""
+        """Ends the running stages of a block and starts no more.
+
+        `changed` in the answer is false if the block had ended already.
+        """
         return await self.door.abort(block_id, who=getpass.getuser(), reason=reason)
 
     async def post_objects(
         self, *names: str, facts: Mapping[str, object] | None = None
     ) -> Document:
-        """Stores that buffer objects are there from now on; stages that wait for one go on."""
+        """Posts buffer objects as present from now on; stages that wait for one of them go
+        on."""
         posted = {name: facts or {} for name in names}
         return await self.door.post_objects(posted, who=getpass.getuser())
 
@@ -268,7 +286,7 @@ class Blocks(ServicePart[BlockDoor]):
 
 
 class BlockingWorkflows(BlockingPart[Workflows]):
-    """Is ``client.workflows`` of the blocking client."""
+    """Offers the registry as ``client.workflows`` of the blocking client."""
 
     register = of_part(Workflows.register)
     register_bundles = of_part(Workflows.register_bundles)
@@ -281,7 +299,7 @@ class BlockingWorkflows(BlockingPart[Workflows]):
 
 
 class BlockingBlocks(BlockingPart[Blocks]):
-    """Is ``client.blocks`` of the blocking client."""
+    """Offers blocks and buffer objects as ``client.blocks`` of the blocking client."""
 
     submit = of_part(Blocks.submit)
     submit_text = of_part(Blocks.submit_text)

@@ -62,7 +62,8 @@ class BlockingPart(Generic[S]):
 def of_part(
     method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[BlockingPart[S], P], R]:
-    """Returns the method of a part that waits for its answer."""
+    """Returns a blocking method of a part, which waits for the answer of the asynchronous
+    one."""
 
     @wraps(method)
     def call(self: BlockingPart[S], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -86,7 +87,8 @@ class Client:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """Does something with ``asynchronous`` and waits for it; an interrupt cancels it."""
+        """Runs a coroutine in the client's event loop and returns its result; Ctrl-C cancels
+        it."""
         answer = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return answer.result()

@@ -1,4 +1,4 @@
-"""Makes tokens, and says in the state directory where the server of this user answers.
+"""Makes tokens, and keeps the file that says where the server of this user answers.
 
 The secret of a token is shown once, and the store knows only its hash.
 """
@@ -42,7 +42,8 @@ async def make_token(
     lasts_seconds: float | None = None,
     **more: Any,  # noqa: ANN401 - other fields of a NewToken
 ) -> tuple[str, TokenView]:
-    """Makes a token; returns its text, which is never shown again, and what is stored of it."""
+    """Makes a token; returns its text, which is never shown again, and what the store has of
+    it."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
     digest = secret_digest(secret)
     new = NewToken(name=name, digest=digest, grant=grant, lasts_seconds=lasts_seconds, **more)
@@ -53,8 +54,11 @@ async def make_token(
 async def derive_token(
     store: Store, parent: TokenView, kind: TokenKind, lasts_seconds: float
 ) -> tuple[str, TokenView]:
-    """Makes a token that allows what its parent does, and ends with it at the latest."""
-    # A session comes from a login, which is over by then: it hangs on the token before.
+    """Makes a token that allows what its parent allows, and is invalid once the parent is.
+
+    Returns its text and what the store has of it.
+    """
+    # A session is made from a login, which is used up then: its parent is the login's parent.
     above = parent.number if parent.parent is None else parent.parent
     return await make_token(
         store, parent.name, parent.grant, lasts_seconds, kind=kind, parent=above
@@ -62,9 +66,9 @@ async def derive_token(
 
 
 async def first_token(store: Store, home: Path) -> Path | None:
-    """Makes an admin's token if the store has none, in a file that only this user can read.
+    """Makes an admin token if the store has no token, in a file that only this user can read.
 
-    Returns the file; None if there was a token already.
+    Returns that file; None if there was a token already.
     """
     if await store.tokens():
         return None
@@ -73,14 +77,15 @@ async def first_token(store: Store, home: Path) -> Path | None:
 
 
 async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView, Path]:
-    """Returns an admin's token for the user who starts a server, and the file that has it.
+    """Returns an admin token for the user who starts a server, and the file that holds it.
 
-    The file is that in the state directory. One with something else stays as it is, since it
-    may be good for another server: then a file beside it is for the store at this address.
+    A token is made if there is none. Its file is the usual one in the state directory. If that
+    file holds something else, it stays as it is, since it may be good for another server; a
+    second file beside it then holds the token for the store at this address.
     """
     usual, beside = home / TOKEN_FILE, home / token_file_of(address)
     if view := await _good_admin(store, usual):
-        beside.unlink(missing_ok=True)  # of a store that was there before
+        beside.unlink(missing_ok=True)  # left by a store that was at this address before
         return view, usual
     if view := await _good_admin(store, beside):
         return view, beside
@@ -89,7 +94,8 @@ async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView
 
 
 async def _good_admin(store: Store, path: Path) -> TokenView | None:
-    """Returns the token in a file, if it is valid in this store and has the scope admin."""
+    """Returns the token in a file if it is valid in this store and has the scope admin, else
+    None."""
     if not path.exists():
         return None
     split = split_token(path.read_text(encoding="ascii", errors="replace").strip())
@@ -130,9 +136,9 @@ def without_password(address: str) -> str:
 
 
 def write_server_file(home: Path, url: str, store: str) -> None:
-    """Writes the file for this process, readable by its user alone.
+    """Writes `server.json` for the server in this process, readable by its user alone.
 
-    Nothing is written if another server of this host is alive.
+    Nothing is written if it names another server that is alive on this host.
     """
     make_private_directory(home)
     process = this_process()
@@ -147,7 +153,10 @@ def write_server_file(home: Path, url: str, store: str) -> None:
 
 
 def _is_taken(home: Path, process: HostProcess) -> bool:
-    """Says whether another server on this host is alive; False for one on another host."""
+    """Says whether `server.json` names another server that is alive on this host.
+
+    False if it names one on another host.
+    """
     found = found_server(home)
     if found is None or found.process.boot_id != process.boot_id:
         return False
@@ -155,14 +164,18 @@ def _is_taken(home: Path, process: HostProcess) -> bool:
 
 
 def remove_server_file(home: Path) -> None:
-    """Removes the file if it is of this process, and not of another server."""
+    """Removes `server.json` if it names this process, and not another server."""
     found = found_server(home)
     if found is not None and found.process == this_process():
         (home / SERVER_FILE).unlink(missing_ok=True)
 
 
 def server_url(where: str | None) -> str:
-    """Returns the server that was named, or the one that this user runs, whatever its store."""
+    """Returns the address of the server that was named, or else of the one that this user runs.
+
+    Raises BadSetting if a store was named that is no server, and StoreUnreachable if none was
+    named and none runs.
+    """
     if where or store_url():
         url = store_settings(where).url
         if is_remote(url):

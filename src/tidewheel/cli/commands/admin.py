@@ -1,4 +1,4 @@
-"""Has the commands of those who keep a store or a server: token, notify, verify, migrate."""
+"""Defines commands of those who keep a store or server: token, notify, verify, migrate."""
 
 from __future__ import annotations
 
@@ -185,7 +185,8 @@ def _desk(client: AsyncClient) -> BringsNotifications:
 
 
 def _check(session: Session) -> int:
-    """Checks the rules; no store is needed for those of this host."""
+    """Checks the rules; those of this host without opening a store. Returns exit status 1 if
+    something is wrong."""
     from tidewheel.config import RULES_FILE, home_directory
     from tidewheel.services.notifications.rules import load_rules, rules_document
     from tidewheel.wiring.stores import is_remote

@@ -1,4 +1,4 @@
-"""Has the commands that show a definition: validate, list, config, view, graph."""
+"""Defines the commands that show a definition: validate, list, config, view, graph."""
 
 from __future__ import annotations
 
@@ -90,7 +90,10 @@ def _verdict(size: Mapping[str, int], findings: Sequence[Finding], *, valid: boo
 
 
 def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
-    """Returns how large the workflow is; as an edge, a family counts once for each member."""
+    """Returns how many tasks, families, recurrences and edges a workflow has.
+
+    A condition on a family counts as one edge for each member.
+    """
     from tidewheel.core.graph.definition import Group, leaves
 
     graph, workflow = loaded.graph, loaded.workflow
@@ -116,7 +119,8 @@ def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
 
 
 def _told(definition: Definition, findings: Findings, source: SourceText | None) -> int:
-    """Returns the exit status of a command that has shown what it could; tells the errors."""
+    """Prints the errors of a definition, if there are any, after what could be shown;
+    returns the exit status."""
     return refuse(findings, source, as_json=definition.as_json) if findings.has_errors else 0
 
 
@@ -168,7 +172,7 @@ def list_command(
 
 
 def _title(node: NodeDef | None) -> str:
-    """Returns the first line of the title of a task or family."""
+    """Returns the first line of the title of a task or family; "" if it has none."""
     lines = dict(node.meta).get("title", "").splitlines() if node is not None else []
     return lines[0] if lines else ""
 
@@ -273,7 +277,10 @@ def config_command(definition: Definition, *, task: str | None, items: tuple[str
 
 
 def _find(tree: Tree, item: str) -> str | Tree:
-    """Returns a value or a section; empty for what could be set here and is not."""
+    """Returns the value or section that an item names; "" for one that could be set and is not.
+
+    Raises UnknownName for what no definition can have.
+    """
     from tidewheel.cli.pages.settings import is_known, path_of
 
     path = path_of(item)
@@ -460,8 +467,11 @@ def _graph_lines(shown: ShownWindow, wishes: Wishes, form: str | None) -> Iterab
 
 
 def _refuse_too_large(boxes: int, lines: int, both_max: int = 0) -> None:
-    """Refuses a picture that nobody would read; `both_max` holds before families are
-    collapsed."""
+    """Raises BadWindow for a picture that nobody would read.
+
+    `both_max`, if given, is the limit for boxes and lines together, before families are
+    collapsed.
+    """
     from tidewheel.services.definitions.graph import BadWindow
 
     if boxes + lines > both_max if both_max else boxes > BOXES_MAX or lines > LINES_MAX:

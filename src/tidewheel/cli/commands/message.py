@@ -1,4 +1,4 @@
-"""Does ``tidewheel message``, with which a job speaks; quickly, as it may be called often.
+"""Does ``tidewheel message``, with which a job reports; quickly, as it may be called often.
 
 Inside a job a message goes to the worker, or if that cannot be reached to the server. Outside,
 somebody speaks for a job that cannot.
@@ -72,7 +72,8 @@ def _check_output(output: str) -> None:
 
 
 def _own_words(words: Words) -> tuple[str, ...] | None:
-    """Returns what the job says of itself; None if it speaks for another job of its run."""
+    """Returns the texts that a job reports of itself; None if it speaks for another job of
+    its run."""
     if len(words) <= 1:
         return words
     own = os.environ.get(JOB_RUN, ""), os.environ.get(JOB_NAME, "")

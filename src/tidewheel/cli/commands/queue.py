@@ -1,4 +1,4 @@
-"""Has the commands about the queue: queues, workers, events, and task about one task."""
+"""Defines the commands about the queue: queues, workers, events, and task about one task."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ async def _queues(
 def _merged_limits(
     stored: Sequence[Limit], counts: Sequence[Limit], rates: Sequence[Limit]
 ) -> tuple[Limit, ...]:
-    """Returns one limit per key, with both sides; what is given replaces what was stored."""
+    """Returns one limit per key, with both how many may run and how many may start in a time.
+
+    What is given replaces what was stored.
+    """
     limits = {limit.key: limit for limit in stored}
     for given, sides in (
         (counts, ("concurrency_max",)),

@@ -157,7 +157,8 @@ def _assumptions(
 def _learnt(
     definition: Definition, loaded: LoadedWorkflow, where: str | None
 ) -> dict[str, float]:
-    """Returns how long tasks took in earlier runs; makes no store where there is none yet."""
+    """Returns how many seconds tasks took in earlier runs, by name; makes no store if there
+    is none."""
     import asyncio
 
     from tidewheel.cli.runs.remote import folder_text
@@ -209,7 +210,10 @@ def _failure(loaded: LoadedWorkflow, text: str) -> Failure:
 
 @contextmanager
 def _news(graph: Graph) -> Iterator[Callable[[Progress], None]]:
-    """Shows how far the rehearsal is, on one line of a terminal that is wiped at the end."""
+    """Yields a function that shows how far the rehearsal is, on one line of a terminal.
+
+    The line is wiped at the end; where there is no terminal, nothing is shown.
+    """
     is_shown = sys.stderr.isatty()
 
     def show(progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""Has the commands that look at runs: runs, show, why, tree, log, tui."""
+"""Defines the commands that look at runs: runs, show, why, tree, log, tui."""
 
 from __future__ import annotations
 
@@ -69,8 +69,10 @@ def _delete(session: Session, unwanted: Words, *, yes: bool) -> int:
 
 
 async def _what_goes(session: Session, runs: Runs, unwanted: Words) -> dict[str, str]:
-    """Returns, for each run, what is deleted with it; refuses a run that is driven, or is named
-    only in part."""
+    """Returns, for each run, a text that says what is deleted with it.
+
+    Raises Refused for a run that is driven, or is named only in part.
+    """
     going = {}
     for name in unwanted:
         view = await runs.find(name)
@@ -86,7 +88,8 @@ async def _what_goes(session: Session, runs: Runs, unwanted: Words) -> dict[str,
 
 
 def _files_text(session: Session, run: str) -> str:
-    """Returns the folder of a run on this machine, and its size."""
+    """Returns the folder of a run on this machine, and its size; of a run at a server only
+    that it has files there."""
     from tidewheel.config import home_directory
     from tidewheel.quantities import show_size
     from tidewheel.services.paths import run_directory

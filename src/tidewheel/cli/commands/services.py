@@ -1,4 +1,4 @@
-"""Has the commands that serve until they are stopped: worker, monitor, scheduler, server, up.
+"""Defines the commands that run until stopped: worker, monitor, scheduler, server, up.
 
 Their options are here; `cli/roles.py` runs them.
 """
@@ -158,7 +158,8 @@ _listening_options = options(
 
 
 def _listening(options: dict[str, Any]) -> dict[str, Any]:
-    """Takes the options of above from all that were given."""
+    """Removes the options of a server's settings from those that were given, and returns
+    them."""
     from tidewheel.config import ServerSettings
 
     return {

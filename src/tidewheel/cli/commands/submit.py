@@ -1,4 +1,4 @@
-"""Does ``tidewheel submit``: stores one task, or many from a file; --wait sees them through."""
+"""Does ``tidewheel submit``: stores tasks and, with --wait, waits until they have ended."""
 
 from __future__ import annotations
 
@@ -101,7 +101,11 @@ def command(session: Session, argv: Words, *, wait: bool, **options: Any) -> int
 
 
 def _fields(argv: Words, options: dict[str, object]) -> dict[str, Any]:
-    """Returns the options that were given, as fields of a task."""
+    """Returns the options that were given, as fields of a task.
+
+    Raises a usage error if there is nothing to execute, or something contradicts something
+    else.
+    """
     if argv and options["command"] is not None:
         raise click.UsageError("give PROGRAM or --command, not both")
     if len(argv) == 1 and " " in argv[0] and shutil.which(argv[0]) is None:
@@ -197,7 +201,7 @@ def _say_batch(batch: Batch, lines: dict[str, int]) -> None:
 
 
 async def _explain(client: AsyncClient, task_id: str, *, created: bool) -> None:
-    """Tells a person what happens next."""
+    """Tells a person whether the task is new, why it does not run yet, and how to follow it."""
     task = await client.get(task_id)
     if not created:
         note(f"this task was there already; it is {task.status}")
@@ -232,7 +236,10 @@ LINE_ACCEPTED = 'a JSON object, such as {"command": "echo hello"}'
 
 
 def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
-    """Reads a task per line; empty lines are skipped, a bad one is named by its number."""
+    """Reads the fields of one task per line; empty lines are skipped.
+
+    Raises BadSetting with the number of a line that is no JSON object.
+    """
     from tidewheel.client.async_client import new_id
 
     tasks = []

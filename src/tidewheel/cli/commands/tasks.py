@@ -1,4 +1,4 @@
-"""Has the commands about many tasks: ``tasks`` lists them, ``cancel``, and ``export``."""
+"""Defines the commands about many tasks: ``tasks`` lists them, ``cancel``, and ``export``."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def _list(
 async def foreign_document(
     client: AsyncClient, task_id: str, words: Vocabulary
 ) -> dict[str, object]:
-    """Returns a task in the words of another system."""
+    """Returns a task in the words of Scylla or Banyan, as JSON."""
     view = await client.store.get(TaskId(task_id))
     if words is Vocabulary.SCYLLA:
         return scylla_task(view, await client.history(task_id))
@@ -112,7 +112,7 @@ async def foreign_document(
 
 
 def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
-    """Returns the columns that fit on a line."""
+    """Returns one row per task, with a cell for each of HEADERS."""
     return [
         (
             task.id,
@@ -129,7 +129,7 @@ def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
 
 
 def status_cell(task: Task) -> Cell:
-    """Returns the status of a task, and whether it is withdrawn."""
+    """Returns the status of a task; of a withdrawn one with a remark that says so."""
     return f"{task.status} (withdrawn)" if task.withdrawn else task.status
 
 

@@ -1,4 +1,4 @@
-"""Has the commands that act on a run: those of the table of verbs, and three that say more.
+"""Defines the commands that act on a run: those of the table of verbs, and three more.
 
 The words of `broadcast`, `ext-trigger` and `reload` mean more than options can say.
 """
@@ -53,7 +53,7 @@ WAITING = option(
 
 
 def verb_command(name: str) -> click.Command:
-    """Returns the click command of a verb."""
+    """Returns the click command of a verb, made from its row in the table of verbs."""
     verb = TABLE[name]
 
     def call(session: Session, words: Words, **options: object) -> int:
@@ -79,7 +79,10 @@ def _option(verb: Verb, row: VerbOption) -> OptionRow:
 
 
 def fields_given(name: str, options: Mapping[str, object]) -> dict[str, object]:
-    """Returns the fields of a command that were given; refuses two options for one field."""
+    """Returns the fields of a command for which an option was given.
+
+    Raises a usage error for two options of one field.
+    """
     found: dict[str, object] = {}
     for row in TABLE[name].options:
         said = options[row.parameter]
@@ -95,7 +98,7 @@ def fields_given(name: str, options: Mapping[str, object]) -> dict[str, object]:
 
 
 def command_from(name: str, target: Target, given: Mapping[str, object]) -> Command:
-    """Returns the command; what stands behind the run are its ids, where it takes any."""
+    """Returns the command of a verb; the words behind the run are its ids, if it takes any."""
     kind = VERBS[name]
     known = {one.name for one in fields(kind)}
     if "ids" in known:
@@ -119,7 +122,7 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
 def give_verb(
     session: Session, name: str, words: Sequence[str], options: Mapping[str, object]
 ) -> int:
-    """Gives the command and prints the answer."""
+    """Gives the command of a verb to a run and prints the answer; returns the exit status."""
 
     def selected(target: Target) -> dict[str, object]:
         return {"ids": list(target.rest), "all_at_point": True}
@@ -250,7 +253,7 @@ def broadcast_command(session: Session, words: Words, **options: Any) -> int:  #
 
 
 def _settings_in(text: str) -> list[str]:
-    """Returns the lines of a file, each under the sections that it stands in."""
+    """Returns the settings in a file, each with the section that it stands in before it."""
     found: list[str] = []
     section = ""
     for line in (raw.strip() for raw in text.splitlines()):
@@ -336,8 +339,10 @@ def reload_command(session: Session, words: Words, settings: Words, *, dry_run: 
 async def _save_new(
     runs: Runs, words: Sequence[str], settings: Words, *, as_json: bool
 ) -> tuple[str, Reload] | int:
-    """Stores the definition as it is now; returns the run and what to ask of it, or the exit
-    status if the definition has errors."""
+    """Stores the definition of a run as it is now; returns the run and what to ask of it.
+
+    Returns the exit status instead if the definition has errors.
+    """
 
     from tidewheel.cli.definitions import Definition
     from tidewheel.cli.pages.findings import note_findings, refuse

@@ -1,4 +1,4 @@
-"""Has the commands of the registry and of blocks: register, workflows, sbi, blocks, objects."""
+"""Defines commands of the registry and of blocks: register, workflows, sbi, blocks, objects."""
 
 from __future__ import annotations
 
@@ -145,7 +145,8 @@ def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
 def _submit(session: Session, what: str) -> Document:
     """Submits a scheduling block instance from a file or from standard input.
 
-    An empty store is asked first: no store is made for what an empty one refuses.
+    If there is no store yet, an empty one is asked first and thrown away, so that no store is
+    made for what is refused.
     """
     from tidewheel.wiring.stores import empty_store, store_exists
 

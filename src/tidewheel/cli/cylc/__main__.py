@@ -1,4 +1,4 @@
-"""Runs `python -m tidewheel.cli.cylc VERB …`, quickly: a job may say something every second."""
+"""Runs `python -m tidewheel.cli.cylc VERB …`, quickly: a job may call it every second."""
 
 from __future__ import annotations
 

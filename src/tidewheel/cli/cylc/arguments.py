@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Option(NamedTuple):
-    """Describes an option by all of its names; it `takes` a value, or is a flag."""
+    """Describes an option by all of its names; if it `takes` no value, it is a flag."""
 
     names: tuple[str, ...]
     takes: bool = True
@@ -46,8 +46,7 @@ class BadUsage(Exception):
 
 
 def options(text: str) -> tuple[Option, ...]:
-    """Reads options as rows have them: `-f --file=, --long`, where `=` means that it takes a
-    value."""
+    """Reads a list of options, `-f --file=, --long`, where `=` means that one takes a value."""
     found = (one.strip() for one in text.split(",") if one.strip())
     return tuple(
         Option(tuple(one.removesuffix("=").split()), takes=one.endswith("=")) for one in found
@@ -62,7 +61,8 @@ _IDLE = options(
 
 
 def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str]) -> Arguments:
-    """Reads the words of a call; raises BadUsage, with the options that exist, for others."""
+    """Reads the words of a call; raises BadUsage, with the options that exist, for any other
+    option."""
     own = list(options)
     taken = {name for one in own for name in one.names}
     known = own + [

@@ -1,4 +1,4 @@
-"""Computes `cylc cycle-point --offset=-P1D`; alone, as no other call loads the calendar."""
+"""Does `cylc cycle-point`, which moves points; alone, as no other call loads the calendar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TIME_PARTS = ("CCYY", "MM", "DD", "%")
 
 
 def cycle_point(said: Arguments) -> tuple[str, int]:
-    """Returns what to print, and the exit status."""
+    """Returns what `cylc cycle-point` prints, and its exit status."""
     point = said.words[0] if said.words else os.environ.get("CYLC_TASK_CYCLE_POINT", "")
     if not point:
         raise BadUsage("cylc cycle-point: name a point, or set CYLC_TASK_CYCLE_POINT")

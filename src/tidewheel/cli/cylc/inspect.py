@@ -1,4 +1,4 @@
-"""Does calls of Cylc that only look: show, dump, cat-log, ping, scan, broadcast --display."""
+"""Does calls of Cylc that only read: show, dump, cat-log, ping, scan, broadcast --display."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def _task_lines(task: Document) -> Iterator[str]:
 
 
 def _dump(said: Arguments) -> str:
-    """Shows the run, or with --tasks its pooled tasks, by name unless by point."""
+    """Returns the status of the run or, with --tasks, the tasks in its pool, sorted by name
+    or with --sort by point."""
     document: Document = look(read_ids("dump", said.words).workflow, "dump")
     if "raw" in said:
         return json.dumps(document, indent=4 if "pretty" in said else None)
@@ -156,7 +157,10 @@ OPTIONS = options(
 
 
 def workflow_state(said: Arguments) -> tuple[Iterator[str], int]:
-    """Polls for `cylc workflow-state`; returns the lines to print, and the exit status."""
+    """Polls for `cylc workflow-state`; returns the lines to print, and the exit status.
+
+    The status is 1 if nothing was found in time.
+    """
     ids = _with_old_options(said, read_ids("workflow-state", said.words[:1]))
     polls = _number(said, "max-polls", POLLS_MAX)
     interval = _number(said, "interval", INTERVAL_SECONDS)
@@ -171,7 +175,10 @@ def workflow_state(said: Arguments) -> tuple[Iterator[str], int]:
 
 
 def _found(ids: Ids, said: Arguments) -> list[Document]:
-    """Looks once; a run or a worker that is not there yet may still come."""
+    """Returns the tasks that are as asked for right now.
+
+    There are none if the run or a worker is not there: it may still come.
+    """
     flow = said.last("flow")
     try:
         document = look(
@@ -200,7 +207,8 @@ def _number(said: Arguments, option: str, default: float) -> float:
 
 
 def _with_old_options(said: Arguments, ids: Ids) -> Ids:
-    """Makes ids of `--task --point --status --message`, which older scripts give instead."""
+    """Returns the ids that `--task --point --status --message` of older scripts mean, else
+    those given."""
     task, point = said.last("task"), said.last("point")
     if "task-point" in said:
         point = os.environ.get("CYLC_TASK_CYCLE_POINT", "")
@@ -220,7 +228,10 @@ def own_run() -> str:
 
 
 def run_named(workflow: str) -> str:
-    """Returns the run that is meant; the name of this job's workflow means this job's run."""
+    """Returns the run that is meant; the name of this job's workflow means this job's run.
+
+    Raises Refused if nothing is named outside of a job.
+    """
     mine = own_run()
     if not workflow or workflow == os.environ.get("CYLC_WORKFLOW_NAME", ""):
         workflow = mine or workflow
@@ -232,7 +243,8 @@ def run_named(workflow: str) -> str:
 def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
     """Gives a run a command; returns its answer, or raises a refusal.
 
-    Inside a job it need not `wait`.
+    Inside a job, without `wait`, the answer comes when the command is stored, not when it is
+    obeyed.
     """
     from tidewheel.core.operator.verbs import command_text
     from tidewheel.runners.messages.client import call_run
@@ -252,7 +264,7 @@ def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
 
 
 def look(workflow: str, name: str, **arguments: object) -> Document:
-    """Returns a view of a run."""
+    """Returns the view called ``name`` of a run; the view `runs` is of all runs."""
     from tidewheel.runners.messages.client import call_run
 
     arguments = {"run": run_named(workflow) if name != "runs" else "", **arguments}
@@ -262,7 +274,8 @@ def look(workflow: str, name: str, **arguments: object) -> Document:
 
 
 def own_job() -> tuple[Path, str] | None:
-    """Returns the folder of this job and its secret, by which its worker knows it."""
+    """Returns the folder of this job and the secret by which its worker knows it; None
+    outside of a job."""
     directory, secret = os.environ.get("TIDEWHEEL_JOB_DIR"), os.environ.get("TIDEWHEEL_SECRET")
     return (Path(directory), secret) if directory and secret else None
 

@@ -1,4 +1,4 @@
-"""Does `cylc message`: a job says something, for itself or in the name of another job.
+"""Does `cylc message`: sends a message of this job, or in the name of another job.
 
 Imports little and late: the import is most of the cost of a message.
 """
@@ -19,7 +19,8 @@ _OPTIONS = options("-s -p --severity --priority=")
 
 
 def message(arguments: Sequence[str]) -> int:
-    """Sends the messages; returns exit status 0 once the worker has them, or the spool."""
+    """Sends the messages; returns exit status 0 once the worker has them, or a file keeps
+    them for it."""
     from tidewheel.errors import TidewheelError
 
     try:
@@ -48,7 +49,8 @@ def _read(arguments: Sequence[str]) -> tuple[str, str, list[str]]:
 
 
 def marked(text: str, severity: str) -> str:
-    """Returns a message with its severity (`WARNING:text`), which a plain one does not have."""
+    """Returns a message with its severity in front (`WARNING:text`); an ordinary one has
+    none."""
     before, colon, rest = text.partition(":")
     if colon and before.strip().upper() in SEVERITIES:
         severity, text = before.strip().upper(), rest

@@ -30,7 +30,8 @@ PASSES = 8
 
 
 def turned_lines(count: int, pairs: Sequence[Pair]) -> frozenset[Pair]:
-    """Returns the pairs to turn so that no circle is left; none is from a box to itself."""
+    """Returns the pairs to turn round so that no circle is left; pairs of a box with itself
+    are ignored."""
     following = _neighbours(count, pairs)
     turned: set[Pair] = set()
     state = [0] * count  # 0 not seen, 1 on the path, 2 left for good
@@ -54,7 +55,8 @@ def turned_lines(count: int, pairs: Sequence[Pair]) -> frozenset[Pair]:
 
 
 def find_ranks(count: int, pairs: Sequence[Pair]) -> list[int]:
-    """Returns a column for each box; the pairs have no circle."""
+    """Returns the column of each box, so that lines are short; the pairs must have no
+    circle."""
     following = _neighbours(count, pairs)
     preceding = _neighbours(count, [(child, parent) for parent, child in pairs])
     order = from_first_to_last(following)
@@ -71,7 +73,7 @@ def find_ranks(count: int, pairs: Sequence[Pair]) -> list[int]:
 
 
 def find_depths(count: int, pairs: Sequence[Pair]) -> list[int]:
-    """Returns the length of the longest path to each box; the pairs have no circle."""
+    """Returns the length of the longest path to each box; the pairs must have no circle."""
     following = _neighbours(count, pairs)
     depths = [0] * count
     for here in from_first_to_last(following):
@@ -81,7 +83,8 @@ def find_depths(count: int, pairs: Sequence[Pair]) -> list[int]:
 
 
 def without_circles(count: int, pairs: Sequence[Pair]) -> list[Pair]:
-    """Returns the pairs with some of them turned, and none from a box to itself."""
+    """Returns pairs that have no circle: some are turned round, those of a box with itself
+    left out."""
     turned = turned_lines(count, pairs)
     return [
         (child, parent) if (parent, child) in turned else (parent, child)
@@ -93,7 +96,10 @@ def without_circles(count: int, pairs: Sequence[Pair]) -> list[Pair]:
 def _shorten(
     here: int, ranks: list[int], preceding: Sequence[int], following: Sequence[int]
 ) -> bool:
-    """Moves a box to where its lines are shortest, between its parents and its children."""
+    """Moves a box to where its lines are shortest, between its parents and its children.
+
+    Says whether it moved.
+    """
     if not following:
         return False
     left = max((ranks[one] + 1 for one in preceding), default=None)
@@ -111,7 +117,8 @@ def _shorten(
 
 
 def from_first_to_last(following: Sequence[Collection[int]]) -> list[int]:
-    """Returns all numbers in an order in which each comes before those that follow it."""
+    """Returns all numbers in an order in which each comes before those that follow it
+    (topological)."""
     counts = Counter(chain.from_iterable(following))
     open_parents = [counts[here] for here in range(len(following))]
     order = [here for here, left in enumerate(open_parents) if not left]
@@ -136,8 +143,8 @@ def _neighbours(count: int, pairs: Iterable[Pair]) -> list[list[int]]:
 
 
 def nearest_rising(wished: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Returns the rising numbers with the least weighted squared distance (pool adjacent
-    violators)."""
+    """Returns the rising numbers with the least weighted squared distance from those wished
+    for (pool adjacent violators)."""
     means: list[float] = []
     masses: list[float] = []
     counts: list[int] = []
@@ -183,7 +190,10 @@ class Lattice:
 
 
 def build_lattice(sketch: Sketch, ranks: Sequence[int]) -> Lattice:
-    """Adds bends for long lines and fillers for frames; here lines run from left to right."""
+    """Returns the cells of a sketch: its boxes, bends for long lines, fillers for frames.
+
+    In the lattice every line runs from left to right, also one that points to the left.
+    """
     lattice = Lattice(len(sketch.boxes), list(ranks), [box.frame for box in sketch.boxes])
     bends: dict[tuple[int, int, int], int] = {}
     links: dict[tuple[int, int], None] = {}
@@ -236,7 +246,7 @@ Columns = list[list[int]]
 
 @dataclass(slots=True)
 class _Item:
-    """Is a cell or a frame that is to be ordered among its siblings in one column."""
+    """Holds a cell, or the cells of a frame, to be ordered among its siblings in one column."""
 
     wish: float
     weight: int
@@ -327,7 +337,8 @@ class _Orderer:
     def _arranged(
         self, column: Sequence[int], wishes: dict[int, float] | list[float]
     ) -> list[int]:
-        """Returns the column in the order of the wishes, as far as the frames allow it."""
+        """Returns the column sorted by the places that are wished for, as far as the frames
+        allow it."""
         if not self._frames:
             return sorted(column, key=lambda cell: wishes[cell])
         inside: dict[int, list[_Item]] = {}
@@ -357,7 +368,8 @@ class _Orderer:
 
 
 def crossings(columns: Columns, right: Sequence[Sequence[int]]) -> int:
-    """Counts the pairs of links that cross each other."""
+    """Counts the pairs of links that cross; `right` has the neighbours to the right of each
+    cell."""
     total = 0
     for here, there in pairwise(columns):
         place = {cell: number for number, cell in enumerate(there)}

@@ -1,9 +1,9 @@
 """Makes a page of a sketch: runs the steps of the layout and says where everything stands.
 
-The second half of a layout finds the height at which each box and bend stands. All that must
-stand below something else is a chain of least distances in each column. Frames have the same
-order in every column, so the chains have no circle, and one walk along them, from top to
-bottom, settles everything.
+The second half of a layout finds the height at which each box and bend stands. In each column,
+cells and the edges of frames form a chain from top to bottom, with a least distance between
+neighbours. Frames have the same order in every column, so the chains have no circle, and one
+walk along them, from top to bottom, settles everything.
 
 The order in the columns is fixed. Each column is moved as near as it can be to its neighbours,
 which makes chains straight; then the frames are pushed apart until each has its rectangle for
@@ -42,7 +42,7 @@ SUICIDE_SHIFT = 7.0
 
 
 class Rectangle(NamedTuple):
-    """Is a place on the page, measured from its upper left corner."""
+    """Holds a place on the page: its upper left corner, and its size."""
 
     x: float
     y: float
@@ -52,7 +52,8 @@ class Rectangle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """Says where everything stands, in the order of the sketch."""
+    """Says where the boxes, lines and frames of a sketch stand on the page, in the sketch's
+    order."""
 
     width: float
     height: float
@@ -68,7 +69,8 @@ def text_width(text: str) -> float:
 
 
 def lay_out(sketch: Sketch) -> PageLayout:
-    """Gives boxes and lines their places on a page. The same sketch gives the same page."""
+    """Returns the places of boxes, lines and frames on a page; the same sketch gives the
+    same page."""
     count = len(sketch.boxes)
     pairs = without_circles(count, [(line.parent, line.child) for line in sketch.lines])
     lattice = build_lattice(sketch, find_ranks(count, pairs))
@@ -82,7 +84,7 @@ def lay_out(sketch: Sketch) -> PageLayout:
 
 
 class _Drafter:
-    """Turns columns and middles into places on the page."""
+    """Turns the columns of cells and the heights of their middles into places on the page."""
 
     def __init__(
         self, sketch: Sketch, lattice: Lattice, middles: list[float], heights: list[float]
@@ -224,7 +226,8 @@ def parted(above: Sequence[int], below: Sequence[int]) -> tuple[list[int], list[
 class _Walls:
     """Holds the least distances between cells, tops of frames and bottoms of frames.
 
-    `paths` are those of the `count` frames that are around each cell, outermost first.
+    `paths` has the frames around each cell, outermost first; `count` is how many frames there
+    are.
     """
 
     def __init__(
@@ -270,7 +273,10 @@ class _Walls:
         return room + FRAME_GAP
 
     def settle(self, wished: Sequence[float]) -> list[float]:
-        """Returns the height of everything: what it wished, or as little below as possible."""
+        """Returns the height of each cell and of the top and bottom of each frame.
+
+        Each has the height wished for, or one as little below it as the distances allow.
+        """
         # Frames are in the same order everywhere, so there is one.
         order = from_first_to_last(self._below)
         places = [*wished, *([-inf] * (len(self._below) - len(wished)))]
@@ -282,7 +288,7 @@ class _Walls:
         return places
 
     def _raise_tops(self, order: Sequence[int], places: list[float]) -> None:
-        """Puts the top of each frame above the highest wish of its cells."""
+        """Puts the top of each frame above the highest place of what is in it."""
         for top in filter(self._is_top, reversed(order)):
             below = self._below[top].items()
             places[top] = min(places[one] - distance for one, distance in below)
@@ -362,7 +368,8 @@ class _Column:
 
 
 class Placer:
-    """Moves cells; `middles` is where they are."""
+    """Finds the height of each cell by moving cells in their columns; `middles` has the
+    heights."""
 
     def __init__(
         self, lattice: Lattice, columns: Cells, heights: Sequence[float], frames: Frames
@@ -434,7 +441,8 @@ class Placer:
         return [max(low, min(level, high)) for low, level, high in bounds]
 
     def _bounds(self, column: _Column) -> tuple[list[float], list[float]]:
-        """Returns how far up and down each cell may go, less its offset."""
+        """Returns the least and the greatest height of each cell in a column, less its
+        offset."""
         lows, highs = [], []
         for cell, offset in zip(column.cells, column.offsets, strict=True):
             half = self._heights[cell] / 2
@@ -456,7 +464,8 @@ class Placer:
         return lows, highs
 
     def _room(self) -> Callable[[int], tuple[float, float]]:
-        """Returns how far a cell may go between its neighbours and the walls of its frames."""
+        """Returns a function that says how far up and down a cell may go between its
+        neighbours and the walls of its frames."""
         where = {
             cell: (column, number)
             for column in self._columns
@@ -500,8 +509,8 @@ class Placer:
         preceding = Counter(other for _, other in self._lattice.links)
         for one, other in self._lattice.links:
             strength = PULLS[self._lattice.is_bend(one) + self._lattice.is_bend(other)]
-            # Who has many neighbours pulls each of them less: a child of its own keeps a
-            # box beside it, a crowd's common child does not.
+            # A cell with many neighbours pulls each of them less: a child with one parent
+            # keeps that box beside it, a child with many parents does not.
             left[other].append((one, strength / following[one]))
             right[one].append((other, strength / preceding[other]))
         return left, right

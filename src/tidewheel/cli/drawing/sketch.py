@@ -25,7 +25,7 @@ class BoxKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Is one box of the sketch; `frame` is the innermost frame around it."""
+    """Describes one box of the sketch; `frame` is the innermost frame around it."""
 
     key: str
     lines: tuple[str, ...]
@@ -35,7 +35,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """Is a line between two boxes, which are given by their places in the sketch."""
+    """Describes a line between two boxes, which are given by their numbers in the sketch."""
 
     parent: int
     child: int
@@ -46,7 +46,8 @@ class Arc:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Is a frame around boxes and other frames; `order` sorts frames from top to bottom."""
+    """Describes a frame around boxes and other frames; `order` sorts frames from top to
+    bottom."""
 
     key: str
     title: str
@@ -77,7 +78,7 @@ TASKS_ON_TWO_LINES_MAX = 120  # where there are more, a box has one line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """Says how the picture shall look."""
+    """Says how the picture shall look: which families are one box, and what has a frame."""
 
     # The family that each task and family is drawn in; those in none are left out.
     drawn_in: Mapping[str, str] = field(default_factory=dict)
@@ -88,7 +89,11 @@ class Wishes:
 def make_sketch(
     graph: Graph, shown: Window, facts: Mapping[Edge, EdgeFact], wishes: Wishes
 ) -> Sketch:
-    """Makes a sketch; boxes are in the order of points and the definition: it is repeatable."""
+    """Returns the sketch of a window of the graph.
+
+    Boxes are in the order of points and the definition, so that the same window gives the same
+    sketch.
+    """
     return _Sketcher(graph, shown, wishes).sketch(facts)
 
 
@@ -163,7 +168,8 @@ class _Sketcher:
 
 
 def _joined(known: Arc | None, key: tuple[int, int, bool], fact: EdgeFact) -> Arc:
-    """Makes one line for all edges between the same boxes; it says what they have in common."""
+    """Returns one line for all edges between the same boxes, which shows what they have in
+    common."""
     parent, child, suicide = key
     label, dashed = fact.label, not fact.certain
     if known is not None:

@@ -37,7 +37,7 @@ _LINE_COLOURS = (PLAIN, _BAD, _SUICIDE, _OTHER_OUTPUT)
 
 
 def svg_lines(sketch: Sketch, page: PageLayout, title: str) -> Iterator[str]:
-    """Yields the document, line by line."""
+    """Yields the SVG document of a page, line by line."""
     width, height = _number(page.width), _number(page.height)
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -106,7 +106,8 @@ def _path(route: tuple[tuple[float, float], ...], *, loop: bool) -> str:
 
 
 def _label(line: Arc, route: tuple[tuple[float, float], ...]) -> str:
-    """Writes the label on the line's first part, on white to hide the lines behind it."""
+    """Returns the label of a line, for its first part; on white, to hide the lines behind
+    it."""
     (x, y), (next_x, next_y), *_ = route
     middle = (x + next_x) / 2
     height = (y + next_y) / 2
@@ -141,7 +142,8 @@ def _box(box: Box, place: Rectangle) -> Iterator[str]:
 
 
 def _line_colour(line: Arc) -> str:
-    """Returns the colour of a line and its label: red if it is bad, violet if it removes."""
+    """Returns the colour of a line and its label: red for a failure, violet for a suicide
+    arrow."""
     if line.suicide:
         return _SUICIDE
     if line.label in (FAILED, SUBMIT_FAILED, EXPIRED):
@@ -167,7 +169,8 @@ def _numbers(*values: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Returns a text made fit for XML, which knows no control characters either."""
+    """Returns a text fit for XML: escaped, and without control characters, which XML does
+    not allow."""
     return escape(printable(text))
 
 
@@ -177,7 +180,7 @@ _SHAPES = {BoxKind.TASK: "box", BoxKind.FAMILY: "folder", BoxKind.XTRIGGER: "ell
 
 
 def dot_lines(sketch: Sketch, title: str) -> Iterator[str]:
-    """Yields the document, line by line."""
+    """Yields the DOT document of a sketch, line by line."""
     yield f"digraph {_quoted(title)} {{"
     yield "  rankdir=LR;"
     yield '  node [fontname="monospace", fontsize=11];'

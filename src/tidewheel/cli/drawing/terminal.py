@@ -16,7 +16,7 @@ INDENT_MAX = 12  # steps; deeper tasks are not moved further to the right
 
 
 class TextRow(NamedTuple):
-    """Is a task at one point: how deep it is, and what it waits for or is removed by."""
+    """Holds a task at one point: how deep it is, and what it waits for or is removed by."""
 
     depth: int
     name: str
@@ -25,14 +25,14 @@ class TextRow(NamedTuple):
 
 
 class TextPoint(NamedTuple):
-    """Is a point with its tasks."""
+    """Holds a point and its tasks."""
 
     point: str
     rows: list[TextRow]
 
 
 def text_points(graph: Graph, shown: Window) -> Iterator[TextPoint]:
-    """Yields all points of the window in order."""
+    """Yields all points of the window in order, each with its tasks."""
     by_point: dict[Point, list[TaskAt]] = {}
     numbers = {name: number for number, name in enumerate(graph.nodes)}
     for task in sorted(shown.tasks, key=lambda one: (one.point, numbers.get(one.node, -1))):
@@ -74,7 +74,8 @@ def _row(graph: Graph, task: TaskAt, depth: int) -> TextRow:
 
 
 def _text(graph: Graph, condition: Condition, point: Point) -> str:
-    """Returns a condition as text; empty for one before the initial point, which is met."""
+    """Returns a condition as text; "" for one that is met as it lies before the initial
+    point."""
     match condition:
         case Atom(name, output, offset):
             return _leaf(graph, name, (output,), offset, point)

@@ -39,7 +39,10 @@ COLOURS = {
 
 
 def check_places_here(graph: Graph, findings: Findings) -> None:
-    """Adds a finding for each place of jobs that this state directory does not describe."""
+    """Adds a finding for each platform, host or batch system that is not known here.
+
+    Those that are known are described in this state directory.
+    """
     from tidewheel.config import home_directory
     from tidewheel.platforms import read_platforms
     from tidewheel.scheduler.placement import check_places
@@ -61,7 +64,8 @@ def judged(findings: Findings, *, strict: bool) -> list[Finding]:
 def show_findings(
     findings: Sequence[Finding], source: SourceText | None, tell: Callable[[str], None]
 ) -> None:
-    """Tells each finding, with the line that it is about where that is known."""
+    """Calls ``tell`` with the lines of each finding, among them the source line that it is
+    about, if known."""
     read = cache(_read)  # each file once, when one of its lines is first shown
     for finding in findings:
         place = f"{safe(finding.position)}: " if finding.position != NOWHERE else ""
@@ -76,8 +80,7 @@ def show_findings(
 
 
 def note_findings(findings: Findings, source: SourceText | None) -> None:
-    """Prints errors and warnings beside the answer; what is merely remarkable is for
-    validate."""
+    """Prints errors and warnings to standard error; mere notes are left to `validate`."""
     worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
     show_findings(worse, source, note)
 
@@ -89,7 +92,7 @@ def counted(findings: Iterable[Finding], severities: Iterable[Severity]) -> str:
 
 
 def refuse(findings: Findings, source: SourceText | None, *, as_json: bool) -> int:
-    """Says why nothing of a definition can be shown, and returns the exit status."""
+    """Prints the errors of a definition, and returns the exit status of a refusal."""
     errors = [one for one in findings.sorted() if one.severity is Severity.ERROR]
     if as_json:
         found = [finding_document(one) for one in errors]

@@ -70,12 +70,12 @@ def moment(page: Document, name: str) -> str:
 
 
 def at(name: str) -> Callable[[Document], str]:
-    """Returns the column of a table that shows the time of this name."""
+    """Returns a function for a column of a table, which shows the time of this name."""
     return lambda page: moment(page, name)
 
 
 def took(page: Document) -> str:
-    """Returns how long a job ran, if it has ended."""
+    """Returns how long a job ran; "" if it has not ended."""
     began, ended = page["started_at"], page["ended_at"]
     if began is None or ended is None:
         return ""
@@ -97,7 +97,7 @@ def counts_text(page: Document) -> str:
 
 
 def say_some(title: str, found: Sequence[Item], columns: ColumnsOf[Item]) -> None:
-    """Prints a section with a table; nothing if nothing was found."""
+    """Prints a section with a table of what was found; nothing if that is empty."""
     if found:
         section(title)
         say_columns(found, columns, indent=2)
@@ -117,12 +117,12 @@ def say_lines(title: str, lines: Iterable[str]) -> None:
 
 
 def more_text(count: int, shown_max: int = SHOWN_MAX) -> str:
-    """Returns the line below the first ones of a list; empty if those are all."""
+    """Returns how many more a list has than are shown, as a line; "" if all are shown."""
     return f"and {count - shown_max} more: --json shows all" if count > shown_max else ""
 
 
 def say_more(count: int) -> None:
-    """Prints how many more there are, as a line below the first ones."""
+    """Prints how many more a list has than are shown; nothing if all are shown."""
     if text := more_text(count):
         say(f"  {text}")
 

@@ -33,7 +33,7 @@ WAIT_SECONDS = 20.0  # for more of a run's log to come, before it is asked again
 
 
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
-    """Returns where the log of an attempt would be, were it run on this host."""
+    """Returns the path that the log of an attempt has if this host ran it."""
     place = task.id, task.seq
     return await attempt_log(client.store, home_directory(), place, stream, attempt)
 
@@ -41,7 +41,10 @@ async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -
 async def say_log(
     client: AsyncClient, task: Task, stream: str, attempt: int | None, *, follow: bool
 ) -> None:
-    """Prints the log of one attempt; with ``follow`` until that attempt is over."""
+    """Prints the log of one attempt; with ``follow`` until that attempt is over.
+
+    Without a number the latest attempt is meant. Raises Refused if there is no log.
+    """
     number = attempt or max(1, task.attempt)
     if isinstance(client.store, BringsLogs):
         log = GrowingLog(partial(client.store.task_log, task.id, stream, number))
@@ -67,21 +70,24 @@ async def say_log(
 def printer() -> Callable[[bytes], None]:
     """Returns a function that prints bytes of a log as text that moves no cursor.
 
-    A letter may be cut in two between one part and the next.
+    A letter whose bytes are divided between two calls is printed whole.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     return lambda content: click.echo(safe_lines(decoder.decode(content)), nl=False)
 
 
 class GrowingLog:
-    """Prints a log as it grows; ``read`` returns what follows a position, if there is a log."""
+    """Prints a log as it grows.
+
+    ``read`` returns what follows a position: empty if nothing does, None if there is no log.
+    """
 
     def __init__(self, read: Callable[[int], Awaitable[bytes | None]]) -> None:
         self.found = False
         self._read, self._position, self._print = read, 0, printer()
 
     async def say_new(self) -> None:
-        """Prints what was added since the last time."""
+        """Prints what was added to the log since the last call."""
         while (part := await self._read(self._position)) is not None:
             self.found = True
             self._position += len(part)
@@ -107,7 +113,10 @@ async def _read_file(path: Path, position: int) -> bytes | None:
 
 
 def follow_log(session: Session, words: Sequence[str], arguments: Arguments) -> None:
-    """Prints the log of a run or a job until nothing more will come."""
+    """Prints the log of a run or a job until nothing more will come.
+
+    Raises Refused if there is none that can be read.
+    """
 
     async def follow(runs: Runs) -> None:
         target = await find_target(runs, words)

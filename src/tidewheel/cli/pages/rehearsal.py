@@ -38,7 +38,7 @@ _WORDS = {RunStatus.STOPPED: "stopped at the last point", RunStatus.RUNNING: "cu
 
 
 def say_summary(rehearsal: Rehearsal, real_seconds: float) -> None:
-    """Prints what happened, in the order in which somebody wants to know it."""
+    """Prints what happened in a rehearsal, the most important first."""
     say(_headline(rehearsal, real_seconds))
     mark = click.style(PALETTE[Status.FAILED].shape, fg=PALETTE[Status.FAILED].colour)
     for cause in rehearsal.causes[:CAUSES_SHOWN_MAX]:

@@ -77,20 +77,21 @@ def _list_reason(run: Document) -> str:
 
 
 def _reason(run: Document) -> str:
-    """Returns why a run is as it is; empty if its status says it."""
+    """Returns why a run has its status; "" if the status itself says it."""
     reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
     return "" if reason == run_cell(run).word else reason
 
 
 def stall_line(stall: Document) -> str:
-    """Returns since when a run is stalled, and until when it waits for somebody."""
+    """Returns since when a run is stalled and, if that is set, when it stops."""
     left = _in_how_long(stall)
     ends = f"; it stops at {moment(stall, 'until')}{left}" if left else ""
     return f"since {moment(stall, 'since')}{ends}"
 
 
 def _who_takes_it(run: Document) -> str:
-    """Returns who takes a run that is to begin, or to be carried on with a command."""
+    """Returns what has to happen so that an offered run goes on: a scheduler takes it, or
+    somebody carries it on."""
     if run["status"] in REOPENED_STATUSES:
         said = (
             kept_text(cast("int", run.get("kept", 0))) or "it goes on when a scheduler takes it"
@@ -153,7 +154,8 @@ def _say_facts(run: Document, page: Document) -> None:
 
 
 def _stop_text(bounds: Document) -> str:
-    """Says where the run will stop, and how many points are left until then (R001-31)."""
+    """Returns where the run will stop, and how many points are left until then (R001-31); ""
+    if no stop is set."""
     words = []
     if bounds["stop"] is not None:
         to_go = bounds["points_to_stop"]
@@ -307,7 +309,8 @@ def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
 
 
 def _in_how_long(page: Document) -> str:
-    """Says how long it is until a time, by this machine's clock; empty if that has passed."""
+    """Returns how long it is until the time `until`, by this machine's clock; "" if there is
+    none or it has passed."""
     if not page.get("until"):
         return ""
     left = datetime.fromisoformat(str(page["until"])).timestamp() - time.time_ns() / 1e9
@@ -325,7 +328,7 @@ _KNOWN = frozenset(
 
 
 def answer_lines(given: Given) -> Iterator[str]:
-    """Yields the answer task by task where there are any, else in one sentence."""
+    """Yields what a command did: task by task where there are any, else in one sentence."""
     answer = given.answer
     if answer.get("kept"):
         yield (
@@ -397,7 +400,7 @@ def _became_of_run(given: Given) -> str:
 
 
 def _news(answer: Mapping[str, object], tasks: Mapping[str, object]) -> list[str]:
-    """Returns those notices that the lines above do not say."""
+    """Returns the notices of an answer that its other lines do not say."""
     known = {f"{one} was triggered" for one in tasks} | {str(answer.get("status"))}
     return [
         one
@@ -430,7 +433,8 @@ PREVIEWED_MAX = 50
 
 
 def say_preview(page: Document) -> None:
-    """Prints what would change at once, what would then run, in order, and what would wait."""
+    """Prints what a command would change at once, what would then run, in order, and what
+    would wait."""
     for line in preview_lines(page):
         if isinstance(line, Title):
             section(line.text)
@@ -439,13 +443,13 @@ def say_preview(page: Document) -> None:
 
 
 class Title(NamedTuple):
-    """Is the heading of the lines that follow it."""
+    """Holds the heading of the lines that follow it."""
 
     text: str
 
 
 def preview_lines(page: Document) -> Iterator[str | Title]:
-    """Yields the lines of a preview, for callers that show them in another way."""
+    """Yields what a command would do, as lines and their headings, for any kind of screen."""
     runs = documents(page, "runs")
     yield f"{safe(page['run'])}: nothing was done; if every job succeeded,"
     yield from _change_lines(page)

@@ -1,4 +1,4 @@
-"""Returns a definition's settings as nested sections: what was written, after inheritance.
+"""Makes nested sections of a definition's settings: what was written, after inheritance.
 
 Values stay as people write them (PT10M, not 600.0), so that what is printed can be read again.
 """
@@ -33,7 +33,10 @@ INDENT = "    "
 
 
 def config_tree(loaded: LoadedWorkflow) -> Tree:
-    """Returns all settings: a namespace with what it inherits, a task with its completion."""
+    """Returns all settings of a workflow.
+
+    Each task and family has also what it inherits, and each task its completion.
+    """
     findings = PlacedFindings(loaded.source, Findings())
     root = parse_sections(findings)
     upgrade(root, findings)
@@ -63,7 +66,7 @@ def is_known(path: list[str]) -> bool:
 
 
 def tree_lines(tree: Tree, depth: int = 0) -> Iterator[str]:
-    """Yields the lines of a flow.cylc: items before the sections beside them."""
+    """Yields settings as lines of a flow.cylc; in each section, items stand before sections."""
     lead = INDENT * depth
     for name, value in tree.items():
         if isinstance(value, str) and "\n" not in value:
@@ -87,7 +90,8 @@ def _texts(section: Section) -> Tree:
 
 
 def _text(item: Item) -> str:
-    """Returns the text of an item; of a graph that is written in several pieces, all."""
+    """Returns the text of an item; of a graph that is written in several pieces, all of
+    them."""
     texts = []
     piece: Item | None = item
     while piece is not None:
@@ -107,7 +111,8 @@ def _plain(raw: str) -> str:
 
 
 def _set_points(tree: Tree, loaded: LoadedWorkflow) -> None:
-    """Puts in the points as they were understood: `now` and relative ones became points."""
+    """Replaces the initial and final point as written (`now`, relative) by those they stand
+    for."""
     scheduling = tree.get("scheduling")
     if loaded.graph is None or not isinstance(scheduling, dict):
         return

@@ -85,7 +85,7 @@ async def gather(client: AsyncClient, task: Task) -> TaskDetails:
 
 
 def say_page_json(page: TaskDetails) -> None:
-    """Prints the page for programs."""
+    """Prints the page of a task as JSON, for programs."""
     task_id, statuses = page.task.id, page.statuses
     edges = [
         {
@@ -112,7 +112,7 @@ def say_page_json(page: TaskDetails) -> None:
 
 
 def used_in(usage: Sequence[UsageView]) -> dict[str, float | None]:
-    """Returns the peak and the mean of what was used."""
+    """Returns the number of samples, and peaks and means; None where nothing was measured."""
     memory, cpu, gpu = (
         [value for one in usage if (value := getattr(one.sample, name)) is not None]
         for name in ("memory_bytes", "cpu_percent", "gpu_percent")
@@ -127,7 +127,7 @@ def used_in(usage: Sequence[UsageView]) -> dict[str, float | None]:
 
 
 def say_page(page: TaskDetails) -> None:
-    """Prints the page for people."""
+    """Prints the page of a task for people."""
     task = page.task
     say(f"task {safe(task.id)}  {coloured(task.status)}")
     for label, text in _facts(task, page.now):
@@ -150,7 +150,8 @@ def say_page(page: TaskDetails) -> None:
 
 
 def _facts(task: Task, now: float) -> list[tuple[str, str]]:
-    """Returns the facts about a task, leaving out what was not asked for."""
+    """Returns labels and texts for the page of a task; what the task does not have is left
+    out."""
     facts = {
         "name": task.name,
         "queue": task.queue,
@@ -368,7 +369,7 @@ SUBMISSIONS: Columns = {
 
 
 def _say_last(submission: Document) -> None:
-    """Prints what the last submission said and left."""
+    """Prints the messages, values and logs of the last submission."""
     said = (
         f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}"
         for one in entries(submission, "messages")[-SHOWN_MAX:]

@@ -62,7 +62,7 @@ class Display:
             self._live.stop()
 
     def show(self, task: Task) -> None:
-        """Shows a task that is new here or has changed."""
+        """Shows a task that is new to this display or has changed."""
         before = self._tasks.get(task.id)
         self._tasks[task.id] = task
         if self._live is not None:
@@ -74,7 +74,8 @@ class Display:
             note(f"{label(task)}  {task.status}  {task.progress:.0%}")
 
     def _rows(self) -> list[Row]:
-        """Returns tasks that move first; the end of a long list is only counted."""
+        """Returns a row per task, those that have not ended first; of a long list the rest
+        is counted."""
         order = sorted(self._tasks.values(), key=lambda task: task.ended)
         rows: list[Row] = [
             (label(task), task.status, bar(task.progress)) for task in order[:SHOWN_MAX]
@@ -90,7 +91,7 @@ def label(task: Task) -> str:
 
 
 def bar(progress: float) -> str:
-    """Draws how far a task is."""
+    """Returns a bar that shows how far a task is, with the percentage."""
     filled = round(progress * BAR_WIDTH)
     return "█" * filled + "░" * (BAR_WIDTH - filled) + f" {progress:4.0%}"
 

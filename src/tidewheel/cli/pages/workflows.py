@@ -45,7 +45,10 @@ def tell_refusal(error: InvalidDefinition, *, as_json: bool) -> int:
 
 
 def say_registered(document: Document) -> None:
-    """Prints each definition with both verdicts; findings go to standard error."""
+    """Prints for each definition whether it is new in the registry, and whether it can run.
+
+    Findings go to standard error.
+    """
     for one in parts(document, "workflows"):
         show_findings(remarks(one), None, note)
         said = "registered" if one["is_new"] else "registered already, unchanged"
@@ -95,7 +98,8 @@ def say_removed(one: Document) -> None:
 
 
 def say_rendered(document: Document, stage: str | None) -> None:
-    """Prints the rendered text and what each stage executes, or what the named stage does."""
+    """Prints the rendered text and what each stage executes, or only what the named stage
+    does."""
     found: Any = document["stages"]
     if stage is None:
         say(safe_lines(str(document["text"])).rstrip("\n"))
@@ -111,7 +115,7 @@ def say_rendered(document: Document, stage: str | None) -> None:
 
 
 def check_stage(document: Document, stage: str) -> None:
-    """Raises Refused if what was rendered has no such stage: silence would be no answer."""
+    """Raises Refused if what was rendered has no such stage; else nothing would be printed."""
     found: Any = document["stages"]
     if stage not in found:
         there = ", ".join(map(safe, found)) or "none"
@@ -155,7 +159,7 @@ def _texts(found: Any) -> list[str]:  # noqa: ANN401 - a list of a document
 
 
 def say_submitted(document: Document) -> None:
-    """Prints what was accepted; findings about it go beside the answer."""
+    """Prints what was accepted; findings about it go to standard error."""
     show_findings(remarks(document), None, note)
     count = plural(len(parts(document, "blocks")), "block")
     said = "accepted" if document["is_new"] else "accepted before, unchanged"

@@ -1,7 +1,7 @@
 """Asks and commands runs: through the store, or inside a job through its worker.
 
-A job holds no key to the store; it asks its worker, with the secret of its attempt. A
-store that is named with --store is asked itself, inside a job as well.
+A job cannot open the store; it asks its worker, with the secret of its attempt. A store that is
+named with --store is asked itself, inside a job as well.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Asked = Callable[["Target"], "Command"]
 
 
 class OwnJob(NamedTuple):
-    """Is the job that this command is part of, with the secret by which its worker knows it."""
+    """Holds the folder and the run of the job that this command is part of, and the secret
+    by which its worker knows it."""
 
     directory: Path
     secret: str
@@ -37,7 +38,7 @@ class OwnJob(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Holds a command that a run has obeyed, and the run's answer."""
+    """Holds a command that was given to a run, and the run's answer."""
 
     run: str
     command: Command
@@ -58,7 +59,10 @@ def this_job(session: Session) -> OwnJob | None:
 
 
 def look(session: Session, name: str, words: Sequence[str], arguments: Arguments) -> Document:
-    """Returns a view of the run that the words name; the other words give its arguments."""
+    """Returns the view called ``name`` of the run that the words name.
+
+    ``arguments`` makes the arguments of the view from the words behind the run.
+    """
     job = this_job(session)
     if job is not None:
         target = target_in_job(job.run, words)
@@ -81,7 +85,8 @@ def give(
 ) -> Given:
     """Gives a command to the run that the words name, and waits for the answer.
 
-    With `any_word`, a first word that names no run counts among those behind the run.
+    ``command`` makes it from the words behind the run. With `any_word`, a first word that names
+    no run counts among these.
     """
     import json
 
@@ -131,7 +136,11 @@ class Target(NamedTuple):
 
 
 async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = False) -> Target:
-    """Finds the run in the store; raises a refusal if there is none, or more than one."""
+    """Returns the run that the words name, looked up in the store, and the words behind it.
+
+    Without a name the store's only run is meant. Raises a refusal if there is none, or more
+    than one.
+    """
     if not words:
         return Target((await runs.find()).name)
     first, *rest = words
@@ -152,7 +161,10 @@ async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = Fals
 
 
 def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False) -> Target:
-    """Finds the run for a command in a job: the job's own need not be named or looked up."""
+    """Returns the run that the words of a command inside a job name, and the words behind it.
+
+    The job's own run need not be named, and nothing is looked up.
+    """
     if not words:
         return Target(own_run)
     first, *rest = words

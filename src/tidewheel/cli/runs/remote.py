@@ -1,6 +1,6 @@
 """Does ``tidewheel run`` through a server: sends the definition, and follows the run from here.
 
-A command that is left (Ctrl-C) leaves the run going: a scheduler elsewhere drives it.
+Ctrl-C ends this command and leaves the run going: a scheduler elsewhere drives it.
 """
 
 from __future__ import annotations
@@ -75,12 +75,16 @@ class Following(NamedTuple):
 
     @property
     def option(self) -> str:
-        """Returns the option with which the next command finds the server, if it needs one."""
+        """Returns the option with which the next command finds the server; "" if it needs
+        none."""
         return f" --server {quote(self.server)}" if self.is_named else ""
 
 
 def folder_text(folder: str) -> str:
-    """Returns where a definition lay, told apart from the same folder of another machine."""
+    """Returns the folder of a definition as HOST:FOLDER; "" if it has none.
+
+    The same folder may exist on another machine.
+    """
     return f"{socket.gethostname()}:{folder}" if folder else ""
 
 
@@ -90,7 +94,7 @@ def folder_here(text: str) -> str:
 
 
 async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> int:
-    """Begins or finds the run, and follows it until it ends or somebody wants to leave.
+    """Begins or finds the run, and follows it until it ends or a signal comes.
 
     Returns the exit status.
     """
@@ -170,7 +174,10 @@ async def _run_named(runs: Runs, run: RunView, how: Following) -> Chosen:
 async def _earlier(
     runs: Runs, workflow: str, origin: Origin, wanted: Wanted, how: Following
 ) -> Chosen | None:
-    """Returns the newest run, if it is to go on or its result is owed; None: begin one."""
+    """Returns the newest run if it is to go on, or its result is owed; None to begin a new one.
+
+    Raises RunUnderWay if it is driven, or its result is being told, for another command.
+    """
     listed = documents(await runs.list(workflow=workflow), "runs")
     names = [str(one["name"]) for one in listed if one["folder"] == origin.folder]
     views = [await runs.find(name) for name in names[:1]]
@@ -198,7 +205,11 @@ async def _earlier(
 async def _offer(
     runs: Runs, run: RunView, wanted: Wanted, how: Following, *, is_new: bool
 ) -> None:
-    """Has a run that nobody drives carried on; for one that is driven, options are refused."""
+    """Asks for a run that nobody drives to be carried on.
+
+    Raises Refused if the run is driven already and options were given, which would have no
+    effect.
+    """
     said = replace(wanted.given, now=0.0, compat="", parameters="")
     if is_new or run.given is not None:
         return
@@ -229,7 +240,7 @@ def _say_begun(run: RunView, how: Following, *, is_new: bool) -> None:
 async def _followed(
     runs: Runs, run: RunView, offset: int, page: FarPage
 ) -> signal.Signals | None:
-    """Follows a run; returns None at its end, else the signal that made us leave it."""
+    """Follows a run; returns None at its end, else the signal that ended the command before."""
     loop = asyncio.get_running_loop()
     following = loop.create_task(_follow(runs, run, offset, page))
     heard: list[signal.Signals] = []
@@ -258,7 +269,7 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
     untaken = UntakenWaits(runs.door, run.name, is_here=False)
 
     async def missing() -> list[str]:
-        """Returns, once each, why nothing is heard of the run if somebody has to act."""
+        """Returns why nothing is heard of the run, if somebody has to act; each reason once."""
         nonlocal is_told
         if (await runs.find(run.name)).given is None:
             return await untaken.new_lines()
@@ -369,7 +380,10 @@ _TROUBLE = ("WARNING", "ERROR", "CRITICAL")
 
 
 class LogTelling:
-    """Remembers why a job failed until the log says that it did."""
+    """Chooses and rewords the lines of a run's log that people are told.
+
+    It remembers why a job failed until the log says that it did.
+    """
 
     def __init__(self) -> None:
         self._reasons: dict[str, str] = {}
@@ -377,7 +391,8 @@ class LogTelling:
         self.stall_waits = ""  # how long it waits for somebody then
 
     def lines(self, text: str) -> Iterator[str]:
-        """Yields what people read for a line that matters; foreign lines stay as they are."""
+        """Yields what people are told for each line that matters; a line of another format
+        stays as it is."""
         found = text.splitlines()
         for number, line in enumerate(found):
             of_log = _LINE.fullmatch(line)

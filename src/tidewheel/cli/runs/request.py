@@ -1,7 +1,7 @@
 """Reads the words of ``tidewheel run``: a definition, a run, or a registered workflow.
 
 What is wanted is the same whether it is then run in this process (`local`) or through a server
-(`remote`); so is what is said about it.
+(`remote`); so are the notes that the user gets about it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Wanted:
 
     @property
     def words(self) -> str:
-        """Returns the digest of the call; to the same call the result of a run is owed."""
+        """Returns a digest of the call; the result of a run is owed to the same call."""
         if self.captured is not None:
             variables = self.captured.definition.variables
             return words_of(self.folder, self.options, variables)
@@ -81,13 +81,14 @@ class Wanted:
 
     @property
     def request(self) -> str | None:
-        """Returns the parameters if this is a SIP definition."""
+        """Returns the parameters if this is a SIP definition, else None."""
         is_sip = self.captured is not None and self.captured.definition.kind == SIP
         return self.options.parameters if is_sip else None
 
 
 def named_request(path: Path) -> RunRequest | None:
-    """Returns what a path would ask of the registry; None if no workflow can be called so."""
+    """Returns the request for a registered workflow of this name; None if no workflow can be
+    called so."""
     workflow, version = split_reference(str(path))
     if name_problem(workflow) or (version and version_problem(version)):
         return None
@@ -104,7 +105,7 @@ def unknown_name(name: str) -> Refused:
 async def found_run(
     find: Callable[[str], Awaitable[RunView]], wanted: Wanted
 ) -> RunView | Refused:
-    """Returns the run that the words may mean, or why there is none.
+    """Returns the run that the words may mean, or a refusal which says why there is none.
 
     A caller who gives parameters, or asks for a new run, means no run that exists.
     """
@@ -121,7 +122,7 @@ async def found_run(
 
 
 def is_exactly(run: RunView | Refused, text: str) -> TypeGuard[RunView]:
-    """Returns whether a run is named, not only its workflow or the beginning of its name."""
+    """Says whether a text names this very run, not only its workflow or a part of its name."""
     return not isinstance(run, Refused) and text in (run.name, str(run.number))
 
 
@@ -135,7 +136,11 @@ def the_run(found: RunView | Refused) -> RunView:
 
 
 async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> Wanted | None:
-    """Puts the registered definition in place of a name; None if none has this name."""
+    """Returns what is wanted with the registered definition in place of its name.
+
+    None if no workflow of this name is registered. ``tell`` is called with the stages of a SIP
+    definition.
+    """
     asked = wanted.registered
     if asked is None or not await store.workflows(asked.workflow, 1):
         return None
@@ -160,13 +165,13 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
 
 
 def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
-    """Raises InvalidDefinition if a parameter that was typed here changes nothing."""
+    """Raises InvalidDefinition if a parameter that the user gave is not used anywhere."""
     if refused := refused_unused(findings):
         raise InvalidDefinition(str(asked), refused)
 
 
 async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
-    """Tells how to name the registered workflow, since a path wins over a name."""
+    """Tells the user if a registered workflow has the name of the path that is run."""
     if asked := wanted.registered:
         found = await store.workflows(asked.workflow)
         if any(asked.version in ("", one.version) for one in found):
@@ -184,7 +189,10 @@ def _tell_of_path(asked: RunRequest) -> None:
 
 
 async def tell_of_namesake_far(workflows: Workflows, wanted: Wanted) -> None:
-    """Tells how to name a workflow of a server's registry, if the user may see it."""
+    """Tells the user if a server has registered a workflow with the name of the path.
+
+    One that the user may not see is not mentioned.
+    """
     if wanted.registered is not None:
         with suppress(Refused):
             await workflows.show(str(wanted.registered))
@@ -192,7 +200,7 @@ async def tell_of_namesake_far(workflows: Workflows, wanted: Wanted) -> None:
 
 
 class Origin(NamedTuple):
-    """Says where runs of a registered workflow come from, by which earlier ones are found."""
+    """Holds the properties by which earlier runs of a registered workflow are found."""
 
     folder: str
     request: str | None  # of a SIP definition the parameters; with others it is another run
@@ -200,7 +208,10 @@ class Origin(NamedTuple):
 
 
 async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | None:
-    """Returns the origin of runs of a registered workflow; None if it is not registered."""
+    """Returns how runs of a workflow at a server are found; None if it is not registered.
+
+    Raises InvalidDefinition if a parameter that was given is not used anywhere.
+    """
     try:
         found = await workflows.show(str(asked))
     except NotFound:  # also from a server that has no registry
@@ -222,7 +233,8 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
 
 
 def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int:
-    """Returns what was asked for, or the exit status if it is wrong."""
+    """Returns what the command line asks for, or the exit status if the definition has
+    errors."""
     given = _options(definition, options)
     wanted = Wanted(
         None,
@@ -269,7 +281,8 @@ def _wanted_by_name(definition: Definition, wanted: Wanted, name: str) -> Wanted
 
 
 def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
-    """Says which stages would wait in silence for a worker that nobody has started."""
+    """Tells which stages would wait, as nothing here can run them, until another worker
+    takes them."""
     from tidewheel.scheduler.container_stage import stages_without
 
     for runner, names in stages_without(stages, settings.runners).items():
@@ -345,7 +358,7 @@ def new_run(wanted: Wanted, definition: StoredDefinition, folder: str, name: str
 def tell_of_changed_folder(
     run: RunView, folder: str, definition: StoredDefinition, option: str = ""
 ) -> None:
-    """Says that the folder of a run has changed since its definition was stored."""
+    """Tells the user if the folder of a run has changed since its definition was stored."""
     from tidewheel.services.definition_sync import differs_from_folder
 
     if folder and differs_from_folder(definition, Path(folder)):
@@ -358,7 +371,7 @@ def tell_of_changed_folder(
 
 
 def tell_of_change(run: RunView, digest: str, when: str = "", option: str = "") -> None:
-    """Says that a run goes on with an older definition, and how it gets the new one."""
+    """Tells the user if a run goes on with an older definition, and how it gets the new one."""
     if not is_same_content(run.definition, digest):
         text = (
             f"the definition has changed since {run.name} took it, which goes on with the old "

@@ -57,7 +57,7 @@ WORDS_LENGTH = 32
 
 
 def words_of(folder: str, options: RunOptions, variables: str = "") -> str:
-    """Returns what was asked for, in brief: the same for the same command on another day."""
+    """Returns a digest of what was asked for: the same for the same command on another day."""
     said = [folder, variables, asdict(replace(options, now=0.0))]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:WORDS_LENGTH]
 
@@ -82,13 +82,14 @@ class Owed:
         return cls(home / OF_SERVERS / name, run)
 
     def to(self, words: str) -> bool:
-        """Returns whether the result is owed to a command of these words."""
+        """Says whether the result is owed to a command of these words."""
         return self._written()[0] == f"{self._run} {words}"
 
     def teller(self, now: Instant | None = None) -> HostProcess | None:
-        """Returns the process that is about to tell the result; None: it is dead, or unknown.
+        """Returns the process that is about to tell the result; None if it is dead, or unknown.
 
-        Without a time, a process that cannot be seen from here counts as dead.
+        A process of another host or container counts as alive while it may still wait for event
+        handlers, and as dead if no time is given.
         """
         process, own = self._written()[1], this_process()
         if process is None:
@@ -98,15 +99,16 @@ class Owed:
         return None if now is None or self._is_quiet(now) else process
 
     def has_left_handlers(self, now: Instant) -> bool:
-        """Says whether an ended run has left event handlers that nobody else will call.
+        """Says whether nobody else will call the event handlers that an ended run has left.
 
-        Who is to call them is only known of a run that `tidewheel run` has driven.
+        The process that is to call them is known only of a run that `tidewheel run` has driven.
+        For any other run, enough time must have passed.
         """
         is_unknown = self._written()[1] is None
         return self._is_quiet(now) if is_unknown else self.teller(now) is None
 
     def note(self, words: str) -> None:
-        """Notes that this process owes the result.
+        """Writes down that this process owes the result to a command of these words.
 
         A file that cannot be written is no error: the run itself meets worse trouble then.
         """
@@ -122,11 +124,16 @@ class Owed:
             self._path.unlink()
 
     def _is_quiet(self, now: Instant) -> bool:
-        """Says whether the run was over for longer than any process awaits its handlers."""
+        """Says whether the run ended longer ago than any process waits for its event
+        handlers."""
         return now - self._ended_at >= QUIET_SECONDS
 
     def _written(self) -> tuple[str, HostProcess | None]:
-        """Returns the run and the words, and the process, if the file says it."""
+        """Returns the run with the words, and the process, as the file has them.
+
+        They are "" and None if the file does not say so, or is about an earlier run of this
+        name.
+        """
         try:
             debt, _, process = self._path.read_text(encoding="utf-8").partition("\n")
         except (OSError, ValueError):
@@ -139,7 +146,7 @@ class Owed:
 
 
 async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str = "") -> RunEnd:
-    """Tells the result of a run that has ended while nobody heard it."""
+    """Tells and returns the result of a run that ended before anybody was told of it."""
     page = (JsonPage if as_json else RunPage)(run, is_new=False)
     page.option = option
     end = await ended(door, run, page)
@@ -153,10 +160,10 @@ async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str 
 
 
 def is_still_asked(run: RunView, digest: str) -> bool:
-    """Says whether the result of a run is the one that this definition asks for.
+    """Says whether a run had the definition that is asked for, so that its result is wanted.
 
-    If the run had another definition, only the way in which it ended is told, since the work
-    that is asked for now was never done.
+    If it had another one, only the way in which it ended is told, since the work that is asked
+    for now was never done.
     """
     if is_same_content(run.definition, digest):
         return True
@@ -169,7 +176,10 @@ def is_still_asked(run: RunView, digest: str) -> bool:
 
 
 def under_way(run: RunView, look: str, teller: HostProcess | None = None) -> RunUnderWay:
-    """Returns the error that the run is under way, or was and its result is being told."""
+    """Returns the error which says that a run is under way.
+
+    With a ``teller`` it may also say that the run is over and its result is being told.
+    """
     by = teller or run.owner
     status = run.status
     if teller is not None and run.owner is None:
@@ -182,7 +192,10 @@ def under_way(run: RunView, look: str, teller: HostProcess | None = None) -> Run
 def settled(
     owed: Owed, end: RunEnd, signalled: signal.Signals | None, fail_on: Sequence[UndoneKind]
 ) -> int:
-    """Returns the exit status; it settles the result, unless the run goes on without us."""
+    """Returns the exit status for the end of a run.
+
+    Its last step settles the debt, unless the run goes on without this process.
+    """
     status = _exit_status(end, signalled, fail_on)
     goes_on = end.status in (LOST, LEFT) and signalled is not signal.SIGINT
     return status if goes_on else FinalStatus(status, owed.settle)

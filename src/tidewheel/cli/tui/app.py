@@ -1,9 +1,9 @@
-"""Runs the terminal interface: keys, news and answers come in, and the screen follows.
+"""Runs the terminal interface: makes of keys, events and answers the state that is shown.
 
 Theory of operation. There is one state; whatever happens makes another of it and paints it.
-What a key asks of the store or the server is done in the background, so that the screen
-never waits; each such task ends in a state, too. Nothing is done to a run before it was shown
-what would happen and somebody said yes.
+What a key asks of the store or the server is done in the background, so that the screen never
+waits; its answer makes another state, too. A command is given to a run only after the user has
+seen what it would do and said yes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class App:
-    """Is the interface for one person at one terminal."""
+    """Runs the interface for one person at one terminal: reads keys, keeps the state, paints
+    it."""
 
     def __init__(self, client: AsyncClient, terminal: Terminal, run: str) -> None:
         self._terminal = terminal
@@ -90,7 +91,8 @@ class App:
                 self._background.go(wish)
 
     def fail(self, error: BaseException | None) -> None:
-        """Keeps a bug of ours, to be raised when the shell has its terminal back, and ends."""
+        """Ends the interface after a bug, whose error is raised when the shell has its
+        terminal back."""
         self._failure = self._failure or error
         self.over.set()
 
@@ -112,7 +114,7 @@ class App:
         self.repaint()
 
     def show(self, state: State) -> None:
-        """Paints a state, and keeps it as the one that is seen."""
+        """Paints a state, and keeps it as the current one."""
         self.state, lines = painted(state)
         self._terminal.paint(lines)
 
@@ -123,7 +125,10 @@ END_OF_LOG = line("(the end)", DIM)
 
 
 class BackgroundTasks:
-    """Runs what one screen asks for; the newest look and the newest log count."""
+    """Runs what keys ask for, beside the screen.
+
+    Only one run is watched and one log is followed at a time: the one asked for last.
+    """
 
     def __init__(self, client: AsyncClient, screen: App) -> None:
         self._client, self._runs, self._screen = client, client.runs, screen
@@ -172,7 +177,7 @@ class BackgroundTasks:
             self._screen.fail(task.exception())
 
     async def _caught(self, work: Coroutine[object, object, None]) -> None:
-        """Awaits the work; a refusal, or a server that does not answer, is shown."""
+        """Awaits the work; shows a refusal, or that a server does not answer, on the screen."""
         try:
             await work
         except (TidewheelError, OSError) as error:
@@ -220,7 +225,7 @@ class BackgroundTasks:
         self._goes_on(pane, [END_OF_LOG])
 
     def _goes_on(self, log: Pane, lines: list[Line]) -> bool:
-        """Adds lines to the log on the screen; says False if another pane is open by now."""
+        """Adds lines to the log on the screen; returns False if another pane is open by now."""
         seen = self._screen.state.pane
         if seen is None or not seen.is_about(log):
             return False
@@ -317,21 +322,22 @@ IDS_NAMED_MAX = 50
 
 
 def command_of(question: Question, mode: str) -> Command:
-    """Returns the command of a question: the value that the command line would make."""
+    """Returns the command that a question is about, the same that the command line would
+    make."""
     kind: Any = VERBS[question.verb]
     given = {"ids": question.ids} if panes.takes_ids(TABLE[question.verb]) else {}
     return kind(**given, **({"mode": mode} if mode else {}))  # type: ignore[no-any-return]
 
 
 def typed_line(run: str, question: Question) -> str:
-    """Returns what would be typed in a shell for the same command, to be copied."""
+    """Returns the line that would give the same command in a shell, to be copied."""
     ids = map(shlex.quote, question.ids[:IDS_SHOWN_MAX])
     more = ["…"] if len(question.ids) > IDS_SHOWN_MAX else []
     return " ".join(("tidewheel", question.verb, shlex.quote(run), *ids, *more))
 
 
 def which_lines(question: Question) -> Iterator[str]:
-    """Yields how many tasks a question is about, and those that the line above left out."""
+    """Yields how many tasks a question is about, and the ids that ``typed_line`` left out."""
     if question.filter:
         many = plural(len(question.ids), "task")
         yield f"{many}, as the filter {safe(question.filter)} shows"
@@ -344,7 +350,7 @@ def which_lines(question: Question) -> Iterator[str]:
 
 
 async def question_pane(runs: Runs, run: str, question: Question) -> Pane:
-    """Returns a pane with what would happen, or why nobody can tell."""
+    """Returns a pane with what the command would do, or why it would be refused."""
     verb = TABLE[question.verb]
     sentence = verb.help.split("\n\n")[0].strip()
     lines: list[Line] = [line(sentence), line(typed_line(run, question), DIM)]
@@ -369,7 +375,8 @@ def trouble_text(error: Exception) -> str:
 
 
 async def log_lines(runs: Runs, run: str, wish: keymap.ShowLog) -> AsyncIterator[list[Line]]:
-    """Yields what a log has, and what comes, as whole lines; the last one when it is over."""
+    """Yields the end of a log and then what is added to it, as whole lines, until it is
+    over."""
     asked: Document = {"id": wish.id or "", "file": wish.file, "submit": wish.submit}
     if wish.attempt is not None:
         asked = {**asked, "attempt": wish.attempt}

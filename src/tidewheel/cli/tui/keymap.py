@@ -1,4 +1,4 @@
-"""Maps each key to another state, and perhaps to a wish that needs the store or the server."""
+"""Maps each key to the next state, and to a wish if it needs the store or the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LookAgain(NamedTuple):
 
 
 class ShowTask(NamedTuple):
-    """Asks to open a task; `again`: only if that task is still the one that is seen."""
+    """Asks to show a task; `again` asks to refresh its pane, if that is still open."""
 
     id: str
     again: bool = False
@@ -65,7 +65,7 @@ _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1}
 
 
 def pressed(state: State, key: str) -> Pressed:
-    """Returns what one key makes of the state, and what it asks for.
+    """Returns the state after one key, and what the key asks for; None if nothing.
 
     A question, a choice or a text that is being typed gets the key first.
     """
@@ -119,7 +119,7 @@ def _choosing(state: State, choice: Choice, key: str) -> Pressed:
 
 
 def _reading(state: State, key: str) -> Pressed:
-    """Handles a key while a pane covers the tree, or one that is for the pane beside it."""
+    """Handles a key for a pane that covers the tree, or one for a pane that is beside it."""
     pane = state.pane
     assert pane is not None
     if step := _step(state, key):
@@ -154,7 +154,8 @@ def _asking(state: State, question: Question) -> Pressed:
 
 
 def _question(state: State, key: str) -> Question | None:
-    """Returns what a key would do to the run, or to the chosen tasks."""
+    """Returns the command that a key stands for, to be confirmed; None if it stands for
+    none."""
     verb, tree = BY_KEY.get(key), state.tree
     if verb is not None and not takes_ids(verb):
         return Question(verb.name, (), verb.confirm)
@@ -178,7 +179,8 @@ def _on_row(state: State, key: str) -> Pressed:
 
 
 def _back(state: State) -> State:
-    """Closes what was opened last."""
+    """Closes the pane if one is open; else removes the filter, or the marks if there is
+    none."""
     if state.pane is not None:
         return replace(state, pane=None)
     tree = state.tree
@@ -208,7 +210,7 @@ _WISHES: dict[str, Wish] = {
 
 
 def _step(state: State, key: str) -> int:
-    """Returns how many lines a key goes down."""
+    """Returns how many lines a key goes down, less than 0 for up; 0 if it does not move."""
     far = 10**9
     pages = {"pgup": -state.height, "pgdn": state.height, "home": -far, "end": far}
     return (_MOVES | pages | {"g": -far, "G": far}).get(key, 0)

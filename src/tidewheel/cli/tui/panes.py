@@ -36,12 +36,13 @@ LOG_LINES_MAX = 5_000
 
 
 def takes_ids(verb: Verb) -> bool:
-    """Returns whether a verb is about tasks, which are named, not about the whole run."""
+    """Says whether a verb is about tasks, which are named, not about the whole run."""
     return any(field.name == "ids" for field in fields(VERBS[verb.name]))
 
 
 def _verb_lines() -> Iterator[tuple[str, str]]:
-    """Yields the verbs that have a key: three of tasks on a line, those of the run last."""
+    """Yields help for the verbs that have a key: three about tasks per line, then those of
+    the run."""
     rows = [verb for verb in ROWS if verb.key]
     of_tasks, of_run = filter(takes_ids, rows), itertools.filterfalse(takes_ids, rows)
     while some := list(itertools.islice(of_tasks, 3)):
@@ -75,7 +76,7 @@ HELP = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """Holds the lines about one subject; with `follows` their end is what is seen."""
+    """Holds the lines about one subject; with `follows` it shows their end as they grow."""
 
     kind: str
     subject: str
@@ -91,7 +92,7 @@ class Pane:
         return (self.kind, self.subject) == (other.kind, other.subject)
 
     def moved(self, by: int, size: tuple[int, int]) -> Pane:
-        """Returns the pane scrolled up or down, in a place of this width and height."""
+        """Returns the pane scrolled up or down, if it is shown with this width and height."""
         most = max(0, len(self.folded(size[0])) - size[1])
         top = min(max(self.shown_from(size) + by, 0), most)
         return replace(self, top=top, follows=self.follows and top == most)
@@ -101,7 +102,7 @@ class Pane:
         return most if self.follows else min(self.top, most)
 
     def folded(self, width: int) -> list[Line]:
-        """Returns the lines, those that are too long on several."""
+        """Returns the lines for this width; one that is too long becomes several."""
         return [part for one in self.lines for part in fold(one, width)]
 
     def longer(self, more: Iterable[Line]) -> Pane:
@@ -174,7 +175,7 @@ def _submission_lines(page: Document) -> Iterator[str]:
 
 
 def would_do_lines(page: Document) -> Iterator[Line]:
-    """Yields what a command would do."""
+    """Yields the lines of the view `dry-run`: what a command would do."""
     for one in preview_lines(page):
         if isinstance(one, Title):
             yield ()
@@ -206,7 +207,8 @@ BESIDE_WIDTH_MIN = 110  # of a terminal in which a pane is beside the tree
 
 
 class Question(NamedTuple):
-    """Is a command to be confirmed: the verb, the ids it is for, and the keys that give it."""
+    """Holds a command to be confirmed: the verb, the ids it is for, and the keys that
+    confirm it."""
 
     verb: str
     ids: tuple[str, ...]
@@ -216,7 +218,7 @@ class Question(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Holds the runs to choose from."""
+    """Holds the runs to choose from; `at` is the number of the one under the cursor."""
 
     names: tuple[str, ...]
     lines: tuple[Line, ...]
@@ -225,7 +227,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """Holds everything that is seen, and what a key would be about."""
+    """Holds everything that the screen shows, and what the next key acts on."""
 
     run: str = ""
     tree: Tree = field(default_factory=Tree)
@@ -253,7 +255,7 @@ class State:
 
     @property
     def task(self) -> str | None:
-        """Returns the task whose pane is open, if one is."""
+        """Returns the id of the task whose pane is open; None if none is."""
         pane = self.pane
         return pane.subject if pane is not None and pane.kind == TASK else None
 

@@ -12,7 +12,7 @@ BOLD, DIM, REVERSE = "bold", "dim", "reverse"
 
 
 class StyledText(NamedTuple):
-    """Is a piece of a line. The text moves no cursor: it went through ``safe``."""
+    """Holds a piece of a line. Its text cannot move the cursor, as it went through ``safe``."""
 
     text: str
     style: str = ""  # a colour of the palette, and words of above, with spaces

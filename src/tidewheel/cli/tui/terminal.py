@@ -67,7 +67,7 @@ class Terminal:
         return max(columns, SMALLEST[0]), max(lines, SMALLEST[1])
 
     def read(self) -> bytes:
-        """Returns what was pressed; nothing: the terminal is gone."""
+        """Returns the bytes of the keys that were pressed; empty if the terminal is gone."""
         try:
             return os.read(self.input, 4_096)
         except OSError:
@@ -130,7 +130,8 @@ PART_LENGTH_MAX = 20
 
 
 class Keys:
-    """Remembers the beginning of a key that has not come as a whole."""
+    """Turns bytes from the keyboard into names of keys; keeps the beginning of an incomplete
+    one."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

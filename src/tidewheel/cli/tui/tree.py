@@ -1,7 +1,7 @@
 """Makes rows of the tree of a run: what is open, what is looked for, where the cursor is.
 
-A tree is a value; each key makes another. The cursor is on a key, not on a number, so that it
-stays where it is while the run moves on.
+A tree is a value; each key that is pressed makes another. The cursor is kept as the name of a
+row (`Row.key`), not as its number, so that it stays on that row while the run moves on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SUBMISSION, ATTEMPT = "submission", "attempt"
 
 
 class Row(NamedTuple):
-    """Is one line of the tree."""
+    """Holds one line of the tree."""
 
     key: str  # unique, the same while the run goes on
     kind: str
@@ -37,7 +37,8 @@ class Row(NamedTuple):
 
     @property
     def task(self) -> str | None:
-        """Returns the id of the task, if the row is a task, a submission or an attempt."""
+        """Returns the id of the task, if the row is a task, a submission or an attempt, else
+        None."""
         return self.ids if self.kind in (TASK, SUBMISSION, ATTEMPT) else None
 
 
@@ -46,10 +47,10 @@ NOTHING: Document = {"run": "", "status": "", "left_out": 0, "points": []}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Holds a page of the view `tree`, with what its reader opened, marked and filters."""
+    """Holds a page of the view `tree`, with what the user has opened, marked and filtered."""
 
     page: Document = field(default_factory=lambda: NOTHING)
-    turned: frozenset[str] = frozenset()  # what is open though it would be closed, or not
+    turned: frozenset[str] = frozenset()  # rows that are not open or closed as usual
     query: str = ""
     pool_only: bool = False
     cursor: str = ""
@@ -76,7 +77,8 @@ class Tree:
         return replace(self, made=None, **fields)
 
     def _nearest(self, found: tuple[Row, ...]) -> str:
-        """Returns the row for a cursor whose row is gone: the one around it, else the first."""
+        """Returns the key for a cursor whose row is gone: of the nearest row around it, else
+        the first."""
         keys = {row.key for row in found}
         wanted = self.cursor
         while "|" in wanted:
@@ -137,7 +139,8 @@ class Tree:
         return self.moved(1) if row.is_open else self.turned_at(row)
 
     def closed(self) -> Tree:
-        """Returns the tree with the row under the cursor closed; else the cursor goes up."""
+        """Returns the tree with the row under the cursor closed, or if it is not open, with
+        the cursor on its parent."""
         row = self.row
         if row is None:
             return self
@@ -154,7 +157,8 @@ class Tree:
         return self if row is None else replace(self, marked=self.marked ^ {row.ids}).moved(1)
 
     def scrolled(self, height: int) -> Tree:
-        """Returns the tree with the cursor among the rows that are seen."""
+        """Returns the tree scrolled so that the row under the cursor is among this many
+        rows."""
         most = max(0, len(self.rows) - height)
         top = min(max(self.top, self.at - height + 1), self.at, most)
         return replace(self, top=max(0, top))
@@ -194,7 +198,10 @@ def _children(tree: Tree, found: object, point: str, depth: int, parent: str) ->
 
 
 def _shown(tree: Tree, below: list[Row]) -> tuple[str, ...]:
-    """Returns the tasks among these rows; a closed family has its own in its row."""
+    """Returns the tasks in these rows and below them, if there is a filter, else nothing.
+
+    A closed family has its own tasks in its row.
+    """
     if not tree.is_narrowed:
         return ()
     tasks = (one for row in below for one in ((row.ids,) if row.kind == TASK else row.shown))
@@ -238,9 +245,10 @@ def _how_it_went(one: Document) -> tuple[str, str]:
 
 
 def _is_wanted(tree: Tree, task: Document) -> bool:
-    """Says whether the filter lets a task through; it has parts of names, or globs.
+    """Says whether the filter lets a task through.
 
-    Examples: `model`, `3/*`, `:failed`, `model:running`, `:held`.
+    The filter is a part of an id or a glob, and after a colon the beginning of a state or
+    remark: `model`, `3/*`, `:failed`, `model:running`, `:held`.
     """
     if tree.pool_only and task["distance"] != 0:
         return False
