@@ -41,7 +41,7 @@ NOTHING_GIVEN = RunOptions(mode="")
 
 
 class RunService:
-    """Is ``ports.runs.RunDoor`` on a store; ``home`` is where files of runs are on this host.
+    """Implements ``ports.runs.RunDoor`` on a store; ``home`` has this host's files of runs.
 
     What reads definitions is loaded by the first request that needs it: most need none of it.
     """
