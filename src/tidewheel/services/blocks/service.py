@@ -60,7 +60,7 @@ class Rights:
 
 
 class BlockService:
-    """Implements ``ports.blocks.BlockDoor`` on a store, for a caller with these rights."""
+    """Implements ``ports.runs.BlockDoor`` on a store, for a caller with these rights."""
 
     def __init__(
         self,

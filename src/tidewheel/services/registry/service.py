@@ -55,7 +55,7 @@ WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 
 
 class RegistryService:
-    """Implements ``ports.registry.RegistryDoor`` on a store."""
+    """Implements ``ports.runs.RegistryDoor`` on a store."""
 
     def __init__(
         self,
