@@ -1,4 +1,4 @@
-"""Watches leases and retention, whichever workers live or die.
+"""Takes back lapsed leases, and removes what retention lets go, beside any workers.
 
 Theory of operation
 -------------------
@@ -208,7 +208,7 @@ class Monitor(Service):
         return [self.report(f"{what}.forgotten", count=forgotten)] if forgotten else []
 
     async def _forget_definitions(self) -> list[ServiceReport]:
-        """Removes definitions that were only saved, or whose runs are all gone."""
+        """Deletes old definitions that nothing names: only saved, or all of their runs gone."""
         if self._settings.retention_seconds is None:
             return []
         seconds = max(self._settings.retention_seconds, UNNAMED_SECONDS_MIN)

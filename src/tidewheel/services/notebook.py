@@ -1,4 +1,4 @@
-"""Holds a notebook of the store: of several who could do something, one does it at a time.
+"""Holds the lease of a notebook in the store: of several processes one does a thing at a time.
 
 A holder that is dead for sure is followed at once, any other one when its lease has run out.
 """

@@ -136,7 +136,7 @@ def question_of_id(
 def question_of_call(
     arguments: Sequence[object], keywords: Mapping[str, object]
 ) -> StateQuestion:
-    """Returns the question of an xtrigger's call, as it is written now or before Cylc 8.3."""
+    """Returns the question of an xtrigger's call, written as now or as before Cylc 8.3."""
     keywords = {
         ("workflow" if name == "suite" else name): value for name, value in keywords.items()
     }

@@ -70,7 +70,7 @@ class NewBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSbi:
-    """Holds a scheduling block instance that is to be made with all of its blocks, or not."""
+    """Holds a scheduling block instance that is to be made, whole or not at all."""
 
     id: str
     body: str  # JSON

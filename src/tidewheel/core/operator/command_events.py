@@ -279,7 +279,7 @@ _CHOICES = {
 
 
 def read_flows(pool: TaskPool, text: str) -> FlowChoice | Flows:
-    """Returns the flows that a text names; raises Refused for a number that it may not name."""
+    """Returns the flows that a text names; raises Refused for a number that is not allowed."""
     choice = _CHOICES.get(text.strip().lower())
     if choice is not None:
         return choice
@@ -326,7 +326,7 @@ def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
 
 
 def _prerequisite(pool: TaskPool, key: Key, text: str) -> AtomMeaning | list[str] | None:
-    """Returns the prerequisite of a task that a text names; raises Refused if it has none such.
+    """Returns the prerequisite that a text names; raises Refused if the task does not have it.
 
     `POINT/NAME[:OUTPUT]` is an atom, `xtrigger/LABEL` a list of labels, and `all` is None.
     """

@@ -127,7 +127,7 @@ class CommandAnswer(NamedTuple):
 
 
 class XtriggerResult(NamedTuple):
-    """Holds the result of an xtrigger that was satisfied, as JSON; "" has it forgotten."""
+    """Holds the result of an xtrigger that was satisfied, as JSON; "" deletes a stored one."""
 
     signature: str
     result: str

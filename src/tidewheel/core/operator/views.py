@@ -62,7 +62,7 @@ def undone_in(reason: str) -> Undone:
 
 
 def ran_nothing(reason: str) -> bool:
-    """Says whether a completed run had no task that was ever ready, whatever else is told."""
+    """Says whether the reason of a completed run is that none of its tasks was ever ready."""
     found = _COMPLETED.match(reason)
     return found is not None and reason.startswith(_RAN_NOTHING, found.end())
 

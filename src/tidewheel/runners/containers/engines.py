@@ -372,7 +372,7 @@ class SwarmEngine(Engine):
         spec: StageSpec,
         assignment: Assignment,
     ) -> None:
-        """Has services run to their end, once, on the right nodes, and find each other."""
+        """Changes a file so that services run once, to their end, on nodes that will do."""
         labels = literally(plan.tags.labels())
         document.setdefault("version", FORMAT_VERSION)
         document.pop("name", None)

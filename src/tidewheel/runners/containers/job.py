@@ -328,7 +328,8 @@ class EngineJob:
         """Starts parts, none of them twice, and ignores looks that may be older than the start.
 
         One look may have been under way when the start was over; the next was not. If a part
-        is then still created, the engine went away in that moment, and nobody can know.
+        is then still in the phase CREATED, the engine went away in that moment, and nobody can
+        know whether it was started.
         """
         self._started |= {part.id for part in parts}
         with suppress(EngineAway):

@@ -129,7 +129,7 @@ def _nested(paths: list[str]) -> Iterator[Denied]:
 
 
 def top_level_volumes(volumes: Mapping[str, Any], ground: HostFolders) -> Iterator[Denied]:
-    """Yields named volumes that belong to others, or whose drivers or options reach further."""
+    """Yields named volumes that belong to others, or have drivers or options of their own."""
     for name, volume in volumes.items():
         body = volume or {}
         real = body.get("name")

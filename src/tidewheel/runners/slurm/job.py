@@ -188,7 +188,7 @@ def read_record(directory: Path) -> SlurmRecord | None:
 
 @dataclass(slots=True)
 class SlurmReports:
-    """Implements the port ``JobReports``: that a job has begun comes before all that it says.
+    """Implements the port ``JobReports``; reports that a job began before all that it says.
 
     A job on the worker's own host may be heard through its socket before a round of the watch
     sees that it has begun.

@@ -194,7 +194,7 @@ _MORE = "scontrol show job {id} says more"
 
 
 def turn_words(row: SlurmRow) -> str:
-    """Returns the message that a job, after another reason, only waits for its turn now."""
+    """Returns the message that nobody has to act any more: a job only waits for its turn."""
     return f"Slurm job {row.id} waits for its turn"
 
 

@@ -53,7 +53,7 @@ OVER = ("completed", "stopped")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """Says what a client may ask for and see: by default everything, as if it had the store."""
+    """Says what a client may ask for and see: by default all, as one that opens the store."""
 
     permit: Callable[[SbiRequest], None] = lambda _: None  # raises if it may not be asked for
     sees: Callable[[str], bool] = lambda _: True  # of which workflows there are blocks
@@ -255,7 +255,7 @@ async def never_begin(store: Store, views: Sequence[BlockView]) -> set[str]:
 
 
 def block_facts(view: BlockView, now: Instant, *, never: bool) -> Document:
-    """Returns a block as JSON; `waits` says what it waits for, `never` that this is in vain."""
+    """Returns a block as JSON: `waits` says what it waits for, `never` that it never begins."""
     asked, run = json.loads(view.body), view.run
     return document_of(
         BlockFacts,

@@ -94,9 +94,9 @@ class Verdicts:
         }
 
     def _is_warned(self, *, of_request: bool = False) -> bool:
-        """Says whether there are warnings about the definition, or about the request.
+        """Says whether there are warnings about the definition, or (`of_request`) the request.
 
-        A definition need not answer for warnings about the request.
+        Those about the request do not keep a definition from being registered.
         """
         return any(
             one.severity is Severity.WARNING and (one.position == REQUEST) == of_request
@@ -162,7 +162,7 @@ def load_sip_file(path: Path, how: LoadOptions, findings: Findings) -> Validated
 def load_sip_request(
     path: Path, request: Values | None, findings: Findings, *, is_typed: bool = False
 ) -> ValidatedSip:
-    """Loads a definition file for a request; with None no parameter is found missing.
+    """Loads a definition file for a request, or for none (None), which lacks no parameter.
 
     ``is_typed``: somebody has just typed the request, and can correct a parameter that changes
     nothing.

@@ -159,7 +159,8 @@ def _walk(folder: Path) -> Iterator[Path]:
 def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False) -> None:
     """Puts the files of a definition where its jobs look for them.
 
-    What is there stays, since jobs may have changed it, unless the definition is a new one.
+    A file that is there stays, since jobs may have changed it, unless the definition is a new
+    one (``anew``).
     """
     for one in definition.files:
         path = directory / one.path
@@ -200,7 +201,7 @@ def check_definition(
     options: RunOptions,
     check_further: Callable[[Graph, Findings], None] | None = None,
 ) -> None:
-    """Raises InvalidDefinition, with all findings, unless a run could begin so."""
+    """Raises InvalidDefinition, with all findings, if no run with these options can begin."""
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
         loaded, _ = _load_stored(definition, options, Path(folder), findings)

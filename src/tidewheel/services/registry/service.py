@@ -177,8 +177,7 @@ def _listed(view: WorkflowView) -> Document:
 async def found_workflow(
     store: Store, name: str, version: str, *, may_guess: bool = True
 ) -> WorkflowView:
-    """Returns a version of a workflow, the highest for ""; raises UnknownWorkflow.
-
+    """Returns a version of a workflow, the highest for ""; raises UnknownWorkflow for none.
     Unless ``may_guess``, it raises Refused for "" if there are several versions.
     """
     versions = in_order(await store.workflows(name, WORKFLOWS_MAX))
@@ -214,8 +213,8 @@ async def request_run(
 ) -> tuple[NewRun, StoredDefinition]:
     """Returns the run that is asked for and its definition, to be stored; nothing is written.
 
-    InvalidDefinition has every finding: no such workflow or version, a parameter that is
-    missing, whatever keeps this request from running. The definition may be a new one, which
+    Raises InvalidDefinition with every finding: no such workflow or version, a parameter that
+    is missing, whatever keeps this request from running. The definition may be a new one, which
     has to be kept before the run is made. ``findings`` gets what refuses nothing, too.
     """
     findings = Findings() if findings is None else findings

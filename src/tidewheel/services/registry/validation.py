@@ -164,7 +164,7 @@ def _judged(
 
 
 def check_name(name: str, version: str, file: str, findings: Findings) -> None:
-    """Checks that a definition can be registered under this name and version."""
+    """Adds findings if a definition cannot be registered under this name and version."""
     if problem := name_problem(name):
         hint = f"{problem}; give it a name: --name NAME"
         findings.error(
@@ -284,7 +284,10 @@ def validate_sips(
 def validate_sip(
     source: SipSource, validation: Validation, *, strict: bool = False
 ) -> Validated:
-    """Returns the verdicts on a SIP definition, with or without a request."""
+    """Returns a SIP definition with both verdicts and all findings of its validation.
+
+    It may have been validated with a request, or without.
+    """
     findings = validation.all_findings(strict=strict)
     definition = validation.definition
     name = definition.id if definition is not None else source.file

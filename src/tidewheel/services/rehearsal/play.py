@@ -332,7 +332,7 @@ class Occasion(NamedTuple):
 
 
 class AwaitedTimer(NamedTuple):
-    """Holds a timer or an xtrigger of a task; `occasion` is what its task waited for then."""
+    """Holds a timer or xtrigger; `occasion` is what its task has waited for when it fires."""
 
     key: Key
     name: str

@@ -191,7 +191,10 @@ _WORDS = {
 
 
 class Hop(NamedTuple):
-    """Holds a submission on the critical path; `idle_seconds` before it nothing of it ran."""
+    """Holds a submission on the critical path; before it no job of the path ran for a while.
+
+    That while is `idle_seconds`.
+    """
 
     submission: PlayedSubmission
     idle_seconds: float
@@ -242,9 +245,9 @@ _STEPS = (
 
 
 class Lane(NamedTuple):
-    """Holds one row of a chart, whose bars do not overlap; the first one of a name is titled.
+    """Holds one row of a chart, whose bars do not overlap.
 
-    Other lanes of that name have the title "".
+    Only the first row of a name has a title; that of the others is "".
     """
 
     title: str

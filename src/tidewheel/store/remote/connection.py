@@ -152,12 +152,18 @@ class Answer:
     # ---- the caller's side ----
 
     async def head(self) -> None:
-        """Waits until status and headers are known; raises why, if they cannot be read."""
+        """Waits until status and headers are known.
+
+        Raises BadAnswer or ConnectionEnded if they cannot be read.
+        """
         while not self.has_head:
             await self._news()
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """Yields the parts of the body as they arrive; raises why, if it cannot be read."""
+        """Yields the parts of the body as they arrive.
+
+        Raises BadAnswer or ConnectionEnded if the rest cannot be read.
+        """
         while True:
             while self._parts:
                 part = self._parts.pop(0)
@@ -243,7 +249,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def body(self) -> AsyncIterator[bytes]:
-        """Yields the body of the answer; the server may send more only as it is taken."""
+        """Yields the body of the answer; if nobody takes it, the server has to wait."""
         assert self._answer is not None
         async for part in self._answer.parts():
             if self._paused and self._transport is not None:

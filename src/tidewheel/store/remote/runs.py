@@ -168,7 +168,11 @@ class DefinitionSender(ServerPart):
     async def begin_run(
         self, asked: NewRun | RunRequest, named: str, body: Document
     ) -> RunView:
-        """Begins a run; with a key, so that a request whose answer was lost makes no second."""
+        """Begins a run and returns its view.
+
+        The request has a key: if it is sent again, because its answer was lost, it begins no
+        second run.
+        """
         told = {
             "options": options_body(asked.options),
             "name": asked.name,
@@ -323,9 +327,9 @@ class RemoteRunDoor(DefinitionSender):
 async def explained(
     workflow: str, kind: type[InvalidDefinition] = InvalidDefinition
 ) -> AsyncIterator[None]:
-    """Makes a refusal of a definition by the server an InvalidDefinition, with its findings.
+    """Turns a server's refusal of a definition into InvalidDefinition, with its findings.
 
-    So it is raised as it would be by a store here.
+    So callers see what a store here would raise.
     """
     try:
         yield
