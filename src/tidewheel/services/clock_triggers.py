@@ -22,7 +22,10 @@ class ClockTriggers:
         self._offsets: dict[str, tuple[Interval, float]] = {}
 
     def find(self, label: str) -> XtriggerDef | None:
-        """Returns what a label stands for; `@wall_clock` needs no definition."""
+        """Returns the xtrigger of a label, None if there is none.
+
+        `wall_clock` needs no definition.
+        """
         found = self._xtriggers.get(label)
         if found is None and label == WALL_CLOCK:
             return XtriggerDef(label, WALL_CLOCK)
@@ -44,7 +47,10 @@ class ClockTriggers:
         return Instant(at + seconds)
 
     def _offset(self, xtrigger: XtriggerDef) -> tuple[Interval, float]:
-        """Returns a duration that was checked when the definition was read."""
+        """Returns the offset of a clock from the point: an interval, and seconds besides.
+
+        It was checked when the definition was read.
+        """
         if xtrigger.label not in self._offsets:
             given = xtrigger.arguments[0] if xtrigger.arguments else None
             given = dict(xtrigger.keywords).get("offset", given)

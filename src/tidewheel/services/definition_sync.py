@@ -1,4 +1,4 @@
-"""Brings the files of a run's definition to where its jobs run and its scheduler does not.
+"""Brings the files of a run's definition to hosts that run its jobs, but not its scheduler.
 
 Every job says in its script which definition it was written from. The folder of a run says
 which one it holds. Where these differ, the definition that the run has now is fetched and its
@@ -80,7 +80,7 @@ def wanted_definition(task: Claimed) -> str:
 
 
 class Supplies:
-    """Sees to the folders of runs for one worker."""
+    """Brings the files of definitions into the folders of runs, for one worker."""
 
     def __init__(self, fetch: Fetch, store_id: Callable[[], Awaitable[str]]) -> None:
         self._fetch = fetch
@@ -89,7 +89,10 @@ class Supplies:
         self._one_by_one = asyncio.Lock()
 
     async def __call__(self, task: Claimed, directory: Path) -> None:
-        """Brings the files; raises RunnerUnable if they cannot be had now, Refused if never."""
+        """Brings the files that a task needs into the folder of its run, if they are not there.
+
+        Raises RunnerUnable if they cannot be had now, Refused if never.
+        """
         wanted = wanted_definition(task)
         if not wanted or self._supplied.get(directory) == wanted:
             return

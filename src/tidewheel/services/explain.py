@@ -104,7 +104,10 @@ async def _waiting_reasons(store: Store, task: Task) -> list[str]:
 
 
 def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) -> list[str]:
-    """Names a limit on tasks at once that is reached, and any limit on starts in a period."""
+    """Returns a sentence for each limit on tasks at once that is reached, or on their rate.
+
+    Limits on the rate of starts are always named: whether one is reached is not known here.
+    """
     rules = {limit.key: limit for limit in limits}
     concerned = [(WHOLE_QUEUE, rules.get(WHOLE_QUEUE))]
     if task.limit_key is not None:

@@ -35,7 +35,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_run_files(home: Path, run: RunView, store_id: str) -> bool:
-    """Removes the folder of a run that the store has let go; whether there was one.
+    """Removes the folder of a run that was deleted from the store; returns if it was removed.
 
     A folder that says that it is another run's or another store's stays, though it has the same
     name, and so does one that does not say whose it is.
@@ -45,7 +45,7 @@ def remove_run_files(home: Path, run: RunView, store_id: str) -> bool:
 
 
 def remove_task_files(home: Path, store_id: str, seqs: Sequence[int]) -> int:
-    """Removes the folders of tasks that the store has let go; how many there were."""
+    """Removes the folders of tasks that were deleted from the store; returns how many."""
     root = paths.tasks_directory(home, store_id)
     return sum(remove_folder(root, [str(seq)]) for seq in seqs)
 
@@ -57,13 +57,13 @@ class FolderMark(NamedTuple):
     store: str
 
     def is_of(self, mine: FolderMark) -> bool:
-        """Says whether the mark says something, and nothing that differs from mine."""
+        """Says whether this mark says anything, and nothing that differs from `mine`."""
         said = [(there, my) for there, my in zip(self, mine, strict=True) if there]
         return bool(said) and all(there == my for there, my in said)
 
 
 def remove_folder(root: Path, parts: Sequence[str], mark: FolderMark | None = None) -> bool:
-    """Removes a folder below the root with all that is in it; whether there was one.
+    """Removes a folder below the root with all that is in it; returns if it was removed.
 
     Nothing happens where a part is no plain name, or the way leads over a link, or the folder
     does not have the mark.
@@ -129,7 +129,7 @@ def _mark(stack: ExitStack, folder: int, name: str) -> FolderMark:
 
 
 def _read(name: str, at: int) -> str:
-    """Returns the text of a small file."""
+    """Returns the text of a file in an open directory, up to SMALL_BYTES_MAX bytes of it."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     with open(os.open(name, flags, dir_fd=at), "rb") as file:
         return file.read(SMALL_BYTES_MAX).decode(errors="replace")
@@ -144,7 +144,7 @@ def _remove_empty(stack: ExitStack, root: Path, parts: Sequence[str]) -> None:
 
 
 class Orphan(NamedTuple):
-    """Is a folder below the home that belongs to nothing in the store."""
+    """Describes a folder below the home that belongs to nothing in the store."""
 
     kind: str  # runs or tasks
     parts: tuple[str, ...]
@@ -204,7 +204,8 @@ def remove_orphan(home: Path, orphan: Orphan) -> bool:
 def has_live_job(root: Path, parts: Sequence[str]) -> bool:
     """Says whether a process of this host is, or may be, the job of an attempt in this folder.
 
-    Adoption knows a job by the same file. In another pid namespace nothing can be seen of it.
+    It reads the status files by which adoption knows jobs, too. Of a job in another pid
+    namespace nothing can be seen: it may be alive.
     """
     here = boot_id()
     for _, _, names, at in os.fwalk(root.joinpath(*parts)):

@@ -1,4 +1,4 @@
-"""Watches leases and retention, whichever workers live or die.
+"""Takes back lapsed leases, and removes what retention lets go, beside any workers.
 
 Theory of operation
 -------------------
@@ -55,7 +55,7 @@ class StoreWatch:
         self._ahead = 0.0  # of the database's clock, before the local one
 
     def begin_pass(self, local: float, store: Instant) -> None:
-        """Notes what time the store said it is, at the beginning of a pass."""
+        """Notes the store's time at the beginning of a pass; a clock that jumped is a break."""
         if abs(store - local - self._ahead) > self._rest_seconds_max:
             self._since = None
         self._ahead = store - local
@@ -74,7 +74,7 @@ class StoreWatch:
         self._answered_at = local
 
     def lost(self) -> None:
-        """Notes that the store did not answer."""
+        """Notes that the store did not answer, which is a break."""
         self._since = None
 
     def seconds(self, local: float) -> float:
@@ -156,7 +156,10 @@ class Monitor(Service):
         return [self.report("tasks.deleted", count=deleted)] if deleted else []
 
     async def _let_runs_go(self) -> list[ServiceReport]:
-        """Deletes an old run part by part; between the parts leases are looked at."""
+        """Deletes one part of one old run and its files; the next pass deletes the next part.
+
+        So leases are looked at between the parts.
+        """
         if self._settings.retention_seconds is None:
             return []
         expired = await self._store.expired_runs(self._settings.retention_seconds, 1)
@@ -177,9 +180,9 @@ class Monitor(Service):
         return [self.report("run.deleted", run=expired[0])] if gone else []
 
     async def _remove_task_files(self, expired: Sequence[Task]) -> None:
-        """Removes the files of tasks that are gone from the store.
+        """Removes the files of those of the expired tasks that are gone from the store.
 
-        Each is looked up, since it may be needed by a task that came meanwhile.
+        Each is looked up again: one that a new task depends on by now was not deleted.
         """
         if self._home is None or not expired:
             return
@@ -195,14 +198,17 @@ class Monitor(Service):
         await asyncio.to_thread(remove_task_files, self._home, store_id, seqs)
 
     def _forgotten(self, what: str, forgotten: int) -> list[ServiceReport]:
-        """Reports how many were removed; after a full batch the next follows at once."""
+        """Returns a report of how many rows were removed, or none if there were none.
+
+        After a full batch the next follows at once.
+        """
         self._answered()
         if forgotten == self._settings.deleted_per_batch_max:
             self._retention_at = self._clock.monotonic()
         return [self.report(f"{what}.forgotten", count=forgotten)] if forgotten else []
 
     async def _forget_definitions(self) -> list[ServiceReport]:
-        """Removes definitions that were only saved, or whose runs are all gone."""
+        """Deletes old definitions that nothing names: only saved, or all of their runs gone."""
         if self._settings.retention_seconds is None:
             return []
         seconds = max(self._settings.retention_seconds, UNNAMED_SECONDS_MIN)

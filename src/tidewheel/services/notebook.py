@@ -1,4 +1,4 @@
-"""Holds a notebook of the store: of several who could do something, one does it at a time.
+"""Holds the lease of a notebook in the store: of several processes one does a thing at a time.
 
 A holder that is dead for sure is followed at once, any other one when its lease has run out.
 """
@@ -23,7 +23,10 @@ RENEWALS_PER_LEASE = 3
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Is the holder of a notebook, whose death can be proven; a process may have several."""
+    """Names the holder of a notebook: a process, whose death can be proven, and a nonce.
+
+    The nonce tells holders in one process apart.
+    """
 
     process: HostProcess
     nonce: str
@@ -40,7 +43,7 @@ def read_owner(text: str | None) -> Owner | None:
 async def claim_notebook(
     store: Store, name: str, owner: Owner, lease_seconds: float, is_alive: IsAlive
 ) -> Notebook | None:
-    """Takes a notebook; None while another holds it, who may live."""
+    """Takes a notebook and returns it; None while another holder has it that may be alive."""
     text = msgspec.json.encode(owner).decode()
     held = await store.claim_notebook(name, text, lease_seconds, dead_epoch=None)
     if held is not None:
@@ -57,7 +60,7 @@ async def claim_notebook(
 async def held_notebook(
     store: Store, name: str, owner: Owner, is_alive: IsAlive
 ) -> AsyncIterator[bool]:
-    """Holds a notebook for the time of a block; yields False if another holds it."""
+    """Holds a notebook for the time of a `with` block; yields False if another holds it."""
     held = await claim_notebook(store, name, owner, LEASE_SECONDS, is_alive)
     if held is None:
         yield False

@@ -3,7 +3,7 @@
 Paths are made only here.
 
 runs/<run>/                          a run: its definition's files, log, share, work
-runs/<run>/log/job/<point>/<name>/   its submissions, see ``core.runs.job_names``
+runs/<run>/log/job/<point>/<name>/   its submissions, see ``JobName``
 runs/<run>/log/scheduler/log         its log; log.<start> are earlier parts of it
 tasks/<store>/<task>/<attempt>/      an attempt of a task that belongs to no run
 """
@@ -28,7 +28,7 @@ def runs_directory(home: Path) -> Path:
 
 
 def run_directory(home: Path, run: str) -> Path:
-    """Returns the folder of a run, on a host that has to do with it."""
+    """Returns the folder of a run; every host that drives it or runs its jobs has one."""
     return runs_directory(home) / run
 
 
@@ -38,9 +38,9 @@ def submission_directory(home: Path, job: JobName, attempt: int = 1) -> Path:
 
 
 def log_generations(path: Path) -> list[tuple[int, Path]]:
-    """Returns the earlier parts of a log that was begun anew, oldest first.
+    """Returns the earlier parts of a log that is kept in several files, oldest first.
 
-    Each has the offset in the whole log where it begins, which stands in its name.
+    Each is (start, path): the offset in the whole log at which it begins stands in its name.
     """
     named = re.compile(re.escape(path.name) + r"\.([0-9]{15})")
     try:
@@ -51,12 +51,12 @@ def log_generations(path: Path) -> list[tuple[int, Path]]:
 
 
 def log_generation(path: Path, start: int) -> Path:
-    """Returns the name of the part of a log that begins there."""
+    """Returns the path under which the part of a log that begins at this offset is kept."""
     return path.with_name(f"{path.name}.{start:015d}")
 
 
 def store_name(store_id: str) -> str:
-    """Names a store in folders and labels: enough of its id to tell it from others."""
+    """Returns the name of a store in folders and labels: the beginning of its id."""
     return store_id[:STORE_NAME_LENGTH]
 
 
@@ -66,11 +66,11 @@ def tasks_directory(home: Path, store_id: str) -> Path:
 
 
 def attempt_directory(tasks: Path, task_seq: int, attempt: int) -> Path:
-    """Returns the folder of one attempt of such a task, on the host that ran it."""
+    """Returns the folder of one attempt of a task without a run, on the host that ran it."""
     return tasks / f"{task_seq}/{attempt}"
 
 
-# A folder that another run has left, or uses, is not for a new one.
+# A new run is refused a folder that another run uses or has left.
 #
 # Names are unique in a store, and folders belong to a home: a store that was begun anew,
 # another one with the same home, or a run whose rows are gone give a name twice. Its logs would
@@ -83,12 +83,15 @@ _NUMBERED = re.compile(r"run([0-9]{1,9})")
 
 
 def owner_text(run: RunView) -> str:
-    """Returns what the folder of a run says about its owner."""
+    """Returns the text by which a folder names its run: number and time of creation."""
     return f"{run.number} {run.created_at!r}\n"
 
 
 def take_folder(run: RunView, home: Path) -> None:
-    """Writes down to which run the folder belongs; refused if it is another's."""
+    """Writes into the folder of a run that it is this run's; raises Refused if it is another's.
+
+    Where the folder cannot be written, it does nothing.
+    """
     folder = run_directory(home, run.name)
     path, mine = folder / OWNER, owner_text(run)
     try:
@@ -106,7 +109,7 @@ def take_folder(run: RunView, home: Path) -> None:
 
 
 def note_store(folder: Path, store_id: str) -> None:
-    """Writes down which store knows the run of this folder: several may use one home."""
+    """Writes into a run's folder which store knows the run: several may use one home."""
     with suppress(OSError):
         make_private_directory((folder / STORE).parent)
         write_whole(folder / STORE, store_id.encode(), mode=0o600)

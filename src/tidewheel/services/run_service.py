@@ -41,7 +41,7 @@ NOTHING_GIVEN = RunOptions(mode="")
 
 
 class RunService:
-    """Is ``ports.runs.RunDoor`` on a store; ``home`` is where files of runs are on this host.
+    """Implements ``ports.runs.RunDoor`` on a store; ``home`` has this host's files of runs.
 
     What reads definitions is loaded by the first request that needs it: most need none of it.
     """
@@ -176,8 +176,8 @@ REOPENING_SECONDS = 2.5
 async def post_command(store: Store, run: RunView, command: Command, who: str) -> int:
     """Stores a command and returns its number; raises NotRunning if nobody could obey.
 
-    A run that is just between two schedulers hears it from the next one; one that has ended
-    goes on with what reopens it.
+    While a run is between two schedulers, it tries again for some seconds. A run that has ended
+    takes only commands that reopen it.
     """
     asked = NewCommand(
         run=run.number,
@@ -199,7 +199,11 @@ async def post_command(store: Store, run: RunView, command: Command, who: str) -
 async def awaited_answer(
     store: Store, run: RunView, number: int, verb: str, seconds_max: float
 ) -> Answer:
-    """Waits for the answer to a command and returns it; a refusal is raised."""
+    """Waits for the answer to a command and returns it.
+
+    Raises Declined if the scheduler refuses, NoAnswer if it does not answer in time, NotRunning
+    or Aborted if nobody will.
+    """
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def ring(wake: Wake) -> None:

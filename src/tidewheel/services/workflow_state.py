@@ -1,4 +1,4 @@
-"""Finds out whether tasks of another run have come so far, for xtriggers and the command line.
+"""Finds the tasks of another run that have reached a state, for xtriggers and the command line.
 
 A question is written as in Cylc, `WORKFLOW//POINT/TASK:SELECTOR`; the answer comes from the
 store, whether a scheduler drives that run or not.
@@ -52,7 +52,7 @@ class SelectedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateQuestion:
-    """Asks about tasks of a run; a selector of "" is any state."""
+    """Holds a question: which tasks of a run are in a state; a selector of "" is any state."""
 
     workflow: str
     point: str = EVERY  # as people write it, or with *
@@ -136,7 +136,7 @@ def question_of_id(
 def question_of_call(
     arguments: Sequence[object], keywords: Mapping[str, object]
 ) -> StateQuestion:
-    """Returns the question of an xtrigger's call, as it is written now or before Cylc 8.3."""
+    """Returns the question of an xtrigger's call, written as now or as before Cylc 8.3."""
     keywords = {
         ("workflow" if name == "suite" else name): value for name, value in keywords.items()
     }
@@ -196,7 +196,11 @@ def _text(value: object) -> str:
 async def answer(
     store: Store, question: StateQuestion, definition_of: DefinitionOf
 ) -> StateAnswer:
-    """Answers a question. A run that does not exist yet may still come: that is no refusal."""
+    """Returns the tasks that fit a question.
+
+    Where there is no such run, nothing is raised, since it may still come: the answer has no
+    rows, and a reason.
+    """
     try:
         run = await store.find_run(question.workflow)
     except NotFound as error:
@@ -218,7 +222,10 @@ async def answer(
 
 
 def remembering(definition_of: DefinitionOf, count_max: int = 16) -> DefinitionOf:
-    """Returns the same function, which reads the definition of each run only once."""
+    """Returns a function that does the same, but remembers what it has read.
+
+    When ``count_max`` definitions are remembered, it forgets all of them.
+    """
     known: dict[tuple[int, str, RunOptions], RestoredDefinition] = {}
 
     async def remembered(run: RunView) -> RestoredDefinition:
@@ -336,14 +343,14 @@ def _status_in(memory: PutMemory, flows: Flows) -> str:
     return next((end for end in ENDS if end in made), "")
 
 
-# Which tasks of a run have come so far, as a document: `cylc workflow-state` asks for it.
+# Which tasks of a run have reached a state, as JSON: `cylc workflow-state` asks for it.
 
 
 Document = dict[str, object]
 
 
 def definitions_of(store: Store, home: Path) -> DefinitionOf:
-    """Returns the function that reads the definition of a run."""
+    """Returns a function that reads the definition of a run from this store."""
 
     async def definition_of(run: RunView) -> RestoredDefinition:
         definition = await store.definition(run.definition)
@@ -355,8 +362,10 @@ def definitions_of(store: Store, home: Path) -> DefinitionOf:
 async def state_document(
     store: Store, definition_of: DefinitionOf, arguments: Mapping[str, object]
 ) -> Document:
-    """Answers the question that these arguments ask, as JSON: `run`, `id`
-    (POINT/NAME:SELECTOR), `offset`, `flow`, `triggers`, `messages`."""
+    """Returns as JSON the tasks that fit the question in these arguments.
+
+    Those are `run`, `id` (POINT/NAME:SELECTOR), `offset`, `flow`, `triggers`, `messages`.
+    """
     texts = {name: arguments.get(name) or "" for name in ("run", "id", "offset")}
     flow = arguments.get("flow")
     if not all(isinstance(one, str) for one in texts.values()):

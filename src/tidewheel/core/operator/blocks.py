@@ -52,7 +52,7 @@ _OVER = frozenset({"completed", "stopped", "stalled", "error"})
 
 @dataclass(frozen=True, slots=True)
 class BlockNeed:
-    """A block, by its id, and what must have become of it."""
+    """Names a block, by its id, and what must have become of it."""
 
     parent: str
     condition: BlockCondition
@@ -60,7 +60,7 @@ class BlockNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewBlock:
-    """A processing block to be made: its run, and what it waits for."""
+    """Holds a processing block that is to be made: its run, and what it waits for."""
 
     id: str
     run: NewRun
@@ -70,7 +70,7 @@ class NewBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSbi:
-    """A scheduling block instance with all of its blocks, made whole or not at all."""
+    """Holds a scheduling block instance that is to be made, whole or not at all."""
 
     id: str
     body: str  # JSON
@@ -82,7 +82,7 @@ class NewSbi:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedView:
-    """Holds what a block waits for, and how that is now."""
+    """Describes one need of a block, and how the block that it waits for is now."""
 
     run: int  # of the block that waits
     parent: str  # its id
@@ -109,7 +109,7 @@ class NeedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockView:
-    """A processing block as it is now."""
+    """Describes a processing block as it is now."""
 
     id: str
     sbi: str
@@ -121,7 +121,7 @@ class BlockView:
 
     @property
     def waits(self) -> tuple[NeedView, ...]:
-        """Returns what keeps it from beginning; nothing, once it has begun."""
+        """Returns the needs that keep the block from beginning; none once it has begun."""
         if self.run.batch > 0:
             return ()
         return tuple(one for one in self.needs if one.state is not NeedState.MET)
@@ -129,7 +129,7 @@ class BlockView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SbiView:
-    """A scheduling block instance as it was asked for, and its blocks as they are."""
+    """Describes a scheduling block instance as it was asked for, and its blocks as they are."""
 
     id: str
     body: str
@@ -149,7 +149,7 @@ class CreatedSbi:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewObject:
-    """A buffer object that is there from now on."""
+    """Holds a buffer object that is posted: it is there from now on."""
 
     name: str
     facts: str = "{}"  # what is known of it, a JSON object
@@ -157,7 +157,7 @@ class NewObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectView:
-    """A buffer object that is there."""
+    """Describes a buffer object that is there."""
 
     name: str
     facts: str

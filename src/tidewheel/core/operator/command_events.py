@@ -1,4 +1,4 @@
-"""A command of an operator becomes the events that it means in a run (SEMANTICS §8).
+"""Turns a command of an operator into the events that it means in a run (SEMANTICS §8).
 
 `events_of` looks and changes nothing; whatever can be refused is refused here, before the first
 event is applied, so a command is obeyed whole or not at all. `answer_of` is what the asker is
@@ -80,7 +80,7 @@ def _trigger(pool: TaskPool, command: verbs.Trigger, at: Instant) -> AppliedComm
 
 
 def _coming_back(pool: TaskPool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
-    """Returns tasks that are lost or blocked because of how these ended, however far down."""
+    """Returns the lost or blocked tasks that come back if these run again, however far down."""
     found: dict[Key, None] = {}
     todo = [key for key in keys if key not in pool.tasks]
     active = active_flows(pool)
@@ -250,9 +250,10 @@ def answer_of(
 
 
 def _waited_for(pool: TaskPool) -> list[str]:
-    """Returns whose end a run awaits that stops, the oldest first; some of many.
+    """Returns the tasks whose end a stopping run awaits, the oldest first; not all of many.
 
-    What no worker has taken is withdrawn, and not waited for.
+    It is empty for a run that does not stop. What no worker has taken is withdrawn, and not
+    waited for.
     """
     if pool.run.status is not RunStatus.STOPPING:
         return []
@@ -261,7 +262,7 @@ def _waited_for(pool: TaskPool) -> list[str]:
 
 
 def _flows_of(pool: TaskPool, key: Key, submits: list[events.Submit]) -> str | None:
-    """Returns the flows a task is in now; None if it is not in the pool."""
+    """Returns the flows that a task is in, or was submitted in just now; None if in none."""
     task = pool.tasks.get(key)
     if task is not None:
         return flow_text(task.flows)
@@ -280,7 +281,7 @@ _CHOICES = {
 
 
 def read_flows(pool: TaskPool, text: str) -> FlowChoice | Flows:
-    """Returns the flows that a text names; a number that the pool does not allow is refused."""
+    """Returns the flows that a text names; raises Refused for a number that is not allowed."""
     choice = _CHOICES.get(text.strip().lower())
     if choice is not None:
         return choice
@@ -327,9 +328,9 @@ def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
 
 
 def _prerequisite(pool: TaskPool, key: Key, text: str) -> AtomMeaning | list[str] | None:
-    """Reads `POINT/NAME[:OUTPUT]`, `xtrigger/LABEL` (labels) or `all` (None).
+    """Returns the prerequisite that a text names; raises Refused if the task does not have it.
 
-    The task must have it.
+    `POINT/NAME[:OUTPUT]` is an atom, `xtrigger/LABEL` a list of labels, and `all` is None.
     """
     if text == EVERYTHING:
         return None
@@ -339,7 +340,7 @@ def _prerequisite(pool: TaskPool, key: Key, text: str) -> AtomMeaning | list[str
 
 
 def _labels(pool: TaskPool, key: Key, text: str) -> list[str]:
-    """Returns the xtrigger that is meant, or with `all` every one that the task has."""
+    """Returns the label of the xtrigger that is named, or for `all` every one of the task."""
     node, point = pool.node(key[1]), key[0]
     known = [label for sequence, label in node.xtriggers if sequence.has(point)]
     label = text.partition(":")[0]

@@ -1,4 +1,4 @@
-"""Gives names and versions to definitions that are kept: the registry."""
+"""Describes the registry, which keeps definitions under names and versions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PARTS = re.compile(r"(\d+)|([^\W\d_]+)", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewWorkflow:
-    """A definition that is to be known by a name and a version."""
+    """Holds a definition that is to be registered under a name and a version."""
 
     name: str
     version: str
     definition: StoredDefinition
-    runnable: bool  # the second verdict, without any request
+    runnable: bool  # whether it can run, as far as that is known without a request
     findings: str = "[]"  # JSON: what was said about it
     parameters: str = "[]"  # JSON: what a request may or must give
     registered_by: str = ""
@@ -34,7 +34,7 @@ class NewWorkflow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowView:
-    """A registered workflow, without its files."""
+    """Describes a registered workflow, without its files."""
 
     name: str
     version: str
@@ -52,7 +52,7 @@ class WorkflowView:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """Holds what became of one of them; not new: the same was there already."""
+    """Says of a workflow that was registered whether it is new, or was there already."""
 
     name: str
     version: str
@@ -77,7 +77,7 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A run of a registered workflow that somebody asks for."""
+    """Holds the request for a run of a registered workflow."""
 
     workflow: str
     version: str = ""  # empty: the highest
@@ -129,7 +129,7 @@ def split_reference(text: str) -> tuple[str, str]:
 
 
 def registry_text(reference: str) -> str:
-    """Returns where the definition of a run came from, as people are told it."""
+    """Returns the text that tells people that a run's definition came from the registry."""
     return f"{reference} of the registry"
 
 
@@ -144,7 +144,7 @@ def version_order(version: str) -> tuple[object, ...]:
 
 
 def highest(workflows: Iterable[WorkflowView]) -> WorkflowView:
-    """Returns the version that is meant if none is named."""
+    """Returns the highest version, which is meant if none is named."""
     return max(workflows, key=lambda one: version_order(one.version))
 
 

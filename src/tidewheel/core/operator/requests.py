@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLease:
-    """A scheduler's right to a run. Every write carries the epoch."""
+    """Holds a scheduler's right to a run; each of its writes carries the epoch."""
 
     run: int
     epoch: int
@@ -87,14 +87,14 @@ class CommandGiven(NamedTuple):
     at: Instant
     number: int  # of the command
     who: str
-    body: str  # JSON, see commands.py
+    body: str  # JSON, see verbs.py
 
 
 Happening = JobStarted | JobSaid | JobOver | CommandGiven
 
 
 class Inbox(NamedTuple):
-    """Holds what happened to a run and was not dealt with yet; at what time that was read."""
+    """Holds what happened to a run and was not dealt with yet, and when that was read."""
 
     now: Instant
     happenings: list[Happening]
@@ -119,7 +119,7 @@ class TimerKey(NamedTuple):
 
 
 class CommandAnswer(NamedTuple):
-    """Holds what became of a command: `refused` says why not; `answer` is JSON."""
+    """Holds what became of a command: an answer as JSON, or why it was refused."""
 
     number: int
     answer: str = "{}"
@@ -127,14 +127,14 @@ class CommandAnswer(NamedTuple):
 
 
 class XtriggerResult(NamedTuple):
-    """Holds the result of a call that was satisfied, as JSON. An empty result forgets it."""
+    """Holds the result of an xtrigger that was satisfied, as JSON; "" deletes a stored one."""
 
     signature: str
     result: str
 
 
 class StoredBroadcast(NamedTuple):
-    """Holds a setting of tasks to come; an empty value takes it back."""
+    """Holds a setting that was broadcast to tasks that have not started yet."""
 
     point: str  # as text, or "*"
     namespace: str  # a node, a family or root
@@ -179,7 +179,7 @@ class RunBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommand:
-    """A command to a run, to be stored."""
+    """Holds a command to a run that is to be stored."""
 
     run: int
     body: str

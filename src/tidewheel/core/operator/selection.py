@@ -53,7 +53,10 @@ def select(
     pooled_only: bool = False,
     also: Iterable[Key] = (),
 ) -> tuple[Key, ...]:
-    """Returns the tasks that these ids mean, in order, each once. `also` count as pooled."""
+    """Returns the tasks that these ids mean, in order, each once; raises Refused for none.
+
+    `also` are tasks that count as pooled.
+    """
     texts = list(texts)
     if not texts:
         raise Refused("no task was named; write POINT/NAME, such as 2/foo or '*/foo:failed'")
@@ -70,7 +73,10 @@ def select(
 def unrefused(
     pool: TaskPool, given: Iterable[Given], meaning: Callable[[Given], Meant]
 ) -> list[Meant]:
-    """Returns what each means; the policy says whether one that means nothing is left out."""
+    """Returns what each of the given means; raises Refused for one that means nothing.
+
+    Where the policy leaves out what is not there, it raises only if all mean nothing.
+    """
     found, refusals = [], []
     for one in given:
         try:
@@ -85,7 +91,10 @@ def unrefused(
 
 
 def unique_key(pool: TaskPool, text: str, *, pooled_only: bool = False) -> Key:
-    """Returns the one task that an id names: a plain name at an explicit point."""
+    """Returns the one task that an id names, else raises Refused.
+
+    Such an id is a plain name at an explicit point.
+    """
     written = read_id(text)
     if not (written.has_plain_point and written.has_plain_name):
         raise Refused(f"{text!r} must name one task: POINT/NAME, such as 2/foo")
@@ -93,7 +102,7 @@ def unique_key(pool: TaskPool, text: str, *, pooled_only: bool = False) -> Key:
 
 
 def named_tasks(pool: TaskPool, command: object) -> list[Key]:
-    """Returns the tasks that a command names by point and name, if it names any so."""
+    """Returns the tasks that a command names at explicit points; empty if there are none."""
     found: list[Key] = []
     for text in getattr(command, "ids", ()):
         with suppress(Refused):
@@ -177,7 +186,7 @@ def _any_fits(words: Iterable[str], pattern: str) -> bool:
 
 
 def _named(pool: TaskPool, written: WrittenId, keys: Iterable[Key]) -> Iterator[Key]:
-    """Yields the tasks whose point and name fit."""
+    """Yields those of the tasks whose point and name fit what was written."""
     names = {node.name for node in _nodes(pool, written)}
     at = None
     if written.has_plain_point:
@@ -192,7 +201,7 @@ def _named(pool: TaskPool, written: WrittenId, keys: Iterable[Key]) -> Iterator[
 
 
 def _nodes(pool: TaskPool, written: WrittenId) -> Iterator[IndexedNode]:
-    """Yields the nodes whose name, or the name of a family they belong to, fits."""
+    """Yields the nodes whose name, or that of a family of theirs, fits what was written."""
     pattern = written.name or "*"
     for node in pool.plan.nodes.values():
         lineage = node.definition.lineage
@@ -201,7 +210,7 @@ def _nodes(pool: TaskPool, written: WrittenId) -> Iterator[IndexedNode]:
 
 
 def _words(pool: TaskPool, key: Key) -> tuple[str, ...]:
-    """Returns what fits a task, in the pool or not."""
+    """Returns the words for the status of a task, in the pool or not; empty if it never ran."""
     task = pool.tasks.get(key)
     if task is not None:
         return status_words(task)
@@ -319,7 +328,10 @@ def read_id(text: str) -> WrittenId:
 
 
 def _selector(part: str) -> tuple[str, str]:
-    """Splits off a status; points may have colons, too, so only a word for a status is one."""
+    """Returns a part of an id without its status, and the status, "" if it has none.
+
+    Points may have colons, too, so what begins with a digit is no status.
+    """
     head, colon, word = part.rpartition(":")
     if not colon or not head or word.isdigit() or word[:1].isdigit():
         return part, ""
@@ -331,7 +343,7 @@ def _selector(part: str) -> tuple[str, str]:
 
 
 def status_words(task: PooledTask) -> tuple[str, ...]:
-    """Returns every word that fits a pooled task."""
+    """Returns every word for a status by which a pooled task can be chosen."""
     words = []
     if task.stage is JobPhase.WAITING:
         words.append("waiting")
@@ -357,7 +369,7 @@ _DATE = re.compile(
 
 
 def read_point(cycling: CyclingDef, text: str) -> Point:
-    """Returns the point that is meant; raises Refused if there is none."""
+    """Returns the point that a text means in a run; raises Refused if it means none."""
     if text == INITIAL:
         return cycling.initial
     if text == FINAL:

@@ -68,7 +68,7 @@ def read_cursor(text: str) -> EventCursor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEvent:
-    """One step of a task."""
+    """Describes one step of a task."""
 
     place: EventPlace
     at: Instant
@@ -89,7 +89,7 @@ class TaskEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """A batch of a run, or a change of its status."""
+    """Describes a batch of a run, or a change of its status."""
 
     place: EventPlace
     at: Instant
@@ -110,14 +110,14 @@ Event = TaskEvent | RunEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """Says which events; everything given must match."""
+    """Says which events are wanted: those that match all that is not None."""
 
     run: str | None = None  # by name: the run itself and its submissions
     queue: str | None = None  # tasks of it, and runs that submit to it
     kind: EventKind | None = None
 
     def wants(self, event: Event) -> bool:
-        """Says whether an event is one of these."""
+        """Says whether an event is one that is wanted."""
         return (
             self.kind in (None, event.kind)
             and self.queue in (None, event.queue)
@@ -129,7 +129,10 @@ EVERY_EVENT = EventFilter()
 
 
 class FollowedEvent(NamedTuple):
-    """An event as those hear it who follow: `start` and `resync` say only where they are."""
+    """Holds an event as it is told to those who follow.
+
+    One of kind `start` or `resync` tells nothing but the place from which they go on.
+    """
 
     kind: str
     id: str  # the text of a cursor

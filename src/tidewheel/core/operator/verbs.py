@@ -1,4 +1,4 @@
-"""The verbs of operators: one value each, the same for CLI, REST and jobs (SEMANTICS §8).
+"""Defines the verbs of operators, a type each, the same for CLI, REST and jobs (SEMANTICS §8).
 
 Ids are texts as people write them (`2/foo`, `foo.2`, globs, families, `:status` selectors);
 they are resolved against the run when the command is applied, not before. `flow` is "" (what
@@ -255,7 +255,7 @@ REOPENING_VERBS = tuple(row.name for row in TABLE if row.reopens)
 
 
 def command_text(command: Command) -> str:
-    """Returns it as stored and sent: JSON with its verb; what was not said is left out."""
+    """Returns a command as JSON, as it is stored and sent; defaults are left out."""
     said = {
         field.name: getattr(command, field.name)
         for field in fields(command)
@@ -269,7 +269,7 @@ def _plain(value: object) -> object:
 
 
 def read_command(text: str) -> Command:
-    """Reads a command; any other text is refused with what would be one."""
+    """Returns the command that a JSON text holds; raises Refused for any other text."""
     try:
         said = json.loads(text)
         verb = said.pop("verb")

@@ -1,4 +1,4 @@
-"""Runs as people and programs look at them.
+"""Describes runs as people and programs look at them.
 
 The reason beside the status of a run says how it ended: it is written and read here. A
 completed run may hold tasks whose work was not done. *Lost*: a task that did not run because
@@ -33,7 +33,7 @@ _LATER_STOP_POINT = "stopped: after point "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """Holds how many tasks of a completed run were not done, by why not."""
+    """Holds how many tasks of a completed run were not done, lost and skipped ones apart."""
 
     lost: int = 0
     skipped: int = 0
@@ -55,14 +55,14 @@ def with_undone(reason: str, undone: Undone) -> str:
 
 
 def undone_in(reason: str) -> Undone:
-    """Returns what `with_undone` wrote."""
+    """Returns the counts that `with_undone` wrote into a reason; zeros if it wrote none."""
     found = _COMPLETED.match(reason)
     counts = {} if found is None else found.groupdict(default="0")
     return Undone(**{kind: int(counts.get(kind, "0")) for kind in UNDONE_KINDS})
 
 
 def ran_nothing(reason: str) -> bool:
-    """Says whether a completed run had no task that was ever ready, whatever else is told."""
+    """Says whether the reason of a completed run is that none of its tasks was ever ready."""
     found = _COMPLETED.match(reason)
     return found is not None and reason.startswith(_RAN_NOTHING, found.end())
 
@@ -99,7 +99,7 @@ REOPENED_STATUSES = ("stopped", "completed", *OPEN_STATUSES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """A run as it is now."""
+    """Describes a run as it is now."""
 
     number: int
     name: str  # WORKFLOW/runN unless it was given one
@@ -123,16 +123,16 @@ class RunView:
     given: RunOptions | None = None
 
     def is_driven(self, now: Instant) -> bool:
-        """Says whether a scheduler holds it."""
+        """Says whether a scheduler holds the run: its lease has not run out."""
         return self.deadline_at is not None and now < self.deadline_at
 
     @property
     def is_aborted(self) -> bool:
-        """Says whether somebody has aborted it, which is final."""
+        """Says whether somebody has aborted the run, which is final."""
         return self.status == "stopped" and self.reason.startswith(ABORTED_BY)
 
     def can_be_reopened(self, now: Instant) -> bool:
-        """Says whether nobody drives it, and a command would make it go on."""
+        """Says whether nobody drives the run, and a command would make it go on."""
         return self.status in REOPENED_STATUSES and not self.is_driven(now)
 
     @property
@@ -144,7 +144,7 @@ class RunView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandView:
-    """A command and what became of it; `answered_at` None: it waits."""
+    """Describes a command and what became of it; while it waits, `answered_at` is None."""
 
     number: int
     run: int
@@ -158,7 +158,7 @@ class CommandView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionView:
-    """A submission of a run as the queue knows it, with its last attempt."""
+    """Describes a submission of a run as the queue knows it, with its last attempt."""
 
     task_id: TaskId
     seq: int
@@ -174,7 +174,7 @@ class SubmissionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAttempt:
-    """An attempt at a submission of a run: when it waited and ran, what it asked for and used.
+    """Describes an attempt at a submission: when it waited and ran, what it asked for and used.
 
     One that nobody has claimed yet has no worker and no times.
     """
@@ -199,7 +199,7 @@ class RunAttempt:
 
 @dataclass(frozen=True, slots=True)
 class ChangesView:
-    """Holds the changes of one batch, as JSON: the run as it was can be made from them."""
+    """Holds the changes of one batch, as JSON; from those a run can be shown as it was."""
 
     batch: int
     at: Instant

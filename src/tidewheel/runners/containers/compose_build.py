@@ -68,7 +68,7 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _constru
 
 
 def read_compose_text(text: str) -> Document:
-    """Reads the file as its author wrote it; raises BadStage if it is no compose file."""
+    """Returns the file as its author wrote it; raises BadStage if it is no compose file."""
     document = _read(text, "the compose file")
     services = document.get("services")
     if not isinstance(services, dict) or not services:
@@ -85,7 +85,7 @@ def read_compose_text(text: str) -> Document:
 
 
 def read_resolved(text: str) -> Document:
-    """Reads what docker-compose (YAML) or docker compose (JSON) says the file means."""
+    """Returns the resolved file that docker-compose (YAML) or docker compose (JSON) printed."""
     if text.lstrip().startswith("{"):
         resolved = json.loads(text)
         assert isinstance(resolved, dict), "docker compose prints an object"
@@ -113,7 +113,10 @@ def _read(text: str, what: str) -> Document:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Checks the size with every alias written out: a few lines can stand for a billion."""
+    """Raises BadStage if a file is too large or too deep with every alias written out.
+
+    A few lines can stand for a billion.
+    """
     waiting, count = [(root, 0)], 0
     while waiting:
         node, depth = waiting.pop()
@@ -152,7 +155,10 @@ FILES_MODE = 0o777  # for whichever user a container has; nobody else gets to it
 async def prepare(
     engine: Engine, assignment: Assignment, allowed: frozenset[str]
 ) -> ProjectPlan:
-    """Writes everything that ``create`` needs; raises BadStage if the task is wrong."""
+    """Writes the files that an engine's ``create`` needs, and returns the plan of the project.
+
+    Raises BadStage if the task is wrong.
+    """
     task = assignment.task
     assert task.spec is not None, "the worker asks accepts() first"
     spec = read_stage_spec(task.spec)
@@ -195,7 +201,10 @@ async def prepare(
 async def resolve(
     cli: Cli, folder: Path, project: str, variables: Mapping[str, str]
 ) -> Document:
-    """Has docker-compose itself say what the file means."""
+    """Returns the compose file as docker-compose itself resolves it.
+
+    Raises BadStage if docker-compose does not accept it.
+    """
     answer = await cli.call(
         *cli.compose,
         *("-f", str(folder / TEXT), "-p", project, "--project-directory", str(folder / FILES)),
@@ -265,7 +274,7 @@ def _check_shape(document: Document, project: str) -> None:
 
 
 def _drop_valueless(document: Document, written: Document) -> None:
-    """Drops variables that the file only names: docker-compose took its own, such as HOME."""
+    """Drops variables that the file only names, as HOME: docker-compose gave them its own."""
     for name, service in document["services"].items():
         valueless = _valueless((written["services"].get(name) or {}).get("environment"))
         told = as_mapping(service.get("environment"))
@@ -323,7 +332,7 @@ def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: ProjectPlan) ->
 
 
 def _mark(document: Document, plan: ProjectPlan, told: Mapping[str, str]) -> None:
-    """Puts our labels on everything, and our variables into each container."""
+    """Puts the labels of the attempt on everything, and its variables into each container."""
     own, variables = literally(plan.tags.labels()), literally(told)
     for service in document["services"].values():
         service["labels"] = as_mapping(service.get("labels")) | own
@@ -343,8 +352,7 @@ def _mark(document: Document, plan: ProjectPlan, told: Mapping[str, str]) -> Non
 
 
 def literally(values: Mapping[str, str]) -> dict[str, str]:
-    """Escapes texts for a file that is read once more, in which a $ begins a variable's
-    name."""
+    """Returns texts with each $ escaped: the file is read again, and a $ begins a variable."""
     return {name: value.replace("$", "$$") for name, value in values.items()}
 
 

@@ -1,7 +1,7 @@
 """Calls the docker command line, and says in plain words what it answered.
 
-Arguments go without a shell, each call has a limit, and there is one answer to the question
-whether it was the engine that was not there.
+Arguments go without a shell, each call has a time limit, and only here it is decided whether a
+call failed because the engine was away.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def json_format(fields: Iterable[str]) -> str:
 
 
 def json_rows(text: str) -> list[Any]:
-    """Reads what a docker with one JSON value per row has printed."""
+    """Returns the JSON values that docker has printed, one in each line."""
     return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
@@ -110,8 +110,10 @@ class Cli:
         return (os.path.normpath(path),) if kind == "unix" else ()
 
     def plain_environment(self) -> dict[str, str]:
-        """Returns the environment for a program that speaks to no engine, with nothing in it
-        that stages may not see."""
+        """Returns the environment for a program that speaks to no engine.
+
+        It has nothing in it that stages may not see.
+        """
         names = ("PATH", "HOME", "LANG", "DOCKER_CONFIG")  # the last: where plugins may lie
         return {name: self.environment[name] for name in names if name in self.environment}
 
@@ -140,7 +142,7 @@ class Cli:
     async def inspect(
         self, how: Iterable[str], fields: Iterable[str], ids: Iterable[str]
     ) -> list[Any]:
-        """Returns these fields of each thing; of one that is gone nothing is told."""
+        """Returns a row of these fields for each id; those that are gone have no row."""
         answer = await self.call(self.docker, *how, "--format", json_format(fields), *ids)
         return json_rows(answer.out)
 
@@ -170,7 +172,10 @@ class Cli:
 
     @asynccontextmanager
     async def following(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Runs, for the block, a docker that only listens and that dies with this worker."""
+        """Runs a docker that only listens while the `with` block lasts.
+
+        It dies with this worker.
+        """
         argv = (*self.tied, self.docker, *arguments)
         async with child(argv, self.environment) as process:
             yield process
@@ -180,7 +185,7 @@ class Cli:
 async def child(
     argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Starts a process, which is killed at the end of the block if it has not ended."""
+    """Starts a process, and kills it at the end of the `with` block if it has not ended."""
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.DEVNULL,
@@ -246,7 +251,10 @@ def is_about_an_image(words: str) -> bool:
 
 
 def create_words(words: str, images: Collection[str] = ()) -> str:
-    """Returns why a project with these images could not be made."""
+    """Returns a sentence on why a project with these images could not be made.
+
+    ``words`` are docker's.
+    """
     if is_about_an_image(words):
         if images and not any(name in words for name in images):
             words = f"{', '.join(images)}: {words}"
@@ -258,5 +266,5 @@ def create_words(words: str, images: Collection[str] = ()) -> str:
 
 
 def whole_seconds(grace_seconds: float) -> int:
-    """Rounds a grace up to whole seconds, up to a maximum, as docker takes it."""
+    """Returns a grace in whole seconds, as docker takes it: rounded up, and bounded."""
     return min(max(0, math.ceil(grace_seconds)), GRACE_SECONDS_MAX)

@@ -147,7 +147,7 @@ class ComposeEngine(Engine):
     async def stop(self, project: str, grace_seconds: float) -> None:
         """Sends the signal that each container wants, then after the grace SIGKILL.
 
-        They are listed anew: some may have been started since they were looked at.
+        The containers are listed anew: some may have been started since the last look.
         """
         mark = ("--filter", f"label={PROJECT}={project}")
         running = (await self.cli.ask("ps", "--quiet", *mark)).split()
@@ -184,7 +184,7 @@ class ComposeEngine(Engine):
                     )
 
     def _part_of(self, row: Sequence[str]) -> tuple[Tags, ProjectPart]:
-        """Reads a row of the list of containers."""
+        """Returns the tags and the part that a row of the list of containers stands for."""
         id_, state, status, *values = row
         labels = dict(zip(_LABELS, values, strict=True))
         part = self._ended.get(id_) or ProjectPart(
@@ -209,7 +209,7 @@ WAITING = frozenset({"New", "Pending", "Allocated"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceFacts:
-    """Holds what does not change about a service, from its start to its end."""
+    """Holds what does not change about a service of a Swarm, from its start to its end."""
 
     name: str  # PROJECT_SERVICE
     service: str
@@ -219,7 +219,7 @@ class ServiceFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwarmTask:
-    """Is a line of `docker service ps`."""
+    """Describes a task of a Swarm, as a line of `docker service ps` shows it."""
 
     id: str
     service: str  # its full name
@@ -241,7 +241,7 @@ class SwarmTask:
 
 
 def part_of(facts: ServiceFacts, tasks: Sequence[SwarmTask]) -> ProjectPart:
-    """Makes a part of a project from a service and its tasks."""
+    """Returns the part of a project that a service of a Swarm is, judged by its tasks."""
     bad = [task for task in tasks if task.state in BAD]
     done = sum(task.state == "Complete" for task in tasks)
     wanted = facts.wanted if facts.wanted is not None else max(1, len(tasks))
@@ -285,7 +285,10 @@ _MOUNT_LENGTH = 2  # "data:/data"
 
 
 def make_nameless(document: dict[str, Any], project: str) -> None:
-    """Takes the names from volumes that nobody shares; each service must have a ``deploy``."""
+    """Removes the names of volumes that one container alone uses, in the document itself.
+
+    Each service must have a ``deploy``.
+    """
     volumes, own = document.get("volumes") or {}, f"{project}_"
     services = document["services"].values()
     users = Counter(
@@ -369,7 +372,7 @@ class SwarmEngine(Engine):
         spec: StageSpec,
         assignment: Assignment,
     ) -> None:
-        """Makes services that end, that are not started again, and that other services find."""
+        """Changes a file so that services run once, to their end, on nodes that will do."""
         labels = literally(plan.tags.labels())
         document.setdefault("version", FORMAT_VERSION)
         document.pop("name", None)
@@ -395,7 +398,7 @@ class SwarmEngine(Engine):
         make_nameless(document, plan.project)
 
     async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
-        """Deploys the stack."""
+        """Deploys the project as a stack, which the Swarm starts at once."""
         del files
         answer = await self.cli.call(
             *(*self.cli.tied, self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
@@ -406,7 +409,7 @@ class SwarmEngine(Engine):
             raise CannotCreate(docker_cli.create_words(answer.words))
 
     async def look(self) -> Sightings:
-        """Returns the services that are there, and all of their tasks, from one list."""
+        """Returns the projects whose services are there, each service judged by its tasks."""
         mark = ("--filter", f"label={RUNNER}={SWARM}")
         names = (await self.cli.ask("service", "ls", *mark, "--format", "{{.Name}}")).split()
         await self._learn_facts(names)
@@ -422,7 +425,7 @@ class SwarmEngine(Engine):
         """Does nothing: a Swarm starts by itself what it is given."""
 
     async def remove(self, project: str) -> None:
-        """Removes services, then what they used."""
+        """Removes the services of a project, then everything that they used."""
         await self.stop(project, 0.0)
         await super().remove(project)
 
@@ -455,8 +458,10 @@ class SwarmEngine(Engine):
             await asyncio.sleep(STOPPED_LOOK_SECONDS)
 
     async def _with_memory(self, part: ProjectPart) -> ProjectPart:
-        """Adds whether memory ran out, which a Swarm never says; the engine of this node does,
-        of its own containers."""
+        """Returns a part with whether it ran out of memory.
+
+        A Swarm never says so; the engine of this node does, of its own containers.
+        """
         if part.exit_status != KILLED:
             return part
         if part.id not in self._lacked_memory:

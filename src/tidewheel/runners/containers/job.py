@@ -71,7 +71,7 @@ class EnginePoller:
             self._rest()
 
     def poke(self) -> None:
-        """Has the engine looked at soon, because something has happened."""
+        """Begins the next look at the engine early, because something has happened."""
         self._alarm.set()
 
     async def stop(self) -> None:
@@ -127,7 +127,10 @@ class EnginePoller:
         return min(AGAIN_SECONDS, self.engine.look_seconds)
 
     async def _listen(self, arguments: tuple[str, ...]) -> None:
-        """Has the engine looked at when it tells of an event; without events, looks suffice."""
+        """Begins a look early whenever the engine tells of an event, for as long as it runs.
+
+        Without events the regular looks suffice.
+        """
         while True:
             async with self.engine.cli.following(*arguments) as process:
                 assert process.stdout is not None
@@ -184,7 +187,10 @@ class ContainerSampler:
                 job.reports.usage(used_by_job)
 
     async def _ask(self, ids: Sequence[str]) -> dict[str, UsageSample]:
-        """Returns what each container uses; nothing, until next time, if one is gone."""
+        """Returns what each container uses, by id; empty if one of them is gone.
+
+        The next sample leaves that one out.
+        """
         stats, fields = ("stats", "--no-stream", "--no-trunc"), (".ID", ".CPUPerc", ".MemUsage")
         try:
             rows = await self._cli.inspect(stats, fields, ids)
@@ -194,7 +200,10 @@ class ContainerSampler:
 
 
 def _sample(cpu: str, memory: str) -> UsageSample:
-    """Makes a sample from ``12.34%`` and ``1.5MiB / 7.6GiB``; an ended container has ``--``."""
+    """Returns the sample of ``12.34%`` and ``1.5MiB / 7.6GiB``.
+
+    Raises ValueError or BadSetting for ``--``, which docker prints of an ended container.
+    """
     return UsageSample(
         memory_bytes=parse_size(memory.partition("/")[0]),
         cpu_percent=round(float(cpu.rstrip("%")), 1),
@@ -268,7 +277,7 @@ class EngineJob:
             self._watch.poke()
 
     def see(self, parts: tuple[ProjectPart, ...]) -> None:
-        """Takes the parts that the engine shows, and has them judged."""
+        """Takes the parts that the engine shows now, and wakes what judges them."""
         self._parts = parts
         self._views += 1
         self._logs.follow(parts)
@@ -319,7 +328,8 @@ class EngineJob:
         """Starts parts, none of them twice, and ignores looks that may be older than the start.
 
         One look may have been under way when the start was over; the next was not. If a part
-        is then still created, the engine went away in that moment, and nobody can know.
+        is then still in the phase CREATED, the engine went away in that moment, and nobody can
+        know whether it was started.
         """
         self._started |= {part.id for part in parts}
         with suppress(EngineAway):
@@ -338,7 +348,7 @@ class EngineJob:
         return outcome.judge(seen, self._logs.last_line)
 
     async def _finish(self, end: End) -> None:
-        """Ends, logs and removes everything of the project, and only then tells its end."""
+        """Stops and removes the project, its logs complete; only then tells how it ended."""
         parts = self._parts
         if self._engine.logs_end and any(part.phase is Phase.RUNNING for part in parts):
             # One has failed: the others have their grace, and their last words.
@@ -356,7 +366,7 @@ class EngineJob:
             self.over.set_result(end)
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Tries a step until the engine was there to do it."""
+        """Does a step, again and again as long as the engine is away."""
         while True:
             try:
                 await step()
@@ -385,7 +395,7 @@ class EngineJob:
 
 
 def read_end(directory: Path) -> End | None:
-    """Returns how a job ended whose worker died before it could tell, or None."""
+    """Returns how a job ended whose worker died before it told; None if nothing was kept."""
     try:
         kept = msgspec.json.decode((directory / END_NAME).read_bytes())
         if isinstance(kept["error"], list):  # a worker of an earlier version wrote it

@@ -61,7 +61,7 @@ def prefix_of(secret: str) -> str:
 
 
 def read_said(line: str) -> StdoutMessage | None:
-    """Reads what follows the prefix in a line; None if it is no valid message."""
+    """Returns the message in a line, given without its prefix; None if it is no valid one."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -89,7 +89,7 @@ SAID_BYTES_MAX = 1024 * 1024  # by one stage, corrections included
 
 
 def make_outputs_folder(directory: Path) -> Path:
-    """Makes the folder that is mounted into every container beside the worker."""
+    """Makes and returns the folder that is mounted into every container beside the worker."""
     folder = directory / FOLDER
     folder.mkdir(exist_ok=True)
     folder.chmod(FOLDER_MODE)
@@ -109,7 +109,10 @@ class SaidValues:
             self._values |= values
 
     def gather(self, directory: Path) -> str | None:
-        """Returns all values, said or written to the file; raises BadValues if they are bad."""
+        """Returns all values as JSON, said or written to the file; None if there are none.
+
+        Raises BadValues if they are bad.
+        """
         if self._bytes > SAID_BYTES_MAX:
             raise BadValues(f"more than {SAID_BYTES_MAX} bytes of values were said")
         return gather_values(directory, self._values)
@@ -118,7 +121,7 @@ class SaidValues:
 def gather_values(directory: Path, said: Mapping[str, object]) -> str | None:
     """Joins values that were written and said, keeps them beside the logs and returns them.
 
-    Of a name that was both written and said, the said value counts.
+    Of a name that was both written and said, the said value counts. None: there are no values.
     """
     text = read_values(directory / FOLDER / OUTPUTS_NAME)
     if said:
@@ -138,14 +141,14 @@ LINE_BYTES_MAX = 64 * 1024  # a longer one becomes several
 
 
 class LogLine(NamedTuple):
-    """Is one line of a log; ``at`` is when it was written, as text that sorts by time."""
+    """Holds one line of a log; ``at`` is when it was written, as text that sorts by time."""
 
     at: bytes
     text: bytes
 
 
 class LineReader:
-    """Makes lines of chunks, and passes over lines up to ``after``, which are known already."""
+    """Makes lines of chunks, and leaves out lines up to ``after``, which are known already."""
 
     def __init__(self, after: bytes = b"") -> None:
         self._after = after
@@ -190,7 +193,7 @@ OnSaid = Callable[[str, LogLine, str], None]  # service, the line, what follows 
 
 @dataclass(slots=True)
 class Source:
-    """Is the log of one part, and how far it was read."""
+    """Holds how far the log of one part was read."""
 
     part: ProjectPart
     out: LineReader = field(default_factory=LineReader)
@@ -229,13 +232,13 @@ class ProjectLogs:
         self._of_services: dict[str, LogFile] = {}
 
     def follow(self, parts: Sequence[ProjectPart]) -> None:
-        """Follows the log of every part that has begun."""
+        """Begins to follow the log of every part that has begun and is not followed yet."""
         for part in parts:
             if part.phase in (Phase.RUNNING, Phase.ENDED) and part.id not in self._sources:
                 self._begin(part)
 
     def last_line(self, service: str) -> str:
-        """Returns the last line with anything on it that a service printed."""
+        """Returns the last line that a service printed and that is not blank; "" if none is."""
         return self._last_lines.get(service, "")
 
     async def complete(self) -> None:
@@ -253,9 +256,9 @@ class ProjectLogs:
             log.settle()
 
     async def _read_rest(self, source: Source) -> None:
-        """Reads the rest of a part's log: nothing, where the part is gone.
+        """Reads the rest of a part's log; nothing is read where the part is gone.
 
-        An engine that is there tells all; one that went away and came back is asked again.
+        If the engine went away while it was read, and came back, it is asked again.
         """
         for _ in range(READ_TRIES):
             source.again()

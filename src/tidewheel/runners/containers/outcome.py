@@ -1,8 +1,9 @@
 """Decides what is to be done about a project from what is seen of it.
 
 The normal way: parts are created, started when what they need is there, and end well. Any
-part that ends badly is the end of the whole; what the engine did to a part while it was away
-is nobody's failure. All of it is pure but the search for containers that ran out of memory.
+part that ends badly is the end of the whole. If the engine may have ended a part while it was
+away, the task does not fail but goes back. All of it is pure but the search for containers that
+ran out of memory.
 
 An engine hears of those from its shims. Their word can come after that of the end, and it never
 comes for a container that runs out of memory within milliseconds of its start: its shim does
@@ -62,7 +63,7 @@ Verdict = KeepWaiting | Startable | Over
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSeen:
-    """Holds all that a judgement is made from."""
+    """Holds all from which ``judge`` decides what to do about a project."""
 
     parts: Sequence[ProjectPart]
     plan: ProjectPlan
@@ -124,7 +125,7 @@ def _judge_stopping(seen: ProjectSeen, bad: list[ProjectPart], last_line: LastLi
 
 
 def _missing(seen: ProjectSeen) -> str | None:
-    """Returns a service of which fewer parts are there than were made, if there is one."""
+    """Returns a service of which fewer parts are there than were made; None if all are."""
     there = Counter(part.service for part in seen.parts)
     expected = seen.plan.parts
     return next((name for name, count in expected.items() if there[name] < count), None)
@@ -205,8 +206,10 @@ async def out_of_memory(cli: Cli, killed: Sequence[str]) -> set[str]:
 
 
 async def _limited(cli: Cli, ids: Sequence[str]) -> list[tuple[str, bool]]:
-    """Returns those containers that this engine has and whose memory is limited, each with
-    whether the engine says that it lacked memory."""
+    """Returns those of the containers that this engine has and whose memory is limited.
+
+    Each is (id, whether the engine says that it lacked memory).
+    """
     fields = (".Id", ".State.OOMKilled", ".HostConfig.Memory")
     rows = await cli.inspect(("inspect", "--type", "container"), fields, ids)
     return [(id_, lacked_memory) for id_, lacked_memory, limit in rows if limit]

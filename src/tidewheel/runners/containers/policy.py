@@ -34,7 +34,7 @@ MOUNT_TYPES = frozenset({"bind", "volume", "tmpfs", "image"})
 
 
 class Denied(NamedTuple):
-    """Is something that a file asks for and that has to be allowed."""
+    """Describes something that a compose file asks for, and that must be allowed first."""
 
     what: str  # what would have to be allowed; "": nothing helps
     seen: str
@@ -63,13 +63,15 @@ class HostFolders:
         return path in self.folders or is_below(path, self.files)
 
     def names(self, real: str) -> bool:
-        """Says whether a network or volume is the job's own, by the name that docker compose
-        writes out."""
+        """Says whether a network or volume is the job's own.
+
+        ``real`` is its full name, which docker-compose writes out.
+        """
         return real.startswith(f"{self.project}_")
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Says whether a path is a folder, or lies in it; both must be without dots."""
+    """Says whether a path is this folder, or lies in it; neither may have `.` or `..` in it."""
     return path == folder or PurePosixPath(folder) in PurePosixPath(path).parents
 
 
@@ -91,8 +93,10 @@ def service_mounts(
 
 
 def mount_of(volume: object) -> tuple[str, str]:
-    """Returns the type and the source of a mount, in either of the two ways of writing it; the
-    path of a folder or file of the host is without dots."""
+    """Returns the type and the source of a mount, which can be written in two ways.
+
+    The path of a folder or file of the host is normalized: it has no `.` or `..` in it.
+    """
     if isinstance(volume, dict):
         kind, source = str(volume.get("type", "volume")), str(volume.get("source") or "")
     else:
@@ -125,7 +129,7 @@ def _nested(paths: list[str]) -> Iterator[Denied]:
 
 
 def top_level_volumes(volumes: Mapping[str, Any], ground: HostFolders) -> Iterator[Denied]:
-    """Yields named volumes that are more than a place of the job's own."""
+    """Yields named volumes that belong to others, or have drivers or options of their own."""
     for name, volume in volumes.items():
         body = volume or {}
         real = body.get("name")
@@ -142,7 +146,7 @@ def top_level_volumes(volumes: Mapping[str, Any], ground: HostFolders) -> Iterat
 def top_level_files(
     kind: str, entries: Mapping[str, Any], ground: HostFolders
 ) -> Iterator[Denied]:
-    """Yields secrets and configs that come from elsewhere."""
+    """Yields secrets and configs that do not come from files in the job's folder."""
     for name, entry in entries.items():
         body = entry or {}
         if body.get("external") or body.get("driver") or body.get("template_driver"):
@@ -223,7 +227,10 @@ def _is_foreign_network(value: object) -> bool:
 
 
 def _is_below_zero(value: object) -> bool:
-    """Says whether others would be killed before it; what is no number counts as that, too."""
+    """Says whether an OOM score is negative: the kernel would kill others in its place.
+
+    What is no number counts as negative, too.
+    """
     try:
         return int(str(value)) < 0
     except ValueError:
@@ -377,8 +384,10 @@ EVERYWHERE = ""  # instead of a queue
 
 
 def read_allowances(entries: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Returns what is allowed by queue, in words of the policy's table; raises BadSetting for
-    an entry that means nothing."""
+    """Returns what is allowed, in words of ``ALLOWABLE``, by queue (EVERYWHERE: in each).
+
+    Raises BadSetting for an entry that means nothing.
+    """
     allowed: dict[str, frozenset[str]] = {}
     for entry in entries:
         queue, colon, what = entry.rpartition(":")  # a queue may be called run:NAME

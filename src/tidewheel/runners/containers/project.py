@@ -52,7 +52,10 @@ class Tags:
 
     @classmethod
     def read(cls, runner: str, labels: Mapping[str, str]) -> Tags:
-        """Reads labels as an engine shows them; anybody can have written them."""
+        """Returns the tags in the labels that an engine shows; a bad number becomes 0.
+
+        Anybody can have written them.
+        """
         attempt = labels.get(ATTEMPT, "")
         return cls(
             runner=runner,
@@ -84,7 +87,10 @@ def project_name(store: str, task_id: TaskId, attempt: int, longest_service: int
 
 
 def _shortened(text: str, length_max: int) -> str:
-    """Keeps the run's beginning and the stage's end, as what lies between tells the least."""
+    """Returns a text with its middle cut out, down to a length; "" if the length is 0 or less.
+
+    The run's beginning and the stage's end stay, as what lies between tells the least.
+    """
     if length_max <= 0:
         return ""
     if len(text) <= length_max:
@@ -112,7 +118,7 @@ class Condition(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectPart:
-    """Is a container or a service, as the engine shows it."""
+    """Describes a container, or a service of a Swarm, as the engine shows it."""
 
     id: str
     service: str
@@ -145,7 +151,7 @@ class ProjectPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """Is a project that an engine holds, be it this worker's or not."""
+    """Describes a project that an engine holds, of this worker or of another."""
 
     tags: Tags
     parts: tuple[ProjectPart, ...]
@@ -155,7 +161,7 @@ Sightings = dict[str, Sighting]  # by project
 
 
 def sighted(parts: Iterable[tuple[Tags, ProjectPart]]) -> Sightings:
-    """Groups parts, as an engine lists them, by their projects."""
+    """Returns the projects to which the parts belong that an engine lists."""
     found: dict[str, tuple[Tags, list[ProjectPart]]] = {}
     for tags, part in parts:
         found.setdefault(tags.project, (tags, []))[1].append(part)
@@ -214,7 +220,10 @@ class Engine(ABC):
 
     @abstractmethod
     async def look(self) -> Sightings:
-        """Returns every part of tidewheel's, of whichever worker, by a call or two."""
+        """Returns the projects of all workers that the engine holds, with their parts.
+
+        It takes a call or two of docker, and raises EngineAway if the engine does not answer.
+        """
 
     @abstractmethod
     async def start(self, parts: Sequence[ProjectPart]) -> None: ...
@@ -233,7 +242,10 @@ class Engine(ABC):
         ]
 
     async def remove(self, project: str) -> None:
-        """Removes every trace of a project; there may be none."""
+        """Removes all that the engine holds of a project; there may be nothing.
+
+        Raises EngineAway if something is still in use after many tries.
+        """
         for _ in range(REMOVE_TRIES):
             found = False
             for kind, label in self.kinds.items():

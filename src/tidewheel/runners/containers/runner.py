@@ -1,4 +1,4 @@
-"""Runs tasks that are stages of containers, on whichever engine: the port ``Runner``."""
+"""Implements the port ``Runner`` for tasks that are stages of containers, on either engine."""
 
 from __future__ import annotations
 
@@ -85,7 +85,10 @@ class EngineRunner:
         return self._drive(plan, assignment, reports)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
-        """Drives the project of a worker that died; removes one that has never begun."""
+        """Drives the project of a worker that died, and returns its job.
+
+        It returns None if there is no such project, or if it has never begun and was removed.
+        """
         plan = read_plan(assignment.directory)
         if plan is None or plan.tags.runner != self._engine.name:
             return None
@@ -184,7 +187,10 @@ class EngineRunner:
 
 
 def open_runner(name: str, parts: RunnerParts) -> EngineRunner:
-    """Opens the runner for one of the engines."""
+    """Returns the runner for the engine of this name.
+
+    Raises BadSetting if docker, or what reads compose files, is missing.
+    """
     cli = Cli(parts.environ)
     cli.check_compose(name)
     # A worker with both has a Swarm for a reason.

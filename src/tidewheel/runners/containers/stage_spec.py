@@ -56,7 +56,10 @@ def runner_named(spec: str | None) -> str | None:
 
 
 def read_stage_spec(spec: str) -> StageSpec:
-    """Reads a spec that names one of these runners; raises BadStage if it is wrong."""
+    """Returns what the spec of a stage says; raises BadStage if it is wrong.
+
+    The spec is JSON that names one of these runners (``runner_named``).
+    """
     fields = json.loads(spec)
     compose = fields.get("compose")
     if not isinstance(compose, str) or not compose.strip():
@@ -116,7 +119,10 @@ def _constraints(node: object) -> list[str]:
 
 
 def _label_constraints(labels: object) -> list[str]:
-    """Reads labels of a Swarm node as people write them: {"zone": "a"}, "zone=a", "zone"."""
+    """Returns the constraints that labels of a Swarm node mean, as people write them.
+
+    They write {"zone": "a"}, "zone=a" or "zone".
+    """
     if isinstance(labels, dict):
         pairs: Mapping[str, object] = labels
         return [f"node.labels.{name} == {value}" for name, value in pairs.items()]
@@ -141,7 +147,7 @@ def stage_fields(runner: str, compose: str, rest: Mapping[str, object]) -> dict[
 
 
 def stand_in(runner: str) -> str:
-    """Returns the command of a task that is a stage, which its runner passes over.
+    """Returns the command of a task that is a stage, which a runner of containers ignores.
 
     Workers claim commands, and one that offers the label without having the runner must not
     call the task done.

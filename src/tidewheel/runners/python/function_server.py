@@ -173,7 +173,7 @@ class _Said(io.StringIO):
 
 
 def answer_of(request: Mapping[str, object], library: Path) -> dict[str, object]:
-    """Calls a function and returns what to answer; every failure of it is an answer."""
+    """Calls a function and returns what to answer; where it fails, the answer says so."""
     name, arguments, keywords = (request[one] for one in ("function", "arguments", "keywords"))
     assert isinstance(arguments, list)
     assert isinstance(keywords, dict)
@@ -191,7 +191,7 @@ def answer_of(request: Mapping[str, object], library: Path) -> dict[str, object]
 
 
 def _checked(answered: object) -> dict[str, object]:
-    """Makes the answer from (satisfied, results); anything else is the function's mistake."""
+    """Returns the answer for (satisfied, results); for anything else one that says `failed`."""
     wanted = "it must return (True or False, a dictionary of results)"
     if not isinstance(answered, tuple | list) or len(answered) != 2:  # noqa: PLR2004 - a pair
         return {"failed": f"it returned {_short(answered)}; {wanted}"}
@@ -207,7 +207,10 @@ def _short(value: object) -> str:
 
 
 def find_function(name: str, library: Path) -> Function:
-    """Finds a function: the workflow's own, else a built-in one, else one that is installed."""
+    """Returns a function: the workflow's own, else a built-in one, else an installed one.
+
+    Raises LookupError if there is none.
+    """
     sys.path.insert(0, str(library))
     for file in (library / f"{name}.py", library / name / "__init__.py"):
         if file.is_file():
@@ -245,13 +248,13 @@ def _load(name: str, file: Path) -> Function:
 
 
 def echo(*arguments: object, **keywords: object) -> tuple[object, dict[str, object]]:
-    """Is satisfied if `succeed` says so, and answers with the keywords that it was given."""
+    """Returns whether it is satisfied, which is `succeed`, and the keywords as its results."""
     print("echo:", arguments, keywords)  # noqa: T201 - that is what it is for
     return keywords.get("succeed"), keywords
 
 
 def xrandom(percent: float, secs: float = 0, _: object = None) -> tuple[bool, dict[str, str]]:
-    """Is satisfied in so many of a hundred calls, after so many seconds."""
+    """Returns after `secs` seconds that it is satisfied, in `percent` of a hundred calls."""
     time.sleep(float(secs))
     if random.random() * 100 >= float(percent):
         return False, {}

@@ -51,7 +51,7 @@ class FunctionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFailure:
-    """Says in words why there is no answer; `said` ends with a traceback's end, if any."""
+    """Says why a function gave no answer; `said` is what it printed, then its traceback."""
 
     reason: str
     said: str = ""
@@ -84,7 +84,7 @@ class Functions:
     async def call(
         self, function: str, arguments: Sequence[object], keywords: Mapping[str, object]
     ) -> FunctionAnswer | FunctionFailure:
-        """Calls a function; whatever it does, an answer comes within the limits."""
+        """Calls a function and returns its answer, or why there is none, within the limits."""
         asked = {
             "function": function,
             "arguments": list(arguments),
@@ -128,7 +128,10 @@ class Functions:
             return self._child
 
     def _read(self, answer: Mapping[str, object]) -> FunctionAnswer | FunctionFailure:
-        """Reads an answer without trust: the function shares the process that wrote it."""
+        """Returns the answer in a message, which is not trusted.
+
+        The function shares the process that wrote it.
+        """
         said = str(answer.get("said", ""))
         results = answer.get("results")
         if "failed" in answer or not isinstance(results, dict):
@@ -143,7 +146,7 @@ class Functions:
 
 
 class _Child:
-    """Is the process that forks, and knows which of its answers are waited for."""
+    """Holds the process that forks for calls, and who waits for which of its answers."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process

@@ -74,7 +74,7 @@ class Abort(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
-    """Is a registered function, which is called with the decoded spec and a JobContext."""
+    """Holds a registered function, which is called with the decoded spec and a JobContext."""
 
     name: str
     function: Callable[..., object]
@@ -114,8 +114,7 @@ class Handlers:
 
 
 def _is_async(function: Callable[..., object]) -> bool:
-    """Says whether a call makes a coroutine, also of a partial or an object with
-    ``__call__``."""
+    """Says whether a call makes a coroutine, also of a partial or of a callable object."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         type(function).__call__
     )
@@ -123,7 +122,7 @@ def _is_async(function: Callable[..., object]) -> bool:
 
 @dataclass(slots=True, eq=False)
 class StopRequest:
-    """Knows whether a job was asked to end; set in the worker's loop, read from any thread."""
+    """Says whether a job was asked to end; set in the worker's loop, read from any thread."""
 
     asked: bool = False
     # Made when somebody waits: most jobs never do, and they are made by the thousand.
@@ -131,7 +130,7 @@ class StopRequest:
     _waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     def ask(self) -> None:
-        """Asks to stop, and wakes all that wait for it."""
+        """Notes that the job is asked to end, and wakes all that wait for that."""
         self.asked = True
         if self._event is not None:
             self._event.set()
@@ -318,8 +317,7 @@ class HandlerThreads:
         return call
 
     def give_up(self, call: HandlerCall) -> None:
-        """Replaces the thread of a call that does not end; one that still waits never
-        begins."""
+        """Replaces the thread of a call that does not end; a call that waits never begins."""
         with self._changed:
             if call.has_begun and not call.given_up:
                 self._started -= 1
@@ -368,7 +366,7 @@ def _nothing(_end: End | None = None) -> None:
 
 @dataclass(slots=True, eq=False)
 class HandlerJob:
-    """Is the job (port ``Job``) that one call of a handler is."""
+    """Implements the port ``Job`` for one call of a handler."""
 
     _name: str
     _context: JobContext
@@ -436,7 +434,7 @@ class PythonRunner:
         return self._handlers.find(task.handler) is not None
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Calls the task's handler."""
+        """Calls the task's handler, and returns the job that this call is."""
         return self.start_now(assignment.task, lambda: assignment.directory, reports, _nothing)
 
     def start_now(
@@ -446,7 +444,10 @@ class PythonRunner:
         reports: JobReports,
         on_end: Callable[[End], None],
     ) -> Job:
-        """Calls the handler, and ``on_end`` in the worker's loop when the handler has ended."""
+        """Calls the handler and returns its job, without waiting.
+
+        ``on_end`` is called in the worker's loop when the handler has ended.
+        """
         handler = self._handlers.find(task.handler)
         assert handler is not None, "the worker asks accepts() first"
         try:

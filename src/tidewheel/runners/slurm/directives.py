@@ -46,7 +46,7 @@ _REFUSED = {
 
 
 def directive_lines(directives: Iterable[tuple[str, str]]) -> list[str]:
-    """Returns lines for the head of a command; no value can begin a line of its own."""
+    """Returns directives as lines for the head of a command; no value can break its line."""
     return [
         _line(" ".join(name.split()), " ".join(value.split())) for name, value in directives
     ]
@@ -64,7 +64,7 @@ def head_lines(command: str) -> list[str]:
 
 
 def with_directives(command: str, directives: Iterable[tuple[str, str]]) -> str:
-    """Adds directives before a command's own, which count more."""
+    """Returns a command with directives before its own ones, which count more."""
     lines = directive_lines(directives)
     if not lines:
         return command
@@ -81,7 +81,7 @@ def names_of(lines: Iterable[str]) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Divides a line as sbatch does: what is in quotes belongs to the option before it."""
+    """Returns the words of a line as sbatch divides it: what is in quotes is one word."""
     try:
         return shlex.split(text, comments=True)
     except ValueError:  # a quote without its end: sbatch says so
@@ -101,9 +101,9 @@ def refusal(lines: Sequence[str]) -> str:
 def resource_directives(
     asked: Resources, time_limit_seconds: float | None, given: Iterable[str] = ()
 ) -> Directives:
-    """Returns the directives that ask Slurm for these resources, less those that ``given``, the
-    names of directives in the command, ask for already.
+    """Returns the directives that ask Slurm for these resources.
 
+    Those are left out that ``given``, the names of directives in the command, ask for already.
     Slurm counts a time limit in minutes, and rounds up.
     """
     taken = frozenset(given)

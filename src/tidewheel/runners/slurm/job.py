@@ -1,4 +1,4 @@
-"""Knows one attempt in Slurm's hands: its script, its record, its reports, and its stop.
+"""Describes one attempt that is a Slurm job: its script, its record, its reports, its stop.
 
 ``job.slurm`` is what a worker and a job on a compute node agree on, in the attempt's folder:
 
@@ -96,8 +96,10 @@ def batch_script(
 
 
 def write_environment(directory: Path, environment: Mapping[str, str]) -> None:
-    """Writes the environment into a file for the job alone, as neither Slurm's files nor the
-    arguments of a process may show it."""
+    """Writes the environment into a file that only this user can read.
+
+    Neither Slurm's files nor the arguments of a process may show it.
+    """
     lines = [f"export {name}={quote(value)}" for name, value in environment.items()]
     content = "\n".join([*lines, ""]).encode(errors="surrogateescape")
     write_whole(directory / ENVIRONMENT_NAME, content, mode=0o600)
@@ -137,8 +139,10 @@ class SlurmRecord:
 
 
 def known_id(task_id: str) -> str:
-    """Returns the id of a task if a line of the record holds it unchanged, else nothing, so
-    that nobody takes one task for another and ends its job."""
+    """Returns the id of a task if a line of the record can hold it unchanged, else "".
+
+    So nobody takes one task for another and ends its job.
+    """
     return task_id if task_id.isprintable() and len(task_id) <= ID_LENGTH_MAX else ""
 
 
@@ -183,7 +187,7 @@ def read_record(directory: Path) -> SlurmRecord | None:
 
 @dataclass(slots=True)
 class SlurmReports:
-    """Is the port ``JobReports``, and reports that a job has begun before anything it says.
+    """Implements the port ``JobReports``; reports that a job began before all that it says.
 
     A job on the worker's own host may be heard through its socket before a round of the watch
     sees that it has begun.
@@ -227,7 +231,7 @@ class Stopping(Protocol):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SlurmJob:
-    """Is the port ``Job``; the worker's ``SlurmWatch`` looks after it until ``over`` is set."""
+    """Implements the port ``Job``; the worker's ``SlurmWatch`` sets ``over`` at its end."""
 
     assignment: Assignment
     reports: SlurmReports
@@ -254,8 +258,10 @@ class SlurmJob:
         return await asyncio.shield(self.over)
 
     async def stop(self, grace_seconds: float) -> None:
-        """Sends SIGTERM to all of the job's processes, and after the grace SIGKILL until it is
-        over."""
+        """Sends SIGTERM to all processes of the job, and SIGKILL after the grace.
+
+        It repeats that until the job is over.
+        """
         self.stop_asked = True
         if await self._asked_within(self.stopping.terminate, grace_seconds):
             return
@@ -276,7 +282,7 @@ class SlurmJob:
         return self.over.done()
 
     def seen_end(self, end: End, exit_status: int | None) -> End:
-        """Returns the end to tell; the exit status of a job that we killed means nothing."""
+        """Returns the end to report: that it was killed, if it was, and by this worker."""
         if self.killed_after_seconds is None:
             return end
         if exit_status is None or exit_status_of(Exit(status=exit_status)) == KILLED:
@@ -285,12 +291,12 @@ class SlurmJob:
 
 
 def job_name(assignment: Assignment, key: str) -> str:
-    """Returns the name in Slurm's lists: for people the task and attempt, for us the key."""
+    """Returns the name of a job in Slurm's lists: task and attempt for people, then the key."""
     task = assignment.task
     shown = _UNUSUAL.sub("_", f"{task.name or task.id}")[:NAME_LENGTH_MAX]
     return f"{shown}.{task.attempt}.{key}"
 
 
 def key_of(name: str) -> str:
-    """Returns the key in a name that ``job_name`` made; from other names, what is no key."""
+    """Returns the key in a name that ``job_name`` made; of other names some text, no key."""
     return name.rpartition(".")[2]

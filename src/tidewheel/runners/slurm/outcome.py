@@ -60,7 +60,10 @@ def has_begun(row: SlurmRow, status: JobStatus) -> bool:
 def slurm_end(
     row: SlurmRow, status: JobStatus, files: JobDirectory, *, by_us: bool
 ) -> End | None:
-    """Returns how a job ended that Slurm says is over; None if only the exit status tells."""
+    """Returns how a job ended that Slurm says is over; None if that is not known yet.
+
+    That is so where Slurm has no reason of its own, and the job has left no exit status.
+    """
     if not has_begun(row, status):
         return _never_began(row, files, by_us=by_us)
     recorded = status.exit_status
@@ -79,7 +82,7 @@ def slurm_end(
 
 
 def _ended_by_itself(row: SlurmRow, status: JobStatus, files: JobDirectory) -> bool:
-    """Says whether the job was through before Slurm gave it up.
+    """Says whether the job had ended by itself before Slurm gave it up.
 
     What ends while the controller is down is cancelled, or failed with its node, for Slurm. A
     job that was signalled before it ended has not done its work, whatever its exit status.
@@ -95,8 +98,10 @@ def _ended_by_itself(row: SlurmRow, status: JobStatus, files: JobDirectory) -> b
 
 
 def unrecorded_end(row: SlurmRow, code: tuple[int, int] | None, files: JobDirectory) -> End:
-    """Returns the end of a job whose own word is missing: it was killed, or its folder could
-    not be written."""
+    """Returns the end of a job that left no exit status: killed, or its folder unwritable.
+
+    ``code`` is the (exit status, signal) that Slurm remembers, None if it does not.
+    """
     if code is not None and code[1]:
         return end_of(Exit(status=-code[1]), files)
     if code is not None and (code[0] or row.state == "COMPLETED"):
@@ -119,7 +124,7 @@ def forgotten_end(job_id: str | None, status: JobStatus, files: JobDirectory) ->
 
 
 def with_usage(end: End, files: JobDirectory, usage: SlurmUsage | None) -> End:
-    """Adds to an end what the job has used, as far as that is known."""
+    """Returns an end with what the job has used, as far as that is known."""
     metrics: dict[str, float] = {}
     cpu_seconds = read_cpu_seconds(files.path)
     if cpu_seconds is not None:
@@ -190,7 +195,7 @@ _MORE = "scontrol show job {id} says more"
 
 
 def turn_words(row: SlurmRow) -> str:
-    """Returns the message that a job, after another reason, only waits for its turn now."""
+    """Returns the message that nobody has to act any more: a job only waits for its turn."""
     return f"Slurm job {row.id} waits for its turn"
 
 

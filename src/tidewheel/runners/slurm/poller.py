@@ -9,8 +9,9 @@ round begins no sooner than ten times the time that the last squeue took (and wi
 minute), so that a busy controller is asked less often.
 
 While Slurm does not answer, nothing is concluded: jobs stay as they were last seen. A job that
-Slurm says is over, and whose last word is missing, is given some time: files of a network may
-come late. What running jobs use is asked of Slurm's daemons on the nodes, which measure it.
+Slurm says is over, and that has not written how it ended, is given some time: files of a
+network may come late. What running jobs use is asked of Slurm's daemons on the nodes, which
+measure it.
 
 Signals go first to those that run, one call for many jobs. Slurm's list names the folder of
 each job, and the record in it says whose it is: so jobs are found whose attempt is over
@@ -44,7 +45,7 @@ BATCH_SECONDS = 0.02  # what is asked within this time is asked in one call
 
 
 class Together:
-    """Joins what is asked for several jobs at about the same time into one call."""
+    """Collects the jobs for which the same is asked at about the same time, for one call."""
 
     def __init__(self, call: Callable[[Iterable[str]], Awaitable[None]]) -> None:
         self._call = call
@@ -143,8 +144,10 @@ class SlurmLeftovers:
         return []
 
     def remove(self, leftover: Leftover) -> None:
-        """Ends a job, which may begin no more; unless Slurm hears that, ``find`` finds it
-        again."""
+        """Ends the job of an attempt that is over, and keeps it from beginning.
+
+        If Slurm does not hear that, ``find`` finds the job again.
+        """
         job_id, _, folder = leftover.name.partition(" ")
         if record := read_record(Path(folder)):
             with suppress(OSError):
@@ -229,7 +232,10 @@ TellTrouble = Callable[[str | None], None]
 
 
 class FilesSeen(NamedTuple):
-    """Holds the status and the size of the spool that the folder of an attempt shows."""
+    """Holds what the folder of an attempt shows: the job's status, and the spool's size.
+
+    The spool is the file of the messages that the job has sent.
+    """
 
     status: JobStatus
     spool_bytes: int
@@ -273,14 +279,16 @@ class SlurmWatch:
             self._loop = asyncio.create_task(self._run(), name="slurm watch")
 
     def tell_submitted(self, job: SlurmJob) -> None:
-        """Lets a run know that Slurm has the job, which may begin much later."""
+        """Reports to the run of a job, if it has one, that Slurm has it; it may begin later."""
         if job.assignment.task.run is not None:
             text = f"submitted to Slurm as job {job.record.id}"
             self._say(job, SpooledMessage(f"slurm-{job.record.key}", text, SUBMITTED))
 
     def _tell_waiting(self, job: SlurmJob, row: programs.SlurmRow) -> None:
-        """Reports, once per reason, why a job waits if somebody has to act, or no longer has
-        to."""
+        """Reports, once per reason, why a job waits where somebody has to act.
+
+        It also reports that nobody has to act any more.
+        """
         words = outcome.waiting_words(row)
         if words == job.waits:
             return
@@ -290,8 +298,7 @@ class SlurmWatch:
             self._say(job, SpooledMessage(f"slurm-{job.record.key}-{row.reason}", text))
 
     def _say(self, job: SlurmJob, said: SpooledMessage) -> None:
-        """Spools a message as if the job had sent it, so that an adopter of the job finds
-        it."""
+        """Spools a message as if the job had sent it; so an adopter of the job finds it."""
         if self._messages is None:
             return
         with suppress(OSError):  # the worker learns of the job's begin or end all the same
@@ -399,7 +406,7 @@ class SlurmWatch:
     def _end_of_unlisted(self, job: SlurmJob, seen: FilesSeen) -> End | None:
         """Returns the end of a job that Slurm does not list: never submitted, or long over.
 
-        None means that the job goes on, or that its last word may still come.
+        None means that the job goes on, or that it may still be seen how it ended.
         """
         if job.record.id is None and seen.status.process is None:
             make_void(job.files.path, job.record)
@@ -414,7 +421,7 @@ class SlurmWatch:
         return outcome.forgotten_end(job.record.id, seen.status, job.files)
 
     def _may_wait(self, job: SlurmJob) -> bool:
-        """Says whether there is time left for the last word of a job that is over."""
+        """Says whether to wait longer for what a job that is over writes about its end."""
         now = time.monotonic()
         if job.unclear_since is None:
             job.unclear_since = now
@@ -431,7 +438,10 @@ class SlurmWatch:
 
 
 def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, FilesSeen]:
-    """Cuts logs and looks at the files of jobs that have begun; call it in a thread."""
+    """Cuts the logs of jobs that have begun, and returns what their folders show, by job.
+
+    Call it in a thread.
+    """
     begun = [job for job in jobs if job.row is None or job.row.state not in outcome.WAITS]
     for job in begun:
         for log in (job.files.out, job.files.err):

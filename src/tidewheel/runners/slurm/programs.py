@@ -72,7 +72,7 @@ class SlurmNotReached(SlurmSilent):
 
 
 class SlurmRow(NamedTuple):
-    """Is a job as squeue shows it."""
+    """Describes a job as squeue shows it."""
 
     id: str
     state: str
@@ -90,7 +90,7 @@ class SlurmUsage(NamedTuple):
 
 
 class Slurm:
-    """Asks the cluster that the Slurm programs on PATH speak to."""
+    """Calls the Slurm programs on PATH; they decide to which cluster they speak."""
 
     def __init__(
         self, environ: Mapping[str, str], *, call_seconds_max: float = CALL_SECONDS_MAX
@@ -111,7 +111,7 @@ class Slurm:
         self._folder = os.path.dirname(self._sbatch)
 
     async def submit(self, options: Sequence[str], script: str) -> str:
-        """Submits a script and returns the number of the new job."""
+        """Submits a script and returns Slurm's number of the new job, as a text."""
         async with self._submitting:
             said = await self._call("sbatch", "--parsable", *options, text=script)
         number = said.partition(";")[0].strip()
@@ -120,8 +120,10 @@ class Slurm:
         return number
 
     async def jobs(self, *options: str) -> list[SlurmRow]:
-        """Returns the jobs of this user that wait or run, by one call of squeue; with
-        ALL_STATES all that Slurm remembers."""
+        """Returns the jobs of this user that wait or run, by one call of squeue.
+
+        With ALL_STATES it returns all that Slurm remembers.
+        """
         asked = ("--noheader", f"--user={os.getuid()}", f"--format={JOB_FIELDS}", *options)
         lines = (await self._call("squeue", *asked)).split("\n")
         # The last field, the folder, may hold a separator.
@@ -133,7 +135,10 @@ class Slurm:
         await self.cancel(ids, "--full", f"--signal={signal_name}")
 
     async def cancel(self, ids: Iterable[str], *options: str) -> None:
-        """Ends jobs, wherever they are; those that have ended are passed over."""
+        """Ends jobs, in Slurm's queue or on nodes; those that have ended are ignored.
+
+        ``options`` are more of scancel's.
+        """
         for part in _parts(list(ids)):
             await self._call("scancel", "--quiet", *options, *part)
 
@@ -203,7 +208,7 @@ class Slurm:
 
 
 def parse_usage(line: str) -> tuple[str, SlurmUsage] | None:
-    """Reads a line of sstat: the job's number and usage; None if the line holds no figures."""
+    """Returns the job's number and usage in a line of sstat; None if it holds no figures."""
     try:
         step, cpu, memory, tasks = line.split(CELL)
         job_id = step.partition(".")[0]
@@ -213,7 +218,7 @@ def parse_usage(line: str) -> tuple[str, SlurmUsage] | None:
 
 
 def _cpu_seconds(text: str) -> float:
-    """Reads a time such as ``1-02:03:04``, ``02:03:04`` or ``03:04.500``."""
+    """Returns the seconds of a time such as ``1-02:03:04``, ``02:03:04`` or ``03:04.500``."""
     days, _, clock = text.rpartition("-")
     seconds = 0.0
     for part in clock.split(":"):

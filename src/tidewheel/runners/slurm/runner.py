@@ -35,7 +35,7 @@ JOB_RUNNER = "TIDEWHEEL_JOB_RUNNER"  # in a job's environment
 
 
 class SlurmRunner:
-    """Is the port ``Runner`` for Slurm; a worker has one such runner for all of its jobs."""
+    """Implements the port ``Runner`` for Slurm; a worker has one for all of its Slurm jobs."""
 
     def __init__(
         self, parts: RunnerParts, *, last_word_seconds: float = poller.LAST_WORD_SECONDS
@@ -58,8 +58,7 @@ class SlurmRunner:
         return task.command is not None and directives.RUNNER_LABEL in task.resources.labels
 
     def tell_trouble_to(self, hear: poller.TellTrouble) -> None:
-        """Sets the function that is told when Slurm is silent, and (None) when it answers
-        again."""
+        """Sets the function that is told that Slurm is silent, or (None) that it answers."""
         self._watch.tell_trouble = hear
 
     def stop(self) -> None:
@@ -89,8 +88,9 @@ class SlurmRunner:
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
         """Watches the job of a worker that died, also where sbatch's answer was never heard.
 
-        Every message of the attempt is reported again from the first; the worker drops those
-        that the store has.
+        It returns None if nothing was submitted, or the submission was given up. Every message
+        of the attempt is reported again from the first; the worker drops those that the store
+        has.
         """
         record = slurm_job.read_record(assignment.directory)
         if record is None or record.is_void:
@@ -176,8 +176,10 @@ class SlurmRunner:
         return job
 
     async def _end_earlier_attempts(self, assignment: Assignment) -> None:
-        """Ends what an earlier attempt left in Slurm because its worker was lost with its
-        host."""
+        """Ends the job of an earlier attempt whose worker was lost with its host.
+
+        Raises RunnerUnable if Slurm does not answer, or does not end it.
+        """
         for directory in _earlier_directories(assignment):
             record = slurm_job.read_record(directory)
             if record is None:
@@ -200,7 +202,7 @@ class SlurmRunner:
 
 
 def open_runner(name: str, parts: RunnerParts) -> SlurmRunner:
-    """Opens the runner of this package."""
+    """Returns the runner for Slurm; raises BadSetting if there is no sbatch."""
     del name
     return SlurmRunner(parts)
 
@@ -216,7 +218,7 @@ def _finding(task: Claimed, lines: list[str]) -> str:
 
 
 def _options(assignment: Assignment, lines: list[str], key: str) -> list[str]:
-    """Returns options for sbatch, which count more than any directive."""
+    """Returns the options with which sbatch is called; they count more than any directive."""
     files = JobDirectory(assignment.directory)
     logs = {"output": files.out, "error": files.err}
     wanted = directives.resource_directives(
@@ -235,8 +237,10 @@ def _options(assignment: Assignment, lines: list[str], key: str) -> list[str]:
 
 
 def _earlier_directories(assignment: Assignment) -> Iterator[Path]:
-    """Yields the folders of the attempts before this one, the latest first, in either of the
-    two layouts that ``JobFolders`` has."""
+    """Yields the folders of the attempts before this one, the latest first.
+
+    Which they are follows from its own name: ``JobFolders`` has two layouts.
+    """
     directory, attempt = assignment.directory, assignment.task.attempt
     is_of_run = directory.name.startswith("attempt-")
     for earlier in range(attempt - 1, 0, -1):

@@ -1,4 +1,4 @@
-"""Makes runs of the text of a scheduling block instance, or every finding.
+"""Makes the runs that a scheduling block instance asks for, or raises every finding.
 
 Nothing is written here. Whatever keeps one of its blocks from running refuses all of it.
 """
@@ -30,7 +30,7 @@ Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workf
 
 
 def fingerprint(request: SbiRequest) -> str:
-    """Returns the same text for the same content, in JSON or YAML and in any order of keys."""
+    """Returns a hash of a request: the same for JSON or YAML, and for any order of keys."""
     return hashlib.sha256(json.dumps(request.body, sort_keys=True).encode()).hexdigest()
 
 
@@ -130,7 +130,10 @@ class _Making:
                 )
 
     async def _known(self, name: str) -> BlockView | None:
-        """Returns the block, or None; a text that can be no block's id is not looked for."""
+        """Returns the block of this id, None if there is none.
+
+        A text that can be no block's id is not looked for.
+        """
         if not is_block_id(name):
             return None
         try:
@@ -140,7 +143,7 @@ class _Making:
 
 
 def _of_block(finding: Finding, asked: BlockRequest) -> Finding:
-    """Returns what the registry says, with the block that it is about."""
+    """Returns a finding of the registry with the block, and its place in the request."""
     places = {NOWHERE: asked.places.workflow, REQUEST: asked.places.parameters}
     position = places.get(finding.position, finding.position)
     message = f"block {asked.id}: {finding.message}"

@@ -53,14 +53,14 @@ OVER = ("completed", "stopped")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """Says what a client may ask for and see; without limits where it opens the store."""
+    """Says what a client may ask for and see: by default all, as one that opens the store."""
 
     permit: Callable[[SbiRequest], None] = lambda _: None  # raises if it may not be asked for
     sees: Callable[[str], bool] = lambda _: True  # of which workflows there are blocks
 
 
 class BlockService:
-    """Is ``ports.blocks.BlockDoor`` on a store, for a caller with these rights."""
+    """Implements ``ports.runs.BlockDoor`` on a store, for a caller with these rights."""
 
     def __init__(
         self,
@@ -107,7 +107,10 @@ class BlockService:
         }
 
     def _check_permitted(self, request: SbiRequest, file: str, findings: Findings) -> None:
-        """Refuses a client without the right, and tells it only what the text has wrong."""
+        """Raises Refused if the client may not ask for this.
+
+        If its text has mistakes, it raises InvalidSbi instead, which tells those alone.
+        """
         try:
             self._rights.permit(request)
         except Refused:
@@ -252,7 +255,7 @@ async def never_begin(store: Store, views: Sequence[BlockView]) -> set[str]:
 
 
 def block_facts(view: BlockView, now: Instant, *, never: bool) -> Document:
-    """Returns a block as one row; `waits` says what keeps it, `never` that it stays so."""
+    """Returns a block as JSON: `waits` says what it waits for, `never` that it never begins."""
     asked, run = json.loads(view.body), view.run
     return document_of(
         BlockFacts,
@@ -295,7 +298,7 @@ def _stage_document(
 
 
 def _why(looked: RunSnapshot, key: Key, state: str) -> list[str]:
-    """Says why a block waits; empty if it is active or done."""
+    """Returns why a stage or an object of a block waits; empty if it is active or done."""
     if not looked.started or state in ACTIVE or state in DONE:
         return []
     name = object_name(looked, key)
@@ -310,7 +313,7 @@ def _why(looked: RunSnapshot, key: Key, state: str) -> list[str]:
 
 
 def _events(one: SubmissionView) -> Iterator[Document]:
-    """Returns what happened to a submission, oldest first."""
+    """Yields what happened to a submission, oldest first."""
     submit = read_job_name(one.task_id).submit
     told = [("submitted", one.submitted_at), ("started", one.started_at)]
     if Status(one.status) in FINAL:

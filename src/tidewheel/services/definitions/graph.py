@@ -32,7 +32,7 @@ _Parent = tuple[str, Offset | None]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Says how a condition uses one parent."""
+    """Says which outputs of one parent a condition names, and if it needs one of them."""
 
     outputs: frozenset[str] = frozenset()
     needed: bool = False
@@ -40,14 +40,14 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class EdgeFact:
-    """Holds the facts of one edge, whichever arrows it comes from."""
+    """Holds the outputs that an edge stands for, over all its arrows, and if it is certain."""
 
     outputs: frozenset[str] = frozenset()
     certain: bool = False
 
     @property
     def label(self) -> str:
-        """Returns the outputs on the line; nothing for success, which everybody expects."""
+        """Returns the outputs as the label of the edge; "" for success, which is expected."""
         if self.outputs <= {SUCCEEDED}:
             return ""
         if self.outputs == {SUCCEEDED, FAILED}:
@@ -75,7 +75,7 @@ def edge_facts(graph: Graph, shown: Window, start: Point) -> dict[Edge, EdgeFact
 
 
 def uses_of(condition: Condition, families: Mapping[str, FamilyDef]) -> dict[_Parent, Use]:
-    """Returns each parent in a condition, and whether the condition can be true without it."""
+    """Returns how a condition uses each parent, by the parent's name and offset."""
     match condition:
         case Atom(node, output, offset):
             return {(node, offset): Use(frozenset({output}), needed=True)}
@@ -181,7 +181,10 @@ def read_window(
 
 
 def _nearer_stop(graph: Graph, start: Point, stop: Point, tasks_max: int) -> Point:
-    """Returns the last point until which there are not too many tasks; at least one point."""
+    """Returns the last point up to which there are at most ``tasks_max`` tasks.
+
+    If the first point alone has more, it is that one.
+    """
     if graph.cycling.final is not None:
         stop = min(stop, graph.cycling.final)
     weights = Counter(one for node in graph.nodes.values() for one in node.sequences)
@@ -200,13 +203,13 @@ def _nearer_stop(graph: Graph, start: Point, stop: Point, tasks_max: int) -> Poi
 
 
 def drawn_in(loaded: LoadedWorkflow) -> dict[str, str]:
-    """Returns the family that each task and family is drawn in; others are left out."""
+    """Returns the family that each task and family is drawn in, by name; root is left out."""
     first_parents = loaded.settings.families.first_parents
     return {name: family for name, family in first_parents.items() if family != ROOT}
 
 
 def graph_document(shown: ShownWindow, families: Mapping[str, str]) -> dict[str, object]:
-    """Returns the window as a document for programs."""
+    """Returns the window as JSON for programs: points, tasks, edges, and whether it was cut."""
     style = shown.graph.cycling.style
     texts = {point: style.text(point) for point in {task.point for task in shown.window.tasks}}
     facts = edge_facts(shown.graph, shown.window, shown.start)

@@ -1,4 +1,4 @@
-"""Loads workflows written in Python in the form that the commands about definitions want."""
+"""Loads workflows written in Python as `LoadedWorkflow`, the form that all definitions have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from tidewheel.formats.python_api.workflow import load_python
 
 
 def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
-    """Returns the workflow that a file defines; the file is executed, as python3 would."""
+    """Returns the workflow that a file defines; the file is executed, as by python3.
+
+    If it defines none, findings say why, and what is returned has no graph.
+    """
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
@@ -34,7 +37,7 @@ def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> Loaded
 
 
 def _reader(style: PointStyle) -> CyclingReader:
-    """Reads points of the command line as the workflow writes them."""
+    """Returns the reader of points on the command line, which are written as the workflow's."""
     hours, minutes = divmod(abs(style.utc_offset_minutes), 60)
     sign = "-" if style.utc_offset_minutes < 0 else "+"
     return CyclingReader(

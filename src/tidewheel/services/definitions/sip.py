@@ -1,4 +1,4 @@
-"""Loads SIP definitions in the form that the commands about definitions want."""
+"""Loads SIP definitions as `LoadedWorkflow`, the form that all definitions have."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ class Verdicts:
         }
 
     def _is_warned(self, *, of_request: bool = False) -> bool:
-        """Says whether there are warnings about the definition, or about the request.
+        """Says whether there are warnings about the definition, or (`of_request`) the request.
 
-        A definition need not answer for warnings about the request.
+        Those about the request do not keep a definition from being registered.
         """
         return any(
             one.severity is Severity.WARNING and (one.position == REQUEST) == of_request
@@ -106,7 +106,10 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSource:
-    """Holds what the stages of a run are made of, each when it is due."""
+    """Holds what the stages of a run are rendered from.
+
+    A stage that needs values of earlier stages is rendered when those have ended.
+    """
 
     parameters: ParameterSource
     request: Values
@@ -129,7 +132,10 @@ class StageSource:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedSip:
-    """Is a SIP definition in the form of any other, with what else is known of it."""
+    """Holds a SIP definition in the form that all definitions have, with its verdicts.
+
+    Where its file could not be read, all but ``loaded`` is None.
+    """
 
     loaded: LoadedWorkflow
     verdicts: Verdicts | None = None
@@ -156,7 +162,7 @@ def load_sip_file(path: Path, how: LoadOptions, findings: Findings) -> Validated
 def load_sip_request(
     path: Path, request: Values | None, findings: Findings, *, is_typed: bool = False
 ) -> ValidatedSip:
-    """Loads a file for a request; None is no request, which lacks no parameter.
+    """Loads a definition file for a request, or for none (None), which lacks no parameter.
 
     ``is_typed``: somebody has just typed the request, and can correct a parameter that changes
     nothing.
@@ -175,7 +181,7 @@ def load_sip_request(
 def load_sip(
     source: SipSource, folder: Path, request: Values | None, findings: Findings
 ) -> ValidatedSip:
-    """Loads a definition from its files, which lie or lay in a folder.
+    """Loads a definition from the content of its files; ``folder`` is where they lie or lay.
 
     Scripts are not checked again: bash read them when the definition came.
     """
@@ -206,7 +212,7 @@ def _validated(
 
 
 def read_request(parameters: str) -> Values:
-    """Returns the parameters of a run, as they are kept with it."""
+    """Returns the parameters of a run from the JSON that is kept with it; "" means none."""
     if not parameters:
         return {}
     try:
@@ -219,7 +225,7 @@ def read_request(parameters: str) -> Values:
 
 
 def stored_sip(source: SipSource, workflow: str) -> StoredDefinition:
-    """Returns what is kept of a definition: its files, nothing that a request makes of it."""
+    """Returns what is stored of a definition: its files, nothing that a request makes of it."""
     return StoredDefinition(
         digest="",
         workflow=workflow,
@@ -240,7 +246,7 @@ def compiled(validation: Validation, findings: Findings) -> tuple[WorkflowDef, G
 
 
 def source_of(file: str, files: Iterable[StoredFile]) -> SipSource:
-    """Returns a definition from what is kept of it."""
+    """Returns a SIP definition from its stored files; ``file`` is the one that defines it."""
     kept = tuple(files)
     return SipSource(
         file=file,

@@ -58,7 +58,7 @@ LEFT_OUT = frozenset({".git", ".svn", "__pycache__", ".venv"})
 MADE_BY_RUNS = frozenset({"log", "share", "work"})  # at the top of their folder
 
 
-# Mistakes with which a run works all the same: nobody is kept from a run that has begun.
+# Mistakes with which a run works all the same: a run that has begun goes on with them.
 _JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER})
 
 
@@ -72,7 +72,7 @@ class Captured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredDefinition:
-    """Is a stored definition that was read again, and is ready to run."""
+    """Holds what a run needs of a stored definition that was read again."""
 
     graph: Graph
     settings: FlowSettings
@@ -159,7 +159,8 @@ def _walk(folder: Path) -> Iterator[Path]:
 def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False) -> None:
     """Puts the files of a definition where its jobs look for them.
 
-    What is there stays, since jobs may have changed it, unless the definition is a new one.
+    A file that is there stays, since jobs may have changed it, unless the definition is a new
+    one (``anew``).
     """
     for one in definition.files:
         path = directory / one.path
@@ -175,10 +176,11 @@ def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False)
 def restore(
     definition: StoredDefinition, options: RunOptions, directory: Path, *, is_new: bool = False
 ) -> RestoredDefinition:
-    """Returns the graph of a stored definition; ``directory`` is that of its run.
+    """Returns graph and settings of a stored definition; ``directory`` is that of its run.
 
-    A run goes on with what was accepted when it began, even if it was accepted by an earlier
-    version; ``is_new``: this is a definition to which a run is about to change.
+    Raises Refused if it cannot be used with these options. A run goes on with what was accepted
+    when it began, even if it was accepted by an earlier version; ``is_new``: this is a
+    definition to which a run is about to change.
     """
     findings = Findings()
     loaded, stages = _load_stored(definition, options, directory, findings)
@@ -199,7 +201,7 @@ def check_definition(
     options: RunOptions,
     check_further: Callable[[Graph, Findings], None] | None = None,
 ) -> None:
-    """Raises InvalidDefinition, which says all, unless a run could begin with these options."""
+    """Raises InvalidDefinition, with all findings, if no run with these options can begin."""
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
         loaded, _ = _load_stored(definition, options, Path(folder), findings)
@@ -239,7 +241,8 @@ def load_flow(
 ) -> Iterator[tuple[LoadedWorkflow, Path]]:
     """Loads a flow.cylc as it was written, in a folder that holds nothing else.
 
-    Its code runs only if the caller may have it run, and the one who brought it could, too.
+    Code of the definition runs only if the caller trusts it (``code_trusted``), and the one who
+    brought the definition was trusted, too.
     """
     source = SourceOptions(
         variables=VariableTexts(values=parameters),
@@ -255,7 +258,8 @@ def load_flow(
 def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> StoredDefinition:
     """Returns the definition as it lies in the run's directory now; jobs may have changed it.
 
-    Its code runs only if the definition came from its owner's folder.
+    Its code runs only if the old definition was trusted: it came from its owner's folder.
+    Raises InvalidDefinition if it has errors now.
     """
     findings = Findings()
     if old.kind == SIP:
@@ -277,7 +281,10 @@ def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> Store
 
 
 def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str) -> Captured:
-    """Returns a SIP definition as it lies there now, if this request can run."""
+    """Returns a SIP definition as its file is now, to be kept.
+
+    Raises InvalidDefinition if no run with the parameters of these options could begin.
+    """
     from tidewheel.services.definitions import sip
 
     request = sip.read_request(options.parameters)

@@ -31,7 +31,10 @@ FINDINGS_MAX = 20
 def definition_of_text(
     text: str, workflow: str, variables: Mapping[str, object], options: RunOptions
 ) -> StoredDefinition:
-    """Returns a flow.cylc, rendered and read; raises InvalidDefinition, which says all."""
+    """Returns the text of a flow.cylc as a definition to keep, rendered.
+
+    Raises InvalidDefinition, with all findings, if it has errors.
+    """
     findings = Findings()
     files = (StoredFile(FLOW_FILE, text.encode(), False),)
     kept = StoredDefinition(
@@ -45,7 +48,10 @@ def definition_of_text(
 
 
 def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
-    """Returns a definition that was captured elsewhere, if its paths stay in its folder."""
+    """Returns a definition that was captured elsewhere, with a digest that is made here.
+
+    Raises InvalidDefinition if it is in Python, or has a path that leads out of its folder.
+    """
     findings = Findings()
     if sent.kind == PYTHON:
         findings.error(
@@ -67,7 +73,7 @@ def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
 
 
 def path_findings(paths: Iterable[str]) -> list[str]:
-    """Says what is wrong with the first few bad paths, in words."""
+    """Returns what is wrong with the first FINDINGS_MAX bad paths; empty if all are right."""
     found: list[str] = []
     seen: set[str] = set()
     folders: set[str] = set()

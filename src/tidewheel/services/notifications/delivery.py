@@ -51,7 +51,10 @@ class DeliveryMeans:
 async def deliver(
     rule: NotificationRule, message: Notification, missed: int, means: DeliveryMeans
 ) -> str:
-    """Sends a message and returns "" if it was taken, else what went wrong; always in time."""
+    """Sends a message and returns "" if it was taken, else what went wrong.
+
+    It takes at most SECONDS_MAX.
+    """
     try:
         async with asyncio.timeout(SECONDS_MAX):
             if isinstance(rule.to, RunCommand):
@@ -88,7 +91,10 @@ async def _send(
 def compose(
     rule: NotificationRule, to: MailTo, message: Notification, missed: int
 ) -> EmailMessage:
-    """Composes a mail with the id where mail programs look for one: a second copy is known."""
+    """Returns the mail of a message, with the id as its Message-ID.
+
+    By that, mail programs recognize a second copy.
+    """
     text = text_of(rule, message)
     host = socket.gethostname()
     known = facts(message, text)
@@ -250,7 +256,10 @@ def _connect(to: Webhook, host: str, port: int, seconds_max: float) -> socket.so
 
 
 def is_allowed(text: str) -> bool:
-    """Tells whether an address may be called by anybody."""
+    """Says whether an address may be called without `anywhere = true` in the rule.
+
+    Link-local and multicast addresses may not, nor those of clouds that hand out credentials.
+    """
     address: Address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
@@ -275,14 +284,14 @@ def _headers(to: Webhook, what: Posted) -> dict[str, str]:
 
 
 def signature(secret: str, what: Posted) -> str:
-    """Signs as Standard Webhooks, version 1, do: HMAC-SHA256 of `id.timestamp.body`."""
+    """Returns the signature by Standard Webhooks 1: HMAC-SHA256 of `id.timestamp.body`."""
     signed = b"%s.%d.%s" % (what.id.encode(), what.at, what.body)
     digest = hmac.new(_key(secret), signed, hashlib.sha256).digest()
     return "v1," + base64.b64encode(digest).decode()
 
 
 def _key(secret: str) -> bytes:
-    """Returns the key in a secret: base64 in the usual form, any other text as it is."""
+    """Returns the key in a secret: decoded if it is `whsec_BASE64`, else its bytes."""
     if secret.startswith(SECRET_PREFIX):
         with suppress(binascii.Error, ValueError):
             return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

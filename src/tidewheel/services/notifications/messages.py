@@ -20,7 +20,7 @@ ID_LETTERS = 32
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """Is one message under one rule; the id stays the same however often it is sent."""
+    """Holds one message of one rule; its id stays the same however often it is sent."""
 
     id: str
     rule: str
@@ -55,7 +55,7 @@ def message_id(*parts: object) -> str:
 
 
 def sentence(message: Notification) -> str:
-    """Says for people what happened."""
+    """Returns the sentence that tells people what happened."""
     if message.is_test:
         return f"This is a test of rule {message.rule}. Nothing happened."
     more = message.count - len(message.tasks)
@@ -81,7 +81,7 @@ def document(message: Notification, text: str, missed: int) -> dict[str, object]
 
 
 def facts(message: Notification, text: str) -> dict[str, str]:
-    """Returns the fields of templates."""
+    """Returns the facts of a message as texts, by the names that templates have for them."""
     known = document(message, text, 0) | {"tasks": ", ".join(message.tasks)}
     return {name: str(known[name]) for name in FIELDS}
 
@@ -93,7 +93,7 @@ def text_of(rule: NotificationRule, message: Notification) -> str:
 
 
 def trial_message(rule: NotificationRule, at: float, store: str, chance: str) -> Notification:
-    """Makes the message of a test, which says that it is one."""
+    """Returns the message that tests a rule, and says that it is a test."""
     return Notification(
         id=message_id("test", rule.name, at, chance),
         rule=rule.name,
@@ -126,7 +126,7 @@ SENT, GIVEN_UP, DROPPED = "sent", "given up", "dropped"
 
 
 class WaitingMessage(msgspec.Struct, kw_only=True):
-    """Is a message that is yet to be sent, perhaps again."""
+    """Holds a message that is yet to be sent, or sent again after `tries` failures."""
 
     message: Notification
     due_at: float
@@ -159,7 +159,10 @@ class NotifierState(msgspec.Struct, kw_only=True):
     missed: dict[str, int] = {}  # by rule
 
     def put(self, rule: NotificationRule, message: Notification, now: float) -> bool:
-        """Takes a message to send, or joins it to one like it; False: the rule has too many."""
+        """Adds a message to those that wait, or joins it to one of the same run and event.
+
+        Returns False if it was dropped, because too many messages of its rule wait.
+        """
         place = f"{rule.name}|{message.run}|{message.event}"
         of_rule = [one for one in self.waiting if one.message.rule == rule.name]
         for one in of_rule:
@@ -210,14 +213,17 @@ class NotifierState(msgspec.Struct, kw_only=True):
         self.ended = [*self.ended[-ENDED_MAX + 1 :], ended]
 
     def saw_status(self, number: int, status: str) -> str | None:
-        """Notes the status of a run and returns what it was before."""
+        """Notes the status of a run and returns the one noted before, None if there is none."""
         before = self.statuses.pop(str(number), None)
         self.statuses[str(number)] = status
         _shorten(self.statuses, RUNS_MAX)
         return before
 
     def is_news(self, mark: str) -> bool:
-        """Tells whether nobody was told of this, and notes that somebody is now."""
+        """Says whether something was not told yet, and notes that it is now.
+
+        `mark` stands for what is told: a task of a run with its event.
+        """
         if mark in self.told:
             return False
         self.told[mark] = 1
@@ -238,7 +244,7 @@ def write_state(state: NotifierState) -> str:
 
 
 def read_state(text: str) -> NotifierState:
-    """Reads the state as it was written; begins anew if a later version wrote it otherwise."""
+    """Returns the state that a notebook holds; a new one if this version cannot read it."""
     if not text:
         return NotifierState()
     try:

@@ -1,4 +1,4 @@
-"""Follows the events of a store and tells what rules want told, at least once.
+"""Follows the events of a store and sends the messages that rules ask for, at least once.
 
 Theory of operation
 -------------------
@@ -90,7 +90,7 @@ REASONS_MAX = 5  # tasks whose reasons for a stall are told
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifierSettings:
-    """Says where the rules are, what messages are sent with, and how patient a notifier is."""
+    """Says where the rules are, what messages are sent with, and how long a notifier waits."""
 
     rules: Path
     home: Path
@@ -136,12 +136,12 @@ class NotifierService(Service):
         await self._leave()
 
     async def begin(self) -> None:
-        """Makes a pass, as before a run begins: from here on nothing is missed."""
+        """Makes a pass; called before a run begins, so that nothing of the run is missed."""
         for report in await self.run_once():
             self._surroundings.on_report(report)
 
     async def finish(self) -> None:
-        """Tells after the end of a run what happened up to now, as far as it is due."""
+        """Sends what is due after the end of a run, in a few passes; gives up the notebook."""
         for _ in range(PASSES_AT_END_MAX):
             await self.begin()
             if self._epoch is None or not any(self._state.due(await self._store.now())):
@@ -149,7 +149,7 @@ class NotifierService(Service):
         await self._leave()
 
     async def _leave(self) -> None:
-        """Gives up the notebook, so that the next notifier need not wait for the lease."""
+        """Gives up the notebook, if it is held, so that others need not wait for the lease."""
         if self._epoch is not None:
             await self._store.leave_notebook(NAME, self._epoch)
             self._epoch = None
@@ -214,7 +214,10 @@ class NotifierService(Service):
     # ---- what happened ----
 
     async def _notice(self) -> None:
-        """Notices all or nothing: what was half done when the store went away is done again."""
+        """Puts messages about all that happened into the state, or none.
+
+        If the store goes away meanwhile, the state is as before, and the next pass begins anew.
+        """
         before = write_state(self._state)
         try:
             await self._take_in()
@@ -237,7 +240,7 @@ class NotifierService(Service):
                 return
 
     async def _put_all(self, found: Sequence[Noticed], now: float) -> None:
-        """Puts all that was noticed; what cannot be told is reported and left out.
+        """Makes messages of all that was noticed; what raises is reported and left out.
 
         So the process goes on with the runs that it drives.
         """
@@ -262,7 +265,10 @@ class NotifierService(Service):
                 self._put_message(rule, message, now)
 
     async def _with_causes(self, message: Notification) -> Notification:
-        """Adds to a message of a stall what keeps the run, if the run can be read."""
+        """Returns a message of a stall with the tasks that cause it, and their reasons.
+
+        It is the message as it was if the run cannot be read.
+        """
         read, home = self._definition_of, self._settings.home
         try:
             view = await self._store.find_run(message.run)
@@ -357,7 +363,7 @@ _FAILED_STATES = ("failed", "submit-failed")
 
 
 class Noticed(NamedTuple):
-    """Is something that happened, and that rules may be about."""
+    """Holds something that happened in a run, and that rules may be about."""
 
     event: str
     about: RunEvent
@@ -365,7 +371,10 @@ class Noticed(NamedTuple):
 
 
 def noticed(event: RunEvent, state: NotifierState) -> Iterator[Noticed]:
-    """Finds what happened with this event, as far as it is news."""
+    """Yields what an event tells for the first time: tasks that got stuck, the run's status.
+
+    It notes in the state that this was told.
+    """
     stuck: dict[str, list[Key]] = {FAILED: [], BLOCKED: []}
     for (point, name), (words, submit) in changed_tasks(event.changes).items():
         mark = f"{event.number}|{BLOCKED}|{point}|{name}"
@@ -387,7 +396,7 @@ def noticed(event: RunEvent, state: NotifierState) -> Iterator[Noticed]:
 def message_for(
     rule: NotificationRule, one: Noticed, style: PointStyle | None
 ) -> Notification | None:
-    """Returns the message that a rule makes of it; None if the rule is about other tasks."""
+    """Returns a rule's message about something noticed; None if it is about other tasks."""
     event = one.about
     tasks = [key for key in one.tasks if rule.wants_task(key[1])]
     if one.tasks and not tasks:
@@ -408,7 +417,10 @@ def message_for(
 
 
 def named(style: PointStyle | None, tasks: list[Key]) -> tuple[str, ...]:
-    """Names tasks as people write them; without the definition at least by their names."""
+    """Returns the ids of the first tasks, POINT/NAME; without a style the names alone.
+
+    There is no style where the definition could not be read.
+    """
     return tuple(
         name if style is None else f"{style.text(point)}/{name}"
         for point, name in sorted(tasks)[:TASKS_NAMED_MAX]
@@ -435,7 +447,7 @@ def _late_message(
 def late_tasks(
     rule: NotificationRule, view: RunView, rows: list[PooledTaskRow], graph: Graph, now: float
 ) -> list[Key]:
-    """Returns the late tasks that this rule is about."""
+    """Returns those tasks of a run that the rule is about and that are late now."""
     there = [
         (one, _late_at(rule, view, one, graph)) for one in rows if rule.wants_task(one.name)
     ]
@@ -456,14 +468,14 @@ def _late_at(
     return float(row.point) + offset if is_time and offset is not None else None
 
 
-# What people are shown of it, and tests, at the machine where the rules are.
+# What people are shown of notifications, and their tests, on the machine where the rules are.
 
 
 AT_ONCE_MAX = 8
 
 
 class NotificationAdmin:
-    """Implements ``ports.runs.BringsNotifications`` for a store that is here."""
+    """Implements ``ports.runs.BringsNotifications`` where the file of rules is."""
 
     def __init__(self, store: Store, rules: Path, means: DeliveryMeans) -> None:
         self._store, self._path, self._means = store, rules, means
@@ -498,7 +510,10 @@ class NotificationAdmin:
         }
 
     async def try_notifications(self, rule: str | None = None) -> Document:
-        """Sends a test under one rule, or under each; raises NotFound without such a rule."""
+        """Sends a test message of one rule, or of each (None), and returns how each went.
+
+        Raises NotFound if there is no such rule.
+        """
         rules = await asyncio.to_thread(load_rules, self._path)
         wanted = [one for one in rules.rules if rule in (None, one.name)]
         if rule is not None and not wanted:

@@ -66,9 +66,9 @@ class MailTo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCommand:
-    """Is a destination that is a command.
+    """Is a destination that is a command: `words` or `line`, the other one is empty.
 
-    Words are a program with its arguments, into which fields are put; a line is bash's.
+    Words are a program and its arguments, into which fields are put; bash runs a line as it is.
     """
 
     words: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ def rules_document(rules: Rules) -> dict[str, object]:
 
 
 def where_to(to: Destination) -> str:
-    """Shows the part of a destination that nobody could misuse.
+    """Returns the part of a destination that may be shown to anybody.
 
     Paths of webhooks and arguments of commands are secrets.
     """
@@ -190,7 +190,10 @@ class RulesInForce:
         self.now = NO_RULES
 
     def refresh(self) -> Rules | None:
-        """Returns what was found in the file, if it has changed; may block, reading files."""
+        """Reads the file if it has changed and returns what it holds, else None.
+
+        It blocks its thread while it reads.
+        """
         try:
             stat = self._path.stat()
             seen: object = stat.st_mtime_ns, stat.st_size, stat.st_ino
@@ -207,7 +210,7 @@ class RulesInForce:
 
 
 def load_rules(path: Path) -> Rules:
-    """Reads the rules of a file; one that is not there has none."""
+    """Returns the rules of a file with findings about it; no rules if there is no such file."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:

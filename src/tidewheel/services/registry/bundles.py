@@ -76,7 +76,10 @@ def _bundles_at(path: Path, findings: Findings) -> list[Bundle]:
 
 
 def _bundle(folder: Path, suffix: str, file: str, findings: Findings) -> Bundle:
-    """Returns the files below a folder whose names end so; `file` is the definition."""
+    """Returns the bundle of the files below a folder that have a suffix ("": any).
+
+    `file` is the definition among them.
+    """
     files, too_large = files_of(folder)
     for one in [path for path in too_large if path.endswith(suffix)]:
         findings.error(
@@ -148,7 +151,7 @@ def read_archive(content: bytes, findings: Findings) -> Bundle | None:
 
 
 class _Reading:
-    """Holds what was read so far, and counts it."""
+    """Reads one archive: holds what was read so far, and counts it against the limits."""
 
     def __init__(self, findings: Findings) -> None:
         self.files: dict[str, bytes] = {}
@@ -256,7 +259,7 @@ class _Unpacked:
         self._ends = 0  # how often it was asked for more than there is
 
     def read(self, size: int) -> bytes:
-        """Returns some more of it; raises EOFError behind its end.
+        """Returns the next bytes; raises EOFError when asked again and again behind the end.
 
         An entry may say that it has any number of bytes, and the library skips all of them.
         """

@@ -55,7 +55,7 @@ WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 
 
 class RegistryService:
-    """Is ``ports.registry.RegistryDoor`` on a store."""
+    """Implements ``ports.runs.RegistryDoor`` on a store."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class RegistryService:
     async def check(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        """Says whether a run could begin; without a request, whether any run could."""
+        """Says whether a run with these parameters could begin; for None, whether any could."""
         view, kept, asked = await self._asked(name, version, parameters)
         is_request = parameters is not None
         told = await asyncio.to_thread(_checked, kept, asked, is_request=is_request)
@@ -129,9 +129,9 @@ class RegistryService:
     async def graph(
         self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
     ) -> Document:
-        """Returns which tasks would wait for which, from one point to another.
+        """Returns which tasks would wait for which, between these two points.
 
-        "" is the first point, or a few points after it.
+        An empty text stands for the first point, or for a point a little after it.
         """
         view, kept, asked = await self._asked(name, version, parameters)
         drawn = await asyncio.to_thread(_drawn, kept, asked, *points)
@@ -140,7 +140,7 @@ class RegistryService:
     async def _asked(
         self, name: str, version: str, parameters: Parameters | None
     ) -> tuple[WorkflowView, StoredDefinition, RunRequest]:
-        """Returns the workflow that is meant, its definition, and a run with these values."""
+        """Returns a workflow, its definition, and the request for a run with these values."""
         view = await found_workflow(self._store, name, version)
         kept = await self._store.definition(view.definition)
         asked = RunRequest(
@@ -177,9 +177,8 @@ def _listed(view: WorkflowView) -> Document:
 async def found_workflow(
     store: Store, name: str, version: str, *, may_guess: bool = True
 ) -> WorkflowView:
-    """Returns a version of a workflow, by default the highest; raises UnknownWorkflow.
-
-    Where nothing may be guessed, it is refused if there are several.
+    """Returns a version of a workflow, the highest for ""; raises UnknownWorkflow for none.
+    Unless ``may_guess``, it raises Refused for "" if there are several versions.
     """
     versions = in_order(await store.workflows(name, WORKFLOWS_MAX))
     if not versions:
@@ -212,10 +211,10 @@ async def _unknown(store: Store, name: str) -> UnknownWorkflow:
 async def request_run(
     store: Store, asked: RunRequest, findings: Findings | None = None
 ) -> tuple[NewRun, StoredDefinition]:
-    """Returns what the run is made of, if it can be made; nothing is written.
+    """Returns the run that is asked for and its definition, to be stored; nothing is written.
 
-    InvalidDefinition has every finding: no such workflow or version, a parameter that is
-    missing, whatever keeps this request from running. The definition may be a new one, which
+    Raises InvalidDefinition with every finding: no such workflow or version, a parameter that
+    is missing, whatever keeps this request from running. The definition may be a new one, which
     has to be kept before the run is made. ``findings`` gets what refuses nothing, too.
     """
     findings = Findings() if findings is None else findings
@@ -264,7 +263,10 @@ def _loaded(
 def _made(
     kept: StoredDefinition, asked: RunRequest, findings: Findings
 ) -> tuple[StoredDefinition, RunOptions]:
-    """Returns the definition and the options of a run; raises InvalidDefinition."""
+    """Returns the definition and the options of a run.
+
+    Raises InvalidDefinition, with all findings, if no run could begin with this request.
+    """
     options = asked.options
     if kept.kind == PYTHON:
         _check_python(kept, asked, findings)
@@ -282,7 +284,10 @@ def _made(
 
 
 def _values(asked: RunRequest) -> Values:
-    """Returns the parameters of a SIP definition; a value that is no JSON is a finding."""
+    """Returns the parameters of a request as the validation of SIP definitions takes them.
+
+    A value that is no JSON becomes a finding there.
+    """
     return cast("Values", dict(asked.parameters))
 
 

@@ -1,7 +1,8 @@
 """Validates bundles of files: each definition in them gets two verdicts and all findings.
 
-Only the files of the bundle count, not the folder that they came from: what is validated is
-what is kept. One bundle may hold several SIP definitions, or one flow.cylc, or one Python file.
+The verdicts are whether it can be registered, and whether it can run. Only the files of the
+bundle count, not the folder that they came from: what is validated is what is kept. One bundle
+may hold several SIP definitions, or one flow.cylc, or one Python file.
 """
 
 from __future__ import annotations
@@ -74,7 +75,10 @@ class Validated:
 
     @property
     def told(self) -> tuple[Finding, ...]:
-        """Returns the findings to tell now; only those about its own files are kept."""
+        """Returns the findings, with paths as the person who registers the bundle knows them.
+
+        In the registry they are kept with paths inside the bundle.
+        """
         return tuple(one.inside(self.folder) for one in self.findings)
 
     def __str__(self) -> str:
@@ -94,7 +98,7 @@ class Validated:
         )
 
     def document(self) -> Document:
-        """Returns it as a document for people and programs."""
+        """Returns the verdicts and findings as JSON, as a registration or a check answers."""
         return {
             "name": self.name,
             "version": self.version,
@@ -160,7 +164,7 @@ def _judged(
 
 
 def check_name(name: str, version: str, file: str, findings: Findings) -> None:
-    """Checks that a definition can be registered under this name and version."""
+    """Adds findings if a definition cannot be registered under this name and version."""
     if problem := name_problem(name):
         hint = f"{problem}; give it a name: --name NAME"
         findings.error(
@@ -185,7 +189,7 @@ _META_VERSION = re.compile(
 
 
 def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
-    """Validates a flow.cylc as it is without a request."""
+    """Validates the flow.cylc of a bundle without the parameters of a request."""
     text = bundle.files[FLOW_FILE].decode(errors="replace").replace("\0", "\ufffd")
     definition = sealed(
         StoredDefinition(
@@ -248,8 +252,11 @@ def python_refused(name: str) -> InvalidDefinition:
 def validate_sips(
     bundle: Bundle, manner: ValidationOptions, *, is_named: bool
 ) -> Iterator[Validated]:
-    """Yields the SIP definitions of a bundle; raises InvalidDefinition if there is none, or if
-    the caller gives a name, which these have themselves."""
+    """Yields each SIP definition of a bundle, validated.
+
+    Raises InvalidDefinition if there is none, or if the caller gives a name, which these have
+    themselves.
+    """
     findings = Findings()
     found = sources_in(bundle.files, findings, bundle.executable)
     if is_named:
@@ -277,7 +284,10 @@ def validate_sips(
 def validate_sip(
     source: SipSource, validation: Validation, *, strict: bool = False
 ) -> Validated:
-    """Returns the verdicts on a SIP definition, with or without a request."""
+    """Returns a SIP definition with both verdicts and all findings of its validation.
+
+    It may have been validated with a request, or without.
+    """
     findings = validation.all_findings(strict=strict)
     definition = validation.definition
     name = definition.id if definition is not None else source.file
@@ -316,7 +326,11 @@ def _parameter(spec: ParameterSpec) -> Document:
 
 
 def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> list[Validated]:
-    """Returns all definitions in the bundles; raises InvalidDefinition if a bundle has none."""
+    """Returns each definition in the bundles, validated.
+
+    Raises InvalidDefinition if a bundle has none, or two that differ have the same name and
+    version.
+    """
     found: list[Validated] = []
     for bundle in bundles:
         try:

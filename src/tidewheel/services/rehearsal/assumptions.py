@@ -1,10 +1,10 @@
 """Assumes how jobs go that are played: how long they take, what they make, which fail.
 
-A run length is, the first that is known: what somebody gave for the rehearsal; what was learnt
-from earlier runs; what the definition says for simulation, which is its time limit divided by
-its speed-up factor if it has both, else its default run length (as Cylc's simulation mode has
-it). A job of given or learnt length that is over its time limit fails at the limit; a length
-that is made up proves nothing about it.
+The run length of a job is the first of these that is known: what somebody gave for the
+rehearsal; what was learnt from earlier runs; what the definition says for simulation, which is
+its time limit divided by its speed-up factor if it has both, else its default run length (as
+Cylc's simulation mode has it). A job of given or learnt length that is over its time limit
+fails at the limit; a length for simulation proves nothing about the limit.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class AssumedJob(NamedTuple):
 
 
 class AssumedJobs:
-    """Knows how each job of a graph goes."""
+    """Says how each job of a graph goes; `unused` are the failures that no job has met yet."""
 
     def __init__(
         self, graph: Graph, assumptions: Assumptions, point_text: Callable[[Point], str]
@@ -132,7 +132,7 @@ class AssumedJobs:
 
 
 def simulated_seconds(node: NodeDef) -> float:
-    """Returns how long a job takes that is played or replaced by a sleep, as defined."""
+    """Returns how long a job that is played or replaced by a sleep takes, as it is defined."""
     simulation = node.simulation
     if node.time_limit_seconds and simulation.speedup_factor:
         return node.time_limit_seconds / simulation.speedup_factor
@@ -160,7 +160,8 @@ async def learnt_lengths(
 ) -> dict[str, float]:
     """Returns the median seconds by node, of jobs that succeeded, in the newest runs.
 
-    A folder has several names: a server is told on which machine it is.
+    Only runs from one folder count. ``folders`` are its names: a server knows it by one that
+    says on which machine it is.
     """
     from statistics import median  # noqa: PLC0415 - slow to import, and only asked for here
 

@@ -62,7 +62,10 @@ def rehearse(
     submissions_max: int = SUBMISSIONS_MAX,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Rehearsal:
-    """Plays a workflow from its start. `at` is what the clock shows then, else the point's."""
+    """Plays a workflow from its start to its end, or up to `until`, and returns the record.
+
+    `at` is what the virtual clock shows at the start; None is the time of the first point.
+    """
     cycling = graph.cycling
     first = cycling.initial if cycling.start is None else cycling.start
     if at is None:
@@ -209,7 +212,10 @@ class _Play:
                 pass  # about the run itself: nobody waits for that here
 
     def _check(self, key: Key, label: str) -> None:
-        """Waits for an xtrigger: clocks are satisfied in time, others after a check."""
+        """Sets when an xtrigger will be satisfied: a clock at its time, others after a check.
+
+        For those others it notes that this is an assumption.
+        """
         xtrigger, now = self._triggers.find(label), self._now
         due_at = self._triggers.due_at(label, key[0])
         if due_at is not None and not self._graph.cycling.is_integer:
@@ -268,7 +274,10 @@ class _Play:
     # What came of it.
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """Returns that a task ran, which is enough: here nobody intervenes."""
+        """Returns the history of a task that ran, else None, for the pool that forgot it.
+
+        That it ran, and how often, is enough: here nobody intervenes.
+        """
         if (point, name) not in self._submits:
             return None
         memory = TaskHistory()
@@ -293,7 +302,10 @@ class _Play:
 
 
 def _causes(pool: TaskPool) -> list[Cause]:
-    """Says why a run that stalled does not go on, or for which release it waits."""
+    """Returns the tasks that keep a stalled run from going on, or that are held, with reasons.
+
+    It is empty for a run of any other status.
+    """
     if pool.run.status == RunStatus.WAITING_FOR_RELEASE:
         found = [one for one in pool.tasks.values() if one.standing is PoolState.HELD]
     elif pool.run.status == RunStatus.STALLED:
@@ -310,7 +322,10 @@ def _causes(pool: TaskPool) -> list[Cause]:
 
 
 class Occasion(NamedTuple):
-    """Says why a task may go: what it waited for, and whose report ended that."""
+    """Says what lets tasks go: what they waited for last, and which job's report ended that.
+
+    `key` names that job's task, also where it has no submission.
+    """
 
     waited_for: WaitedFor
     blocker: PlayedSubmission | None = None
@@ -318,7 +333,7 @@ class Occasion(NamedTuple):
 
 
 class AwaitedTimer(NamedTuple):
-    """Is something the core waits for; `occasion` is what will have let its task go then."""
+    """Holds a timer or xtrigger; `occasion` is what its task has waited for when it fires."""
 
     key: Key
     name: str
@@ -327,7 +342,10 @@ class AwaitedTimer(NamedTuple):
 
 
 def occasion_of_clock(now: Occasion, key: Key, name: str, *, waits: bool) -> Occasion:
-    """Returns the occasion of a timer that was set on another one; `waits`: it is to come."""
+    """Returns what a task has waited for when its timer fires.
+
+    `now` is the occasion on which the timer was set; `waits`: its time was still to come then.
+    """
     if name == EXPIRY:
         return Occasion(WaitedFor.PARENT, None, key)  # of those that wait for `expired`
     if name == RETRY:
@@ -346,7 +364,10 @@ POINTS_DEFAULT = 10
 
 
 def last_of(graph: Graph, count: int = POINTS_DEFAULT) -> Point | None:
-    """Returns the last of so many points of all sequences; None if the workflow ends itself."""
+    """Returns the last of the first `count` points of a workflow, for one without an end.
+
+    None is returned if it has a final point or a stop point.
+    """
     cycling = graph.cycling
     if cycling.final is not None or cycling.stop is not None:
         return None

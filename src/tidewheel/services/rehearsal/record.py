@@ -41,7 +41,7 @@ class WaitedFor(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class PlayedSubmission:
-    """Is one submission of a task; it changes until its job has ended."""
+    """Holds one submission of a task in a rehearsal; it changes until its job has ended."""
 
     key: Key
     submit: int
@@ -61,7 +61,7 @@ class PlayedSubmission:
 
     @property
     def wait_seconds(self) -> float:
-        """Returns the seconds from being ready to its start."""
+        """Returns the seconds from when the task was ready to its start; 0 before the start."""
         return 0.0 if self.start_at is None else self.start_at - self.ready_at
 
     @property
@@ -112,7 +112,7 @@ class Rehearsal:
 
     @property
     def ran_nothing(self) -> bool:
-        """Tells whether it completed without a job although there are tasks (SEMANTICS §9)."""
+        """Says whether the run completed without a job although it has tasks (SEMANTICS §9)."""
         completed = self.status is RunStatus.COMPLETED
         return completed and not self.submissions and bool(self.graph.nodes)
 
@@ -132,7 +132,7 @@ class Rehearsal:
         return f"{self.graph.cycling.style.text(key[0])}/{key[1]}"
 
     def clock_text(self, at: float) -> str | None:
-        """Returns what the virtual clock shows; None where points are plain numbers."""
+        """Returns what the virtual clock shows at a time; None where points are numbers."""
         style = self.graph.cycling.style
         if self.graph.cycling.is_integer:
             return None
@@ -145,7 +145,7 @@ class Rehearsal:
         return clock.text(Point(round(at)))
 
     def by_name(self) -> list[NameSummary]:
-        """Sums up by name, in the order of the definition, without names that never ran."""
+        """Returns a summary of each name that ran, in the order of the definition."""
         return [
             NameSummary(
                 name,
@@ -167,7 +167,7 @@ class Rehearsal:
         yield from ((name, found[name]) for name in self.graph.nodes if name in found)
 
     def trigger_lines(self) -> Iterator[str]:
-        """Writes one line per submission, comparable with other engines (SEMANTICS §13)."""
+        """Yields one line per submission, comparable with other engines (SEMANTICS §13)."""
         for one in self.submissions:
             parents = [self.id_of(key) for key in one.parents]
             flows = ",".join(map(str, sorted(one.flows))) or "none"
@@ -191,14 +191,20 @@ _WORDS = {
 
 
 class Hop(NamedTuple):
-    """Is a submission on the path; in `idle_seconds` before it, none of the path ran."""
+    """Holds a submission on the critical path; before it no job of the path ran for a while.
+
+    That while is `idle_seconds`.
+    """
 
     submission: PlayedSubmission
     idle_seconds: float
 
 
 def critical_path(rehearsal: Rehearsal) -> list[Hop]:
-    """Returns the path from the first to the last; empty if nothing ran."""
+    """Returns the submissions whose waits decided when the rehearsal ended, oldest first.
+
+    It is empty if no job ended.
+    """
     ended = [one for one in rehearsal.submissions if one.end_at is not None]
     last = max(ended, key=lambda one: one.end_at or 0.0, default=None)
     path: list[Hop] = []
@@ -223,7 +229,7 @@ def reason_text(hop: Hop, rehearsal: Rehearsal) -> str:
 
 
 def span(seconds: float) -> str:
-    """Shows a duration; nothing is 0s, not 0ms."""
+    """Returns a duration as text; zero is 0s, not 0ms."""
     return show_duration(seconds) if seconds else "0s"
 
 
@@ -239,14 +245,20 @@ _STEPS = (
 
 
 class Lane(NamedTuple):
-    """Holds bars that do not overlap; only the first lane of a name has a title."""
+    """Holds one row of a chart, whose bars do not overlap.
+
+    Only the first row of a name has a title; that of the others is "".
+    """
 
     title: str
     bars: list[PlayedSubmission]
 
 
 def lanes(rehearsal: Rehearsal, bars_max: int) -> tuple[list[Lane], int]:
-    """Returns as many lanes for a name as run at once; and how many bars were left out."""
+    """Returns the rows of a chart, and how many bars were left out of it.
+
+    A name has as many lanes as it has submissions at once.
+    """
     started = [one for one in rehearsal.submissions if one.start_at is not None]
     shown = started[:bars_max]
     found = [
@@ -276,7 +288,7 @@ def _apart(submissions: Sequence[PlayedSubmission]) -> list[list[PlayedSubmissio
 
 
 def marks(seconds: float, wanted: int = MARKS_WANTED) -> list[int]:
-    """Returns round numbers of seconds from 0 to the end."""
+    """Returns the seconds at which an axis has marks: round numbers, about as many as asked."""
     step = next((one for one in _STEPS if seconds / one <= wanted), None)
     if step is None:
         step = max(_STEPS[-1], int(seconds / wanted))

@@ -1,4 +1,4 @@
-"""Is a store at somebody else's server: every operation is a request over HTTP."""
+"""Implements a store that is behind a server: every operation is a request over HTTP."""
 
 from tidewheel.store.remote.store import RemoteStore, open_remote_store
 from tidewheel.store.remote.transport import Response, ServerEvent, Transport

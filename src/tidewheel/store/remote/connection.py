@@ -1,4 +1,4 @@
-"""Holds HTTP/1.1 connections to a server: a request at a time, its answer bounded.
+"""Holds HTTP/1.1 connections to a server: each has one request at a time, a bounded answer.
 
 Only this module knows how bytes become answers, and how paths below the API are written. While
 nobody waits for an answer, nothing may come: bytes that nobody asked for would be taken for the
@@ -68,7 +68,7 @@ def path_of(*parts: str) -> str:
 
 
 def segment(part: str) -> str:
-    """Returns a part of a path as it is written."""
+    """Returns one part of a path with everything quoted that is special in a URL."""
     # Proxies take . and .. for folders.
     return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
 
@@ -98,7 +98,7 @@ class ConnectionEnded(Exception):
 
 
 class Answer:
-    """Is an HTTP answer while it arrives; the parser calls the methods that begin with ``on_``.
+    """Holds an HTTP answer as it arrives; the parser calls the methods that begin with ``on_``.
 
     An answer that arrived whole stays good if more bytes follow it, but its connection is not
     used again.
@@ -132,7 +132,10 @@ class Answer:
         self._changed.set()
 
     def end(self, reason: str) -> None:
-        """Ends the answer with its connection: whole if it has no length, else cut off."""
+        """Notes that the connection has ended.
+
+        An answer that did not say its length is whole then; any other that is not, has failed.
+        """
         known = {"content-length", "transfer-encoding"} & self.headers.keys()
         if self.has_head and not known:
             self.is_whole = True
@@ -149,12 +152,18 @@ class Answer:
     # ---- the caller's side ----
 
     async def head(self) -> None:
-        """Waits until status and headers are known."""
+        """Waits until status and headers are known.
+
+        Raises BadAnswer or ConnectionEnded if they cannot be read.
+        """
         while not self.has_head:
             await self._news()
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """Yields the parts of the body as they arrive."""
+        """Yields the parts of the body as they arrive.
+
+        Raises BadAnswer or ConnectionEnded if the rest cannot be read.
+        """
         while True:
             while self._parts:
                 part = self._parts.pop(0)
@@ -240,7 +249,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def body(self) -> AsyncIterator[bytes]:
-        """Yields the body of the answer; the server may send more only as it is taken."""
+        """Yields the body of the answer; if nobody takes it, the server has to wait."""
         assert self._answer is not None
         async for part in self._answer.parts():
             if self._paused and self._transport is not None:
@@ -257,7 +266,7 @@ class Connection(asyncio.Protocol):
         return self.is_open
 
     def drop(self) -> None:
-        """Drops the connection at once, without a farewell."""
+        """Aborts the connection at once; what was not sent yet is lost."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -284,7 +293,7 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self, *, fresh: bool) -> AsyncIterator[tuple[Connection, bool]]:
-        """Lends a connection for a request; says whether it was kept from an earlier one."""
+        """Yields a connection for a request, and whether it was kept from an earlier one."""
         async with self._places:
             kept = None if fresh else self._kept()
             connection = kept or await self.connect()
@@ -316,7 +325,10 @@ class Pool:
             self._idle.pop().drop()
 
     def _kept(self) -> Connection | None:
-        """Returns the connection used last, unless the server may be about to close it."""
+        """Returns the connection used last, or None.
+
+        One that the server may be about to close is dropped.
+        """
         while self._idle:
             connection = self._idle.pop()
             idle_seconds = self.loop.time() - connection.idle_since

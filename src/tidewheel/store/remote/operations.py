@@ -1,4 +1,4 @@
-"""Turns operations into requests, and answers into values: one way for all rows.
+"""Turns operations into requests, and answers into values: one way for all in the catalogue.
 
 ``asks`` gives a class the methods of ``api.operations``. What travels in a form of its own
 (tasks, claims, reports) has its function here. A name that no task, queue or worker can have is
@@ -46,14 +46,17 @@ PAGE_MAX = 1_000
 
 
 class ServerPart:
-    """Speaks to one server."""
+    """Asks a server for operations; each service that is asked over HTTP is such a part."""
 
     def __init__(self, transport: Transport, limits: SubmitLimits | None = None) -> None:
         self.transport = transport
         self._limits = limits or SubmitLimits()
 
     async def ask(self, service: ServiceName, name: str, given: Mapping[str, object]) -> Any:  # noqa: ANN401 - the row says it
-        """Asks for an operation by the name of its method, with its arguments by name."""
+        """Asks for an operation and returns its answer as a value.
+
+        ``name`` is that of the method, ``given`` are its arguments by name.
+        """
         row = _row(service, name, given)
         if isinstance(row.answers, Listed) and row.answers.goes_on is not None:
             return await self._pages(row, *row.answers.goes_on, dict(given))
@@ -62,7 +65,9 @@ class ServerPart:
     async def _pages(
         self, row: Operation, begins: str, last: str, given: dict[str, Any]
     ) -> list[Any]:
-        """Returns as many things as are asked for: one request gives at most a thousand."""
+        """Returns as many things as are asked for, by pages: one request gives a thousand.
+        The argument ``begins`` of the next page is the field ``last`` of the last thing.
+        """
         found: list[Any] = []
         count = requests.page_count(given.get("count", COUNT_DEFAULT))
         while (left := count - len(found)) > 0:
@@ -93,8 +98,10 @@ class ServerPart:
 
 
 def asks(*services: ServiceName) -> Callable[[type[C]], type[C]]:
-    """Gives a class a method for each operation of these services that it does not write down
-    itself; the method asks a server."""
+    """Returns a class decorator that adds a method for each operation of these services.
+
+    The method asks a server. Operations that the class itself defines stay as they are.
+    """
 
     def complete(part: type[C]) -> type[C]:
         for row in OPERATIONS:
@@ -119,13 +126,16 @@ def _method(row: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
 
 @cache
 def _rows(service: ServiceName, name: str) -> tuple[Operation, ...]:
-    """Returns the rows of an operation, those first that name more in their path."""
+    """Returns the rows of an operation in the catalogue, those that take most first."""
     found = [one for one in OPERATIONS if (one.of, one.name) == (service, name)]
     return tuple(sorted(found, key=lambda one: -len(one.takes)))
 
 
 def _row(service: ServiceName, name: str, given: Mapping[str, object]) -> Operation:
-    """Returns the row for these arguments: the first of which all of the path is given."""
+    """Returns the row for these arguments: the first for whose path all is given.
+
+    The last row is for whatever fits no other.
+    """
     rows = [one for one in _rows(service, name) if one.fixed.items() <= given.items()]
     for row in rows[:-1]:
         if all(given.get(one.name) for one in row.takes if one.place is Place.PATH):
@@ -320,7 +330,7 @@ def in_portions(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def json_list(parts: Iterable[bytes]) -> bytes:
-    """Returns a JSON array of values that are JSON already."""
+    """Returns a JSON array of values that are JSON texts already."""
     return b"[" + b",".join(parts) + b"]"
 
 
@@ -328,7 +338,7 @@ def json_list(parts: Iterable[bytes]) -> bytes:
 
 
 def is_possible(*names: str | None) -> bool:
-    """Says whether anything can have these names."""
+    """Says whether a task, queue or worker could have each of these names; None is no name."""
     return all(name is None or name_finding("name", name) is None for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Asks a server about runs, workflows, blocks and objects: the same answers, over HTTP."""
+"""Asks a server about runs, workflows, blocks and objects: with the same answers as a store."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ def _joined(ids: object) -> str:
 
 
 def run_view(facts: Mapping[str, Any]) -> RunView:
-    """Makes a run's view of what a server tells of it."""
+    """Returns the view of a run from what a server tells of it.
+
+    A server tells neither epoch nor batch, and of the lease only whether it is held.
+    """
     shared = ("number", "name", "workflow", "definition", "folder", "queue", "status", "reason")
     process, ended_at = facts["scheduler"], facts["ended_at"]
     if process is not None:
@@ -82,7 +85,7 @@ def run_view(facts: Mapping[str, Any]) -> RunView:
 
 
 def options_body(options: RunOptions) -> Document:
-    """Returns the options that differ from those of a run of which nothing is said."""
+    """Returns the options that somebody has given, by the names that a server has for them."""
     said = asdict(options)
     said["stall_timeout"] = said.pop("stall_timeout_seconds")
     unsaid = asdict(RunOptions(mode="")) | {"stall_timeout": None}
@@ -149,7 +152,10 @@ class DefinitionSender(ServerPart):
     """Sends definitions to a server, and begins runs of them."""
 
     async def send(self, path: str, body: Document, workflow: str, **how: Unpack[How]) -> Any:  # noqa: ANN401 - JSON
-        """Sends a definition and returns the answer; raises InvalidDefinition as it is here."""
+        """Sends a definition and returns the answer.
+
+        Raises InvalidDefinition with the server's findings, as a store here would.
+        """
         sent = msgspec.json.encode(body)
         if len(sent) > BODY_BYTES_MAX:
             raise PayloadTooLarge("the definition with its files", len(sent), BODY_BYTES_MAX)
@@ -162,7 +168,11 @@ class DefinitionSender(ServerPart):
     async def begin_run(
         self, asked: NewRun | RunRequest, named: str, body: Document
     ) -> RunView:
-        """Begins a run; with a key, so that a request whose answer was lost makes no second."""
+        """Begins a run and returns its view.
+
+        The request has a key: if it is sent again, because its answer was lost, it begins no
+        second run.
+        """
         told = {
             "options": options_body(asked.options),
             "name": asked.name,
@@ -181,7 +191,7 @@ class How(TypedDict, total=False):
 
 
 class RemoteRunDoor(DefinitionSender):
-    """Is ``ports.runs.RunDoor`` over HTTP; the server knows the caller by the token."""
+    """Implements ``ports.runs.RunDoor`` over HTTP; the server knows the caller by the token."""
 
     # ---- looking ----
 
@@ -317,7 +327,10 @@ class RemoteRunDoor(DefinitionSender):
 async def explained(
     workflow: str, kind: type[InvalidDefinition] = InvalidDefinition
 ) -> AsyncIterator[None]:
-    """Raises what the server finds wrong with a definition as it would be raised here."""
+    """Turns a server's refusal of a definition into InvalidDefinition, with its findings.
+
+    So callers see what a store here would raise.
+    """
     try:
         yield
     except Refused as refused:
@@ -334,7 +347,7 @@ FOLDERS_MAX = 1_000  # that are sent, for advice about missing ones
 
 @asks(ServiceName.REGISTRY)
 class RemoteRegistryDoor(DefinitionSender):
-    """Is ``ports.runs.RegistryDoor`` over HTTP; the token tells the server who calls."""
+    """Implements ``ports.runs.RegistryDoor`` over HTTP; the token tells who calls."""
 
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
@@ -379,7 +392,7 @@ FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is
 
 @asks(ServiceName.BLOCKS)
 class RemoteBlockDoor(ServerPart):
-    """Is ``ports.runs.BlockDoor`` over HTTP; the server knows the caller by the token."""
+    """Implements ``ports.runs.BlockDoor`` over HTTP; the token tells who calls."""
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
         del who

@@ -1,4 +1,4 @@
-"""Stands before the store of a server: what a store does is asked for over HTTP.
+"""Implements a Store that is a server's: its operations are asked for over HTTP.
 
 Clients, workers and people who look find everything here. What a server does for others with
 its own store (to watch leases, to drive runs, to know tokens) is refused with a hint.
@@ -68,7 +68,7 @@ class _TaskPage(msgspec.Struct):
 
 
 class RemoteReads(ServerPart):
-    """Is the part of a Store that changes nothing, asked over HTTP."""
+    """Implements operations of a Store that change nothing, over HTTP."""
 
     async def get(self, task_id: TaskId) -> Task:
         response = await self.transport.call("GET", task_path(task_id))
@@ -117,7 +117,10 @@ class RemoteReads(ServerPart):
     async def task_log(
         self, task_id: TaskId, stream: str, attempt: int, offset: int
     ) -> bytes | None:
-        """Returns what an attempt wrote from an offset on, as far as one answer goes."""
+        """Returns what an attempt wrote from an offset on, as much as one answer holds.
+
+        None is returned if there is no such log.
+        """
         query: Query = {"attempt": attempt, "offset": offset}
         path = task_path(task_id, "logs", stream)
         try:
@@ -143,10 +146,13 @@ class Answered(msgspec.Struct):
 
 
 class RemoteWrites(ServerPart):
-    """Is the part of a Store by which clients change tasks, asked over HTTP."""
+    """Implements the operations of a Store by which clients change tasks, over HTTP."""
 
     async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
-        """Submits tasks; those that break a rule are refused here, as by every store."""
+        """Submits tasks, and returns what became of each, in their order.
+
+        Those that break a rule are refused here, as by every store.
+        """
         if len(tasks) > self._limits.tasks_per_call_max:
             accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
             raise BadSetting("tasks", len(tasks), accepted)
@@ -227,7 +233,7 @@ class RemoteWrites(ServerPart):
 
 
 class RemoteAccess(ServerPart):
-    """Is the part of a Store that is not a server's own business, asked over HTTP."""
+    """Implements the operations of a Store on tokens and the audit, over HTTP."""
 
     async def create_token(self, new: NewToken) -> TokenView:
         body = {
@@ -266,7 +272,7 @@ PAUSE_SECONDS_MAX = 5.0
 
 
 class RemoteEvents(ServerPart):
-    """Follows events through a server; a connection that is lost costs nothing but time."""
+    """Follows events through a server; after a lost connection it goes on where it was."""
 
     async def follow_events(
         self, since: str | None, which: EventFilter
@@ -321,9 +327,9 @@ class NeedsStore(Refused):
 
 @asks(ServiceName.STORE, ServiceName.NOTIFICATIONS)
 class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, RemoteEvents, Store):
-    """Is a Store that asks a server over HTTP.
+    """Implements a Store that asks a server over HTTP.
 
-    What stands in neither its parts nor ``api.operations`` is refused.
+    An operation that neither its parts nor ``api.operations`` have raises NeedsStore.
     """
 
     transact: Any  # refused, too
@@ -335,8 +341,11 @@ class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, Remote
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Adds a listener, which hears what a worker's channel brings; clients without a
-        channel ask again from time to time."""
+        """Adds a listener, and returns a function that removes it.
+
+        It hears what a worker's channel brings; clients without a channel ask again from time
+        to time.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -346,19 +355,19 @@ class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, Remote
             listener(wake)
 
     def run_door(self) -> RunDoor:
-        """Returns the service for runs, which asks the server as well."""
+        """Returns the service for runs, which asks the same server."""
         from tidewheel.store.remote.runs import RemoteRunDoor
 
         return RemoteRunDoor(self.transport)
 
     def registry_door(self) -> RegistryDoor:
-        """Returns the registry, which asks the server as well."""
+        """Returns the registry, which asks the same server."""
         from tidewheel.store.remote.runs import RemoteRegistryDoor
 
         return cast("RegistryDoor", RemoteRegistryDoor(self.transport))
 
     def block_door(self) -> BlockDoor:
-        """Returns the service for blocks and objects, which asks the server as well."""
+        """Returns the service for blocks and objects, which asks the same server."""
         from tidewheel.store.remote.runs import RemoteBlockDoor
 
         return cast("BlockDoor", RemoteBlockDoor(self.transport))
@@ -367,7 +376,7 @@ class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, Remote
         await self.transport.close()
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
-        """Refuses what only the store itself can do."""
+        """Returns a function that raises NeedsStore, for what only the store itself can do."""
         if name.startswith("_"):
             raise AttributeError(name)
         from tidewheel.store.store import DatabaseStore

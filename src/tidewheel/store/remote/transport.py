@@ -1,4 +1,4 @@
-"""Sends requests to a tidewheel server: with time-outs, and errors of our own kind.
+"""Sends requests to a tidewheel server, with time-outs; raises problems as tidewheel's errors.
 
 A request is repeated by itself in two cases only: the server turned it away without doing
 anything and said when to come back, or a connection that was kept open turned out to be closed
@@ -60,7 +60,7 @@ class ServerEvent:
 
 
 class EventReader:
-    """Takes bytes as they come, and yields the events that are complete."""
+    """Makes server-sent events of the bytes of a stream, in whatever pieces they come."""
 
     def __init__(self, last_event_id: str | None = None) -> None:
         self._rest = b""
@@ -136,7 +136,7 @@ class Response:
             ) from error
 
     def part(self, name: str, kind: type[Kind]) -> Kind:
-        """Reads one field of the body as a type."""
+        """Returns one field of the body as a value of this type; a missing field is null."""
         part = self.read(dict[str, msgspec.Raw]).get(name, msgspec.Raw(b"null"))
         return Response(self.status, self.headers, bytes(part)).read(kind)
 
@@ -246,7 +246,11 @@ class Transport:
     # ---- asking ----
 
     async def _of_any_server(self, ask: Callable[[], Awaitable[Kind]]) -> Kind:
-        """Asks the first server that can be connected to; one that breaks off is not next."""
+        """Returns the answer of the first server that can be connected to, in their order.
+
+        It begins with the server that was spoken to last. It raises StoreUnreachable if none
+        can be connected to, or if the one that can does not answer.
+        """
         for _ in self._addresses[1:]:
             try:
                 return await ask()
@@ -287,7 +291,11 @@ class Transport:
         return f"{method} {target} HTTP/1.1\r\n{text}\r\n".encode() + body
 
     async def _answered(self, request: bytes, repeatable: bool, seconds: float) -> Response:
-        """Returns the good answer; waits where the server has no room for a moment."""
+        """Returns an answer whose status means success; raises the error of any other.
+
+        Where the server has no room for a moment, it waits as long as the server says and asks
+        again, at most TURNS_MAX times in all.
+        """
         end = asyncio.get_running_loop().time() + seconds
         for turn in range(1, TURNS_MAX + 1):
             response = await self._exchanged(request, repeatable)
@@ -305,8 +313,11 @@ class Transport:
         raise AssertionError("the last turn answers or raises")
 
     async def _exchanged(self, request: bytes, repeatable: bool) -> Response:
-        """Returns the answer; a request that may be done twice is sent once more if a
-        connection that was kept open is closed, and no byte of an answer came."""
+        """Returns the answer, whatever its status; raises StoreUnreachable if none comes.
+
+        A request that may be done twice is sent once more if a connection that was kept open
+        is closed, and no byte of an answer came.
+        """
         kept = False
         for fresh in (False, True):
             try:
@@ -471,7 +482,7 @@ def error_from(problem: ReceivedProblem) -> TidewheelError:
 
 
 def refusal_from(problem: ReceivedProblem | None) -> Refused | None:
-    """Returns the refusal that stands in the answer to one of many; None if it was done."""
+    """Returns the refusal of one thing of many in a request; None if that thing was done."""
     refused = None if problem is None else error_from(problem)
     assert refused is None or isinstance(refused, Refused), refused
     return refused
@@ -480,8 +491,10 @@ def refusal_from(problem: ReceivedProblem | None) -> Refused | None:
 def _built(
     code: str, root: type[TidewheelError], details: dict[str, Any]
 ) -> Iterator[TidewheelError]:
-    """Yields an error of each class that the code stands for, the most special first, if the
-    problem has all arguments that the class needs."""
+    """Yields the problem as an error of each class that its code stands for.
+
+    The most special comes first; a class is left out if the problem lacks an argument of it.
+    """
     for kind in _classes(code):
         needed, known = _arguments(cast("Hashable", kind))
         if issubclass(kind, root) and needed <= details.keys():

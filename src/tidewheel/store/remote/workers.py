@@ -71,7 +71,7 @@ class _Claims(msgspec.Struct):
 
 
 class RemoteWorkers(ServerPart):
-    """Is the part of a Store that workers use, asked over HTTP."""
+    """Implements the operations of a Store that workers use, over HTTP."""
 
     async def register_worker(self, worker: NewWorker) -> WorkerId:
         response = await self.transport.call("POST", "/workers", body=worker_body(worker))
@@ -123,7 +123,10 @@ class RemoteWorkers(ServerPart):
         ]
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
-        """Sends reports in few requests for each worker; too large ones are refused here."""
+        """Sends reports, and returns what became of each, in their order.
+
+        Those of a worker go in few requests; too large ones are refused here.
+        """
         refused = {
             position: Reported(task_id=one.holder.task_id, refused=why)
             for position, one in enumerate(reports)
@@ -192,7 +195,10 @@ VOICES_MAX = 10_000
 async def channel(
     transport: Transport, worker: WorkerId
 ) -> AsyncIterator[tuple[TaskId, int] | None]:
-    """Yields the attempts to cancel; None: there may be work."""
+    """Yields what a server tells a worker at once: an attempt to cancel, or None.
+
+    None means that there may be work.
+    """
     async for event in transport.events(path_of("workers", worker, "channel")):
         if event.event == "wake":
             yield None
@@ -242,7 +248,10 @@ class JobVoices:
         self._tokens: dict[TaskId, str] = {}
 
     def environment(self, task: Claimed) -> dict[str, str]:
-        """Returns the variables with which a job reaches the server from wherever it runs."""
+        """Returns the variables with which a job reaches the server from wherever it runs.
+
+        There are none if the worker has no token of which one for the job can be made.
+        """
         if self._parent is None:
             return {}
         number, secret = self._parent
@@ -259,7 +268,10 @@ class JobVoices:
 
     @asynccontextmanager
     async def speaking_for(self, task_id: TaskId) -> AsyncIterator[RemoteRunDoor]:
-        """Gives the service for runs with the token of a job: it may do what the job may."""
+        """Yields the service for runs with the token of a job: it may do what the job may.
+
+        Raises Refused if this worker runs no such job.
+        """
         from tidewheel.store.remote.runs import RemoteRunDoor  # noqa: PLC0415 - for few
 
         token = self._tokens.get(task_id)
