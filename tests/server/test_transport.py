@@ -77,6 +77,14 @@ def test_a_new_connection_that_breaks_off_is_trouble_and_no_reason_to_ask_again(
     assert len(heard) == 1
 
 
+def test_the_request_after_one_that_broke_off_goes_to_the_next_server():
+    with scripted(HANG_UP, HANG_UP) as (first, heard), scripted(OK) as (second, _):
+        error, answer = ask(f"{first},{second}", POST, POST)
+    assert isinstance(error, StoreUnreachable)
+    assert answer.status == 200
+    assert len(heard) == 1
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -249,13 +249,16 @@ class Transport:
         """Returns the answer of the first server that can be connected to, in their order.
 
         It begins with the server that was spoken to last. It raises StoreUnreachable if none
-        can be connected to, or if the one that can does not answer.
+        can be connected to, or if the one that can breaks off; then the next request goes to
+        the next server.
         """
         for _ in self._addresses[1:]:
             try:
                 return await ask()
-            except _NotConnected:
+            except StoreUnreachable as error:
                 self._turn_to_next()
+                if not isinstance(error, _NotConnected):
+                    raise
         try:
             return await ask()
         except StoreUnreachable:
