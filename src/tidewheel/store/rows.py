@@ -6,8 +6,8 @@ import hashlib
 import json
 import operator
 from collections.abc import Mapping
-from dataclasses import MISSING, astuple, fields, replace
-from functools import lru_cache
+from dataclasses import MISSING, Field, astuple, fields, replace
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, overload
 
@@ -286,20 +286,37 @@ def _names(thing: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass
     return tuple(thing.__dataclass_fields__)
 
 
+@cache
+def _later_fields(kind: type[NewTask]) -> dict[str, object] | None:
+    """Returns the fields of tasks that stand behind those of the list, with their defaults;
+    None if the list is not what a task of this kind begins with."""
+    if _names(kind)[: len(_TODAY[0])] != _TODAY[0]:
+        return None
+    return {one.name: _default_of(one) for one in fields(kind)[len(_TODAY[0]) :]}
+
+
+def _default_of(one: Field[Any]) -> object:
+    return one.default if one.default_factory is MISSING else one.default_factory()
+
+
 def digest_of(task: NewTask) -> str:
     """Returns a short text that tells the body of one task from that of any other."""
     task = _in_floats(task)
     policy = _FIXED_DELAYS if isinstance(task.retry, FixedDelays) else _EXPONENTIAL
+    later = _later_fields(type(task))
     if (
-        _names(task) == _TODAY[0]
+        later is not None
+        and all(getattr(task, name) == default for name, default in later.items())
         and _names(task.resources) == _TODAY[1]
         and _names(task.retry) in _TODAY[2:4]
         and all(_names(need) == _TODAY[4] for need in task.needs)
     ):
-        # The fields of today: they need not be picked one by one.
+        # Nothing but the fields of the lists: they need not be picked one by one.
         whole = msgspec.json.encode(task, order="deterministic")
         # The id is the first field. What it says cannot end it: there a quote has a backslash.
         body = whole[whole.index(b',"queue":') :]
+        if later:
+            body = body.removesuffix(b"," + msgspec.json.encode(later)[1:]) + b"}"
     else:
         picked = _picked(task, _TASK) | {
             "needs": [_picked(need, _NEED) for need in task.needs],
@@ -317,8 +334,7 @@ def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 -
     for one in fields(thing):
         if one.name in known or one.name in _NO_PART:
             continue
-        default = one.default if one.default_factory is MISSING else one.default_factory()
-        if (value := getattr(thing, one.name)) != default:
+        if (value := getattr(thing, one.name)) != _default_of(one):
             found[one.name] = value
     sets = {name: sorted(one) for name, one in found.items() if isinstance(one, frozenset)}
     return found | sets
