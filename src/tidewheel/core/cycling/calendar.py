@@ -252,7 +252,7 @@ def add_all(
 def origins(
     calendar: Calendar, point: Point, interval: Interval, utc_offset_minutes: int = 0
 ) -> list[Point]:
-    """Returns, in order, the points from which the interval leads here: none, or up to four.
+    """Returns, in order, the points from which the interval leads to this one: up to four.
 
     The last days of a month all lead to the last day of a shorter one, and the last day of a
     longer one has no origin in a shorter one.
@@ -283,7 +283,7 @@ def origins_of_all(
     intervals: tuple[Interval, ...],
     utc_offset_minutes: int = 0,
 ) -> list[Point]:
-    """Returns, in order, every point from which the intervals, added in turn, lead here."""
+    """Returns, in order, the points from which the intervals in turn lead to this one."""
     found = {point}
     for interval in reversed(intervals):
         found = {

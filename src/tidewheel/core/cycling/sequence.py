@@ -496,7 +496,7 @@ class Sequence:
         )
 
     def _index_after_swallowed(self, index: int, point: Point) -> int:
-        """Returns the next index that may not be excluded; -1 if there is none."""
+        """Returns the next index whose point is perhaps not excluded; -1 if there is none."""
         for exclusion in self._swallowing:
             if exclusion.contains(point):
                 last = exclusion.start if exclusion.step is None else exclusion.upper

@@ -119,7 +119,7 @@ _UNITS = frozenset(part for chain in _CHAINS for part in chain)
 
 @dataclass(frozen=True, slots=True)
 class PointFormat:
-    """Holds a template for `%`, its parts in order, and the expression that reads it."""
+    """Holds a template for Python's `%`, its parts in order, and the pattern that reads it."""
 
     template: str
     parts: tuple[FormatPart, ...]

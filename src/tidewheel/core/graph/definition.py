@@ -65,7 +65,7 @@ class Scripts:
 class Events:
     """Holds what is called or mailed when something happens to a task of this node."""
 
-    # (event, commands): "failed" -> ("notify %(id)s",); the event "" is every one of `events`.
+    # (event, commands): "failed" -> ("notify %(id)s",); "" is each of `handled_events`.
     handlers: tuple[tuple[str, tuple[str, ...]], ...] = ()
     handled_events: tuple[str, ...] = ()
     handler_retry_delays: tuple[float, ...] = ()
