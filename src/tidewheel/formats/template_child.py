@@ -1,8 +1,8 @@
-"""Renders as a child process: `python -m tidewheel.formats.template_child MODULE`.
+"""Renders templates as a child process: `python -m tidewheel.formats.template_child MODULE`.
 
-It limits itself and then loads the module, whose ``answers`` does the work: nothing that a
-template can reach is loaded before the limits hold. The job comes as JSON on stdin and brings
-its limits; each answer goes as a line of JSON to stdout, before the next one is begun.
+The process limits itself and then loads the module, whose ``answers`` does the work: nothing
+that a template can reach is loaded before the limits hold. The job comes as JSON on stdin and
+brings its limits; each answer goes as a line of JSON to stdout, before the next one is begun.
 """
 
 from __future__ import annotations

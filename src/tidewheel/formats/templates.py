@@ -35,8 +35,8 @@ _HARMLESS_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_
 class RenderLimits:
     """Limits what one rendering may use.
 
-    Time is the processor's: a busy machine makes no template wrong. One that sleeps is ended
-    after ``idle_seconds`` all the same.
+    ``cpu_seconds`` is processor time, so that no template fails because the machine is busy. A
+    template that sleeps is ended after ``idle_seconds`` all the same.
     """
 
     cpu_seconds: float = 1.0
@@ -53,7 +53,10 @@ _LOOK_AGAIN_SECONDS = 0.1
 
 
 def limits_for(text: str, more_seconds: float = 0.0) -> RenderLimits:
-    """Gives a long template more time; an endless one can be short."""
+    """Returns the limits for a template: the longer its text, the more time it may take.
+
+    The rest does not grow, because an endless template can be short.
+    """
     cpu = min(_CPU_SECONDS_MAX, 1.0 + _CPU_SECONDS_PER_CHARACTER * len(text))
     return RenderLimits(
         cpu_seconds=cpu + more_seconds,
@@ -64,7 +67,11 @@ def limits_for(text: str, more_seconds: float = 0.0) -> RenderLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateJob:
-    """Holds a text to render; ``variables`` are literals, ``names`` are known everywhere."""
+    """Holds a text to render.
+
+    ``variables`` are Python literals that the text itself knows; ``names`` are known in the
+    files that it imports, too.
+    """
 
     text: str
     folder: Path
@@ -122,7 +129,7 @@ def ask_child(
     limits: RenderLimits,
     parse: Callable[[dict[str, Any]], Answer],
 ) -> Answer | RenderFailure:
-    """Returns what a rendering child answers to a request, as ``parse`` reads it."""
+    """Returns what a child answers, as ``parse`` reads it, or why there is no answer."""
     answer, status = _hear(child, request, limits)
     if not _is_too_slow(status):
         with contextlib.suppress(ValueError, TypeError, KeyError, IndexError):
@@ -133,7 +140,10 @@ def ask_child(
 def ask_child_for_lines(
     child: RenderChild, request: Mapping[str, object], limits: RenderLimits, count: int
 ) -> tuple[list[dict[str, Any]], RenderFailure | None]:
-    """Returns as many of ``count`` answers, each a line, as came; and why there are no more."""
+    """Returns the answers of a child, one for each line; and why they are fewer than ``count``.
+
+    The second is None if all of them came.
+    """
     answer, status = _hear(child, request, limits)
     answers: list[dict[str, Any]] = []
     with contextlib.suppress(ValueError):  # the last line may be half of one
@@ -144,7 +154,7 @@ def ask_child_for_lines(
 def _hear(
     child: RenderChild, request: Mapping[str, object], limits: RenderLimits
 ) -> tuple[bytes, int | None]:
-    """Returns what the child wrote, and its exit status; none if it had to be killed."""
+    """Returns what the child wrote, and its exit status; None if it had to be killed."""
     bounded = {
         **request,
         "cpu_seconds": limits.cpu_seconds,
@@ -173,7 +183,7 @@ def _memory_file() -> Iterator[int]:
 def _run_child(
     asked: int, answered: int, child: RenderChild, limits: RenderLimits
 ) -> int | None:
-    """Runs the child and returns its exit status; none if it had to be killed."""
+    """Runs the child and returns its exit status; None if it had to be killed."""
     seen = os.environ if child.code_trusted else _HARMLESS_ENVIRONMENT
     process = subprocess.Popen(
         # -P: the current folder is the workflow's, and its files are no modules of ours.
@@ -199,7 +209,7 @@ def _run_child(
 
 
 def _wait(watched: int, pid: int, limits: RenderLimits) -> None:
-    """Waits until the child ends, or sleeps too long, or has had all its time."""
+    """Waits until the child ends, sleeps too long, or has used up ``wall_seconds``."""
     give_up_at = time.monotonic() + limits.wall_seconds
     patience, seen_asleep = limits.idle_seconds, 0
     while time.monotonic() < give_up_at and seen_asleep < 2:  # noqa: PLR2004 - twice in a row

@@ -1,4 +1,4 @@
-"""Tells, as a Jinja2 sandbox, which line of a template made which line of its result.
+"""Renders in a Jinja2 sandbox that tells which line of a template made each line of text.
 
 How lines are traced: before a template is compiled, a mark with file and line is put in front
 of every piece of literal text and after every line break in it; taken out of the result, the
@@ -59,21 +59,24 @@ class TracedEnvironment(SandboxedEnvironment):
         return {"lines": rendered.split("\n"), "origins": origins, **more}
 
     def prepare(self, text: str) -> None:
-        """Does what must be done before a text is rendered, and may fail as it can."""
+        """Prepares for rendering a text.
+
+        What it raises is reported like an error of the template.
+        """
 
     def told(self) -> dict[str, object]:
         """Returns what an answer has besides lines and origins."""
         raise NotImplementedError
 
     def size_of(self, told: dict[str, object]) -> int:
-        """Returns how much of the bytes that an answer may have this takes."""
+        """Returns how many of the bytes that an answer may have are taken by ``told``."""
         del told
         return 0
 
     def failure(
         self, error: Exception, text: str, variables: dict[str, object]
     ) -> dict[str, object]:
-        """Returns what is told of an error: where, what is wrong and what to do."""
+        """Returns the report of an error: its place, what is wrong and what to do."""
         file, line = where(error)
         code, message, hint = "template-failed", str(error), ""
         match error:
@@ -93,7 +96,7 @@ class TracedEnvironment(SandboxedEnvironment):
     def syntax_failure(
         self, error: TemplateSyntaxError, text: str, line: int
     ) -> tuple[int, str, str]:
-        """Returns where a syntax error should be mended, what is wrong and what to do."""
+        """Returns the line where a syntax error should be mended, what is wrong, what to do."""
         error.source = error.source or text  # it has none before it is compiled
         if (unclosed := _unclosed_block(error)) is not None:
             word, begin = unclosed
@@ -106,7 +109,7 @@ class TracedEnvironment(SandboxedEnvironment):
         raise NotImplementedError
 
     def other_failure(self, error: Exception, text: str, line: int) -> tuple[str, str, str]:
-        """Returns code, message and hint for an error that only some templates know."""
+        """Returns code, message and hint for an error that is none of Jinja2's own kinds."""
         raise NotImplementedError
 
     def render_traced(
@@ -162,7 +165,7 @@ def _too_large(message: str, cause: str) -> dict[str, object]:
 
 
 def _unclosed_block(error: TemplateSyntaxError) -> tuple[str, int] | None:
-    """Returns the word and the line of the block that the template does not close."""
+    """Returns the word and the line of the block that the template does not close, or None."""
     match = _UNCLOSED.search(error.message or "")
     if match is None or error.source is None:
         return None
@@ -208,7 +211,10 @@ def _read_marks(marked: str) -> list[tuple[int, int]]:
 
 
 def _look_up(text: str, lines: list[str]) -> list[tuple[int, int]]:
-    """Returns the origins of lines by their wording; one that is not unique has that before."""
+    """Returns the origins of lines by their wording.
+
+    A line that is not unique in the template has the origin of the line before it.
+    """
     places: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         places[line.strip()] = 0 if line.strip() in places else number

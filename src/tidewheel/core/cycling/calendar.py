@@ -67,7 +67,7 @@ _FIXED = {
 
 
 def is_leap_year(calendar: Calendar, year: int) -> bool:
-    """Says whether a year has a day more than others, as only Gregorian calendars know it."""
+    """Says whether a year has a leap day; only those of the Gregorian calendar can."""
     return (
         calendar is Calendar.GREGORIAN
         and year % 4 == 0
@@ -109,7 +109,7 @@ def days_from_date(calendar: Calendar, year: int, month: int, day: int) -> int:
 
 
 def date_from_days(calendar: Calendar, days: int) -> tuple[int, int, int]:
-    """Returns the year, month and day of the month."""
+    """Returns year, month and day of the month of a day, given in days since 1970-01-01."""
     if calendar is Calendar.GREGORIAN:
         era, day_of_era = divmod(days + _DAYS_TO_EPOCH, _DAYS_PER_ERA)
         # Four years have 1460 days and a leap day, a hundred 36524, the era one day more.
@@ -132,24 +132,27 @@ def date_from_days(calendar: Calendar, days: int) -> tuple[int, int, int]:
 
 
 def day_of_year(calendar: Calendar, days: int) -> tuple[int, int]:
-    """Returns the year and the day in it, counted from 1."""
+    """Returns the year and, from 1, the day in it of a day given in days since 1970-01-01."""
     year, _, _ = date_from_days(calendar, days)
     return year, days - days_from_date(calendar, year, 1, 1) + 1
 
 
 def day_of_week(calendar: Calendar, days: int) -> int:
-    """Returns 1 for Monday to 7; all calendars agree that 2000-01-03 is a Monday (metomi)."""
+    """Returns 1 for Monday to 7; 2000-01-03 is a Monday in all calendars (metomi)."""
     return (days - _MONDAY[calendar]) % DAYS_PER_WEEK + 1
 
 
 def first_day_of_week_year(calendar: Calendar, week_year: int) -> int:
-    """Returns the Monday that begins week 1: the one of the week that has 4 January in it."""
+    """Returns the Monday that begins week 1, in days since 1970-01-01.
+
+    Week 1 is the one that has 4 January in it.
+    """
     fourth = days_from_date(calendar, week_year, 1, 4)
     return fourth - day_of_week(calendar, fourth) + 1
 
 
 def week_date(calendar: Calendar, days: int) -> tuple[int, int, int]:
-    """Returns the week year, the week and the day of the week."""
+    """Returns week year, week and day of the week of a day, given in days since 1970-01-01."""
     # The Thursday of a week lies in the year that the week belongs to.
     thursday = days - day_of_week(calendar, days) + 4
     year, _, _ = date_from_days(calendar, thursday)
@@ -158,7 +161,7 @@ def week_date(calendar: Calendar, days: int) -> tuple[int, int, int]:
 
 
 def weeks_in_year(calendar: Calendar, week_year: int) -> int:
-    """Returns 52 or 53, and 51 or 52 in a year of 360 days."""
+    """Returns how many weeks a week year has: 52 or 53; with 360 days 51 or 52."""
     days = first_day_of_week_year(calendar, week_year + 1) - first_day_of_week_year(
         calendar, week_year
     )
@@ -191,7 +194,7 @@ _MONTHS_UNTIL_DAYS_ARE_CLAMPED = 24
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Is a distance between points.
+    """Holds a distance between points.
 
     Units are numbers in integer cycling and seconds otherwise; any part may be negative.
     """
@@ -240,7 +243,7 @@ def add_all(
     intervals: Iterable[Interval],
     utc_offset_minutes: int = 0,
 ) -> Point:
-    """Adds several intervals, one after the other: P1M-P1D is not -P1D+P1M."""
+    """Returns the point after adding intervals in turn: P1M-P1D is not -P1D+P1M."""
     for interval in intervals:
         point = add(calendar, point, interval, utc_offset_minutes)
     return point
@@ -249,7 +252,7 @@ def add_all(
 def origins(
     calendar: Calendar, point: Point, interval: Interval, utc_offset_minutes: int = 0
 ) -> list[Point]:
-    """Returns, in order, the points from which the interval leads here: none, or up to four.
+    """Returns, in order, the points from which the interval leads to this one: up to four.
 
     The last days of a month all lead to the last day of a shorter one, and the last day of a
     longer one has no origin in a shorter one.
@@ -280,7 +283,7 @@ def origins_of_all(
     intervals: tuple[Interval, ...],
     utc_offset_minutes: int = 0,
 ) -> list[Point]:
-    """Returns, in order, every point from which the intervals, added in turn, lead here."""
+    """Returns, in order, the points from which the intervals in turn lead to this one."""
     found = {point}
     for interval in reversed(intervals):
         found = {

@@ -49,7 +49,7 @@ _SLOTS_MAX = 2 * 400 + 1
 
 
 class Slot(Enum):
-    """Says what can have one matching day."""
+    """Says which unit of time has at most one day that fits a truncated point."""
 
     DAY = "day"
     WEEK = "week"
@@ -59,7 +59,10 @@ class Slot(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruncatedPoint:
-    """Holds the end of a date-time; None is left out. Months, days and weeks count from 1."""
+    """Holds the end of a date-time, such as T06; a part that was left out is None.
+
+    A point fits if it ends so. Months, days and weeks count from 1.
+    """
 
     calendar: Calendar
     utc_offset_minutes: int = 0
@@ -84,12 +87,12 @@ class TruncatedPoint:
 
     @property
     def has_year(self) -> bool:
-        """Says whether only some years can have it."""
+        """Says whether digits of a year are given, so that points fit in some years only."""
         return self.year_of_century is not None or self.year_of_decade is not None
 
     @property
     def period(self) -> Interval:
-        """Returns the recurrence between two such points: T00 is daily, 01T00 monthly."""
+        """Returns the interval between points that fit: a day for T00, a month for 01T00."""
         if self.year_of_century is not None:
             return Interval(years=100)
         if self.year_of_decade is not None:
@@ -106,7 +109,7 @@ class TruncatedPoint:
 
     @property
     def has_time(self) -> bool:
-        """Says whether a time of day was given, and not the whole day meant."""
+        """Says whether a time of day was given; without one the whole day is meant."""
         return not (self.hour is None and self.minute is None and self.second is None)
 
     def at_time_of(self, point: Point) -> TruncatedPoint:
@@ -117,7 +120,7 @@ class TruncatedPoint:
         return replace(self, hour=hour, minute=minute, second=second)
 
     def next_from(self, point: Point) -> Point:
-        """Returns the first such point that is not before this one."""
+        """Returns the first point that fits, at or after the given one."""
         shift = self.utc_offset_minutes * SECONDS_PER_MINUTE
         local = point + shift
         behind = (self._second_of_cycle - local) % self._cycle_seconds
@@ -128,7 +131,7 @@ class TruncatedPoint:
         return Point(found * SECONDS_PER_DAY + self._second_of_cycle - shift)
 
     def last_before(self, point: Point) -> Point:
-        """Returns the last such point that is before this one."""
+        """Returns the last point that fits before the given one."""
         shift = self.utc_offset_minutes * SECONDS_PER_MINUTE
         local = point + shift
         ahead = (local - self._second_of_cycle - 1) % self._cycle_seconds + 1
@@ -140,7 +143,7 @@ class TruncatedPoint:
 
     @property
     def _cycle_seconds(self) -> int:
-        """Returns how often the time of day comes round: each day, hour or minute."""
+        """Returns the seconds after which the time of day recurs: of a day, hour or minute."""
         if self.slot is not Slot.DAY or self.hour is not None:
             return SECONDS_PER_DAY
         return SECONDS_PER_HOUR if self.minute is not None else SECONDS_PER_MINUTE
@@ -154,7 +157,7 @@ class TruncatedPoint:
         )
 
     def _search(self, day: int, context: int, direction: int) -> int:
-        """Returns the nearest matching day from this one on, forwards or backwards."""
+        """Returns the nearest day that fits, from `day` on; `direction` is 1 or -1."""
         # The week year can be one off the year; such a slot is tried and passed over.
         slot = self._slot_of(day) - direction
         for _ in range(_SLOTS_MAX):
@@ -178,7 +181,7 @@ class TruncatedPoint:
                 return date_from_days(self.calendar, day)[0]
 
     def _day_in(self, slot: int, context: int) -> int | None:
-        """Returns the matching day of a slot, or None."""
+        """Returns the day of a slot that fits, or None."""
         match self.slot:
             case Slot.WEEK:
                 start = slot * DAYS_PER_WEEK
@@ -217,7 +220,7 @@ class TruncatedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """Leads from the child by intervals, one added after the other: [], [-P1], [-P1M+P1D]."""
+    """Leads from the child's point by intervals, added in turn: [], [-P1], [-P1M+P1D]."""
 
     intervals: tuple[Interval, ...] = ()
     calendar: Calendar = Calendar.INTEGER
@@ -255,7 +258,10 @@ class Relative:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """Leads to the next such time from the child on, then by intervals: [T06], [01T00-P1W]."""
+    """Leads to the first point that fits, then by intervals: [T06], [01T00-P1W].
+
+    The search begins at the child's own point.
+    """
 
     point: TruncatedPoint
     intervals: tuple[Interval, ...] = ()
@@ -287,7 +293,7 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """Leads to one point, whatever the child's: [2], [20300101]."""
+    """Leads to one point, the same for every child: [2], [20300101]."""
 
     point: Point
     is_absolute: ClassVar[bool] = True
@@ -299,13 +305,16 @@ class Absolute:
     def child_points(
         self, parent_point: Point, sequence: Sequence, _initial: Point | None = None
     ) -> Iterator[Point]:
-        """Returns all points of the sequence, perhaps without end, if the parent fits."""
+        """Returns all points of the sequence, perhaps endless, if the parent is at `point`.
+
+        Returns none if the parent is at another point.
+        """
         return sequence.points() if parent_point == self.point else iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class FromInitial:
-    """Leads to an offset from the initial point, whatever the child's: [^], [^+P1], [^+P1D]."""
+    """Leads to an offset from the initial point, for every child: [^], [^+P1], [^+P1D]."""
 
     offset: Relative | Truncated
     is_absolute: ClassVar[bool] = True
@@ -321,7 +330,10 @@ class FromInitial:
     def child_points(
         self, parent_point: Point, sequence: Sequence, initial: Point | None = None
     ) -> Iterator[Point]:
-        """Returns all points of the sequence, perhaps without end, if the parent fits."""
+        """Returns all points of the sequence, perhaps endless, if the parent is at the offset.
+
+        Returns none if the parent is at another point.
+        """
         assert initial is not None, "an offset from the initial point needs that point"
         here = self.offset.parent_point(initial, initial)
         return sequence.points() if parent_point == here else iter(())

@@ -58,7 +58,7 @@ _WEEKS_IN_EVERY_YEAR = 51
 
 
 class Reckoning(Enum):
-    """Says by what kind of date the start was written, so that years keep it."""
+    """Says as which kind of date a start was written, because steps of years keep that day."""
 
     MONTH = "day of the month"
     ORDINAL = "day of the year"
@@ -146,7 +146,7 @@ class Yearly:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Advances by steps that have to be walked: once, and no further than anybody asks."""
+    """Advances by steps that can only be walked: once, and no further than a question needs."""
 
     calendar: Calendar
     utc_offset_minutes: int
@@ -181,9 +181,9 @@ def steps_back(
     utc_offset_minutes: int = 0,
     reckoning: Reckoning = Reckoning.MONTH,
 ) -> tuple[Point, int] | None:
-    """Returns the first point not after `until`, stepping back from the end, and the steps.
+    """Steps back from `end`; returns the first point at or before `until`, and the steps taken.
 
-    None if it is more than `WALKED_STEPS_MAX` steps that have to be walked away.
+    Returns None if the steps have to be walked and are more than `WALKED_STEPS_MAX`.
     """
     if step.is_exact:
         count = max(0, -((until - end) // step.units))
@@ -215,7 +215,10 @@ def progression(
     reckoning: Reckoning = Reckoning.MONTH,
     end: Point | None = None,
 ) -> Progression:
-    """Returns the kind that fits a step, which must lead forwards; `end` only saves walking."""
+    """Returns the points start, start + step, … in the kind of progression that fits the step.
+
+    The step must lead forwards; `end` only saves walking further.
+    """
     if step.is_exact:
         assert step.units > 0, step
         return Exact(start, step.units)
@@ -256,7 +259,7 @@ def _monthly(
 def _runs(
     calendar: Calendar, start: Point, step: Interval, utc_offset_minutes: int, day: int
 ) -> tuple[tuple[int, int], ...]:
-    """Returns where the day of the month falls."""
+    """Returns runs of indexes that have one day of the month: first index and day of each."""
     runs = [(0, day)]
     point, index = start, 0
     # Then the months have come round: no day will be clamped if none was before.
@@ -304,7 +307,7 @@ def _yearly(
 
 @lru_cache(maxsize=2 * _PAGES_MAX)
 def _page(walked: Walked, number: int) -> tuple[Point, ...]:
-    """Returns some points in a row, and the first of the next page."""
+    """Returns one page of walked points, and behind them the first point of the next page."""
     points = [_page(walked, number - 1)[-1] if number else walked.start]
     for _ in range(_WALKED_PER_PAGE):
         points.append(add(walked.calendar, points[-1], walked.step, walked.utc_offset_minutes))
@@ -320,7 +323,10 @@ _ONE_POINT = Interval(units=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sequence:
-    """Holds points in order. Equal values mean equal points; `text` is only for people.
+    """Holds points in order.
+
+    Sequences that compare equal have the same points; `text`, which is only for people, is not
+    compared.
 
     ``step`` None is one point. ``lower`` and ``upper`` cut off what lies before and after;
     ``endless`` says that ``upper`` is no more than the last point that can be written.
@@ -382,7 +388,7 @@ class Sequence:
 
     @property
     def is_cut_short(self) -> bool:
-        """Says whether the steps must be walked, and are too many to reach the upper bound."""
+        """Says whether steps that must be walked end before they reach the upper bound."""
         return (
             isinstance(self._points, Walked)
             and self.upper is not None
@@ -398,7 +404,7 @@ class Sequence:
         )
 
     def first_from(self, point: Point) -> Point | None:
-        """Returns the first point at or after this one."""
+        """Returns the first point at or after this one, or None."""
         index = self._points.floor_index(point)
         if index < self._index_min:
             index = self._index_min
@@ -407,29 +413,29 @@ class Sequence:
         return self._forwards(index)
 
     def next_after(self, point: Point) -> Point | None:
-        """Returns the first point after this one."""
+        """Returns the first point after this one, or None."""
         return self._forwards(max(self._points.floor_index(point) + 1, self._index_min))
 
     def last_until(self, point: Point) -> Point | None:
-        """Returns the last point at or before this one."""
+        """Returns the last point at or before this one, or None."""
         index = self._points.floor_index(point)
         if self._index_max is not None and index > self._index_max:
             index = self._index_max
         return self._backwards(index)
 
     def last_before(self, point: Point) -> Point | None:
-        """Returns the last point before this one."""
+        """Returns the last point before this one, or None."""
         return self.last_until(Point(point - 1))
 
     def points(self, start: Point | None = None, stop: Point | None = None) -> Iterator[Point]:
-        """Yields points from start to stop, both included; without a stop perhaps for ever."""
+        """Yields points from start to stop, both included; endlessly if nothing bounds them."""
         point = self.first if start is None else self.first_from(start)
         while point is not None and (stop is None or point <= stop):
             yield point
             point = self.next_after(point)
 
     def covers(self, other: Sequence) -> bool:
-        """Says whether this surely has, between its bounds, every point of another sequence."""
+        """Says whether this surely has every point of another sequence, between its bounds."""
         mine, theirs = self._points, other._points
         if mine == theirs:
             return True
@@ -458,7 +464,7 @@ class Sequence:
         return None if self.upper is None else self.last_until(self.upper)
 
     def _forwards(self, index: int) -> Point | None:
-        """Returns the first point from an index on that is not excluded."""
+        """Returns the first point from an index on that is not excluded, or None."""
         steps_left = EXCLUDED_IN_A_ROW_MAX + len(self.excluded_points)
         while self._index_max is None or index <= self._index_max:
             point = self._points.at(index)
@@ -490,7 +496,7 @@ class Sequence:
         )
 
     def _index_after_swallowed(self, index: int, point: Point) -> int:
-        """Returns the next index that may not be excluded; -1 if there is none."""
+        """Returns the next index whose point is perhaps not excluded; -1 if there is none."""
         for exclusion in self._swallowing:
             if exclusion.contains(point):
                 last = exclusion.start if exclusion.step is None else exclusion.upper

@@ -48,7 +48,7 @@ FORMATS_ACCEPTED = (
 
 
 class FormatPart(IntEnum):
-    """Says what can be written; the number is its place among the values of a point."""
+    """Names the parts of a written point; each number is the index of the part's value."""
 
     YEAR = 0  # of four digits, the whole years of 10,000 and the sign left out
     MONTH = 1
@@ -119,7 +119,7 @@ _UNITS = frozenset(part for chain in _CHAINS for part in chain)
 
 @dataclass(frozen=True, slots=True)
 class PointFormat:
-    """Holds a template for `%`, its parts in order, and the expression that reads it."""
+    """Holds a template for Python's `%`, its parts in order, and the pattern that reads it."""
 
     template: str
     parts: tuple[FormatPart, ...]
@@ -129,7 +129,7 @@ class PointFormat:
 
 @lru_cache(maxsize=64)
 def compile_format(text: str, expanded_year_digits: int) -> PointFormat:
-    """Refuses what could not be read back."""
+    """Returns a `cycle point format`, compiled; refuses one that could not be read back."""
     if not 0 <= expanded_year_digits <= EXPANDED_YEAR_DIGITS_MAX:
         raise BadCycling(
             f"the number of expanded year digits is {expanded_year_digits}",
@@ -274,7 +274,7 @@ class PointStyle:
         return self._shift // SECONDS_PER_MINUTE
 
     def text(self, point: Point) -> str:
-        """Returns the point as people and task ids have it."""
+        """Returns the point as people and task ids have it; BadCycling if out of range."""
         if self.calendar is Calendar.INTEGER:
             return str(point)
         if not self.first_point <= point <= self.last_point:
@@ -291,7 +291,7 @@ class PointStyle:
         return self._text_of_all(point, days, values)
 
     def read(self, text: str) -> Point:
-        """Returns the point of a text that was written so."""
+        """Returns the point that `text` writes as this text; BadCycling if there is none."""
         if self.calendar is Calendar.INTEGER:
             if not _INTEGER.fullmatch(text) or abs(int(text)) > INTEGER_POINT_MAX:
                 most = INTEGER_POINT_MAX
@@ -328,7 +328,7 @@ class PointStyle:
         return self._format.template % tuple([every[part] for part in self._format.parts])
 
     def _read_date(self, text: str, values: dict[FormatPart, str]) -> int:
-        """Returns the days since 1970-01-01."""
+        """Returns the date in a text as days since 1970-01-01; BadCycling if it is none."""
         year = int(values[FormatPart.YEAR])
         year += int(values.get(FormatPart.EXPANDED) or 0) * _YEARS_WRITTEN
         if values.get(FormatPart.SIGN) == "-":
@@ -364,7 +364,7 @@ class PointStyle:
         return minutes * SECONDS_PER_MINUTE
 
     def _limit(self, *, first: bool) -> Point:
-        """Returns the first or last point that can be written."""
+        """Returns the first or the last point that can be written."""
         if self.calendar is Calendar.INTEGER:
             return Point(-INTEGER_POINT_MAX if first else INTEGER_POINT_MAX)
         years = _YEARS_WRITTEN * 10**self.expanded_year_digits

@@ -50,7 +50,7 @@ class _NodeDraft:
 
 
 class _Compiler:
-    """Holds the drafts; one method for each kind of thing that is read."""
+    """Collects drafts of nodes, arrows and groups from the sections of a definition."""
 
     def __init__(self, workflow: WorkflowDef) -> None:
         self._workflow = workflow
@@ -194,7 +194,10 @@ def _completion(
 
 
 def _without_xtriggers(condition: Condition) -> tuple[Condition | None, list[str]]:
-    """Takes xtriggers out of a condition: the task itself waits for all, beside its arrows."""
+    """Returns a condition without its xtriggers (None if nothing is left), and their labels.
+
+    The task itself waits for all of its xtriggers, beside its arrows.
+    """
     if isinstance(condition, XtriggerTerm):
         return None, [condition.label]
     if not isinstance(condition, AllOf):

@@ -35,7 +35,7 @@ _WORD = re.compile(r"\s*(?:(?P<sign>[()])|(?P<word>\w+)|(?P<wrong>\S))")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Is fulfilled as soon as all outputs of one alternative were made."""
+    """Says when a task is complete: as soon as it has made all outputs of one alternative."""
 
     alternatives: tuple[frozenset[str], ...]
     marked: bool
@@ -46,7 +46,7 @@ class Completion:
 
     @property
     def required(self) -> frozenset[str]:
-        """Returns what every alternative needs."""
+        """Returns the outputs that every alternative needs."""
         return frozenset.intersection(*self.alternatives)
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ def completion_of(
     marked_by_policy: bool,
     findings: Findings,
 ) -> Completion:
-    """Returns the rule of a task without `completion`; `used` is what the graph waits for."""
+    """Returns the completion that the graph asks of a task; `used` are outputs waited for."""
     marks = list(marks)
     reason = next((one for one in marks if one.explicit and one.optional), None)
     if reason is None and not marked_by_policy:
@@ -163,9 +163,10 @@ def _alternatives(standings: Mapping[str, _Standing]) -> tuple[frozenset[str], .
 
 
 def read_completion(text: str, outputs: Collection[str]) -> Completion:
-    """Reads a `completion` setting: outputs joined by `and`, `or` and parentheses.
+    """Returns what a `completion` setting says: outputs joined by `and`, `or` and parentheses.
 
-    Hyphens in names of outputs are written as underscores, as Cylc has it.
+    Hyphens in names of outputs are written as underscores, as in Cylc. Raises BadCompletion for
+    a text that is not understood.
     """
     names = {output.replace("-", "_"): output for output in (*STANDARD, *outputs)}
     words = [match for match in _WORD.finditer(text) if match.group().strip()]
@@ -177,7 +178,7 @@ def read_completion(text: str, outputs: Collection[str]) -> Completion:
 
 
 class _Reader:
-    """Reads by recursive descent and builds alternatives as it goes."""
+    """Reads a `completion` by recursive descent; methods return the alternatives they read."""
 
     def __init__(self, words: list[re.Match[str]], names: Mapping[str, str]) -> None:
         self._words = [match.group().strip() for match in words]

@@ -1,4 +1,4 @@
-"""A definition is what a person wrote, whichever front end read it: it is what is compiled.
+"""Holds a workflow as a person wrote it, whichever front end read it, before it is compiled.
 
 A `WorkflowDef` is a value. Names have been expanded (families to their members on the right,
 parameters everywhere), texts have become points, intervals and sequences; nothing has been
@@ -9,8 +9,8 @@ travel with it: the checks and the scheduler read these; none of them asks "is t
 compatibility mode" (SEMANTICS §14).
 
 A condition is the left side of an arrow: what must have happened before its right side may run.
-A family stays one term whatever its size, so that an arrow between two families of
-a thousand members is two thousand edges and not a million (SEMANTICS §2).
+A family stays one term whatever its size, so that an arrow between two families of a thousand
+members is two thousand edges and not a million (SEMANTICS §2).
 
 A `NodeDef` is what a person said about one named step, after inheritance, before any point. Its
 values are shared wherever two nodes say the same: ten thousand nodes that inherit one
@@ -37,7 +37,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class RunMode(StrEnum):
-    """Says what running this node means."""
+    """Says how tasks of a node run: by real, simulated or empty jobs, or without a job."""
 
     LIVE = "live"
     SIMULATION = "simulation"
@@ -47,7 +47,10 @@ class RunMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripts:
-    """Holds shell text, in the order in which a job runs it; `on_error` only when it fails."""
+    """Holds the scripts of a job in the order in which they run.
+
+    After a failure only `on_error` still runs, instead of those that are left.
+    """
 
     init: str = ""
     env: str = ""
@@ -62,7 +65,7 @@ class Scripts:
 class Events:
     """Holds what is called or mailed when something happens to a task of this node."""
 
-    # (event, commands): "failed" -> ("notify %(id)s",); the event "" is every one of `events`.
+    # (event, commands): "failed" -> ("notify %(id)s",); "" is each of `handled_events`.
     handlers: tuple[tuple[str, tuple[str, ...]], ...] = ()
     handled_events: tuple[str, ...] = ()
     handler_retry_delays: tuple[float, ...] = ()
@@ -82,7 +85,7 @@ class Mail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """Holds how a job of this node is played instead of run."""
+    """Says how jobs of a node are simulated: how long they take, at which points they fail."""
 
     run_seconds: float = 10.0
     speedup_factor: float | None = None
@@ -93,7 +96,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
-    """Holds what a skipped job pretends to have done."""
+    """Names the outputs that a skipped task makes without having a job."""
 
     outputs: tuple[str, ...] = ()
     handlers_disabled: bool = True
@@ -101,7 +104,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatePolling:
-    """Holds how a node that waits for a task of another workflow asks for it."""
+    """Says how a node polls for a task of another workflow: how often, and how many times."""
 
     # workflow::task:status, from the graph; empty for a node that does not wait.
     target: str = ""
@@ -113,7 +116,7 @@ class StatePolling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """Holds delays: the n-th retry waits for the n-th; there are as many retries as delays."""
+    """Holds the delay before each retry; there are as many retries as delays."""
 
     execution: tuple[float, ...] = ()
     submission: tuple[float, ...] = ()
@@ -121,7 +124,10 @@ class Retries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlace:
-    """Says where and with which directives a job runs; the last two are Cylc 7's words."""
+    """Says where jobs run and with which directives.
+
+    `batch_system` and `remote_host` are settings of Cylc 7.
+    """
 
     platform: str = ""
     directives: Pairs = ()
@@ -179,7 +185,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Asks for an output of each or any family member; `finish` is either of two outputs."""
+    """Asks every or any member of a family for one of the outputs; `:finish` is two outputs."""
 
     family: str
     outputs: tuple[str, ...]
@@ -213,7 +219,7 @@ Leaf = Atom | Group | XtriggerTerm
 
 
 def all_of(terms: tuple[Condition, ...]) -> Condition:
-    """Joins terms by AND; one term stays alone, a conjunction in a conjunction is merged."""
+    """Joins terms by AND: a single term is returned as it is, nested conjunctions merge."""
     flat: list[Condition] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, AllOf) else (term,))
@@ -245,7 +251,7 @@ ROOT_NODE = NodeDef(name="root")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Holds how a definition is judged."""
+    """Holds the rules by which a definition is judged where Cylc 8 and tidewheel differ."""
 
     name: str
     # Without it a task is judged by its marks only where it has one (SEMANTICS §3).
@@ -273,7 +279,7 @@ POLICIES = {policy.name: policy for policy in (TIDEWHEEL, CYLC8)}
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """Says `condition => targets`, or `condition => !targets` for a suicide arrow."""
+    """Holds `condition => targets`, or `condition => !targets` for a suicide arrow."""
 
     condition: Condition
     targets: tuple[str, ...]
@@ -300,7 +306,7 @@ class GraphSection:
 
 
 class OutputMark(NamedTuple):
-    """One mention of an output in the graph: with `?` it is optional.
+    """Holds one mention of an output in the graph: with `?` it is optional.
 
     A family's mark holds for each member that the graph does not mark itself, and a plain name
     at the right end of a chain is no mention of success (SEMANTICS §3).
@@ -317,7 +323,7 @@ class OutputMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FamilyDef:
-    """A named group of nodes; `parent` is the family it is drawn in."""
+    """Holds a named group of nodes; `parent` is the family that it is drawn in, or None."""
 
     name: str
     members: tuple[str, ...]
@@ -326,7 +332,7 @@ class FamilyDef:
 
 @dataclass(frozen=True, slots=True)
 class XtriggerDef:
-    """Describes a call that is made until it is satisfied."""
+    """Describes an xtrigger: a function that is called repeatedly until it is satisfied."""
 
     label: str
     function: str
@@ -339,7 +345,7 @@ class XtriggerDef:
 
 @dataclass(frozen=True, slots=True)
 class LimitGroup:
-    """A group of which at most `limit` members may be active at once; 0 is no limit."""
+    """Holds a group of which at most `limit` members may be active at once; 0 is no limit."""
 
     name: str
     limit: int
@@ -348,7 +354,7 @@ class LimitGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecialNodes:
-    """Names nodes that wait for more than their arrows, or not for ever."""
+    """Names nodes that expire or wait for a clock, a message or their previous instance."""
 
     sequential: frozenset[str] = frozenset()  # each waits for its own previous instance
     wait_for_clock: Mapping[str, Interval] = field(
@@ -360,7 +366,7 @@ class SpecialNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CyclingDef:
-    """Holds where the points lie: all of them are integers, `style` writes them."""
+    """Holds the points that bound a workflow, as integers; `style` writes them as texts."""
 
     style: PointStyle
     initial: Point
@@ -389,7 +395,7 @@ class WorkflowDef:
     xtriggers: Mapping[str, XtriggerDef] = field(default_factory=dict)
     limit_groups: tuple[LimitGroup, ...] = ()
     special: SpecialNodes = field(default_factory=SpecialNodes)
-    # What a node has that the graph names and nobody defines.
+    # The settings of a node that the graph names and nobody defines.
     root: NodeDef = ROOT_NODE
     implicit_nodes_allowed: bool | None = None
     policy: Policy = TIDEWHEEL
@@ -403,7 +409,7 @@ DEFAULT_GROUP = "default"
 def limit_groups(
     limits: Mapping[str, tuple[int, Iterable[str]]], families: Mapping[str, tuple[str, ...]]
 ) -> tuple[LimitGroup, ...]:
-    """Returns the limit and named members of each group, families replaced by their members.
+    """Returns each limit group with its limit and members; families become their members.
 
     A node is in the last group that names it; all others are in the default one.
     """

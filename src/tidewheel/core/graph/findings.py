@@ -25,7 +25,7 @@ FINDINGS_MAX = 1000  # of one definition; what follows is counted only
 
 
 class Severity(IntEnum):
-    """Says how bad it is; the order is that of the report."""
+    """Says how bad a finding is; in a report the worst come first."""
 
     ERROR = 0
     WARNING = 1
@@ -37,7 +37,7 @@ class Severity(IntEnum):
 
 
 class Position(NamedTuple):
-    """A place in a source file: lines and columns count from 1, 0 is unknown."""
+    """Holds a place in a source file: lines and columns count from 1, 0 is unknown."""
 
     file: str
     line: int = 0
@@ -61,7 +61,7 @@ class Finding:
     position: Position = NOWHERE
 
     def inside(self, folder: str) -> Finding:
-        """Returns the finding as told among those about other folders; "" is no folder."""
+        """Returns the finding with its file placed in a folder; "" and "." change nothing."""
         if not folder or folder == ".":
             return self
         file = f"{folder}/{self.position.file}" if self.position.file else folder
@@ -88,7 +88,7 @@ def finding_document(finding: Finding) -> dict[str, str | int | None]:
 
 
 def finding_of(said: Mapping[str, object]) -> Finding:
-    """Returns the finding of such a document."""
+    """Returns the finding that a document made by `finding_document` describes."""
     line, column = (one if isinstance(one, int) else 0 for one in map(said.get, _PLACE))
     return Finding(
         severity=Severity[str(said["severity"]).upper()],
@@ -143,7 +143,7 @@ class Findings:
 
     @property
     def is_full(self) -> bool:
-        """Says whether looking for more is a waste: they would only be counted."""
+        """Says whether no more findings are kept: further ones would only be counted."""
         return len(self._seen) >= FINDINGS_MAX
 
     def sorted(self) -> list[Finding]:
@@ -194,13 +194,13 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def meant(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Asks whether the nearest known name was meant; ``otherwise`` if none is like it."""
+    """Returns `did you mean …?` with the nearest known name; ``otherwise`` if there is none."""
     near = nearest(word, known)
     return otherwise if near is None else f"did you mean {near!r}?"
 
 
 def nearly_said(text: str, known: Iterable[str]) -> str | None:
-    """Returns the known text that this must be a slip of: a letter, capitals or spaces off."""
+    """Returns the known text that is a letter, capitals or spaces off this one, or None."""
     by_words = {" ".join(one.split()).casefold(): one for one in known}
     words = " ".join(text.split()).casefold()
     near = words if words in by_words else Lookalikes(by_words).of(words)
@@ -208,10 +208,11 @@ def nearly_said(text: str, known: Iterable[str]) -> str | None:
 
 
 class Lookalikes:
-    """Finds known words by any word that is one letter off.
+    """Finds the known word from which another word is one letter off.
 
     One letter too many, too few, another or in its neighbour's place: all of these are alike
-    once a letter is left out of either. Words that only number things differ on purpose.
+    once a letter is left out of either. Words that differ only in their numbering differ on
+    purpose.
     """
 
     def __init__(self, known: Iterable[str]) -> None:
@@ -221,7 +222,7 @@ class Lookalikes:
                 self._by_part.setdefault(part, []).append(word)
 
     def of(self, word: str) -> str | None:
-        """Returns the known word that this one must be a slip of, if any."""
+        """Returns the known word that this one must be a slip of, or None."""
         unnumbered = _NUMBERING.sub("", word)
         for part in _parts(word):
             for found in self._by_part.get(part, ()):

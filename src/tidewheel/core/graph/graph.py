@@ -27,7 +27,7 @@ from tidewheel.core.graph.findings import NOWHERE, Position
 
 
 class ChildTask(NamedTuple):
-    """Is a task that hears of an output, with the arrow through which it does."""
+    """Names a task that waits for an output; `arrow` is the index of the arrow it waits by."""
 
     node: str
     point: Point
@@ -46,7 +46,7 @@ class CompiledArrow:
 
 
 class Link(NamedTuple):
-    """Leads from an output to an arrow that waits for it, and says where its child lies."""
+    """Holds the index of an arrow that waits for an output, and the parent's offset in it."""
 
     arrow: int
     offset: Offset | None = None
@@ -54,7 +54,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CountedGroup:
-    """Holds members of a family of which each or any must make one of the outputs."""
+    """Holds a family of which every or any member must make an output, and who waits for it."""
 
     family: str
     outputs: tuple[str, ...]
@@ -64,7 +64,7 @@ class CountedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Holds a named step, with everything that happens because of it."""
+    """Holds a named step: its sequences, the arrows into it and those that wait for it."""
 
     name: str
     definition: definitions.NodeDef
@@ -81,7 +81,7 @@ class Node:
         return any(sequence.contains(point) for sequence in self.sequences)
 
     def first_from(self, point: Point) -> Point | None:
-        """Returns the first point of the node at or after this one."""
+        """Returns the first point of the node at or after this one; None if there is none."""
         found = (sequence.first_from(point) for sequence in self.sequences)
         return min((one for one in found if one is not None), default=None)
 
@@ -108,7 +108,7 @@ class Graph:
     policy: definitions.Policy
 
     def children(self, node: str, point: Point, output: str) -> Iterator[ChildTask]:
-        """Yields every task that hears of this output at a point that depends on the parent's.
+        """Yields each task that waits for this output at a point that depends on the parent's.
 
         Suicide arrows are among them; arrows with an absolute parent are in `absolute_links`.
         """
@@ -128,7 +128,7 @@ class Graph:
     def child_points(
         self, offset: Offset | None, point: Point, sequence: Sequence
     ) -> Iterator[Point]:
-        """Returns where the children of a parent at this point lie."""
+        """Yields the points of a sequence whose parent, at this offset, is the given point."""
         if offset is None:
             if sequence.contains(point):
                 yield point
@@ -136,7 +136,7 @@ class Graph:
             yield from offset.child_points(point, sequence, self.cycling.initial)
 
     def parent_point(self, offset: Offset | None, point: Point) -> Point:
-        """Returns where the parent of a child at this point lies."""
+        """Returns the point at which the parent of a child at this point lies."""
         return point if offset is None else offset.parent_point(point, self.cycling.initial)
 
     def prerequisites(self, node: str, point: Point) -> Iterator[CompiledArrow]:
@@ -151,7 +151,7 @@ class Graph:
 
 
 def meaning(graph: Graph) -> frozenset[object]:
-    """Returns what a graph says, however written: two texts of one workflow mean the same."""
+    """Returns what a graph says, however written: it is equal for two texts of one workflow."""
     facts: set[object] = {
         (name, sequence) for name, node in graph.nodes.items() for sequence in node.sequences
     }
@@ -175,7 +175,8 @@ def meaning(graph: Graph) -> frozenset[object]:
 def atoms_of(
     condition: definitions.Condition, families: Mapping[str, definitions.FamilyDef]
 ) -> Iterator[definitions.Atom]:
-    """Yields every atom of an arrow's condition, a group as its members."""
+    """Yields every atom of an arrow's condition; a group is replaced by the atoms of its
+    members."""
     for leaf in definitions.leaves(condition):
         if isinstance(leaf, definitions.Atom):
             yield leaf
@@ -198,7 +199,7 @@ class TaskAt(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Leads from a parent to a child."""
+    """Holds an edge from a parent task to a child task, each at its point."""
 
     parent: TaskAt
     child: TaskAt
@@ -222,7 +223,10 @@ def window(
     suicides: bool = False,
     parts_max: int = PARTS_MAX,
 ) -> Window:
-    """Returns everything from `start` to `stop`; without one, the first few points."""
+    """Returns the tasks and edges from `start` to `stop`.
+
+    Without `stop` they are those of the first few points.
+    """
     last = _last_point(graph, start, stop)
     first = _first_point(graph, start)
     tasks: set[TaskAt] = set()

@@ -47,17 +47,20 @@ IMPLIED = {
 
 
 def standard_name(qualifier: str) -> str:
-    """Returns the long form: `fail` and `failed` are one output; others are custom ones."""
+    """Returns the long form of an output's name (`failed` for `fail`), or the name itself."""
     return SHORT_FORMS.get(qualifier, qualifier)
 
 
 def made_by(name: str) -> tuple[str, ...]:
-    """Returns the outputs that a qualifier stands for: `:finish` is either end."""
+    """Returns the outputs that a name stands for: either end for `finished`, else itself."""
     return (SUCCEEDED, FAILED) if name == FINISHED else (name,)
 
 
 def unknown_output_text(task: str, output: str, declared: Iterable[str]) -> str:
-    """Returns the message about an output that a task lacks: the nearest, and all it has."""
+    """Returns the message about an output that a task lacks.
+
+    It names the nearest output of the task, and all of them.
+    """
     known = list(declared)
     if not known:
         how = f"[runtime] [[{task}]] [[[outputs]]] {output} = a message of its job"

@@ -73,7 +73,7 @@ class Written:
 
 
 class DateTimeText:
-    """Reads the notation of one workflow: its calendar, time zone and number of year digits."""
+    """Reads date-times by a workflow's calendar, time zone and number of year digits."""
 
     def __init__(
         self, calendar: Calendar, utc_offset_minutes: int, expanded_year_digits: int
@@ -202,7 +202,7 @@ _DATE_FIELDS = {
 
 @lru_cache(maxsize=8)
 def _parser(expanded_year_digits: int) -> TimePointParser:
-    """Returns a parser without state, kept since making it compiles a hundred expressions."""
+    """Returns metomi's parser; it is kept, since making it compiles a hundred expressions."""
     # metomi declares itself typed and has untyped functions; here and above.
     return TimePointParser(  # type: ignore[no-untyped-call]
         num_expanded_year_digits=expanded_year_digits,
@@ -219,7 +219,7 @@ def _check(text: str, what: str, value: int, low: int, high: int) -> None:
 def _time_fields(
     text: str, time: Mapping[str, str]
 ) -> tuple[int | None, int | None, int | None]:
-    """Returns hour, minute and second; a decimal fraction goes into the smaller units."""
+    """Returns hour, minute and second, None if not given; fractions go into smaller units."""
     hour, minute, second = (
         int(time[name]) if name in time else None
         for name in ("hour_of_day", "minute_of_hour", "second_of_minute")
@@ -269,7 +269,7 @@ _SIGNED = re.compile(r"([+-])(P[^+-]*)")
 
 
 def read_interval(calendar: Calendar, text: str) -> Interval:
-    """Reads an interval with or without a sign."""
+    """Returns the interval of a text, which may have a sign; BadCycling if it is none."""
     sign = -1 if text.startswith("-") else 1
     unsigned = text.removeprefix("-") if sign < 0 else text.removeprefix("+")
     if calendar is Calendar.INTEGER:
@@ -356,7 +356,10 @@ _FORMS: dict[str, tuple[RecurrenceKind, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """Holds a recurrence in parts; an empty start or end stands for the context's."""
+    """Holds a recurrence in parts; an empty start or end stands for that of its context.
+
+    The context is the workflow, or the recurrence from which this one is excluded.
+    """
 
     text: str
     kind: RecurrenceKind
@@ -393,7 +396,7 @@ def split_recurrences(text: str) -> list[str]:
 
 
 def split_exclusions(text: str) -> tuple[str, list[str]]:
-    """Returns the recurrence itself, and what is excluded from it."""
+    """Returns a recurrence without its exclusions, and the recurrences and points excluded."""
     body, mark, rest = text.partition("!")
     if not mark:
         return body, []
@@ -412,7 +415,7 @@ def split_exclusions(text: str) -> tuple[str, list[str]]:
 
 
 def read_form(text: str) -> Form:
-    """Returns the parts of one recurrence without exclusions and blanks."""
+    """Returns the parts of a recurrence, written without exclusions and blanks."""
     parts = text.split("/")
     repetitions, repeats = None, False
     if found := _REPETITIONS.fullmatch(parts[0]):

@@ -50,7 +50,7 @@ NO_FINAL_POINT = "set a final cycle point, or write the end of the recurrence"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Holds a point, how its date was written and, if truncated, how often it comes."""
+    """Holds a point, how its date was written and, if it was truncated, how often it recurs."""
 
     point: Point
     utc_offset_minutes: int = 0
@@ -60,7 +60,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expressions:
-    """Works out what a text means between the initial and the final point of a workflow."""
+    """Works out what a text means, given the initial and the final point of a workflow."""
 
     style: PointStyle
     read_point: Callable[[str], Written | TruncatedPoint]
@@ -71,7 +71,11 @@ class Expressions:
     days_at_time_of_context: bool = False
 
     def find(self, text: str, context: Point | None) -> Found:
-        """Returns the point that an expression means; the context completes it."""
+        """Returns the point that an expression means.
+
+        One that is relative or truncated starts from the context, which is None if it is a
+        final point that is not set.
+        """
         if text.startswith("min("):
             return self._find_smallest(text, context)
         base, intervals = read_chain(self.style.calendar, text)
@@ -135,7 +139,7 @@ _CALL = re.compile(r"(next|previous)\(([^()]*)\)(.*)")
 
 
 def now_in(calendar: Calendar, now: float) -> Point:
-    """Returns the clock's date in another calendar; a day that it lacks becomes its last."""
+    """Returns the clock's time in a calendar; a day that the month lacks becomes its last."""
     days, second = divmod(int(now // 1), SECONDS_PER_DAY)
     year, month, day = date_from_days(Calendar.GREGORIAN, days)
     day = min(day, days_in_month(calendar, year, month))
@@ -181,7 +185,7 @@ _POINTS_CHECKED = 3
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Holds a recurrence worked out: its first point, step (None: one point) and last bound."""
+    """Holds what a recurrence means: its first point, step (None: one point) and last bound."""
 
     start: Found
     step: Interval | None
@@ -217,7 +221,10 @@ def read_recurrence(text: str, expressions: Expressions) -> Sequence:
 def _excluding(
     sequence: Sequence, excluded: Iterable[str], expressions: Expressions, span: _Span
 ) -> Sequence:
-    """Excludes points; what to exclude is read between the start and end of the recurrence."""
+    """Returns a sequence without what is excluded.
+
+    The exclusions are read between the start and the end of the recurrence.
+    """
     expressions = replace(expressions, days_at_time_of_context=True)
     start = span.start.point
     end = expressions.final if span.end is None else span.end
@@ -247,7 +254,7 @@ def _sequence(span: _Span, calendar: Calendar) -> Sequence:
 
 @dataclass(frozen=True, slots=True)
 class _Recurrence:
-    """Works out one recurrence, without what it excludes."""
+    """Works out the span of one recurrence, without its exclusions."""
 
     form: Form
     expressions: Expressions
@@ -269,7 +276,7 @@ class _Recurrence:
         return self.expressions.style.calendar is Calendar.INTEGER
 
     def _step(self, anchor: Found) -> Interval | None:
-        """Returns the interval between two points; None if there is but one."""
+        """Returns the interval between two points; None if there is only one point."""
         form, interval = self.form, anchor.period
         if form.interval is not None:
             interval = read_interval(self.expressions.style.calendar, form.interval)
@@ -285,7 +292,10 @@ class _Recurrence:
         return interval or None  # repeating without moving on is one point
 
     def _moved(self, anchor: Found, step: Interval, count: int) -> Point:
-        """Returns some steps at once, as metomi finds the other end of a bounded recurrence."""
+        """Returns the point some steps away.
+
+        They are added at once, as metomi does to find the other end of a bounded recurrence.
+        """
         calendar = self.expressions.style.calendar
         return add(calendar, anchor.point, step * count, anchor.utc_offset_minutes)
 
@@ -363,7 +373,7 @@ _NOT_IN_FORMATS = re.compile(r"[/:\s]")
 
 
 class CyclingReader:
-    """Reads one workflow's notation; readers of different calendars go side by side."""
+    """Reads the notation of one workflow; readers of several calendars can be used at once."""
 
     def __init__(
         self,
@@ -407,7 +417,7 @@ class CyclingReader:
         return read_interval(self.calendar, text.strip())
 
     def offset(self, text: str) -> Offset:
-        """Reads what stands between the brackets of a graph node."""
+        """Reads what stands between the brackets of a node in a graph, such as -P1 or ^."""
         stripped = "".join(text.split())
         if stripped.startswith("^"):
             inner = self.offset(stripped[1:])
@@ -501,7 +511,7 @@ class CyclingReader:
 
 
 def _read_time_zone(text: str) -> tuple[str, int]:
-    """Returns a time zone as it is written behind a point, and in minutes."""
+    """Returns a time zone as it is written behind a point, and its minutes from UTC."""
     if text == UTC:
         return UTC, 0
     found = _TIME_ZONE.fullmatch(text)

@@ -44,7 +44,7 @@ class Checker:
         self._unknown = 0
 
     def check(self, section: Section, spec: SectionSpec, path: Path) -> Values:
-        """Returns the values of the section that could be read; the others have a finding."""
+        """Returns the values of a section that could be read; the others have a finding."""
         values: Values = {}
         known = self._known
         for name, entry in section.entries.items():
@@ -113,7 +113,10 @@ class Checker:
 
 
 def advice_for(entry: Item | Section, spec: SectionSpec, path: Path) -> str:
-    """Returns the nearest name that is known here, or the place where this name is."""
+    """Returns advice about an unknown entry: the nearest known name, or where it belongs.
+
+    It is empty where nothing of its kind is known.
+    """
     same_kind = [
         name
         for name, known in spec.entries.items()
@@ -140,7 +143,7 @@ def advice_for(entry: Item | Section, spec: SectionSpec, path: Path) -> str:
 
 
 def _places(name: str, is_section: bool) -> list[str]:
-    """Returns the sections that know this name."""
+    """Returns up to three sections that have an item, or a section, of this name."""
     found: list[str] = []
 
     def look(spec: SectionSpec, shown: str) -> None:

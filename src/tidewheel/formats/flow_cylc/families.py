@@ -15,7 +15,7 @@ ROOT = "root"
 
 @dataclass(frozen=True, slots=True)
 class Families:
-    """Holds the hierarchy of all namespaces."""
+    """Holds which namespace inherits from which, and the members of each family."""
 
     parents: Mapping[str, tuple[str, ...]]
     # Nearest first, itself included, root last.
@@ -29,7 +29,7 @@ class Families:
         return name in self.members
 
     def tasks_of(self, name: str) -> tuple[str, ...]:
-        """Returns the members of a family, or the task itself."""
+        """Returns the members of a family; of a task, the task itself."""
         return self.members.get(name, (name,))
 
     def drawn_in(self, name: str) -> str | None:
@@ -50,7 +50,10 @@ class InheritanceProblem:
 def arrange(
     parents: Mapping[str, tuple[str, ...]], first_parents: Mapping[str, str]
 ) -> tuple[Families, list[InheritanceProblem]]:
-    """Returns the hierarchy; ``parents`` names only existing namespaces, and none for root."""
+    """Returns the hierarchy, and a problem for each namespace that has no place in it.
+
+    ``parents`` has every namespace, with parents that exist; root has none.
+    """
     linearizer = _Linearizer(parents)
     lineages = {name: linearizer.lineage(name) for name in parents}
     children = {parent for one in parents.values() for parent in one}
@@ -120,7 +123,10 @@ class _Linearizer:
 
 
 def _merge(sequences: list[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Merges by C3: takes the first head that is in no tail until all is merged, or None."""
+    """Returns the C3 merge of several orders, or None if they contradict each other.
+
+    It takes the first head that is in no tail until all is merged.
+    """
     if len(sequences) == 2:  # noqa: PLR2004 - one parent and the list that names it
         return sequences[0]
     rests = [list(reversed(sequence)) for sequence in sequences if sequence]

@@ -1,4 +1,4 @@
-"""Chains become arrows, placements and marks of the definition.
+"""Turns chains of graph text into arrows, placements and marks of the definition.
 
 Each pair of neighbours in a chain is an arrow from the whole left side to every task of the
 right one. The left-most side places its tasks; every task but those with an offset is placed by
@@ -49,7 +49,7 @@ class _Wrong(Exception):
 
 @dataclass(slots=True)
 class Lowered:
-    """Holds what the chains of one section say."""
+    """Holds the arrows, placements and marks that the chains of one section stand for."""
 
     arrows: dict[tuple[definition.Condition, tuple[str, ...], bool], definition.Arrow] = field(
         default_factory=dict
@@ -63,7 +63,7 @@ class Lowered:
 
 @dataclass(slots=True)
 class Lowering:
-    """Reads the chains of all sections against one set of families."""
+    """Turns chains into arrows for all sections, with the families of one workflow."""
 
     _families: Mapping[str, tuple[str, ...]]
     _read_offset: Callable[[str], Offset]
@@ -144,7 +144,7 @@ class Lowering:
             self._arrow_count += len(targets)
 
     def _mention(self, token: Token, lowered: Lowered, *, leads_on: bool) -> None:
-        """Places the task unless it has an offset, and notes what is said of its outputs."""
+        """Places the task, unless it has an offset, and keeps the marks of its outputs."""
         members = self._members(token)
         if token.polled is not None:
             lowered.polled[token.text] = token.polled
@@ -180,7 +180,7 @@ class Lowering:
                 )
 
     def _output(self, token: Token) -> tuple[str, bool]:
-        """Returns the output's standard name, and for a family whether of every member."""
+        """Returns the standard name of the output, and whether all of a family must make it."""
         qualifier = token.qualifier
         if token.text not in self._families:
             if qualifier in FAMILY_QUALIFIERS:
@@ -203,7 +203,7 @@ class Lowering:
         return FAMILY_QUALIFIERS[qualifier]
 
     def _custom_of_family(self, token: Token, output: str) -> _Wrong:
-        """Says what is wrong: a family has the outputs that every task has, and no others."""
+        """Returns the error for a custom output of a family, which has only standard ones."""
         joint = " | " if str(token.qualifier).endswith("-any") else " & "
         members = self._members(token)
         named = joint.join(f"{one}:{output}" for one in members[:_NAMED_MAX])

@@ -1,4 +1,4 @@
-"""Parses graph text into lines with places, tokens, and chains of expressions and arrows.
+"""Parses graph text into lines with positions, tokens, and chains of expressions and arrows.
 
 A node is written `!NAME<PARAMETERS>[OFFSET]:QUALIFIER?`, and `@NAME` is an xtrigger. Spaces are
 free between all of these parts, but not within a name.
@@ -33,7 +33,7 @@ class GraphLine:
 
 @dataclass(frozen=True, slots=True)
 class GraphString:
-    """Holds everything under one recurrence, in order; several texts under it add up."""
+    """Holds the lines under one recurrence, in order, also if it has several texts."""
 
     recurrence: str
     lines: tuple[GraphLine, ...]
@@ -122,7 +122,7 @@ _MISTAKEN = (
 
 
 class GraphTokenKind(StrEnum):
-    """Names the kinds of tokens; signs are their own text."""
+    """Names the kinds of tokens; the text of a token says which sign it is."""
 
     SIGN = "sign"
     NODE = "node"

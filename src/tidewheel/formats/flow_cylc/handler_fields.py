@@ -91,7 +91,7 @@ Reference = Callable[[re.Match[str]], str]  # the variable of a field
 
 
 def variable_of(name: str) -> str:
-    """Returns the variable in which a handler finds a field."""
+    """Returns the environment variable from which a handler reads a field."""
     return "TIDEWHEEL_EVENT_" + re.sub(r"\W", "_", name, flags=re.ASCII).upper()
 
 
@@ -147,7 +147,7 @@ class _Shell:
         return text
 
     def place(self, match: re.Match[str], variable: Reference) -> str:
-        """Returns the text that stands for a field here."""
+        """Returns the text for a field here: a reference to its variable, "" in a comment."""
         frame = self._frames[-1]
         if self._in_comment:
             return ""
@@ -290,7 +290,7 @@ class _Shell:
         self._frames.append(_Frame(end))
 
     def _add_expanded(self, frame: _Frame, letter: str) -> None:
-        """Adds a letter that this shell may make something else of."""
+        """Adds a letter that this shell may expand, such as $ or *."""
         special = "$`" if frame.quote else "$`*?[{~"
         if letter in special and self._is_script(frame):
             self._refuse("the text of a second shell is put together from something else")
@@ -407,7 +407,7 @@ def _takes_script(called: Sequence[str]) -> bool:
 
 
 def _reads_script(called: Sequence[str]) -> bool:
-    """Says whether a call is exactly a shell, flags, its text, and what the text is given."""
+    """Says whether a call is exactly `SHELL -flags -c TEXT`, perhaps with arguments."""
     return any(
         _takes_script(called[:at]) and called[at][:1] not in ("-", "+")
         for at in range(2, len(called))
@@ -436,7 +436,7 @@ def _reference(name: str, quote: str) -> str:
 
 
 def _literal(letters: str, quote: str) -> str:
-    """Returns letters that a second shell shall see, within the quotes of the first one."""
+    """Returns letters for a second shell, escaped for the quotes that the first one reads."""
     if quote == _SINGLE:
         return letters.replace("'", "'\\''")
     special = {_BARE: "'\"${}", _DOUBLE: '"$', _ANSI: "'"}[quote]

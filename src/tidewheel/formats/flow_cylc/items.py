@@ -41,7 +41,7 @@ class ItemSpec:
 
 @dataclass(frozen=True, slots=True)
 class SectionSpec:
-    """Describes one section that is accepted; ``other`` is for names that a person chooses."""
+    """Describes a section that is accepted; ``other`` is for names that people choose."""
 
     entries: Mapping[str, ItemSpec | SectionSpec] = field(default_factory=dict)
     other: ItemSpec | SectionSpec | None = None
@@ -55,7 +55,7 @@ def idle(because: str, kind: ValueKind = ValueKind.TEXT) -> ItemSpec:
 
 
 def _items_of(kind: ValueKind, default: object = None) -> Callable[..., ItemSpec]:
-    """Returns what makes items of one kind, given their fields and, seldom, other defaults."""
+    """Returns a function that makes items of one kind, given a field and perhaps a default."""
 
     def item(to: str = "", default: object = default) -> ItemSpec:
         return ItemSpec(kind, default, to=to)
@@ -284,9 +284,10 @@ FLOW = SectionSpec(
 
 
 def node_fields() -> Iterator[tuple[str, str, str, str]]:
-    """Yields section, item, group and field of what a namespace says of its node.
+    """Yields section, item, group and field for each item of a namespace that fills a node.
 
-    The item is "" for a section whose items are pairs, the field for a group that is a value.
+    The section is "" for an item outside of sections; the item is "" for a section whose items
+    are kept as pairs; the field is "" where the group is itself the value.
     """
     for name, entry in NAMESPACE.entries.items():
         rows = [("", name, entry.to)]

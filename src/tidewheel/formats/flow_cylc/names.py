@@ -49,7 +49,10 @@ def output_name_problem(name: str) -> str:
 
 
 def message_problem(message: str) -> str:
-    """Returns why a message is refused; a colon is for a severity in front: `WARNING: text`."""
+    """Returns why a message is refused; empty if it is accepted.
+
+    A colon is only for a severity in front: `WARNING: text`.
+    """
     if not message:
         return "write the text that the job sends when it has made the output"
     first, colon, _ = message.partition(":")
@@ -117,13 +120,13 @@ Pieces = list[str | list[Reference]]  # of a name: plain text and groups of para
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Holds values and templates by name."""
+    """Holds the values of each parameter, and the template by which it is written in names."""
 
     values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
 
     def expand_heading(self, heading: str) -> Iterator[tuple[str, Chosen]]:
-        """Yields each name of a comma list, for each value of its parameters."""
+        """Yields each name of a comma list, for each value of its parameters, with those."""
         for name in _NAMES.findall(heading):
             if stripped := name.strip():
                 yield from self.expand_name(stripped)
@@ -154,7 +157,11 @@ class Parameters:
         ]
 
     def expand_parent(self, parent: str, chosen: Chosen) -> tuple[str, Chosen]:
-        """Returns the parent that `inherit = FAM<m>` under `[[foo<m>]]` means for this foo."""
+        """Returns the parent that `inherit = FAM<m>` under `[[foo<m>]]` means for one foo.
+
+        ``chosen`` are the values of that foo; those that the parent's name uses are returned,
+        too.
+        """
         if "<" not in parent:
             return parent, {}
         pieces = self.pieces(parent)
@@ -174,7 +181,7 @@ class Parameters:
         return self._write(pieces, used), used
 
     def pieces(self, text: str) -> Pieces:
-        """Returns plain text and groups of parameters in turn."""
+        """Returns the parts of a name: plain text and groups of parameters in turn."""
         pieces: Pieces = []
         at = 0
         for match in _GROUP.finditer(text):
@@ -231,7 +238,10 @@ class Parameters:
             yield {**fixed, **dict(zip(names, combination, strict=True))}
 
     def written_at(self, pieces: Pieces, bound: Mapping[str, Value]) -> str | None:
-        """Returns a name of the graph; None where an offset leads to no value."""
+        """Returns the name that stands in a graph for these values of the parameters.
+
+        Returns None where an offset such as `<m-1>` leads to no value.
+        """
         chosen = dict(bound)
         name = []
         for piece in pieces:
@@ -260,7 +270,7 @@ class Parameters:
 
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:
-    """Fills `_m%(m)02d` with a value for m; nothing but such fields is understood."""
+    """Returns a template such as `_m%(m)02d` with values; BadParameter for any other `%`."""
     for name in _TEMPLATE_FIELD.findall(template):
         if name not in values:
             raise BadParameter(f"template {template!r} shows {name!r}, which has no value here")

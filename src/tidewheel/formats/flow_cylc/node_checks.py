@@ -1,4 +1,4 @@
-"""Reports mistakes in the runtime of tasks that one value alone does not show."""
+"""Reports mistakes in `[runtime]` that reading a single value does not find."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LEGACY_PLACES = (
 
 
 class SectionChecks:
-    """Checks of one section under `[runtime]`, whichever names it stands for."""
+    """Checks the sections under `[runtime]`, each once for all names that it stands for."""
 
     def __init__(self, findings: PlacedFindings) -> None:
         self._findings = findings
@@ -65,7 +65,7 @@ class SectionChecks:
             self._findings.error("bad-value", seen, "write $(command)", section, "platform")
 
     def _merge_templates(self, section: Section, values: Values, here: str) -> None:
-        """Merges templates into the variables; they come before the others."""
+        """Moves parameter environment templates before the other variables; warns of them."""
         old = "parameter environment templates"
         own = cast("Values", values.pop(old))
         present = cast("Values", values.get("environment", {}))
@@ -106,7 +106,7 @@ class SectionChecks:
 def check_tasks(
     nodes: Iterable[NodeDef], meta: Mapping[str, object], findings: Findings
 ) -> None:
-    """Checks what a task has in the end; tasks that share a value share its finding."""
+    """Reports mistakes in tasks after inheritance; those that share a value share a finding."""
     seen: set[tuple[int, int, int]] = set()
     for node in nodes:
         key = (id(node.outputs), id(node.events), id(node.skip))
@@ -148,7 +148,7 @@ def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings)
 def check_run_handlers(
     handlers: Handlers, meta: Mapping[str, object], findings: Findings, place: Position
 ) -> None:
-    """Checks the handlers of `[scheduler][events]`."""
+    """Reports mistakes in the handlers of `[scheduler][events]`."""
     names = {*RUN_HANDLER_NAMES, *meta, *(f"workflow_{name}" for name in meta)}
     _check_handlers(handlers, names, "[scheduler][events]", findings, place)
 

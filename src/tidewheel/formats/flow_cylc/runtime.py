@@ -43,13 +43,13 @@ _ITEMS = {
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """Holds the values that every namespace with the same list of ancestors inherits."""
+    """Holds the settings that namespaces with the same list of ancestors inherit."""
 
     values: Values
     groups: dict[str, Any]
 
     def extended(self, owns: Iterable[Values]) -> Inherited:
-        """Returns the settings of an heir; what it says itself counts more, item by item."""
+        """Returns these settings with an heir's own ones over them, item by item."""
         touched: set[str] = set()
         values: Values = dict(self.values)
         for own in owns:
@@ -70,7 +70,7 @@ class Inherited:
 
 
 class Inheritance:
-    """Looks settings up along the families; those with the same ancestors share the answer."""
+    """Merges the settings that namespaces inherit; those with the same ancestors share them."""
 
     def __init__(self, owns: Mapping[str, Iterable[Values]]) -> None:
         self._owns = owns
@@ -86,7 +86,7 @@ class Inheritance:
 
 
 def _made(group: str, values: Values) -> object:
-    """Returns a field of a node; an item that says nothing leaves the default."""
+    """Returns one field of a node, made of its items; those not given keep the default."""
     if group in _PAIRED:
         chosen = _filtered(values) if group == "environment" else values.get(group, {})
         return tuple(cast("Values", chosen).items())
@@ -105,7 +105,7 @@ def _made(group: str, values: Values) -> object:
 
 
 def _filtered(values: Values) -> Values:
-    """Returns the variables that `[[[environment filter]]]` leaves; no `include` is all."""
+    """Returns the variables that `[[[environment filter]]]` leaves; without `include` all."""
     variables = cast("Values", values.get("environment", {}))
     chosen = cast("dict[str, tuple[str, ...]]", values.get("environment filter", {}))
     include, exclude = chosen.get("include"), chosen.get("exclude") or ()
@@ -119,7 +119,7 @@ def _filtered(values: Values) -> Values:
 def handlers_of(
     values: Values, events: Iterable[str]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Returns the commands of each event that has some; the event "" is every one of them."""
+    """Returns the commands of each event that has some; "" stands for all handled events."""
     found = [("", values.get("handlers"))]
     found += [(event, values.get(f"{event} handlers")) for event in events]
     return tuple((event, cast("tuple[str, ...]", one)) for event, one in found if one)
@@ -144,7 +144,7 @@ class Namespace:
 
 @dataclass(slots=True)
 class Namespaces:
-    """Holds all namespaces and their hierarchy."""
+    """Holds the namespaces of `[runtime]` by name: tasks and families."""
 
     findings: PlacedFindings
     parameters: Parameters
@@ -162,7 +162,10 @@ class Namespaces:
             self.by_name[ROOT] = Namespace(ROOT, Section(ROOT, -1))
 
     def _are_too_many(self, sections: list[Section]) -> bool:
-        """Counts the names before any is made: to make too many would be the harm."""
+        """Says whether the headings stand for too many names, and reports it.
+
+        The names are counted before any is made, because making too many would be the harm.
+        """
         count = 0
         for section in sections:
             with contextlib.suppress(BadParameter):  # reported where it is expanded
@@ -218,7 +221,7 @@ class Namespaces:
         return tuple(parents)
 
     def arrange(self) -> Families:
-        """Returns the hierarchy; a namespace without a place in it inherits from root alone."""
+        """Returns the hierarchy; a name with wrong parents inherits from root alone."""
         parents: dict[str, tuple[str, ...]] = {}
         first_parents: dict[str, str] = {}
         for name, namespace in self.by_name.items():
@@ -303,7 +306,7 @@ class _Resolver:
         )
 
     def _filled(self, environment: Pairs, namespace: Namespace) -> Pairs:
-        """Fills in `%(m)s` in values: it is the task's value of the parameter m."""
+        """Returns the environment with `%(m)s` replaced by the task's value of parameter m."""
         if not any("%(" in value for _, value in environment):
             return environment
         filled = []

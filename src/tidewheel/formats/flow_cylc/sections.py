@@ -60,7 +60,10 @@ Path = tuple[str, ...]  # names of sections, and of an entry of the last one
 
 
 def where(path: Path, entry: Item | Section) -> str:
-    """Returns `[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
+    """Returns the path of an entry as people write it: `[runtime][foo]script`.
+
+    For a section it ends in brackets: `[runtime][foo][events]`.
+    """
     *sections, last = path
     named = "".join(f"[{name}]" for name in sections)
     return f"{named}[{last}]" if isinstance(entry, Section) else f"{named}{last}"
@@ -68,7 +71,7 @@ def where(path: Path, entry: Item | Section) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFindings:
-    """Collects findings about entries of one text, each where its entry was written."""
+    """Collects findings about entries of one text, with the places where they were written."""
 
     source: SourceText
     all: Findings
@@ -82,7 +85,10 @@ class PlacedFindings:
         self.all.warning(code, seen, hint, self.position(entry, *path))
 
     def position(self, entry: Item | Section, *path: str) -> Position:
-        """Returns where an entry stands, or what is below it, as far as the path leads."""
+        """Returns the position of the entry that the path leads to.
+
+        Where the path names nothing, it is that of the last entry on it that exists.
+        """
         for name in path:
             inner = entry.entries.get(name) if isinstance(entry, Section) else None
             if inner is None:
@@ -97,7 +103,7 @@ class PlacedFindings:
 
 
 def parse_sections(findings: PlacedFindings) -> Section:
-    """Returns the whole tree; its root has no name."""
+    """Returns the sections and items of a text as a tree; its root has no name."""
     return _Parser(findings).parse()
 
 
@@ -169,7 +175,7 @@ class _Parser:
         self._set_here.clear()
 
     def _item(self, index: int, line: str) -> int:
-        """Reads one item; the answer is the next line to read."""
+        """Reads one item; returns the index of the next line to read."""
         name, text = split_item(line)
         if name is None:
             return self._odd_item(index, line)
@@ -187,7 +193,10 @@ class _Parser:
         return following
 
     def _odd_item(self, index: int, line: str) -> int:
-        """Reports a name that no item can have; a long text behind it is passed over whole."""
+        """Reports a name that no item can have; returns the index of the next line to read.
+
+        A long text behind the name is passed over whole.
+        """
         found = _ODD_ITEM.match(line)
         if found is None:
             self._bad_line(index, line)
@@ -226,7 +235,7 @@ class _Parser:
         return len(path) > 2 and (path[1].name, path[2].name) in _GRAPHS  # noqa: PLR2004
 
     def _long_text(self, index: int, text: str) -> tuple[str, int]:
-        """Returns a text in triple quotes, over as many lines as it takes."""
+        """Returns a text in triple quotes, however long, and the index of the next line."""
         quotes = text[:3]
         end = text.find(quotes, 3)
         if end >= 0:
@@ -245,7 +254,10 @@ class _Parser:
         return self._unclosed(index, text, quotes)
 
     def _unclosed(self, index: int, text: str, quotes: str) -> tuple[str, int]:
-        """Ends the text before the next heading or item that opens a text: it was meant so."""
+        """Reports a text without closing quotes; returns it and the index of the next line.
+
+        It ends before the next heading, or before an item that opens a text: it was meant so.
+        """
         lines = self._lines
         stop = index + 1
         while stop < len(lines) and not (
@@ -263,7 +275,10 @@ class _Parser:
         return "\n".join([text, *lines[index + 1 : stop], quotes]), stop
 
     def _unopened_text(self, index: int, name: str) -> tuple[str, int]:
-        """Reads an item with nothing after `=`; closing quotes that come next are a mistake."""
+        """Returns the text of an item with nothing behind `=`, and the index of the next line.
+
+        The text is "". If closing quotes come next, they are reported, and it ends there.
+        """
         last = self._next_stop(index)
         line = self._lines[last] if last < len(self._lines) else ""
         quotes = next((one for one in _TRIPLE_QUOTES if one in line), "")
@@ -276,7 +291,10 @@ class _Parser:
         return "\n".join(body), last + 1
 
     def _next_stop(self, index: int) -> int:
-        """Returns the next line with triple quotes or a heading, which is looked for once."""
+        """Returns the index of the next line with triple quotes or a heading.
+
+        It is kept, so that a file is searched once.
+        """
         if self._stop <= index:
             self._stop = index + 1
             while self._stop < len(self._lines):
@@ -318,7 +336,7 @@ class _Parser:
 
 
 def split_item(line: str) -> tuple[str | None, str]:
-    """Returns name and value of `name = value`; no name where it is not such a line.
+    """Returns name and value of `name = value`; the name is None for any other line.
 
     A name may end in parameters, which may contain an equals sign: `foo<m=1> = x`.
     """
@@ -344,7 +362,10 @@ def split_item(line: str) -> tuple[str | None, str]:
 
 
 def split_heading(line: str) -> tuple[int, str, int] | None:
-    """Returns opening brackets, name and closing brackets; only a comment may follow."""
+    """Returns the number of opening brackets, the name and the number of closing brackets.
+
+    Returns None if the line is no heading; only a comment may follow one.
+    """
     stripped = line.strip()
     opened = len(stripped) - len(stripped.lstrip("["))
     at = stripped.find("]", opened)

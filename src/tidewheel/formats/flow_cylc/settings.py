@@ -178,7 +178,7 @@ _Settings = TypeVar(
 
 @dataclass(frozen=True, slots=True)
 class SchedulingReader:
-    """Reads both sections; what is wrong becomes a finding, the rest a setting."""
+    """Reads `[scheduler]` and `[scheduling]`; what is wrong becomes a finding."""
 
     findings: PlacedFindings
     root: Section
@@ -203,7 +203,7 @@ class SchedulingReader:
     def _filled(
         self, settings: _Settings, spec: items.SectionSpec, section: str, values: Values
     ) -> _Settings:
-        """Returns settings in which each item has filled its field; others are as they were."""
+        """Returns settings with the values of items in their fields; others are unchanged."""
         said: dict[str, Any] = {}
         for name, value in values.items():
             entry = spec.entries.get(name)
@@ -245,7 +245,7 @@ class SchedulingReader:
         return replace(found, runahead_limit=self._checked(found.runahead_limit))
 
     def _checked(self, given: Placed) -> Placed:
-        """Returns the runahead limit, if it is one."""
+        """Returns the runahead limit; P4, after a finding, if it cannot be read."""
         if given.text.isdigit():
             seen = f"[scheduling]runahead limit = {given.text} is a number of hours"
             hint = f"write PT{given.text}H"
@@ -364,7 +364,7 @@ class _Reader:
         self._checker = Checker(findings)
 
     def read(self) -> FlowSettings:
-        # Sections that do not exist; those that do are checked one by one.
+        # Reports sections that flow.cylc does not have; the others are checked one by one.
         top = Section("", -1, {**self._root.entries})
         for section in self._root.sections():
             if section.name in items.FLOW.entries:

@@ -1,7 +1,7 @@
-"""Makes the text of a definition from its folder: found, put together, rendered, joined.
+"""Makes the text of a definition from its folder: includes, rendered templates, joined lines.
 
-The order is Cylc's: `%include` first, then Jinja2 over the whole, then continuation lines.
-A definition without `#!jinja2` starts no other process and loads no template engine.
+The order is Cylc's: `%include` first, then Jinja2 over the whole, then continuation lines. A
+definition without `#!jinja2` starts no other process and loads no template engine.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings
 
 
 def find_flow_file(folder_or_file: Path, findings: Findings) -> tuple[Path, str] | None:
-    """Returns the folder and the name of the file in it."""
+    """Returns a folder and the name of the definition in it; None after a finding."""
     where = Position(str(folder_or_file))
     if folder_or_file.name == OLD_FLOW_FILE and folder_or_file.is_file():
         _refuse_old_file(where, findings)
@@ -120,7 +120,7 @@ def find_flow_file(folder_or_file: Path, findings: Findings) -> tuple[Path, str]
 
 
 def _other_definitions(folder: Path) -> str:
-    """Returns the files in a folder that might be meant instead."""
+    """Returns the hint to name one of the SIP definitions in a folder; "" if there are none."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         present = sorted(entry.name for entry in itertools.islice(entries, _LISTED_MAX))
         if "stages" in present:  # of SIP definitions
@@ -131,7 +131,7 @@ def _other_definitions(folder: Path) -> str:
 
 
 def _is_another_kind(source: SourceText, findings: Findings) -> bool:
-    """Says whether the text is no flow.cylc, but what a file of another name would be."""
+    """Says whether a text is a SIP definition or Python and no flow.cylc, and reports it."""
     for index, line in enumerate(source.lines[:_LOOKED_AT_MAX]):
         if line.startswith("["):
             return False
@@ -162,7 +162,7 @@ def _check_untemplated(source: SourceText, findings: Findings) -> None:
 
 
 def _within_limits(source: SourceText, findings: Findings) -> SourceText:
-    """Cuts the text at the first line that is too much."""
+    """Returns the text up to the first line that exceeds a limit, which is reported."""
     kept = min(len(source.lines), LINES_MAX)
     if len(source.lines) > LINES_MAX:
         seen = f"the definition has more than {LINES_MAX} lines"
@@ -180,7 +180,10 @@ def _within_limits(source: SourceText, findings: Findings) -> SourceText:
 
 
 def _render(source: SourceText, options: SourceOptions, findings: Findings) -> SourceText:
-    """Renders the template. Blank lines go, as in Cylc: statements leave them behind."""
+    """Returns the rendered template; empty, with a finding, if that fails.
+
+    Blank lines are removed, as in Cylc: statements leave them behind.
+    """
     from tidewheel.formats import templates  # noqa: PLC0415 - a plain file never needs it
 
     name = options.workflow_name or source.folder.resolve().name

@@ -43,7 +43,7 @@ class BadSource(Refused):
 
 @dataclass(slots=True)
 class SourceFolder:
-    """Holds the folder of one definition, and how much of it has been read."""
+    """Holds the folder of one definition, and how many bytes of it may still be read."""
 
     path: Path  # resolved
     bytes_left: int = SOURCE_BYTES_MAX
@@ -81,7 +81,7 @@ class SourceFolder:
         return content
 
     def resolve(self, name: str, asked_at: Position) -> Path:
-        """Returns where the file really is; refuses it if that is outside of the folder."""
+        """Returns where a file really is; raises BadSource if that is outside of the folder."""
         if "\0" in name:
             raise BadSource("not-a-file", "a file name contains a NUL byte", "", asked_at)
         try:
@@ -152,7 +152,7 @@ class SourceText:
 
     @classmethod
     def as_written(cls, folder: Path, files: tuple[str, ...], lines: list[str]) -> SourceText:
-        """Returns the text of lines that stand in the first file as they are here."""
+        """Returns a text whose lines are those of the first file, without includes."""
         return cls(folder, files, lines, [origin(0, one) for one in range(1, len(lines) + 1)])
 
     @property
@@ -161,7 +161,7 @@ class SourceText:
         return "\n".join(self.lines) + "\n"
 
     def position(self, index: int, column: int = 0) -> Position:
-        """Returns where line ``index`` (from 0) was written; columns are lost in templates."""
+        """Returns where line ``index`` (from 0) was written; a template loses the column."""
         if not 0 <= index < len(self.origins):
             return Position(self.files[0] if self.files else "")
         file_number, line = divmod(self.origins[index], LINE_UNIT)
@@ -175,7 +175,10 @@ _BLANKS_AFTER = re.compile(r"[^#]*\\\s+\Z")
 
 
 def join_continued(source: SourceText, findings: Findings) -> SourceText:
-    """Joins lines, without trailing white space; the result is where its first part is."""
+    """Returns the text with continued lines joined, and white space at their ends removed.
+
+    A joined line has the origin of its first part.
+    """
     text = "\n".join(source.lines)
     if "\\" not in text:
         return replace(source, lines=[line.rstrip() for line in source.lines])
@@ -230,7 +233,7 @@ class Inlined:
     includes: int = 0
 
     def add(self, name: str, asked_at: Position, within: tuple[str, ...] = ()) -> None:
-        """Adds the lines of ``name`` and of its includes; ``within`` names the files around."""
+        """Adds the lines of ``name`` and of its includes; files in ``within`` include it."""
         try:
             lines = self.folder.read_lines(name, asked_at)
         except BadSource as error:
@@ -250,7 +253,7 @@ class Inlined:
                 return
 
     def _include(self, argument: str, position: Position, within: tuple[str, ...]) -> bool:
-        """Takes in one file; returns whether it makes sense to read on."""
+        """Adds the lines of one file; returns False if a limit says not to read on."""
         wanted = self._unquoted(argument, position)
         if wanted is None:
             return True

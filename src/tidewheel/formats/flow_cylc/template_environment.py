@@ -43,7 +43,7 @@ def pad(value: object, length: int | str, fillchar: str = " ") -> str:
 
 
 def duration_as(duration: str, units: str) -> float:
-    """Converts a duration: `'PT1H' | duration_as('m')` is 60.0."""
+    """Returns a duration in a unit: `'PT1H' | duration_as('m')` is 60.0."""
     from metomi.isodatetime.parsers import DurationParser  # noqa: PLC0415 - slow, seldom used
 
     seconds = _UNIT_SECONDS.get(units.lower())
@@ -54,9 +54,9 @@ def duration_as(duration: str, units: str) -> float:
 
 
 def strftime(date: str, form: str, written: str | None = None) -> str:
-    """Formats a date: `'20300101T00Z' | strftime('%Y')` is `2030`.
+    """Returns a date in another format: `'20300101T00Z' | strftime('%Y')` is `2030`.
 
-    ``written`` is how an unusual date is to be read.
+    ``written`` is the format of an unusual date.
     """
     from metomi.isodatetime.parsers import TimePointParser  # noqa: PLC0415 - slow, seldom used
 
@@ -90,7 +90,7 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 class FolderLoader(BaseLoader):
-    """Loads for `{% include %}` and `{% import %}`: files and, if trusted, Python modules."""
+    """Loads what templates include and import: files and, if trusted, Python modules."""
 
     def __init__(self, folder: str, code_trusted: bool) -> None:
         self.folder = SourceFolder(Path(folder))
@@ -140,7 +140,7 @@ class FolderLoader(BaseLoader):
 
 
 class FlowEnvironment(TracedEnvironment):
-    """Renders flow.cylc templates; it is strict about unknown names, as Cylc is."""
+    """Renders flow.cylc templates; a name without a value is an error, as in Cylc."""
 
     def __init__(self, folder: str, code_trusted: bool) -> None:
         self._folder = Path(folder)

@@ -21,7 +21,7 @@ _SHOWN_LENGTH_MAX = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableTexts:
-    """Holds what was given on the command line, unread."""
+    """Holds template variables as they were given, before they are read."""
 
     settings: tuple[str, ...] = ()  # -s NAME=VALUE
     lists: tuple[str, ...] = ()  # -z NAME=a,b,c
@@ -30,7 +30,10 @@ class VariableTexts:
 
 
 def read_variables(texts: VariableTexts, findings: Findings) -> dict[str, object]:
-    """Returns values by name; the command line wins over the file."""
+    """Returns the values by name; the command line counts more than the file.
+
+    Values from Python count most.
+    """
     variables = _from_file(texts.file, findings) if texts.file is not None else {}
     variables |= _from_pairs(texts.settings, findings)
     for name, text in _pairs(texts.lists, findings):
@@ -105,7 +108,7 @@ def _pairs(
 
 
 def _literal(name: str, text: str, findings: Findings, position: Position) -> list[object]:
-    """Returns one value or, with a finding, none."""
+    """Returns a list with the value, or an empty one after a finding."""
     try:
         return [ast.literal_eval(text)]
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -120,7 +123,7 @@ def _literal(name: str, text: str, findings: Findings, position: Position) -> li
 
 
 def _split(text: str) -> list[str]:
-    """Splits a text at commas, except between quotes, which are dropped."""
+    """Returns the parts of a text between commas; quotes protect commas and are dropped."""
     parts, part, quoted = [], "", False
     for character in text:
         if character in "\"'":

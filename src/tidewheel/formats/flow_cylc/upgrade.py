@@ -49,7 +49,10 @@ _MAILS_ARE_GLOBAL = "remove it: how mail is sent is a setting of the machine, no
 
 
 def _runahead(text: str) -> str:
-    """Converts a limit: Cylc 7 counted all active points, Cylc 8 those beyond the first."""
+    """Returns Cylc 7's limit, which counts all active points, as Cylc 8 writes it.
+
+    Cylc 8 counts those beyond the first.
+    """
     return f"P{int(text) - 1}" if re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*", text) else text
 
 
@@ -158,7 +161,7 @@ WARNINGS_PER_NAME_MAX = 5
 
 
 def upgrade(root: Section, findings: PlacedFindings) -> None:
-    """Changes the tree in place."""
+    """Replaces old names in the tree by new ones, in place; each becomes a finding."""
     _Upgrader(root, findings).upgrade()
 
 

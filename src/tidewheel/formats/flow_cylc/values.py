@@ -1,4 +1,4 @@
-"""Reads the values of items: quotes, comments, lists and durations, each kind in its way."""
+"""Reads the values of items by their kind: texts in quotes, lists, numbers, durations."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def unquoted(raw: str) -> str:
 
 
 def list_items(raw: str) -> list[str]:
-    """Splits a list at commas, except between quotes and in `<m,n>`; trims blanks."""
+    """Returns the items of a list, trimmed; commas in quotes and in `<m,n>` do not split it."""
     if not any(sign in raw for sign in "\"'#<"):
         items = [piece.strip() for piece in raw.split(",")]
     else:
@@ -119,7 +119,7 @@ def _item_text(item: str) -> str:
 
 
 def span_seconds(text: str) -> float:
-    """Returns seconds of a duration that is not negative."""
+    """Returns the seconds of an ISO 8601 duration; BadValue if it is negative."""
     seconds = duration_seconds(text)
     if seconds < 0:
         raise BadValue(f"{_shown(text)} is negative", f"write {text.removeprefix('-')}")
@@ -127,7 +127,7 @@ def span_seconds(text: str) -> float:
 
 
 def duration_seconds(text: str) -> float:
-    """Returns seconds of an ISO 8601 duration."""
+    """Returns the seconds of an ISO 8601 duration, which may be negative; else BadValue."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise BadValue(f"{_shown(text)} is no duration", _duration_advice(text))
@@ -160,7 +160,7 @@ def _duration_advice(text: str) -> str:
 
 
 def multiplied(items: list[str]) -> list[str]:
-    """Expands `3*PT1M`, which stands for three items."""
+    """Returns the items with `3*PT1M` replaced by the three items that it stands for."""
     result: list[str] = []
     for item in items:
         count, star, value = item.partition("*")
@@ -255,7 +255,7 @@ def read_duration(raw: str) -> object:
 
 
 def read_parameter(raw: str) -> object:
-    """Reads whole numbers, or texts; a range is whole numbers."""
+    """Returns the values of a parameter: all whole numbers, also from ranges, or all texts."""
     values: list[str | int] = []
     numbers_only = texts_only = False
     for item in list_items(raw):

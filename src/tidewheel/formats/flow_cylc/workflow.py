@@ -51,7 +51,7 @@ COMMAND_LINE = Position("command line")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointTexts:
-    """Holds points given beside the definition; each replaces what is written there."""
+    """Holds points that are given beside the definition, each in place of the written one."""
 
     initial: str = ""
     final: str = ""
@@ -90,7 +90,7 @@ def _reader(settings: FlowSettings, given: PointTexts) -> CyclingReader:
 
 @dataclass(frozen=True, slots=True)
 class _Points:
-    """Reads each point after the one it may be relative to."""
+    """Reads the points of a workflow, each after the one that it may be relative to."""
 
     _settings: SchedulingSettings
     _given: PointTexts
@@ -173,7 +173,7 @@ class _Points:
     def _check_constraints(
         self, point: Point, constraints: tuple[str, ...], text: Placed, which: str
     ) -> None:
-        """Checks `initial cycle point constraints = T00, T12`: one of them must hold."""
+        """Reports a point that meets none of its constraints, such as `T00, T12`."""
         try:
             held = not constraints or any(
                 self._reader.relative_point(one, Point(point)) == point for one in constraints
@@ -205,7 +205,7 @@ VARIANTS_MAX = 100_000  # chains that one line may stand for
 
 
 def variants(chain: Chain, parameters: Parameters, findings: Findings) -> Iterator[Chain]:
-    """Yields the chains that a chain stands for; itself where it has no parameter."""
+    """Yields the chains that a chain with parameters stands for; without any, itself."""
     tokens = [token for side in chain.sides for token in nodes_of(side) if "<" in token.text]
     if not tokens:
         yield chain
@@ -254,7 +254,7 @@ RUN_ONCE = "R1"
 
 @dataclass(frozen=True, slots=True)
 class GraphRead:
-    """Holds what all graph texts say together."""
+    """Holds the sections, marks and polled tasks of all graph texts together."""
 
     sections: tuple[definition.GraphSection, ...]
     marks: tuple[definition.OutputMark, ...]
@@ -272,7 +272,7 @@ class GraphReader:
     findings: Findings
 
     def read(self, texts: Iterable[tuple[str, Iterable[Chain], Position]]) -> GraphRead:
-        """Reads what stands under each list of recurrences, which has a position."""
+        """Returns the sections and marks of texts: recurrences, their chains and position."""
         lowering = Lowering(self.families, self.reader.offset, self.findings)
         errors_before = self.findings.error_count
         sections: list[definition.GraphSection] = []
@@ -319,7 +319,7 @@ class GraphReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    """Holds what a person may say beside the definition; `now` is for points of a clock."""
+    """Holds what is given beside the definition; `now` is for points relative to the clock."""
 
     now: float
     name: str = ""
@@ -330,7 +330,7 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedWorkflow:
-    """Holds what was read; it has no graph where the mistakes leave none."""
+    """Holds what was read; `graph` is None where mistakes leave no points to run at."""
 
     source: SourceText
     settings: FlowSettings
@@ -399,7 +399,7 @@ def as_loaded(
     reader: CyclingReader,
     events: WorkflowEvents | None = None,
 ) -> LoadedWorkflow:
-    """Returns a workflow of another front end as one of a flow.cylc, to be shown alike."""
+    """Returns a workflow of another front end like one of a flow.cylc, to be shown alike."""
     lineages = {name: node.lineage for name, node in workflow.nodes.items()}
     first = {name: lineage[1] for name, lineage in lineages.items() if len(lineage) > 1}
     first |= {name: family.parent or ROOT for name, family in workflow.families.items()}

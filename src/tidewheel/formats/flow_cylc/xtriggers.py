@@ -1,4 +1,4 @@
-"""Reads the call of an xtrigger in a flow.cylc, and knows the functions that can be called."""
+"""Reads the call of an xtrigger in a flow.cylc, and lists the functions that can be called."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Argument = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class XtriggerCall:
-    """Holds a function, what it is called with, and how often."""
+    """Holds the function of an xtrigger, its arguments, and how often it is called."""
 
     function: str
     arguments: tuple[Argument, ...] = ()
@@ -107,7 +107,7 @@ def _split(inside: str) -> list[tuple[str | None, str]]:
 
 
 def _typed(value: str) -> Argument:
-    """Returns numbers, True, False and None as what they look like; the rest is text."""
+    """Returns a number, True, False or None as the value that it looks like, else a text."""
     if value in _WORDS:
         return _WORDS[value]
     for kind in (int, float):
@@ -128,7 +128,10 @@ SEQUENTIAL = "sequential"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Names of the arguments in order, how many of them are needed; open: anything goes."""
+    """Holds the names of a function's arguments, in order, and how many are needed.
+
+    An open one accepts any arguments.
+    """
 
     names: tuple[str, ...] = ()
     needed: int = 0
@@ -151,7 +154,7 @@ OLD_WORKFLOW_STATE = Signature(
 def check_call(
     label: str, call: XtriggerCall, folder: Path, findings: Findings, place: Position
 ) -> None:
-    """Checks the arguments of a known function, and that an unknown one can be found."""
+    """Reports wrong arguments of a known function, and a function that cannot be found."""
     sequential = call.keyword(SEQUENTIAL)
     if sequential is not None and not isinstance(sequential, bool):
         seen = f"xtrigger {label!r}: sequential is {sequential!r}"
@@ -199,10 +202,10 @@ def signature_problem(call: XtriggerCall, signature: Signature) -> str:
 def xtrigger_of(
     label: str, call: XtriggerCall, position: Position, *, sequential: bool = False
 ) -> XtriggerDef:
-    """Returns the call as the graph knows it.
+    """Returns the definition of an xtrigger, made of its call.
 
-    ``sequential`` is whether it is checked point after point, as a clock is, unless it says
-    otherwise. That is for the scheduler: the function is called without it.
+    ``sequential`` says whether it is checked point after point, as a clock is, unless the call
+    says otherwise. That is for the scheduler: the function is called without it.
     """
     given = call.keyword(SEQUENTIAL)
     by_default = sequential or call.function == WALL_CLOCK

@@ -1,4 +1,4 @@
-"""Runs the job of a function: `python3 -m tidewheel.formats.python_api MODULE TASK`.
+"""Runs a job that calls a function: `python3 -m tidewheel.formats.python_api MODULE TASK`.
 
 It imports the module, which makes the workflow again, and calls the function of that task.
 MODULE is the name of a module in a package, or the path of a file.

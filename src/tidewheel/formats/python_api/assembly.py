@@ -35,7 +35,7 @@ INTEGER = "integer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Holds what is said beside the definition; `now` is for points that follow the clock."""
+    """Holds what is given beside the definition; `now` is for points relative to the clock."""
 
     now: float
     points: PointTexts = field(default_factory=PointTexts)
@@ -68,7 +68,7 @@ def read_points(
 
 @dataclass(frozen=True, slots=True)
 class StatementReader:
-    """Mends the statements of every section against one set of nodes and families."""
+    """Checks the outputs and families in statements against the declared ones."""
 
     nodes: Mapping[str, definition.NodeDef]
     members: Mapping[str, tuple[str, ...]]
@@ -79,7 +79,10 @@ class StatementReader:
             yield Chain(tuple(self._mended(side) for side in chain.sides), chain.position)
 
     def _mended(self, side: Expression) -> Expression:
-        """Reports an output that no task has, in Python's words, and takes it for success."""
+        """Returns a side with success in place of each output that its task lacks.
+
+        Each of them is reported, in Python's words.
+        """
         if not isinstance(side, Token):
             return type(side)(tuple(self._mended(term) for term in side.terms))
         if side.kind is not GraphTokenKind.NODE:
@@ -112,7 +115,10 @@ Read = TypeVar("Read")
 
 
 class Resolver:
-    """Looks settings up along the families; tasks with the same ancestors share the answer."""
+    """Makes nodes of declared tasks, with what they inherit.
+
+    Tasks with the same ancestors share the inherited values.
+    """
 
     def __init__(
         self, declared: Declarations, functions: Mapping[str, TaskFunction], findings: Findings

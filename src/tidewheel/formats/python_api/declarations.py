@@ -1,4 +1,4 @@
-"""Declares tasks, families and xtriggers, and lets a person name them in statements."""
+"""Declares tasks, families and xtriggers, and gives them the names that statements use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Output(TermLeaf):
 
     @property
     def optional(self) -> Output:
-        """Returns the same, but the task is complete without it: `?` in flow.cylc."""
+        """Returns this output as optional: the task is complete without it (flow.cylc: `?`)."""
         if self.mention.output == outputs.FINISHED:
             raise BadStatement(
                 f"{self}.optional asks for either end already", "leave out .optional"
@@ -43,7 +43,7 @@ class Output(TermLeaf):
 
 
 class _Standard:
-    """Is an output that every task has, as an attribute of what names a task."""
+    """Is an attribute of terms that name a task: an output that every task has."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -66,7 +66,10 @@ class Outputs(Output):
     expired = _Standard(outputs.EXPIRED)
 
     def output(self, name: str) -> Output:
-        """Returns an output of the task: flow.task("model", outputs={"ready": "message"})."""
+        """Returns the output of that name.
+
+        Custom ones are declared: flow.task("model", outputs={"ready": "message"}).
+        """
         if self.mention.is_family:
             joined = f"{self.mention.reach}_of(*(one.output({name!r}) for one in members))"
             seen = f"{self}.output({name!r}) asks for a family's own output"
@@ -85,7 +88,7 @@ class Named(TermLeaf):
         return self.mention.name
 
     def __invert__(self) -> TermLeaf:
-        """Returns what removes the tasks instead of running them, right of an arrow."""
+        """Returns a term that removes the tasks if it stands on the right of an arrow."""
         return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
@@ -98,7 +101,7 @@ class Task(Outputs, Named):
         super().__init__(ledger, Mention(name))
 
     def __call__(self, function: TaskFunction) -> Task:
-        """Decorates the function that the task calls; `function` gives it back."""
+        """Makes a decorated function the one that the task calls; returns the task."""
         check_function(function)
         self.ledger.functions[self.name] = function
         return self
@@ -119,7 +122,7 @@ class Members(TermLeaf):
 
     @property
     def all(self) -> Outputs:
-        """Returns each member, on the left of an arrow."""
+        """Returns the outputs of every member, on the left of an arrow."""
         return Outputs(self.ledger, replace(self.mention, reach="all"))
 
     @property
@@ -129,7 +132,7 @@ class Members(TermLeaf):
 
 
 class Family(Members, Named):
-    """Names nodes with the same settings together."""
+    """Names a family: nodes that share settings, and are named together in statements."""
 
     __slots__ = ()
 
@@ -150,7 +153,10 @@ class Xtrigger(TermLeaf):
 
 
 def _at(node: Named, offset: object) -> Mention:
-    """Returns a node at an offset, whose text is read when all of the workflow is known."""
+    """Returns the mention of a node at an offset.
+
+    The offset's text is read when all of the workflow is known.
+    """
     if isinstance(offset, str):
         return replace(node.mention, offset="".join(offset.split()))
     if not isinstance(offset, int) or isinstance(offset, bool):
@@ -183,7 +189,7 @@ class Declared:
 
 @dataclass(slots=True)
 class LimitDeclared:
-    """Says how many of these tasks may be active at once."""
+    """Says how many of the members may be active at once."""
 
     limit: int
     members: tuple[str, ...] = ()
@@ -191,7 +197,7 @@ class LimitDeclared:
 
 @dataclass(slots=True)
 class Declarations:
-    """Holds everything of a workflow that has a name."""
+    """Holds the declared tasks, families, xtriggers and limits of a workflow by name."""
 
     findings: Findings
     by_name: dict[str, Declared] = field(default_factory=dict)

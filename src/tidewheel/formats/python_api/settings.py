@@ -1,4 +1,4 @@
-"""Reads what is said of a task or family in Python into the values that flow.cylc gives.
+"""Turns what Python code says of a task or family into the values that flow.cylc gives.
 
 Each setting is an item or section of `[runtime]`. Their table, kinds and groups are those of
 the flow.cylc reader, so that both front ends make the same node.
@@ -86,7 +86,7 @@ _NAME_PROBLEMS: dict[str, tuple[str, Callable[[str], str]]] = {
 def read_settings(
     who: str, settings: Mapping[str, object], findings: Findings, position: Position
 ) -> Values:
-    """Returns the settings by the names of items; one that cannot be read has a finding."""
+    """Returns settings by the names of items; one that cannot be read has a finding instead."""
     if "script" in settings and "run" in settings:
         raise BadStatement(f"{who} has both script= and run=", "keep one of them")
     values: Values = {}
@@ -106,7 +106,7 @@ def read_settings(
 
 
 def merged(given: Values, own: Values) -> Values:
-    """Merges own settings over given ones; a section is merged item by item."""
+    """Returns the given settings with own ones in their place; sections are merged by item."""
     values = dict(given)
     for name, value in own.items():
         before = values.get(name)
@@ -166,7 +166,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def read_duration(value: object) -> float:
-    """Returns the value in seconds."""
+    """Returns a duration, written as text or given as a timedelta, in seconds."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     return duration_seconds(_text(value))

@@ -53,7 +53,7 @@ class BadStatement(Refused):
 
 
 def written_at() -> Position:
-    """Returns the line outside of this package that is being executed."""
+    """Returns the line that is being executed outside of this package: the author's line."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -92,7 +92,8 @@ def check_function(function: TaskFunction) -> None:
 def call(function: TaskFunction) -> object:
     """Does the work of a job: calls the function, and awaits it if it is async.
 
-    A promise of work that nobody does, such as a generator, is a TypeError, never a success.
+    If the function returns work that nobody does, such as a generator, that is a TypeError and
+    never a success.
     """
     answer = function()
     if inspect.iscoroutine(answer):
@@ -120,7 +121,7 @@ def script_of(function: TaskFunction, task: str) -> str:
 
 @dataclass(slots=True)
 class StatementSection:
-    """Holds everything that was said under one recurrence; saying it in two places adds up."""
+    """Holds the statements under one recurrence, also if it is opened in several places."""
 
     recurrence: str
     position: Position
@@ -130,7 +131,7 @@ class StatementSection:
 
 @dataclass(slots=True)
 class StatementLog:
-    """Records what is known of a workflow while its file is being executed."""
+    """Records the statements and functions of a workflow while its file is being executed."""
 
     workflow: str
     is_integer: bool
@@ -154,7 +155,10 @@ class StatementLog:
             raise BadStatement(f"{' >> '.join(map(str, sides))} {outside}", hint)
 
     def record(self, chain: Chain, instead_of: Chain | None = None) -> None:
-        """Records a chain in place of the one it grew from; if that grew twice, both stay."""
+        """Records a chain in place of the shorter one that it grew from.
+
+        Where two chains grew from the same one, both stay.
+        """
         assert self.current is not None
         if instead_of is not None:
             self.current.chains.pop(instead_of, None)
@@ -184,7 +188,7 @@ _STANDARD = frozenset(SHORT_FORMS.values())
 
 
 class Term:
-    """Is anything that `&`, `|` and `>>` join."""
+    """Is the base of whatever `&`, `|` and `>>` can join."""
 
     __slots__ = ("ledger",)
     ledger: StatementLog
@@ -196,7 +200,7 @@ class Term:
         raise NotImplementedError
 
     def expression(self, position: Position) -> Expression:
-        """Returns the expression as the reader of graphs knows it."""
+        """Returns the term as the expression that the reader of graph text would make."""
         raise NotImplementedError
 
     def __and__(self, other: Term) -> Term:
@@ -246,14 +250,14 @@ class Mention:
 
     @property
     def qualifier(self) -> str | None:
-        """Returns what flow.cylc has behind the colon."""
+        """Returns what flow.cylc has behind the colon, such as `fail-any`; None for nothing."""
         if self.reach:
             return f"{_SHORT[self.output or SUCCEEDED]}-{self.reach}"
         return self.output
 
 
 class TermLeaf(Term):
-    """Is a term that names one thing."""
+    """Is a term that names one task, family or xtrigger."""
 
     __slots__ = ("mention",)
 
@@ -280,7 +284,7 @@ class TermLeaf(Term):
 
 
 class Joined(Term):
-    """Joins terms by one sign; `a & b & c` are three terms, not two in two."""
+    """Joins terms by one sign; `a & b & c` has three terms, not a pair within a pair."""
 
     __slots__ = ("sign", "terms")
 
@@ -344,12 +348,12 @@ class Statement:
 
 
 def all_of(*terms: Term) -> Term:
-    """Joins as many terms as a loop makes by `&`, as in `a & b & c`."""
+    """Joins any number of terms by `&`, such as those of a loop: `a & b & c`."""
     return _join(AND, *terms)
 
 
 def any_of(*terms: Term) -> Term:
-    """Joins as many terms as a loop makes by `|`, as in `a | b | c`."""
+    """Joins any number of terms by `|`, such as those of a loop: `a | b | c`."""
     return _join(OR, *terms)
 
 
@@ -382,7 +386,7 @@ def _check_alternatives(terms: list[Term]) -> None:
 
 
 def _checked(term: object, before: list[Term]) -> Term:
-    """Returns the term, if it is one and of the same workflow as what stands before it."""
+    """Returns the term; BadStatement if it is none, or of another workflow than the others."""
     if not isinstance(term, Term):
         raise _no_term(term)
     for other in before:
@@ -395,7 +399,7 @@ def _checked(term: object, before: list[Term]) -> Term:
 
 
 def _check_right(side: object, left: Term) -> Term:
-    """Returns the right side of an arrow, if it can be one."""
+    """Returns the right side of an arrow; BadStatement if it cannot stand there."""
     if isinstance(side, Statement):
         seen = f"a chain stands on the right: {left} >> ({side})"
         raise BadStatement(seen, f"leave out the parentheses: {left} >> {side}")
@@ -426,7 +430,7 @@ def _check_left(side: Term, *, leads_on: bool) -> None:
 
 
 def _unclear(left: object, sign: str, right: object) -> BadStatement:
-    """Returns the error for a chain beside a sign, with what was meant, in parentheses."""
+    """Returns the error for a chain beside a sign; it shows the parentheses that were meant."""
     before, after = _sides_of(left), _sides_of(right)
     parts: list[object] = []
     for side in (before[-1], after[0]):

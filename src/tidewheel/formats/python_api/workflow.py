@@ -1,6 +1,6 @@
-"""Defines a workflow in Python and finds it in a file: the way into this package.
+"""Lets a person define a workflow in Python, and finds the workflow that a file defines.
 
-To find it is to execute the file, which is as safe as the file is: only for definitions that
+To find it, the file is executed, which is as safe as the file is: only for definitions that
 their user trusts like any script.
 """
 
@@ -46,14 +46,14 @@ Families = Family | Iterable[Family]
 
 
 class Compiled(NamedTuple):
-    """Holds a graph without errors, and what else there is to say about it."""
+    """Holds a graph without errors, and the warnings and notes about it."""
 
     graph: Graph
     findings: list[Finding]
 
 
 class Workflow:
-    """Collects tasks and statements; `definition` and `compile` make of them what they mean."""
+    """Collects the tasks and statements of a workflow; `compile` makes a graph of them."""
 
     def __init__(  # noqa: PLR0913 - each is named where it is given
         self,
@@ -130,13 +130,13 @@ class Workflow:
     def family(
         self, name: str, *, family: Families = (), **settings: Unpack[Settings]
     ) -> Family:
-        """Declares settings for several tasks, which can then be named together."""
+        """Declares a family: its tasks inherit the settings, and can be named together."""
         made = Family(self._ledger, name)
         self._declared.add(made, _listed(family), settings)
         return made
 
     def defaults(self, **settings: Unpack[Settings]) -> None:
-        """Sets what holds for every task that does not say otherwise."""
+        """Sets settings for every task that does not set them itself."""
         self._declared.add_defaults(settings)
 
     def xtrigger(
@@ -148,7 +148,7 @@ class Workflow:
         interval: Duration = "PT10S",
         **keywords: Argument,
     ) -> Xtrigger:
-        """Declares a call that is repeated until it is satisfied: `… >> task` waits for it."""
+        """Declares a function that is called until satisfied: `… >> task` waits for it."""
         position = written_at()
         try:
             seconds = read_duration(interval)
@@ -159,7 +159,7 @@ class Workflow:
         return Xtrigger(self._ledger, label)
 
     def limit(self, name: str, limit: int, members: Iterable[Task | Family] = ()) -> None:
-        """Limits how many of these are active at once; "default" is for all others."""
+        """Limits how many members may be active at once; "default" is for all other tasks."""
         self._declared.add_limit(name, limit, members)
 
     def cycle(self, recurrence: str) -> Cycle:
@@ -167,15 +167,15 @@ class Workflow:
         return Cycle(self._ledger, recurrence)
 
     def place(self, *terms: Term) -> None:
-        """Places tasks that run in this cycle, whatever else is said of them."""
+        """Says that tasks run at the points of this cycle, even if no arrow leads to them."""
         Statement.beginning(all_of(*terms)).place()
 
     def function(self, task: str) -> TaskFunction | None:
-        """Returns the function that `@flow.task` stood above."""
+        """Returns the function that a task calls, or None if it has none."""
         return self._ledger.functions.get(task)
 
     def definition(self, options: ReadOptions | None = None) -> WorkflowDef:
-        """Returns what was said, as a value; InvalidDefinition names every mistake in it."""
+        """Returns the definition as a value; raises InvalidDefinition with all mistakes."""
         findings = Findings()
         self._say_collected(findings)
         definition = self._read(options, findings)
@@ -184,7 +184,7 @@ class Workflow:
         return definition
 
     def compile(self, options: ReadOptions | None = None) -> Compiled:
-        """Returns the graph that a scheduler runs; InvalidDefinition if there is an error."""
+        """Returns the graph that a scheduler runs; raises InvalidDefinition for an error."""
         findings = Findings()
         loaded = self.load(options, findings)
         if loaded is None or findings.has_errors:
@@ -200,7 +200,10 @@ class Workflow:
     def load(
         self, options: ReadOptions | None, findings: Findings
     ) -> tuple[WorkflowDef, Graph] | None:
-        """Returns definition and graph as far as they are understood, with all findings."""
+        """Returns the definition and its graph, as far as understood, and adds the findings.
+
+        Returns None if the workflow has no usable points.
+        """
         self._say_collected(findings)
         definition = self._read(options, findings)
         if definition is None:
@@ -211,7 +214,7 @@ class Workflow:
         return definition, graph
 
     def _say_collected(self, findings: Findings) -> None:
-        """Reports what was wrong with statements already when they were made."""
+        """Adds the findings that statements caused when they were made."""
         for finding in self._ledger.findings:
             findings.add(finding)
 
@@ -259,7 +262,7 @@ def load_python(path: Path, findings: Findings) -> Workflow | None:
 
 
 def workflows_in(home: str) -> list[Workflow]:
-    """Returns the workflows that a name of the module or file stands for, each once."""
+    """Returns the workflows to which names of a module or of a `.py` file refer, each once."""
     if home.endswith(".py"):
         # For the modules beside it, also for imports when a function runs.
         if (folder := str(Path(home).absolute().parent)) not in sys.path:

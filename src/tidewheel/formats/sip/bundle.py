@@ -1,11 +1,11 @@
 """Finds definitions and the files of their stages: in a bundle that was sent, or in a folder.
 
-Of a bundle nothing is written, so that a path can lead nowhere; what could lead out of a folder
-later is refused all the same. (RELIABILITY S13)
+Files of a bundle are not written to a disk here, so that no path in it can lead anywhere; what
+could lead out of a folder later is refused all the same. (RELIABILITY S13)
 
 In a folder, a link, a device or a pipe is refused before anything is read from it, and so is
-whatever is too large, too deep or too much: a definition may come from a stranger.
-(RELIABILITY S13)
+whatever is too large, too deep or too much: a definition may come from a stranger. (RELIABILITY
+S13)
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _KINDS = (
 
 
 def is_definition(path: str) -> bool:
-    """Returns a YAML or JSON file that lies in no folder."""
+    """Says whether a path is a definition: a YAML or JSON file at the top of the bundle."""
     return "/" not in path and file_name(path).is_known and not path.startswith(".")
 
 
@@ -129,7 +129,7 @@ _LISTED_MAX = 1_000  # folders that are looked at for advice
 
 
 def read_folder(path: Path, findings: Findings) -> SipSource | None:
-    """Returns a definition file and the folders of its stages; None with a finding if none."""
+    """Returns a definition file with the folders of its stages; None after a finding."""
     name = path.name
     if not file_name(name).is_known:
         seen = f"{name} is no definition: it ends in {path.suffix or 'no suffix'}"
@@ -152,7 +152,7 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
 
 
 def find_definitions(path: Path, findings: Findings) -> list[Path]:
-    """Returns a file itself, or every definition in a folder, by name."""
+    """Returns the given file, or every definition directly in a folder, sorted by name."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -169,7 +169,7 @@ def find_definitions(path: Path, findings: Findings) -> list[Path]:
 
 @dataclass(slots=True)
 class _Reading:
-    """Holds what was read so far, and how much."""
+    """Reads files within one folder and keeps their contents; stops at the limits."""
 
     root: Path
     findings: Findings
@@ -224,7 +224,7 @@ class _Reading:
             self.executable.append(path)
 
     def _check_way(self, folder: str) -> None:
-        """Refuses a way with a link in any part of it: that could lead anywhere."""
+        """Refuses a path with a link in any part of it: that could lead anywhere."""
         way = self.root
         for part in folder.split("/"):
             way = way / part
@@ -240,9 +240,9 @@ _COPY = "copy what it leads to into the folder: only that is stored with the wor
 
 
 def _stage_folders(root: Path) -> Iterator[str]:
-    """Yields `stages`, its folders and theirs: what a missing one is compared with.
+    """Yields `stages`, the folders in it and those in them, for advice on missing ones.
 
-    Where there is none, the folders that are there: one of them may be meant.
+    Where there is no `stages`, it yields the folders that are there: one of them may be meant.
     """
     if not (root / STAGES_FOLDER).is_dir():
         yield from _names(root)

@@ -1,4 +1,4 @@
-"""Checks compose files of stages: their types and mistakes; writes the YAML for engines.
+"""Checks the compose files of stages, types their values and writes them for engines.
 
 Engines refuse `version: 3.7`, `command: [run, 4]` and `environment: {DEBUG: true}`, since YAML
 makes numbers and flags of them, and take 1.10 for 1.1; a template prints such values all the
@@ -59,7 +59,10 @@ def _words(node: Node) -> Node:
 
 
 def is_printed_json(node: Node) -> bool:
-    """Says whether a text is JSON and nothing else, which engines would split: '{{ args }}'."""
+    """Says whether a template printed JSON and nothing else here, such as '{{ args }}'.
+
+    Engines would split it into words.
+    """
     if not isinstance(node, Scalar) or not node.printed or node.text[:1] not in ("{", "["):
         return False
     try:
@@ -76,14 +79,17 @@ def _word(node: Node) -> Node:
 
 
 def _told(node: Node) -> Node:
-    """Quotes the value of a variable: `SITE: {{ site }}` gives one, also an empty one."""
+    """Returns the value of a variable as a text; `SITE: {{ site }}` gives one even if empty."""
     if isinstance(node, Scalar) and node.printed:
         return replace(node, quoted=True)
     return _text(node)
 
 
 def _text(node: Node) -> Node:
-    """Quotes a text; nothing stays nothing, because to an engine an empty text is a value."""
+    """Returns a scalar as a text in quotes; a key with nothing behind it keeps nothing.
+
+    To an engine an empty text would be a value.
+    """
     return node if not isinstance(node, Scalar) or is_null(node) else replace(node, quoted=True)
 
 
@@ -144,9 +150,10 @@ DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
 def check_compose(
     root: Node, stage: str, errors: Findings, warnings: Findings, *, is_whole: bool
 ) -> bool:
-    """Says whether there are services; warns of unknown words, which engines ignore, or not.
+    """Says whether a compose file has services, and reports mistakes in it.
 
-    ``is_whole`` is false where values are still missing: then services may be, too.
+    Unknown keys are warnings, since some engines ignore them. ``is_whole`` is false where
+    values are still missing: then services may be, too.
     """
     services = root.get("services") if isinstance(root, Fields) else None
     if services is not None and not is_whole and _is_empty(services):
@@ -275,7 +282,7 @@ _INDENT = "  "
 
 
 def emit_yaml(node: Node) -> str:
-    """Writes YAML in block style; scalars that were plain stay plain where that is safe."""
+    """Returns YAML in block style; scalars that were plain stay plain where that is safe."""
     if isinstance(node, Scalar):
         return _scalar(node) + "\n"
     return "\n".join(_lines(node, "")) + "\n"

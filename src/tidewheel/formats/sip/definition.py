@@ -1,4 +1,4 @@
-"""Reads a definition file, schema 2.0: rendered where it is a template, then typed.
+"""Reads a definition file of schema 2.0; a template is rendered first.
 
 Which stages a workflow has is known without any parameter: a first look reads the file with all
 of them unknown. Whatever a request says, the stages must be the same.
@@ -59,7 +59,7 @@ _PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
 def read_definition(
     root: Node, from_file: model.NameAndVersion, findings: Findings
 ) -> model.SipDefinition | None:
-    """Returns the definition as far as it is understood; None if it is none at all."""
+    """Returns the definition as far as it is understood; None if the file is no definition."""
     if not isinstance(root, Fields):
         message = f"{KINDS[type(root)]} stands where the keys of a definition are expected"
         example: dict[str, Json] = {"schema_version": SCHEMA_VERSION, "stages": []}
@@ -84,7 +84,7 @@ def read_definition(
 
 
 def is_instance(root: Node) -> bool:
-    """Says whether this is a scheduling block instance, which people keep beside workflows."""
+    """Says whether a file is a scheduling block instance, which people keep with workflows."""
     return (
         isinstance(root, Fields)
         and root.get("processing_blocks") is not None
@@ -248,7 +248,7 @@ class _Stages:
 
 
 def nearest_stage(name: str, stages: Iterable[model.Stage]) -> str | None:
-    """Returns the stage that was probably meant: `stage-01` for `stage1`, too."""
+    """Returns the stage that was probably meant, or None: `stage-01` for `stage1`, too."""
     ids = [stage.id for stage in stages]
     near = nearest(name, ids)
     plain = _without_decoration(name)
@@ -257,7 +257,10 @@ def nearest_stage(name: str, stages: Iterable[model.Stage]) -> str | None:
 
 
 def _without_decoration(name: str) -> str:
-    """Returns a name without decoration: `stage-01` and `stage1` are the same to a person."""
+    """Returns a name without signs, capitals and leading zeros.
+
+    `stage-01` and `stage1` are the same to a person.
+    """
     letters = re.sub(r"[\W_]+", "", name.lower())
     return re.sub(r"0+(?=\d)", "", letters)
 
@@ -269,7 +272,7 @@ _TEMPLATE_SIGNS = ("{{", "{%", "{#")
 
 @dataclass(frozen=True, slots=True)
 class DefinitionText:
-    """Holds a definition as far as it could be read; `rendered` if it came from a template."""
+    """Holds a definition as far as it could be read; `rendered` is None for a plain file."""
 
     definition: model.SipDefinition | None
     text: str = ""
@@ -284,7 +287,10 @@ def is_template(file: str, text: str) -> bool:
 
 
 def first_look(file: str, content: bytes) -> list[tuple[str, str]]:
-    """Returns id and version of each stage, before anything else is known."""
+    """Returns id and version of each stage, read without any parameter.
+
+    There are none if the file cannot be read.
+    """
     findings = Findings()
     read = read_text(file, content, {}, findings, RenderMoment.CHECK)
     return [(one.id, one.version) for one in read.definition.stages] if read.definition else []
@@ -315,7 +321,7 @@ def read_text(
     findings: Findings,
     moment: RenderMoment,
 ) -> DefinitionText:
-    """Returns the definition with these parameters."""
+    """Returns the definition in a file; a template is rendered with these parameters."""
     text = decoded(file, content, findings)
     if text is None:
         return DefinitionText(None)

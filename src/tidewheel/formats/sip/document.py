@@ -1,4 +1,4 @@
-"""Keeps a YAML or JSON file as it was written: texts, lists and mappings with their places.
+"""Keeps a YAML or JSON file as it was written: texts, lists and mappings with positions.
 
 Scalars stay texts; what they mean is for the schema to say, so that `1.10` is a version and no
 number. A file that was rendered from a template holds *places* instead of the values that the
@@ -27,7 +27,7 @@ from tidewheel.formats.sip.placeholders import (
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """Holds one value as it was written; ``unknown`` stands for a value that is to come.
+    """Holds one value as it was written; ``unknown`` says which value is still to come.
 
     ``printed`` if a template printed it, or a part of it.
     """
@@ -57,7 +57,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Holds a mapping; keys are texts and occur once. ``printed`` as of a list."""
+    """Holds a mapping; keys are texts and occur once.
+
+    ``printed`` means the same as for a list.
+    """
 
     entries: tuple[Entry, ...]
     position: Position = field(compare=False)
@@ -79,7 +82,7 @@ class Unreadable(Exception):
 
 
 class Builder:
-    """Makes the nodes of one file, within the limits, with the values of its places."""
+    """Makes the nodes of one file, within the limits, and puts values into its places."""
 
     def __init__(self, findings: Findings, values: Sequence[PrintedValue] = ()) -> None:
         self._findings = findings
@@ -124,7 +127,7 @@ class Builder:
         return Fields(tuple(known.values()), position)
 
     def collection(self, is_mapping: bool, nodes: list[Node], position: Position) -> Node:
-        """Makes a list, or a mapping of keys and values in turn, whose end has come."""
+        """Returns a list of nodes, or a mapping in which they are keys and values in turn."""
         if not is_mapping:
             return self.items(nodes, position)
         return self.fields(list(zip(nodes[::2], nodes[1::2], strict=True)), position)
@@ -159,7 +162,10 @@ class Builder:
         return Scalar(text_of_value(value), isinstance(value, str), position, printed=True)
 
     def _has_places(self, text: str, position: Position) -> bool:
-        """Says whether a text's signs are those of places; a person may have written them."""
+        """Says whether the reserved signs in a text are places, and reports others.
+
+        Others can only have been written by a person.
+        """
         numbers = [int(place[1]) for place in PLACE.finditer(text)]
         others = RESERVED.search(PLACE.sub("", text))
         if others is None and all(number < len(self._values) for number in numbers):
@@ -170,7 +176,7 @@ class Builder:
 
 
 def filled_text(text: str, values: Sequence[PrintedValue]) -> str:
-    """Returns a rendered text with its values, as plain text for people."""
+    """Returns a rendered text with the values in its places, for people to read."""
     return PLACE.sub(lambda place: values[int(place[1])].text, text)
 
 
@@ -186,7 +192,7 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 
 
 def plain_value(node: Node) -> Json:
-    """Returns a node as programs use it; quoted scalars are texts."""
+    """Returns a node as the value that JSON would have; quoted scalars are texts."""
     if isinstance(node, Items):
         return [plain_value(one) for one in node.items]
     if isinstance(node, Fields):

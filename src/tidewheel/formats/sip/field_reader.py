@@ -40,13 +40,19 @@ from tidewheel.quantities import parse_duration, parse_size
 
 
 def pair(name: str, value: Json, where: Position) -> str:
-    """Returns a key and its value: `timeout: 60s`, or `"timeout": "60s"`."""
+    """Returns a key and its value as its file writes them: `timeout: 60s`.
+
+    In JSON that is `"timeout": "60s"`.
+    """
     key = json.dumps(name) if _is_json(where) else name
     return f"{key}: {written(value, where)}"
 
 
 def entry(value: Json, where: Position) -> str:
-    """Returns an entry of a list: `- {type: cpu}`, or `{"type": "cpu"}`."""
+    """Returns an entry of a list as its file writes it: `- {type: cpu}`.
+
+    In JSON that is `{"type": "cpu"}`.
+    """
     return ("" if _is_json(where) else "- ") + written(value, where)
 
 
@@ -61,7 +67,7 @@ def _is_json(where: Position) -> bool:
 
 
 def _flow(value: Json) -> str:
-    """Writes YAML in one line; texts of ours need no quotes."""
+    """Returns a value as YAML in one line; the texts of our hints need no quotes."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name}: {_flow(one)}' for name, one in value.items())}}}"
     if isinstance(value, list):
@@ -90,13 +96,13 @@ def report_second(
 
 
 def shown_as(kind: str, item: Fields, otherwise: str) -> str:
-    """Returns what findings call an entry of a list: by its id, if it has one."""
+    """Returns what findings call an entry of a list: by its id, else ``otherwise``."""
     named = item.get("id")
     return f"{kind} {named.text}" if isinstance(named, Scalar) and named.text else otherwise
 
 
 class FieldReader:
-    """Reads the values of one mapping by their names."""
+    """Reads the values of one mapping by their keys."""
 
     def __init__(
         self, fields: Fields, keys: Mapping[str, Key], what: str, findings: Findings
@@ -112,7 +118,7 @@ class FieldReader:
         return self.position if entry is None else entry.value.position
 
     def node(self, name: str) -> Node | None:
-        """Returns the value of a key; None if absent, with a finding if it should not be."""
+        """Returns the value of a key, or None; reports a key that should not be absent."""
         key, entry = self._keys[name], self._entries.get(name)
         if entry is not None:
             return entry.value
@@ -149,17 +155,23 @@ class FieldReader:
         return None if found is None or found.unknown else found
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - as its kind has it
-        """Returns the value of a key as its kind has it; None as of `known`."""
+        """Returns the value of a key, typed by its kind; None if absent, refused or to come."""
         found, read = self.known(name), _READ.get(self._keys[name].kind, FieldReader._text)
         return None if found is None else read(self, name, found)
 
     def filled(self, made: type[_Made]) -> _Made:
-        """Returns a value of the model: each key in its field, the rest by default."""
+        """Returns an object of the model with the values of keys in their fields.
+
+        A key without a value leaves the default.
+        """
         said = {key.to: self.value(name) for name, key in self._keys.items() if key.to}
         return made(**{name: value for name, value in said.items() if value is not None})
 
     def text(self, name: str) -> str | None:
-        """Returns a text, one of the choices if the key has any; None if absent or refused."""
+        """Returns a text; None if absent, refused or to come.
+
+        It is one of the choices if the key has any.
+        """
         found = self.known(name)
         return None if found is None else self._text(name, found)
 
@@ -172,7 +184,7 @@ class FieldReader:
         return self._chosen(name, found, choices) if choices else found.text
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
-        """Returns a text that must be one of these."""
+        """Returns a text that must be one of these; None if absent, refused or to come."""
         found = self.known(name)
         return None if found is None else self._chosen(name, found, choices)
 
@@ -204,7 +216,7 @@ class FieldReader:
         return ()
 
     def fields(self, name: str) -> Fields | None:
-        """Returns a mapping; None if absent or refused."""
+        """Returns the mapping under a key; None if absent or refused."""
         node = self.node(name)
         if node is not None and not isinstance(node, Fields):
             self._not_a_collection(name, node)
@@ -298,7 +310,7 @@ class FieldReader:
         self._findings.error("unknown-key", said, hint, key.position)
 
     def _advice(self, key: str) -> str:
-        """Says what was probably meant: another key, or another place for it."""
+        """Returns what was probably meant by an unknown key: another key, or another place."""
         if key == "<<":
             return "YAML's merging is not accepted: write the keys out"
         lower, known = key.lower(), tuple(self._keys)
@@ -308,7 +320,7 @@ class FieldReader:
 
 
 def guess(word: str, choices: tuple[str, ...], what: str) -> str:
-    """Returns the choice that was probably meant, and all of them."""
+    """Returns a hint with the choice that was probably meant, and all choices."""
     near = word if word in choices else nearest(word, choices)
     names = ", ".join(choices)
     return f"did you mean {near!r}? All that is {what}: {names}" if near else f"{what}: {names}"
@@ -319,7 +331,7 @@ def _shown(text: str) -> str:
 
 
 def _other_unit(text: str, units: Mapping[str, str]) -> str:
-    """Returns `1 day` as it is written here, `1d`; "" if nobody knows."""
+    """Returns a text such as `1 day` as it is written here, `1d`; "" for an unknown unit."""
     found = _NUMBER_AND_UNIT.fullmatch(text.strip())
     unit = units.get(found[2].lower(), "") if found is not None else ""
     return f"{found[1]}{unit}" if found is not None and unit else ""

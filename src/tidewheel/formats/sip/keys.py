@@ -1,6 +1,7 @@
 """Lists the keys of a definition file: one table for the reader and the editors' schema.
 
-To an editor templates are texts: in the schema every value may also be one with `{{ }}` in it.
+To an editor templates are texts: in the schema a number or a flag may also be a text with `{{
+}}` in it.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ def sip_json_schema() -> Schema:
 
 
 def _mapping(keys: Mapping[str, Key], **others: Schema) -> Schema:
-    """Returns the schema of a mapping; ``others`` have more to say than their rows."""
+    """Returns the schema of a mapping; ``others`` replace those that rows of ``keys`` give."""
     return {
         "type": "object",
         "properties": {name: others.get(name) or _key(key) for name, key in keys.items()},

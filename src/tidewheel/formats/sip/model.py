@@ -54,7 +54,7 @@ FIXED_NAMES = frozenset({"stage", "stages", "parameters", "args"})
 
 @dataclass(frozen=True, slots=True)
 class NameAndVersion:
-    """Holds what the name of a file tells; an empty version is none."""
+    """Holds the name and version that the name of a file tells; the version may be ""."""
 
     stem: str
     name: str
@@ -62,7 +62,10 @@ class NameAndVersion:
 
 
 def name_and_version(stem: str) -> NameAndVersion:
-    """Splits a name: `vis-ingest-1.0.0` is vis-ingest, 1.0.0; a version has a dot."""
+    """Returns the two parts of a file's name: `vis-ingest-1.0.0` is vis-ingest, 1.0.0.
+
+    What has no dot is no version.
+    """
     found = _VERSION_AT_END.fullmatch(stem)
     if found is None:
         return NameAndVersion(stem, stem)
@@ -98,7 +101,7 @@ def object_name_problem(name: str) -> str:
 
 
 def object_node(name: str) -> str:
-    """Returns the node of a buffer object: characters that no name may have become %XX."""
+    """Returns the name of a buffer object's node: what no name may have is written as %XX."""
     safe = re.sub(
         r"[^A-Za-z0-9_.+-]|\.",
         lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()),
@@ -219,7 +222,7 @@ class Stage:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Returns the stages that it names, each once."""
+        """Returns the stages that this one waits for, each once."""
         named = (one.stage for one in self.dependencies if isinstance(one, StageDependency))
         return tuple(dict.fromkeys(named))
 
@@ -229,9 +232,10 @@ class Stage:
         return tuple(dict.fromkeys(named))
 
     def asked(self) -> Resources:
-        """Returns what one worker must offer: sums by type, flavours and labels as labels.
+        """Returns the resources that one worker must offer: sums by type, and labels.
 
-        If some of its nodes are exclusive all are: a worker gives nodes, not kinds of them.
+        Flavours count as labels. If some of its nodes are exclusive all are: a worker gives
+        nodes, not kinds of them.
         """
         nodes = [one for one in self.resources if isinstance(one, NodesNeeded)]
         buffers = [one for one in self.resources if isinstance(one, BufferNeeded)]
@@ -250,7 +254,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SipDefinition:
-    """Holds a whole workflow."""
+    """Holds a whole workflow as its SIP definition describes it."""
 
     id: str
     version: str
@@ -264,7 +268,7 @@ class SipDefinition:
         return self._by_id.get(name)
 
     def upstream(self, name: str) -> Iterator[str]:
-        """Returns the stages before one, the nearest first; names of nothing are left out."""
+        """Yields the stages before one, the nearest first, without names that no stage has."""
         seen = {name}
         waiting = [name]
         for one in waiting:

@@ -1,4 +1,4 @@
-"""Finds values of parameters: request before output of an earlier stage before default.
+"""Finds the values of parameters: of the request, else an earlier stage, else the default.
 
 Each stage sees its own parameters, whatever the request gives, the outputs that stages before
 it have declared, and, last, defaults of other stages. (DESIGN §10)
@@ -56,7 +56,7 @@ class StageValues:
 
     @property
     def shown(self) -> dict[str, str]:
-        """Returns what people read where a value will stand that is not known yet."""
+        """Returns, by name, what people read in place of values that are not known yet."""
         awaited = {name: output_to_come(one, name) for name, one in self.to_come.items()}
         return {name: parameter_to_come(name) for name in self.missing} | awaited
 
@@ -73,13 +73,13 @@ class ParameterSpec:
 
     @property
     def is_needed(self) -> bool:
-        """Says whether no run can do without a request that gives this parameter."""
+        """Says whether a run needs a request that gives this parameter."""
         return not self.has_default and not self.provided_by
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterSource:
-    """Holds definition and folders: all that gives parameters, except for the request."""
+    """Holds what gives parameters their values, but for requests: definition and folders."""
 
     definition: SipDefinition
     folders: Mapping[str, StageFolder]
@@ -93,7 +93,10 @@ class ParameterSource:
     def values_for(
         self, stage: Stage, request: Values, outputs: Mapping[str, Values] | None = None
     ) -> StageValues:
-        """Returns a stage's values; ``outputs`` are by stage, None before the stage is due."""
+        """Returns a stage's values.
+
+        ``outputs`` are by stage; they are None before the stage is due.
+        """
         # What a request gives all stages, and over it what it gives this one.
         given = {
             **{name: value for name, value in request.items() if value is not None},
@@ -127,7 +130,7 @@ class ParameterSource:
         )
 
     def given_apart(self, stage: str, request: Values) -> Values:
-        """Returns what a request gives this stage alone."""
+        """Returns the values that a request gives this stage alone."""
         return _apart(stage, request, self.declared)
 
     def specs(self) -> tuple[ParameterSpec, ...]:
@@ -149,7 +152,7 @@ class ParameterSource:
 
 
 def all_defaults(folders: Mapping[str, StageFolder]) -> dict[str, Json]:
-    """Returns the defaults of all stages, of which the first counts."""
+    """Returns the defaults of all stages; of several for one name the first counts."""
     found: dict[str, Json] = {}
     for folder in folders.values():
         for name, value in folder.defaults.items():
@@ -158,14 +161,14 @@ def all_defaults(folders: Mapping[str, StageFolder]) -> dict[str, Json]:
 
 
 def _declared(folders: Mapping[str, StageFolder]) -> frozenset[str]:
-    """Returns the names of all parameters."""
+    """Returns the names of all parameters that any stage declares."""
     return frozenset(
         name for one in folders.values() for name in chain(one.defaults, one.required)
     )
 
 
 def values_of_definition(folders: Mapping[str, StageFolder], request: Values) -> Values:
-    """Returns the values for the definition's own text; of several stages the first counts."""
+    """Returns the values for the definition's own template; the first stage's counts."""
     declared = _declared(folders)
     apart: dict[str, Json] = {}
     for stage in folders:
@@ -174,7 +177,10 @@ def values_of_definition(folders: Mapping[str, StageFolder], request: Values) ->
 
 
 def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
-    """Returns what a request gives this stage alone; nothing if a parameter is called so."""
+    """Returns the values that a request gives this stage alone.
+
+    There are none if a parameter has the name of the stage.
+    """
     inside = request.get(stage)
     if not isinstance(inside, dict) or stage in declared:
         return {}
@@ -182,7 +188,7 @@ def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
 
 
 def check_request(request: Values, findings: Findings) -> bool:
-    """Checks whether what came from outside can be used as values at all."""
+    """Says whether a request can be used as values at all; reports why not."""
     try:
         text = json.dumps(request, allow_nan=False, ensure_ascii=False)
         size = len(text.encode())  # refuses halves of characters
@@ -222,7 +228,7 @@ def _depths(value: object, depth: int = 0) -> Iterator[int]:
 def report_missing(
     values: Mapping[str, StageValues], definition: SipDefinition, findings: Findings
 ) -> None:
-    """Reports each parameter for want of which a run is refused, with its stage."""
+    """Reports each parameter that a stage needs and nothing gives: the run is refused."""
     for stage in definition.stages:
         for name in values[stage.id].missing:
             lacks = "it has no default, and no stage before it provides it"
@@ -251,7 +257,10 @@ def report_unused(
 
 
 def refused_unused(findings: Iterable[Finding]) -> list[Finding]:
-    """Returns the same as errors, for the person who typed the request."""
+    """Returns the findings about unused parameters as errors.
+
+    They are for a request that a person typed, where a misspelt name must not pass.
+    """
     return [
         replace(one, severity=Severity.ERROR)
         for one in findings
@@ -270,7 +279,10 @@ def _report_unused(
 def warn_of_names(
     source: ParameterSource, used: Iterable[str], request: Values, findings: Findings
 ) -> None:
-    """Warns of names that mislead; ``used`` are those of the definition's own template."""
+    """Warns of parameters that templates hide, and of those with different values.
+
+    ``used`` are the names that the definition's own template uses.
+    """
     for spec in source.specs():
         if spec.name in FIXED_NAMES:
             hidden = "is hidden: templates know something else by this name"
@@ -293,7 +305,7 @@ def warn_of_names(
 
 
 def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, Json]:
-    """Returns, by stage, what each one with a value of its own for a parameter takes it for."""
+    """Returns, by stage, the values that stages have of their own for one parameter."""
     found = {
         stage: {**folder.defaults, **source.given_apart(stage, request)}
         for stage, folder in source.folders.items()
@@ -307,7 +319,7 @@ PAIR_ACCEPTED = "NAME=VALUE, the value as JSON or a text: -p nodes=4 -p site=nor
 
 
 def read_parameters(texts: Iterable[str], file: Path | None) -> dict[str, object]:
-    """Returns values by name; single ones count more than the file."""
+    """Returns values by name; single ones (`-p NAME=VALUE`) count more than the file."""
     found: dict[str, object] = {} if file is None else dict(_from_file(file))
     for text in texts:
         name, equals, value = text.partition("=")

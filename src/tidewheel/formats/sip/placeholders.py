@@ -34,11 +34,11 @@ class PrintedValue:
 
     @property
     def text(self) -> str:
-        """Returns the text that stands in its place."""
+        """Returns the text that is put in its place."""
         return self.unknown or text_of_value(self.value)
 
     def for_compose(self) -> PrintedValue:
-        """Returns the same for a file where `$` begins a variable: in a value it does not."""
+        """Returns the value with `$$` for `$`, which begins a variable in a compose file."""
         return replace(self, value=_with_plain_dollars(self.value))
 
 
@@ -59,7 +59,8 @@ def _with_plain_dollars(value: Json) -> Json:
 def text_of_value(value: Json) -> str:
     """Returns texts as they are, all else as compact JSON: `true`, `null`, `{"a":1}`.
 
-    While a template is rendered, a name in a structure may have no value: it is what it prints.
+    While a template is rendered, a name in a structure may have no value: then the text that it
+    prints is taken.
     """
     if isinstance(value, str):
         return value

@@ -131,7 +131,7 @@ class BlockRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SbiRequest:
-    """Holds a whole instance; `body` is all that was written, as JSON has it."""
+    """Holds a scheduling block instance; `body` is all that was written, as JSON has it."""
 
     id: str
     blocks: tuple[BlockRequest, ...]
@@ -139,7 +139,7 @@ class SbiRequest:
 
 
 def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None:
-    """Returns the request in a JSON or YAML text as far as it can be read; None: not at all."""
+    """Returns the request in a JSON or YAML text, as far as it can be read; else None."""
     if not file_name(file).is_known or file_name(file).is_template:
         seen = f"{file} is no scheduling block instance"
         hint = f"it is a file that ends in {', '.join(SUFFIXES)}, and no template"
@@ -163,7 +163,7 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
 
 
 def is_block_id(name: str) -> bool:
-    """Says whether a block could be called so; it is the name of a run and of a folder."""
+    """Says whether a text can be the id of a block, which names a run and a folder, too."""
     return _is_id(name, _BLOCK_ID)
 
 
@@ -245,7 +245,7 @@ class _Reading:
         return name
 
     def _workflow(self, reader: FieldReader) -> dict[str, Any]:
-        """Returns the workflow of a block as JSON has it, by the right names."""
+        """Returns id, version and parameters of a block's workflow; all empty on an error."""
         unreadable = {"id": "", "version": "", "parameters": {}}
         there = reader.fields("workflow")
         if there is None:
@@ -313,14 +313,14 @@ class _Reading:
 
 
 def _body(fields: Fields, version: str | None) -> dict[str, Any]:
-    """Returns all that was written, as JSON has it; a version is always a text."""
+    """Returns a mapping as JSON has it, with its version as a text if there is one."""
     body = plain_value(fields)
     assert isinstance(body, dict)
     return body if version is None else {**body, "version": version}
 
 
 def _places(block: Fields) -> BlockPlaces:
-    """Returns the places of a block's parts; the nearest one around a part that is missing."""
+    """Returns the positions of a block's parts; of a missing one, the nearest around it."""
 
     def place(*way: str) -> Position:
         node: Node | None = block

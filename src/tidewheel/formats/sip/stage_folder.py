@@ -89,7 +89,7 @@ def read_stage_folder(
 
 
 class _Folder:
-    """Finds each file under one of its names."""
+    """Reads the files of one stage's folder, each under one of its names."""
 
     def __init__(
         self, stage: Stage, folder: str, files: Mapping[str, bytes], findings: Findings
@@ -122,7 +122,7 @@ class _Folder:
     def _text(
         self, stem: str, suffixes: tuple[str, ...], kind: str, *, template: bool = True
     ) -> StageText | None:
-        """Returns the file with this stem; another kind, or a second file, is a finding."""
+        """Returns the file with this stem, or None; reports another kind and a second file."""
         accepted = ", ".join(stem + suffix for suffix in suffixes)
         found: list[FileName] = []
         for name in self._names:
@@ -162,7 +162,11 @@ class _Folder:
             self._findings.warning("template-name", seen, hint, place)
 
     def _is_blank(self, stem: str, path: str, text: str) -> bool:
-        """Says whether the file has nothing in it but comments, as if it were not there."""
+        """Says whether a file counts as absent: it has only comments. Warns of an empty one.
+
+        A script is never absent: one that has only comments does nothing and succeeds, with a
+        warning.
+        """
         lines = (line.strip() for line in text.splitlines())
         blank = all(not line or line.startswith("#") for line in lines)
         if blank and (stem == SCRIPT or not text.strip()):
@@ -208,7 +212,10 @@ class _Folder:
             self._findings.error("no-compose-file", message, advice, Position(self._folder))
 
     def _parameters(self) -> tuple[dict[str, Json], tuple[str, ...]]:
-        """Reads defaults, and names without one, which a request or earlier stage must give."""
+        """Returns the defaults of parameters, and the names of those without a default.
+
+        A request or an earlier stage must give these.
+        """
         file = self._text(PARAMETERS, _DATA, "parameters", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if file is not None and any(sign in file.text for sign in _TEMPLATE_SIGNS):
@@ -236,7 +243,7 @@ class _Folder:
         return defaults, tuple(sorted(empty))
 
     def _outputs(self) -> tuple[str, ...]:
-        """Returns a list of names, or a mapping of names to what they are."""
+        """Returns the names of outputs, written as a list or as the keys of a mapping."""
         file = self._text(OUTPUTS, _DATA, "outputs", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if root is None:

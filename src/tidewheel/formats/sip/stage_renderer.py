@@ -1,4 +1,4 @@
-"""Renders stage files with their values: arguments first, then what is executed.
+"""Renders the files of stages with their values: arguments first, then what is executed.
 
 All stages of a definition are rendered in two goes of one process each, however many they are.
 """
@@ -34,14 +34,14 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class SharedNames:
-    """Holds the names of every stage, as templates of other stages see them."""
+    """Holds what templates can read of every stage, such as its version and parameters."""
 
     stages: Mapping[str, dict[str, Json]]
     # Parameters that have no value yet, by stage: what people read in their places.
     unknown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def names(self) -> Names:
-        """Returns each stage by its id, and all of them as `stages`."""
+        """Returns the names that all templates know: each stage by its id, and `stages`."""
         by_id = {name: one for name, one in self.stages.items() if name not in JINJA_NAMES}
         ways: dict[Path, str] = {}
         for stage in self.unknown:
@@ -50,7 +50,10 @@ class SharedNames:
         return Names({**by_id, "stages": dict(self.stages)}, ways)
 
     def ways_to(self, stage: str, lead: Path) -> dict[Path, str]:
-        """Returns the ways to those parameters of a stage that have no value yet."""
+        """Returns the paths to parameters of a stage that have no value yet, below ``lead``.
+
+        With each goes what people read there.
+        """
         found = self.unknown.get(stage, {})
         return {(*lead, _PARAMETERS, name): text for name, text in found.items()}
 
@@ -58,7 +61,10 @@ class SharedNames:
 def shared_names(
     source: ParameterSource, request: Values, outputs: Mapping[str, Values] | None = None
 ) -> SharedNames:
-    """Returns the names as a request makes them, with outputs once a stage is due."""
+    """Returns what templates can read of the stages, with the values of a request.
+
+    ``outputs`` are by stage; they are None before a stage is due.
+    """
     stages: dict[str, dict[str, Json]] = {}
     unknown: dict[str, Mapping[str, str]] = {}
     for stage in source.definition.stages:
@@ -85,7 +91,7 @@ def shared_names(
 def own_names(
     stage: Stage, values: StageValues, shared: SharedNames, args: Json, declared: frozenset[str]
 ) -> tuple[dict[str, Json], dict[Path, str]]:
-    """Returns the names of one stage's templates, and the ways to those without a value.
+    """Returns the names of one stage's templates, and the paths to those without a value.
 
     ``declared`` are parameters; what a request gives under the id of a stage is none.
     """
@@ -113,7 +119,7 @@ def _only(names: set[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedStage:
-    """Holds what a stage executes, with all its values; one of the last three is set."""
+    """Holds what a stage executes, with its values: one of compose, command and script."""
 
     stage: str
     folder: str = ""  # of the stage, from that of the definition
@@ -152,7 +158,7 @@ class Wish:
 
 
 class StageRenderer:
-    """Goes over all stages twice. Mistakes in plain files and in templates are kept apart.
+    """Renders all stages; mistakes in plain files and in templates are kept apart.
 
     A plain file is wrong for ever; what a template renders to may be right for a request.
     """
@@ -213,7 +219,10 @@ class StageRenderer:
     def _read_all(
         self, choose: Callable[[StageFolder], StageText | None], args: Mapping[str, Read]
     ) -> dict[str, Read]:
-        """Returns one file of each stage, by stage; a template knows arguments read before."""
+        """Returns the nodes of one file of each stage; templates know the arguments.
+
+        ``args`` are those that were read before, by stage.
+        """
         read: dict[str, Read] = {}
         templates: list[tuple[str, Template]] = []
         for stage in self._wish.stages:
@@ -242,7 +251,11 @@ class StageRenderer:
         return read
 
     def _render(self, templates: list[Template]) -> list[RenderedText | None]:
-        """Renders templates; one that lacks a value again, for the mistakes behind it."""
+        """Returns the rendered templates; None for one that fails.
+
+        One that lacks a value is rendered once more, with unknown values, to find the mistakes
+        that come after it.
+        """
         errors = Findings()
         texts = render_all(templates, self._names, errors, self._wish.moment)
         for one in errors:
@@ -257,7 +270,10 @@ class StageRenderer:
         return texts
 
     def _may_change(self, template: Template) -> bool:
-        """Says whether a template may look at other stages' values: an `if` leaves no trace."""
+        """Says whether a template may look at values of other stages that are still to come.
+
+        Any mention of parameters counts, because an `if` leaves no trace in the rendered text.
+        """
         is_early = self._wish.moment is RenderMoment.REQUEST
         return is_early and bool(self._shared.unknown) and "parameters" in template.text
 
@@ -274,7 +290,7 @@ class StageRenderer:
 
 
 def _unknown_ways(node: Node, way: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yields the ways to scalars that have no value yet, and what people read there."""
+    """Yields the paths to scalars that have no value yet, and what people read there."""
     if isinstance(node, Scalar):
         if node.unknown:
             yield way, node.text
@@ -302,7 +318,7 @@ def _check_words(rendered: RenderedStage, errors: Findings) -> None:
 
 
 def _words(node: Node, stage: str, errors: Findings) -> tuple[str, ...] | None:
-    """Returns a command as a list of words; no shell ever reads them."""
+    """Returns a command as a list of words, which no shell ever reads; None after a finding."""
     items = node.items if isinstance(node, Items) else ()
     words = [item.text for item in items if isinstance(item, Scalar)]
     if not words or len(words) != len(items) or not words[0].strip():

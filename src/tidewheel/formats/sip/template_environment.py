@@ -1,4 +1,4 @@
-"""Provides Jinja2 as SIP files know it: an immutable sandbox without files that prints places.
+"""Provides Jinja2 for SIP files: an immutable sandbox without files that prints places.
 
 While a definition is only checked, a parameter that the request will bring is unknown. An
 unknown value prints as a place of its own, counts as nothing in loops and conditions, and stays
@@ -50,11 +50,11 @@ class Listing(list[Any]):
 
 
 class TemplateParameters(Structure):
-    """Holds the parameters: what it lacks may still come with the request."""
+    """Holds the parameters of a request; one that it lacks may still come."""
 
 
 class JsonText(str):
-    """Holds what `| tojson` made; alone in its place it is the value itself, as in JSON."""
+    """Is the text that `| tojson` makes; printed alone, it counts as the value itself."""
 
     value: Json
 
@@ -135,7 +135,7 @@ class StageOutputs(Unknown):
 
 
 class _Missing(jinja2.StrictUndefined):
-    """Says what is there instead, in the words of SIP."""
+    """Explains, in the words of SIP, a name that has no value."""
 
     __slots__ = ()
 
@@ -158,7 +158,7 @@ class _Missing(jinja2.StrictUndefined):
 
 
 def _kind(value: object) -> str:
-    """Names the kind of a value in the words of people who write YAML."""
+    """Returns the kind of a value in the words of people who write YAML."""
     if isinstance(value, list | tuple):
         return "a list"
     if isinstance(value, bool) or value is None:
@@ -244,7 +244,7 @@ class TooManyValues(jinja2.TemplateError):
 
 
 class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
-    """Renders one text after another; `values` are those of the last one's places."""
+    """Renders one text after another; `values` are those of the last text's places."""
 
     def __init__(self, moment: str) -> None:
         self.values: list[dict[str, Json]] = []
@@ -261,7 +261,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
 
     @staticmethod
     def concat(parts: Iterable[str]) -> str:
-        """Joins what macros and `{% set %}` blocks make: text of the template, no value."""
+        """Joins the parts that macros and `{% set %}` blocks print: text, not a value."""
         return TemplateText("".join(parts))
 
     def _render(
@@ -282,7 +282,10 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         return place(len(self.values) - 1)
 
     def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - whatever there is
-        """Prefers a key to a method: `args.items` is what the author has called `items`."""
+        """Returns an attribute or a key; a key counts more than a method.
+
+        `args.items` is what the author has called `items`.
+        """
         if isinstance(obj, Structure) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -383,7 +386,7 @@ _HYPHENATED = re.compile(r"\{\{-?\s*([A-Za-z_]\w*(?:-\w+)+)\s*(?:\|[^}]*)?-?\}\}
 
 
 def _hyphen_advice(text: str, line: int) -> str:
-    """Advises on `{{ stage-01_duration }}`, which is a subtraction to Jinja2."""
+    """Returns advice on `{{ stage-01_duration }}`, a subtraction to Jinja2; "" for others."""
     lines = text.split("\n")
     found = _HYPHENATED.search(lines[line - 1]) if 1 <= line <= len(lines) else None
     if found is None:
@@ -415,7 +418,7 @@ def _advice(message: str, variables: dict[str, object]) -> str:
 
 
 def _in_words(message: str, error: Exception) -> str:
-    """Puts what Python says about kinds of values into words of people who write YAML."""
+    """Returns what Python says of kinds of values in words of people who write YAML."""
     if (found := _OPERANDS.match(message)) is not None:
         sign, left, right = found.groups()[:3] if found[1] else found.groups()[3:]
     elif (found := _JOINED.match(message)) is not None:
@@ -427,7 +430,10 @@ def _in_words(message: str, error: Exception) -> str:
 
 
 def _hidden_stage_advice(attribute: str, variables: dict[str, object]) -> str:
-    """Advises on `beams.parameters`, where a parameter is called like the stage beams."""
+    """Returns advice on `beams.parameters` where a parameter has the name of a stage.
+
+    It is "" where that is not so.
+    """
     stages = variables.get("stages")
     ids = [str(one) for one in stages] if isinstance(stages, dict) else []
     hidden = [one for one in ids if not isinstance(variables.get(one), dict)]
@@ -455,9 +461,9 @@ def _names(tree: nodes.Template) -> Iterator[tuple[str, int]]:
 
 
 def _staying_unknown(made: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a filter that leaves a value alone which is not known yet.
+    """Returns a filter that returns a value unchanged if it is not known yet.
 
-    Some get the environment or the context first, and the value after it.
+    Some filters get the environment or the context first, and the value after it.
     """
 
     @wraps(made)
@@ -501,7 +507,7 @@ def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
 
 
 def _put_unknown(variables: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> None:
-    """Puts unknown values where paths lead: each to a name that has no value yet."""
+    """Puts an unknown value, which people read as its text, at the end of each path."""
     for path, shown in unknown:
         inner: Any = variables
         for name in path[:-1]:

@@ -39,7 +39,10 @@ class RenderMoment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names that all templates know; each path of ``unknown`` leads to one without a value."""
+    """Holds names that all templates know.
+
+    Each path of ``unknown`` leads to one without a value, and has what people read there.
+    """
 
     values: Mapping[str, Json] = field(default_factory=dict)
     unknown: Mapping[Path, str] = field(default_factory=dict)
@@ -47,7 +50,10 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """Holds a text to render; ``unknown``: what people read where a path leads to no value."""
+    """Holds a text to render.
+
+    ``unknown`` has, by path, what people read where a value is missing.
+    """
 
     file: str
     text: str
@@ -69,7 +75,7 @@ class RenderedText:
         return "\n".join(self.lines)
 
     def for_compose(self) -> RenderedText:
-        """Returns the text with values in which docker-compose finds no variable."""
+        """Returns the text for docker-compose, which finds no variable in its values."""
         return replace(self, values=tuple(one.for_compose() for one in self.values))
 
 
@@ -92,9 +98,10 @@ _Answer = RenderedText | RenderFailure
 
 
 def _ask(templates: Sequence[Template], shared: Names, moment: RenderMoment) -> list[_Answer]:
-    """Gets the answers one by one, so that the one which takes all the time is known.
+    """Returns an answer or a failure for each template.
 
-    It is tried again as the first of the rest: only if it fails alone is it to blame.
+    Answers come one by one, so that it is known which template takes all the time. That one is
+    tried again as the first of the rest: only if it fails alone is it to blame.
     """
     answers: list[_Answer] = []
     while len(answers) < len(templates):

@@ -1,6 +1,6 @@
-"""Reads the files of a definition: their names and texts, and the nodes of each text.
+"""Reads the files of a definition: their names, their texts and the nodes of each text.
 
-This is what is registered, and all that is read afterwards: a run needs no folder.
+The files are what is registered, and all that is read afterwards: a run needs no folder.
 
 YAML is read from the parser's events, so that an alias is refused before it could stand for a
 billion nodes and a tag before it could name anything. Scalars are texts; the schema types them.
@@ -129,7 +129,7 @@ _SEVERAL_DOCUMENTS = (
 def _described(
     error: yaml.MarkedYAMLError, text: str, position_of: PositionOf
 ) -> tuple[str, str, Any]:
-    """Returns what is wrong, what to do, and the parser's mark of where; it may have none."""
+    """Returns what is wrong, what to do, and the parser's mark of the place, or None."""
     opened: Any = error.context_mark
     mark: Any = error.problem_mark or opened
     if opened is not None and "quoted scalar" in (error.context or ""):
@@ -247,7 +247,7 @@ def read_json(
 
 @dataclass(slots=True)
 class _JsonReader:
-    """Builds nodes from tokens; how deep they may be nested is limited."""
+    """Builds nodes from tokens, by recursion; how deep they may be nested is limited."""
 
     _text: str
     _position: Callable[[int], Position]
@@ -303,7 +303,7 @@ class _JsonReader:
         return False
 
     def _report_comma(self, end: str) -> None:
-        """Reports a missing comma behind the value before, be it in an earlier line."""
+        """Reports a missing comma at the end of the value before, even in an earlier line."""
         message = f"',' or '{end}' is missing behind this value"
         hint = "write ',' there, since another one follows"
         at = self._ends[0] - 1
@@ -374,7 +374,7 @@ class _JsonReader:
 
 
 def _json_advice(word: str) -> str:
-    """Guesses what was meant by a word of another language."""
+    """Returns advice on a word that is no JSON, such as None or a comment."""
     if word.startswith(("//", "/*", "#")):
         return "JSON has no comments: remove it, or write the file in YAML"
     meant = "null" if word in ("None", "~") else word.lower()
@@ -396,7 +396,7 @@ STAGES_FOLDER = "stages"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SipSource:
-    """Holds contents by path from the definition's folder; `file` is the definition itself."""
+    """Holds the files of a definition by path from its folder; `file` is the definition."""
 
     file: str
     files: Mapping[str, bytes]
@@ -441,7 +441,7 @@ BYTES_MAX = max(YAML_BYTES_MAX, JSON_BYTES_MAX)
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """Splits `args.json.j2` into stem, suffix, and whether it is a template."""
+    """Holds the parts of a file's name: `args.json.j2` is args, .json and a template."""
 
     path: str
     stem: str
@@ -465,7 +465,7 @@ def file_name(path: str) -> FileName:
 
 
 def decoded(path: str, content: bytes, findings: Findings) -> str | None:
-    """Returns the text of a file within its limit; None with a finding."""
+    """Returns the text of a file; None after a finding if it is too large or no text."""
     is_json = file_name(path).suffix == JSON_SUFFIX
     limit = JSON_BYTES_MAX if is_json else YAML_BYTES_MAX
     if len(content) > limit:
@@ -495,7 +495,7 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
 
 
 def read_plain(path: str, text: str, findings: Findings) -> Node | None:
-    """Returns the nodes of a file that is no template."""
+    """Returns the nodes of a file that is no template; None after a finding."""
 
     def position(line: int, column: int) -> Position:
         return Position(path, line + 1, column + 1)
@@ -504,7 +504,10 @@ def read_plain(path: str, text: str, findings: Findings) -> Node | None:
 
 
 def read_rendered(path: str, rendered: RenderedText, findings: Findings) -> Node | None:
-    """Returns the nodes of a rendered template; places are lines of the template."""
+    """Returns the nodes of a rendered template; positions are lines of the template.
+
+    Returns None after a finding.
+    """
 
     def position(line: int, column: int) -> Position:
         del column  # a template moves columns

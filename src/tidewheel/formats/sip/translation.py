@@ -44,7 +44,10 @@ OUTPUTS: Mapping[StageCondition, tuple[str, ...]] = {
 def workflow_of(
     definition: SipDefinition, rendered: Mapping[str, RenderedStage]
 ) -> tuple[graph.WorkflowDef, CyclingReader]:
-    """Returns the workflow; stages that are rendered have their scripts."""
+    """Returns the workflow that a SIP definition describes, and its cycling reader.
+
+    Stages that are rendered have their scripts; the others have one that fails.
+    """
     reader = CyclingReader()
     objects = {name: object_node(name) for one in definition.stages for name in one.objects}
     required = _required(definition)
@@ -84,9 +87,10 @@ def workflow_of(
 
 
 def _required(definition: SipDefinition) -> set[str]:
-    """Returns stages that must succeed although others wait for their end, whichever it is.
+    """Returns the stages that must succeed although others wait only for their end.
 
-    Who waits for a failure deals with it; who cleans up after a stage does not.
+    A stage that waits for a failure deals with it; one that waits for the end, to clean up,
+    does not.
     """
     waited: dict[str, set[StageCondition]] = {}
     for stage in definition.stages:
@@ -102,7 +106,10 @@ def _required(definition: SipDefinition) -> set[str]:
 
 
 def stage_node(stage: Stage, rendered: RenderedStage | None) -> graph.NodeDef:
-    """Returns a stage as a node. Needs of a compose file are not in it but in the runner."""
+    """Returns a stage as a node.
+
+    What a compose file asks for is not in it: the runner reads that.
+    """
     return graph.NodeDef(
         name=stage.id,
         lineage=(stage.id, ROOT),
@@ -115,9 +122,10 @@ def stage_node(stage: Stage, rendered: RenderedStage | None) -> graph.NodeDef:
 
 
 def stage_scripts(stage: str, rendered: RenderedStage | None) -> graph.Scripts:
-    """Returns what a shell runs for a command or script; values in it are quoted.
+    """Returns the scripts of a stage with a command or script; values in them are quoted.
 
-    A stage that is no shell's business, or lacks values, must not seem to succeed in one.
+    A stage of containers, or one that lacks values, gets a script that fails, so that it cannot
+    seem to succeed in a shell.
     """
     if rendered is None or not rendered.is_whole:
         return _refusal(f"stage {stage} was not given its values before it was run")
@@ -140,7 +148,10 @@ def _refusal(message: str) -> graph.Scripts:
 
 
 def stage_environment(rendered: RenderedStage) -> graph.Pairs:
-    """Returns the variables of a stage's jobs: parameters, arguments, plain ones by name."""
+    """Returns the variables of a stage's jobs: parameters and arguments as JSON.
+
+    Each parameter that is no list or mapping has a variable of its own, too.
+    """
     plain = (
         (f"PARAMETER_{name}", text_of_value(value))
         for name, value in rendered.parameters.items()

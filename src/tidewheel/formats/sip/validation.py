@@ -47,7 +47,11 @@ _NAMED_MAX = 10
 
 
 def check_order(definition: SipDefinition, findings: Findings, obstacles: Findings) -> None:
-    """Refuses circles; a name of nothing only keeps the workflow from running."""
+    """Reports circles of stages, and names that no stage has.
+
+    A circle refuses the definition; an unknown name is an obstacle: it only keeps the workflow
+    from running.
+    """
     known = {stage.id for stage in definition.stages}
     for stage in definition.stages:
         for one in stage.dependencies:
@@ -97,7 +101,7 @@ def _check_circles(definition: SipDefinition, findings: Findings) -> None:
 
 
 def _way_round(definition: SipDefinition, circle: frozenset[Hashable]) -> list[str]:
-    """Returns the way from a stage of a circle through its parents back to that stage."""
+    """Returns a path from a stage of a circle through its parents back to that stage."""
     by_id = {one.id: one for one in definition.stages}
     here = next(one.id for one in definition.stages if one.id in circle)
     path = [here]
@@ -123,7 +127,7 @@ _IS_SUCCESS = {
 
 
 class _Needs(NamedTuple):
-    """Holds stages that must have succeeded, and that must have failed: a bit for each."""
+    """Holds the stages that must have succeeded and those that must have failed, as bits."""
 
     succeeded: int = 0
     failed: int = 0
@@ -137,7 +141,7 @@ class _Needs(NamedTuple):
 
 
 def check_contradictions(definition: SipDefinition, findings: Findings) -> None:
-    """Warns of each contradiction; the definition has no circles."""
+    """Warns of stages that can never begin; the definition must have no circles."""
     bits = _disputable(definition)
     if not bits:  # nearly always: then nothing is gathered
         return
@@ -153,7 +157,7 @@ def check_contradictions(definition: SipDefinition, findings: Findings) -> None:
 
 
 def _disputable(definition: SipDefinition) -> dict[str, int]:
-    """Returns bits for stages whose success some wait for, and whose failure others do."""
+    """Returns a bit for each stage whose success some wait for, and whose failure others."""
     waited: dict[bool, set[str]] = {True: set(), False: set()}
     for stage in definition.stages:
         for one in _on_stages(stage):
@@ -166,7 +170,7 @@ def _disputable(definition: SipDefinition) -> dict[str, int]:
 def _needs_of(
     dependency: StageDependency, bits: Mapping[str, int], gathered: Mapping[str, _Needs]
 ) -> _Needs:
-    """Returns what one dependency asks of stages: of its own and of those before it."""
+    """Returns which stages must have succeeded or failed for one dependency to be met."""
     is_success = _IS_SUCCESS.get(dependency.condition)
     bit = bits.get(dependency.stage, 0)
     own = _Needs(bit if is_success else 0, bit if is_success is False else 0)
@@ -253,19 +257,22 @@ class Validation:
 
     @property
     def specs(self) -> tuple[ParameterSpec, ...]:
-        """Returns the parameters: those that stages declare, then those only used."""
+        """Returns the parameters that stages declare, then those that templates only use."""
         if self.parameters is None:
             return ()
         undeclared = (ParameterSpec(name, (), False) for name in self.undeclared)
         return (*self.parameters.specs(), *undeclared)
 
     def refuse_unused(self) -> None:
-        """Makes parameters that change nothing obstacles: they are probably misspelt."""
+        """Refuses the run if a parameter changes nothing: it is probably misspelt."""
         for one in refused_unused(self.findings):
             self.obstacles.add(one)
 
     def all_findings(self, *, strict: bool = False) -> Findings:
-        """Returns both kinds; an error in the one is no warning in the other."""
+        """Returns findings and obstacles; a warning that is an obstacle, too, is left out.
+
+        ``strict`` makes errors of the other warnings.
+        """
         merged = Findings()
         worse = {(one.code, one.position, one.message) for one in self.obstacles}
         for one in self.findings:
@@ -279,12 +286,12 @@ class Validation:
 
 
 def validate(source: SipSource, request: Values | None = None) -> Validation:
-    """Checks everything about a definition; with a request, also whether that can run."""
+    """Returns what a definition says and what is wrong; with a request, whether it can run."""
     return _Validator(source, request).validate()
 
 
 class _Validator:
-    """Makes one pass over a definition."""
+    """Validates one definition, in one pass."""
 
     def __init__(self, source: SipSource, request: Values | None) -> None:
         self._source = source
@@ -323,7 +330,7 @@ class _Validator:
         return self._with_stage_files(text, parameters)
 
     def _rendered_text(self, content: bytes, values: Values) -> DefinitionText:
-        """Renders the definition; mistakes of a request refuse the run, not the definition."""
+        """Returns the rendered definition; mistakes of a request refuse only the run."""
         found = Findings()
         text = read_text(self._source.file, content, values, found, self._moment)
         asked = self._moment is RenderMoment.REQUEST
@@ -414,7 +421,7 @@ def render_stages(
     outputs: Mapping[str, Values],
     findings: Findings,
 ) -> Mapping[str, RenderedStage] | None:
-    """Renders stages that are due at once with the same outputs; None after any error."""
+    """Returns stages that are due, rendered with outputs of earlier ones; None after errors."""
     found = tuple(parameters.definition.stage(one) for one in stage_ids)
     stages = tuple(one for one in found if one is not None)
     assert len(stages) == len(found), stage_ids
@@ -443,7 +450,7 @@ def render_stages(
 
 
 def _guess(name: str, declared: list[str]) -> str:
-    """Guesses what was meant by a name that no stage declares; "" if nothing is near."""
+    """Returns a hint what an undeclared name may have meant; "" if nothing is near."""
     for one in declared:
         if "-" in one and name in one.split("-"):
             return (

@@ -17,10 +17,11 @@ LINKS_MAX = 1_000_000
 def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
     """Runs every check; each reports all that it finds.
 
-    Where parts of the graph were not understood, nothing is called missing from it.
+    Where parts of the graph were not understood, the checks for what is missing from it are
+    left out.
     """
     if not check_size(graph, findings):
-        return  # the others would take as long as the run itself
+        return  # the other checks would take as long as the run itself
     check_references(workflow, graph, findings)
     check_circles(graph, findings)
     check_implicit(workflow, graph, findings)
@@ -31,7 +32,7 @@ def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
 
 
 def check_size(graph: Graph, findings: Findings) -> bool:
-    """Reports a graph that is too large to be run, and says whether it is not."""
+    """Says whether a graph is small enough to be run, and reports it if it is not."""
     links = sum(len(arrow.targets) for arrow in graph.arrows)
     links += sum(len(graph.families[group.family].members) for group in graph.groups)
     for count, limit, what in (

@@ -60,7 +60,7 @@ def _shortened(texts: list[str]) -> list[str]:
 
 
 def _suspects(graph: Graph) -> Iterator[frozenset[str]]:
-    """Sets of names among which a circle is possible."""
+    """Yields the sets of names among which a circle is possible."""
     same_point, every, leading = _name_graphs(graph)
     forward = set()
     if leading:
@@ -86,9 +86,9 @@ _NameGraph = dict[Hashable, list[Hashable]]
 def _name_graphs(
     graph: Graph,
 ) -> tuple[_NameGraph, _NameGraph, list[tuple[Hashable, Hashable]]]:
-    """Returns the arrows between names: at one point, all, and those that lead forward.
+    """Returns the edges between names: within a point, all, and those not into the past.
 
-    A family is a vertex of its own, to keep them few.
+    A family is a vertex of its own, and so is an arrow, to keep the edges few.
     """
     same_point: _NameGraph = defaultdict(list)
     every: _NameGraph = defaultdict(list)
@@ -124,7 +124,7 @@ def _name_graphs(
 
 
 def _circle_among(graph: Graph, names: frozenset[str]) -> list[TaskAt] | None:
-    """Returns a path from a task back to itself, or on to its own later self."""
+    """Returns a path from a task to itself or to its own later instance, or None."""
     arrows = [
         arrow for arrow in graph.arrows if not arrow.suicide and names & set(arrow.targets)
     ]
@@ -172,7 +172,7 @@ def _add_parents(
 
 
 def _way_back(start: TaskAt, parents: Mapping[TaskAt, list[TaskAt]]) -> list[TaskAt] | None:
-    """Returns the way from a task through its parents to itself or its later self."""
+    """Returns the path through parents from a task to itself or its later instance, or None."""
     came_from: dict[TaskAt, TaskAt | None] = {start: None}
     waiting = [start]
     while waiting:
@@ -195,7 +195,10 @@ Children = Mapping[Hashable, Sequence[Hashable]]
 
 
 def strong_components(children: Children) -> Iterator[frozenset[Hashable]]:
-    """Yields each set of vertices on a common circle; one alone only if it leads to itself."""
+    """Yields each set of vertices that reach one another.
+
+    A single vertex is one only if an edge leads from it to itself.
+    """
     search = _Search(children)
     for root in children:
         if root not in search.index:
@@ -203,7 +206,7 @@ def strong_components(children: Children) -> Iterator[frozenset[Hashable]]:
 
 
 class _Search:
-    """Walks depth-first and remembers how far back each vertex reaches."""
+    """Finds strong components by Tarjan's depth-first search, without recursion."""
 
     def __init__(self, children: Children) -> None:
         self.index: dict[Hashable, int] = {}

@@ -1,4 +1,4 @@
-"""Reports names in the graph that stand for nothing."""
+"""Reports names that the graph uses and nobody defines, and tasks that it does not use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_references(workflow: WorkflowDef, graph: Graph, findings: Findings) ->
 
 
 def some(names: Iterable[str]) -> str:
-    """Returns the first few names, and how many more there are."""
+    """Returns a text with the first few names, and how many more there are."""
     listed = list(names)
     text = ", ".join(listed[:NAMED_MAX])
     more = len(listed) - NAMED_MAX
@@ -106,8 +106,8 @@ def _check_xtriggers(workflow: WorkflowDef, graph: Graph, findings: Findings) ->
 def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
     """Reports tasks that are in the graph and not defined.
 
-    Root may give them something to do; without that they would succeed without doing anything,
-    and one that is a letter off a defined name is probably misspelt.
+    The root family may give them a script; without one they would succeed without doing
+    anything, and one that is a letter off a defined name is probably misspelt.
     """
     implicit = [node.name for node in graph.nodes.values() if node.implicit]
     if not implicit:

@@ -29,7 +29,10 @@ POINTS_MAX = 2_000  # looked at before a parent is called missing at every point
 
 @dataclass(slots=True)
 class _Look:
-    """Counts the points at which a parent was asked for, and says where it was missing."""
+    """Counts the points at which a parent is there, and those at which it is missing.
+
+    `missing_at` is the first point without it.
+    """
 
     present: int = 0
     missing: int = 0
@@ -204,7 +207,10 @@ def _heads(section: GraphSection) -> set[str]:
 
 
 def check_failures(graph: Graph, findings: Findings) -> None:
-    """Reports one finding for each arrow that handles failures, however many parents it has."""
+    """Warns of each arrow that handles failures of tasks whose success other points wait for.
+
+    There is one finding for each such arrow, however many parents it has.
+    """
     traps: dict[int, tuple[list[str], dict[str, None]]] = {}
     for node in graph.nodes.values():
         if node.completion.marked or not node.completion.is_complete({FAILED}):
@@ -227,7 +233,7 @@ def check_failures(graph: Graph, findings: Findings) -> None:
 
 
 def _waiting_elsewhere(graph: Graph, node: Node) -> list[str]:
-    """Returns tasks that need a node's success at another point and don't take its failure."""
+    """Returns tasks that need a node's success at another point and accept no failure of it."""
     accepting = {(link.arrow, link.offset) for link in _links(graph, node, FAILED)}
     found: dict[str, None] = {}
     for link in _links(graph, node, SUCCEEDED):
