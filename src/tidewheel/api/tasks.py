@@ -21,7 +21,7 @@ from tidewheel.exact_json import decode_stored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Describes a stored task; ``spec_text`` is the JSON of its spec as sent, ``spec`` its
+    """Describes a stored task; ``spec_text`` is its spec as JSON, as sent, ``spec`` the
     value."""
 
     id: TaskId

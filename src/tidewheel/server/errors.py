@@ -156,7 +156,7 @@ class TookTooLong(Unavailable):
     code = "timed_out"
 
 
-# Problems: which words an error has outside, and nothing about our insides.
+# Problems: how an error is told to callers, without anything about the inside of the server.
 
 MEDIA_TYPE = "application/problem+json"
 NOT_FOUND = 404
@@ -215,7 +215,8 @@ def problem(error: TidewheelError, correlation: str) -> Problem:
 
 
 def _details(error: TidewheelError) -> dict[str, Any]:
-    """Returns what a refusal carries, so that a client can raise the same one."""
+    """Returns the attributes of a refusal, from which a client raises the same error; {} for
+    any other error, or if they are too large."""
     if not isinstance(error, Refused) or isinstance(error, InvalidDefinition):
         return {}
     details = msgspec.to_builtins(vars(error), enc_hook=str)

@@ -1,4 +1,4 @@
-"""Checks and completes every request, whichever it is: size, host, headers, haste.
+"""Checks every request before it is routed: size, host, origin, haste; secures every answer.
 
 It also routes by the path as it was sent: a slash within an id, written %2F, is no border
 between two parts of the path.
@@ -50,7 +50,7 @@ def _origin(scheme: str, host: str) -> tuple[str, str, str]:
 
 
 class Middleware:
-    """Stands before the application."""
+    """Refuses bad requests before the application, and adds security headers to answers."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app, self._settings = app, settings
@@ -209,7 +209,7 @@ class GuardedProtocol(HttpToolsProtocol):
 def guarded_protocol(
     given: ServerSettings, of_server: ConnectionLimit
 ) -> type[HttpToolsProtocol]:
-    """Returns a protocol class for uvicorn, which makes the protocols itself."""
+    """Returns a protocol class with these settings; uvicorn makes the protocols by itself."""
 
     class Guarded(GuardedProtocol):
         settings = given

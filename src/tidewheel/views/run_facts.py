@@ -74,8 +74,7 @@ def job_facts(one: SubmissionView | RunAttempt) -> Document:
 
 
 def run_facts(view: RunView, now: Instant) -> RunFacts:
-    """Returns a run as one row; `driven`: a scheduler holds it now; `offered`: any may do
-    so."""
+    """Returns a run as one row; `driven`: a scheduler holds it; `offered`: any may take it."""
     owner = view.owner
     return described(
         RunFacts,

@@ -80,8 +80,7 @@ def reason_document(run: str, reason: Reason, posting: Sequence[str] = ()) -> Ru
 
 
 def _plain_reason(text: str, passes: bool, commands: list[str]) -> RunReason:
-    """Returns the document of a reason whose commands are whole lines that REST does not
-    have."""
+    """Returns the document of a reason whose commands are whole lines, unknown to REST."""
     return {
         "text": text,
         "passes": passes,
