@@ -257,7 +257,7 @@ def _json_field(name: str) -> _Field:
     shown = [(key, msgspec.Raw), (beside, str | msgspec.UnsetType, UNSET)]
 
     def told(text: str | None) -> Document:
-        """Returns the JSON, and beside it its text where the JSON loses a letter of that."""
+        """Returns the JSON, and beside it its exact text if the JSON does not preserve that."""
         is_said = text is None or (text == text.strip() != "null")
         return {key: json_value(text), beside: UNSET if is_said else text}
 

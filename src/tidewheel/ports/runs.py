@@ -67,8 +67,8 @@ class RunDoor(Protocol):
     """
 
     async def find(self, text: str = "") -> RunView:
-        """Returns the run that a text names; without a text, the only run, else the only driven
-        one, and raises Refused if there is no such one."""
+        """Returns the run that a text names. Without a text, returns the only run, or the only
+        one that is driven; raises Refused if there is neither."""
 
     async def look(self, name: str, arguments: Arguments) -> Document:
         """Returns the view of this name (a row of ``api.views``); the argument `run` says of
@@ -127,8 +127,8 @@ class RegistryDoor(Protocol):
     """Keeps workflows in the registry of a store (``services.registry.service``) or of a server
     (``store.remote``).
 
-    A method that is given no version takes the highest one, and raises UnknownWorkflow if there
-    is none.
+    A method that is given no version takes the highest one, unless it says otherwise. It raises
+    UnknownWorkflow if there is none.
     """
 
     async def register(
@@ -156,7 +156,8 @@ class RegistryDoor(Protocol):
         """Returns what a run with these parameters would execute."""
 
     async def remove(self, name: str, version: str = "") -> Document:
-        """Removes a version, by default the only one there is; runs of it are not harmed."""
+        """Removes a version; without one, the only version, and raises Refused if there are
+        several. Runs of it are not harmed."""
 
     async def begin(self, asked: RunRequest) -> RunView:
         """Creates a run that any scheduler may take; raises InvalidDefinition with every

@@ -82,7 +82,7 @@ FILES_BESIDE = 500  # databases, logs, jobs
 
 
 def is_loopback(host: str) -> bool:
-    """Says whether only this machine can reach a host."""
+    """Says whether an address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:

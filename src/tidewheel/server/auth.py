@@ -40,7 +40,8 @@ _NOBODYS = "0" * 64
 
 
 class ShownCredentials(NamedTuple):
-    """Holds the credentials that a caller shows, and their kind; ``text`` is None if none."""
+    """Holds the credentials that a caller shows and their kind; without any, ``text`` is
+    None."""
 
     kind: TokenKind
     text: str | None
@@ -71,7 +72,7 @@ class FailedLogins:
         self._seen: dict[str, deque[float]] = {}
 
     def check(self, client: str) -> None:
-        """Raises TooManyFailures if this address has to wait."""
+        """Raises TooManyFailures if an address has to wait after too many wrong tokens."""
         times = self._recent(client)
         if len(times) >= self._count_max:
             raise TooManyFailures(times[0] + FAILURES_SECONDS - self._clock())
@@ -197,7 +198,7 @@ NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobIdentity:
-    """Holds the attempt of a job that calls with its own token; the attempt has its lease."""
+    """Holds the attempt, which has its lease, of a job that calls with its own token."""
 
     task: Task
     holder: Holder
@@ -210,7 +211,8 @@ class JobIdentity:
         return replace(self.token, name=f"job {self.task.id}"[:256], grant=NOTHING)
 
     def key(self, given: str) -> str:
-        """Returns an idempotency key of this attempt, as all jobs of a worker share a token."""
+        """Returns an idempotency key that is this attempt's alone, because all jobs of a worker
+        share a token."""
         own = f"{self.task.seq}/{self.task.attempt}/{given}"
         return "job-" + hashlib.sha256(own.encode()).hexdigest()
 

@@ -178,7 +178,7 @@ class Call:
         return WorkerId(worker)
 
     async def speaks_for(self, worker: str | None) -> bool:
-        """Says whether a worker was registered with this caller's token; False for None."""
+        """Says whether a worker, if any, was registered with this caller's token."""
         if worker is None or self.token is None:
             return False
         return await self.asking.worker_token(WorkerId(worker)) == self.token.number

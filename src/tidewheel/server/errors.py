@@ -1,4 +1,4 @@
-"""Holds the errors that only a server raises, and tells each error as a problem.
+"""Holds the errors that only a server raises, and turns each error into a problem.
 
 The tree of errors is in ``tidewheel.errors``; each says the HTTP status that stands for it. A
 client makes the same error of a problem again (``store.remote.transport``).
@@ -192,7 +192,7 @@ class Problem(Out):
 
 
 def problem(error: TidewheelError, correlation: str) -> Problem:
-    """Returns an error as callers see it."""
+    """Returns the problem that tells callers of an error."""
     code, message = error.code, str(error) or (error.__doc__ or "")
     if isinstance(error, WrongStatus) and error.status == "cancelled":
         code = "cancelled"

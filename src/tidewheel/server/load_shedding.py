@@ -274,8 +274,8 @@ class RateLimit:
     """Limits the tasks per second and queue that this server takes; None is no limit.
 
     Each queue has a token bucket. A request is taken whole if no bucket of its queues is empty;
-    a bucket may fall below zero, and has to fill up again before the next request. So no list
-    of tasks is too long to be taken at some time.
+    it may take more than a bucket holds, and the next request has to wait until that has filled
+    up again. So even the longest list of tasks is taken at some time.
     """
 
     def __init__(
@@ -326,7 +326,7 @@ class ReservedConnections:
 async def kept_reserve(
     where: str | StoreSettings | None, store: Store
 ) -> AsyncIterator[ReservedConnections]:
-    """Yields connections beside those of an open store, for callers and for reports."""
+    """Yields stores with connections of their own, to look up callers and to take reports."""
     few = replace(store_settings(where), connections_max=CONNECTIONS)
     async with opened_store(few) as second:
         own = with_readers_of(store, second) if is_embedded(where) else second

@@ -353,7 +353,8 @@ class IdempotencyLocks:
 
     @asynccontextmanager
     async def alone(self, token: int, key: str, place: RequestSlot) -> AsyncIterator[None]:
-        """Waits until no other request works with this key; while waiting it takes no place."""
+        """Waits until no other request works with this key; meanwhile the request does not
+        count as under way."""
         name = (token, key)
         lock = self._locks.setdefault(name, asyncio.Lock())
         self._users[name] += 1

@@ -1,4 +1,4 @@
-"""Runs the server as a role: opens its store, checks that it may listen there, and serves."""
+"""Runs the server as a role: opens its store, checks where it may listen, and serves."""
 
 from __future__ import annotations
 

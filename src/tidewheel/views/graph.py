@@ -447,8 +447,8 @@ def _released_by(snapshot: RunSnapshot, submissions: Submissions, step: Step) ->
 
 
 def _moment(other: SubmissionView, until: Instant) -> Instant | None:
-    """Returns when a submission ended, or else started, which let others follow: the last of
-    both that is not after `until`; None if there is none."""
+    """Returns the last time, not after `until`, at which a submission started or ended, as both
+    let others follow; None if there is none."""
     times = (other.ended_at, other.started_at)
     return max((at for at in times if at is not None and at <= until), default=None)
 

@@ -229,7 +229,7 @@ def _batch(snapshot: RunSnapshot, one: ChangesView) -> api.BatchFacts:
 
 
 def _changed(snapshot: RunSnapshot, before: Before) -> list[api.TaskChange]:
-    """Returns what a batch did to each task: its state before and after, and what it made."""
+    """Returns what a batch did to each task: states before and after, and outputs it made."""
     rows, memories = last_rows(before.changes)
     found: list[api.TaskChange] = []
     for key, row in rows.items():

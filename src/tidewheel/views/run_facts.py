@@ -87,7 +87,7 @@ def run_facts(view: RunView, now: Instant) -> RunFacts:
 
 
 def undone_facts(reason: str) -> UndoneCounts:
-    """Counts the tasks that were not done when a run completed, as its reason tells them."""
+    """Counts the tasks that were not done when a run completed, read from its reason."""
     return described(UndoneCounts, undone_in(reason))
 
 

@@ -63,7 +63,7 @@ class RunSnapshot(NamedTuple):
         return ShownTask(self, key)
 
     def known_tasks(self) -> dict[Point, list[Key]]:
-        """Returns every task that was spawned or judged, by point; the oldest point first."""
+        """Returns every task that was spawned or has a verdict, by point, oldest first."""
         pool, nodes = self.pool, self.pool.plan.nodes
         keys = set(pool.tasks)
         keys |= {(point, name) for point, there in pool.memory.items() for name in there}

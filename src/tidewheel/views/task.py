@@ -292,9 +292,9 @@ class _Task:
             }
 
     def _did_without(self, label: str) -> bool:
-        """Says whether somebody let the task go before the xtrigger was satisfied.
+        """Says whether somebody released the task by hand before the xtrigger was satisfied.
 
-        A trigger after the first submission changes nothing.
+        A command after the first submission does not count.
         """
         let_go_at = None
         for view, command in self._obeyed:
@@ -313,7 +313,7 @@ class _Task:
 def _obeyed(
     snapshot: RunSnapshot, one: ShownTask, commands: Sequence[CommandView]
 ) -> Iterator[tuple[CommandView, Set | Trigger]]:
-    """Yields commands about a task that were obeyed, the newest first, back to its removal."""
+    """Yields obeyed commands about a task, newest first, back to the one that removed it."""
     for view in commands:
         if view.answered_at is None or view.refused is not None:
             continue

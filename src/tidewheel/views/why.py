@@ -103,7 +103,7 @@ def whole_second(instant: Instant) -> str:
 
 
 def stall_document(snapshot: RunSnapshot) -> RunStall | None:
-    """Returns since when a run is stalled, and when its timer ends it; None if it is not."""
+    """Returns since when a run is stalled and when its timer ends it; None if not stalled."""
     if snapshot.stalled_since is None:
         return None
     timers = snapshot.stored.timers

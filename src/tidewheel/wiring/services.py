@@ -124,8 +124,7 @@ async def driving(  # noqa: PLR0913 - each by name
 async def deliver_left(
     where: Where, store: Store, run: RunView, home: Path, on_report: OnReport | None = None
 ) -> int:
-    """Calls the event handlers that an ended run still owes, because its scheduler died before
-    it could.
+    """Calls the event handlers of an ended run that its scheduler did not call before it died.
 
     Returns the number of events whose handlers were called; 0 while another process does it.
     """

@@ -171,8 +171,8 @@ def _supply(store: Store, home: Path) -> Supply:
 def _afar(
     where: Where, store: Store, home: Path
 ) -> tuple[ServerWays | None, SpeakingFor | None]:
-    """Returns how a worker speaks with the server before its store, and how it speaks for its
-    jobs there; None for both if it reaches the store directly."""
+    """Returns how a worker reaches the server that its store is behind, and how it speaks there
+    for its jobs; None for both if it reaches the store directly."""
     if not is_remote(where):
         return None, None
     from tidewheel.runners.job_environment import known_home_id

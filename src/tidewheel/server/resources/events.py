@@ -203,8 +203,7 @@ class NewsListener:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     async def heard(self, seconds: float) -> bool:
-        """Waits for news; returns False if none comes in this time, or before the server
-        ends."""
+        """Waits for news; returns False if the time ends or the server stops before any."""
         news = asyncio.create_task(self._woken.wait())
         end = asyncio.create_task(self._call.stopping.wait())
         try:

@@ -135,8 +135,8 @@ class ResourcesIn(In):
     def free(self) -> Resources:
         """Returns the free resources of a claim.
 
-        A worker that says nothing of nodes may be older than they are: it would take other
-        tasks beside one that is exclusive, so it gets none of those.
+        A worker that says nothing of nodes may be of a version without them: it would take
+        other tasks beside one that is exclusive, so it gets none of those.
         """
         counts = self.nodes is not None or self.idle_nodes is not None
         return self.value() if counts else replace(self.value(), idle_nodes=0)

@@ -224,7 +224,7 @@ def _samples(given: Iterable[SampleIn]) -> tuple[UsageSample, ...]:
 
 
 def _task_error(given: ErrorIn) -> TaskError:
-    """Returns the error for the store; raises BadRequest without a code or a description."""
+    """Returns the error for the store; raises BadRequest if code and description are empty."""
     if not (given.code.strip() or given.description.strip()):
         raise BadRequest(["error: give a code or a description"])
     args = _json_text("error.args", given.args) or "{}"

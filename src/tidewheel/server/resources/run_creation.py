@@ -1,4 +1,4 @@
-"""Begins runs from definitions that are sent, shows these, carries runs on, deletes them.
+"""Begins runs from definitions that are sent, shows definitions, carries runs on, deletes them.
 
 A caller who may begin a run may have commands executed by its scheduler and its workers, as any
 workflow can say: scope submit, for its workflow and for the queue of its jobs.
@@ -216,7 +216,7 @@ def _definition_findings(form: RunIn) -> list[str]:
 
 
 def _options(given: OptionsIn) -> RunOptions:
-    """Returns the options of a request as runs have them."""
+    """Returns the options of a run from those in a request."""
     said = msgspec.structs.asdict(given)
     timeout = said.pop("stall_timeout")
     seconds = None if timeout is None else parse_duration(timeout, "stall_timeout")

@@ -306,7 +306,7 @@ async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
 
 
 def _end(form: TaskPatch) -> End:
-    """Returns how an attempt ended; Banyan tells success by the exit status."""
+    """Returns how an attempt ended, from a PATCH; Banyan tells success by the exit status."""
     assert form.word is not None
     exit_status = form.info.exit_status
     if form.word == "terminated" and exit_status is None:

@@ -213,7 +213,8 @@ ROUTES += routes_of([HISTORY])
     media_type="text/plain",
 )
 async def log(call: Call) -> object:
-    """Answers with the log of the last attempt, or of another, if it ran on this host."""
+    """Answers with the log of the last attempt, or of the one that the query names, if this
+    host has it."""
     query, task = call.query_as(LogQuery), await call.found_task()
     stream = call.path["stream"]
     if stream not in STREAMS:

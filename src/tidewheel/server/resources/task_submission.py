@@ -246,10 +246,11 @@ async def queues_concerned(call: Call) -> Iterable[str]:
 
 
 def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
-    """Raises NotAllowed for the id of a job of a run that the token is not for.
+    """Raises NotAllowed for a new task with the id of a job, in a run whose queue the token is
+    not for.
 
-    Ids are the whole store's: a caller who took the id of a job to come would bring its run
-    down.
+    Ids are unique in the whole store: a caller who took the id of a job to come would bring its
+    run down.
     """
     for task in tasks:
         run = run_named_by(task.id)

@@ -312,7 +312,8 @@ async def make_link(call: Call) -> object:
 
 
 async def login_path(store: Store, token: TokenView) -> str:
-    """Returns the path at which a browser becomes a session with the rights of this token."""
+    """Returns the path of a link, good once, by which a browser gets a session with the rights
+    of this token."""
     text, _ = await derive_token(store, token, TokenKind.LOGIN, LOGIN_SECONDS)
     return f"/login?code={quote(text)}"
 
