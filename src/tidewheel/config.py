@@ -187,7 +187,8 @@ class ServerSettings:
 
     @property
     def state_directory(self) -> Path:
-        """Returns the state directory, in which the files of runs are."""
+        """Returns the state directory, in which the files of runs are: the one that was set,
+        else that of this user."""
         return self.home or home_directory()
 
 
@@ -259,7 +260,8 @@ class WorkerSettings:
 
 
 def runner_labels(runners: Iterable[str]) -> frozenset[str]:
-    """Returns the labels that a worker with these runners offers."""
+    """Returns the labels that a worker with these runners offers: `runner:NAME` for each, and
+    `runner:containers` if one of them runs containers."""
     names = set(runners)
     if not names.isdisjoint(CONTAINER_RUNNERS):
         names.add(CONTAINERS)
@@ -267,7 +269,8 @@ def runner_labels(runners: Iterable[str]) -> frozenset[str]:
 
 
 def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
-    """Returns the state directory of this user, with the store and the logs of jobs."""
+    """Returns the state directory of this user, with the store and the logs of jobs:
+    TIDEWHEEL_HOME, else `tidewheel` in XDG_STATE_HOME, else in ~/.local/state."""
     if explicit := environ.get("TIDEWHEEL_HOME"):
         return Path(explicit).absolute()
     state = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
@@ -275,7 +278,8 @@ def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Returns the store, or the server, that the environment names."""
+    """Returns the address that the environment names: TIDEWHEEL_STORE, else TIDEWHEEL_SERVER;
+    None if it names neither."""
     if store := environ.get("TIDEWHEEL_STORE"):
         return store
     server = environ.get("TIDEWHEEL_SERVER")
@@ -285,23 +289,26 @@ def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def own_store_url(environ: Mapping[str, str] = os.environ) -> str:
-    """Returns the address of this user's own store, which counts if nothing else was named."""
+    """Returns the address of this user's own store, a file in the state directory; it is used
+    if no other store was named."""
     return f"sqlite:///{home_directory(environ)}/tidewheel.db"
 
 
 def token_file_of(store: str) -> str:
     """Returns the name of the token file for the server of one store.
 
-    It is for the case that the usual file has the token of another server.
+    The file is used where the usual one already holds the token of another server.
     """
     return f"{TOKEN_FILE}-{hashlib.sha256(store.encode()).hexdigest()[:12]}"
 
 
 def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credentials:
-    """Returns the token for a server: TIDEWHEEL_TOKEN, else the one in the state directory.
+    """Returns the credentials for a server: the token in TIDEWHEEL_TOKEN, else that of this
+    user.
 
-    The latter is an admin's of this user's own server, so it is sent only to that server, or to
-    servers on this machine.
+    The latter is a file in the state directory. It holds an admin's token of this user's own
+    server, so it is sent only to that server, or to servers on this machine; for any other, and
+    without such a file, the token is None.
     """
     ca = environ.get("TIDEWHEEL_CA") or None
     if token := environ.get("TIDEWHEEL_TOKEN", "").strip():
@@ -335,7 +342,8 @@ def _is_here(server: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundServer:
-    """Holds a server, and the store that it serves, as far as it can be told."""
+    """Describes this user's server as its file in the state directory does: address, store and
+    process."""
 
     url: str
     store: str
@@ -343,7 +351,8 @@ class FoundServer:
 
 
 def found_server(home: Path) -> FoundServer | None:
-    """Returns the server that the file in the state directory names; it may be dead by now."""
+    """Returns the server that the file in the state directory names, which may be dead by now;
+    None if there is no such file, or it cannot be read."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         told = json.loads((home / SERVER_FILE).read_text(encoding="utf-8"))
         process = HostProcess(
@@ -357,12 +366,14 @@ def found_server(home: Path) -> FoundServer | None:
 
 
 def failpoint(environ: Mapping[str, str] = os.environ) -> Failpoint:
-    """Returns the point at which this process is to die, for tests."""
+    """Returns the failpoint that TIDEWHEEL_FAILPOINT names, at which this process dies, for
+    tests; without one, a failpoint that does nothing."""
     return failpoint_named(environ.get("TIDEWHEEL_FAILPOINT"))
 
 
 def submit_limits(environ: Mapping[str, str] = os.environ) -> SubmitLimits:
-    """Returns the limits on the size of what clients and jobs store."""
+    """Returns the limits on the size of what clients and jobs store; a job's message may have
+    as many bytes as TIDEWHEEL_MESSAGE_BYTES_MAX says."""
     name = "TIDEWHEEL_MESSAGE_BYTES_MAX"
     text = environ.get(name)
     if text is None:
@@ -389,13 +400,15 @@ def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings
 
 
 def adopt_interval_seconds(environ: Mapping[str, str] = os.environ) -> float:
-    """Returns the seconds between two looks of a worker for dead ones beside it."""
+    """Returns the seconds that a worker lets pass between two searches for dead workers on its
+    host."""
     name = "TIDEWHEEL_ADOPT_INTERVAL_SECONDS"
     return _number(environ, name, ADOPT_INTERVAL_SECONDS_DEFAULT)
 
 
 def scheduler_settings(environ: Mapping[str, str] = os.environ) -> SchedulerSettings:
-    """Returns the settings of `tidewheel run` and `tidewheel scheduler` alike."""
+    """Returns the settings of a scheduler from the environment, for `tidewheel run` and
+    `tidewheel scheduler` alike."""
     lease = "TIDEWHEEL_SCHEDULER_LEASE_SECONDS"
     return SchedulerSettings(
         lease_seconds=_number(environ, lease, RUN_LEASE_SECONDS_DEFAULT),

@@ -18,7 +18,7 @@ from tidewheel.core.queue.submission import DIGITS_MAX, checked_digits
 
 # Only from where a row of digits begins: so every character is looked at once.
 _LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{%d}" % (DIGITS_MAX + 1))
-# One without an end goes on to the end of everything, so that none is looked for again.
+# A string that is not closed matches up to the end of the text, so that no search begins in it.
 _TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
@@ -48,15 +48,17 @@ def decode(text: str) -> object:
 
 
 def decode_stored(text: str) -> object:
-    """Decodes a text that was accepted once: earlier versions took numbers of any length.
+    """Returns the value of a JSON text that the store holds; integers that are too long are
+    texts in it.
 
-    Those that are too long come as texts.
+    Earlier versions accepted numbers of any length, so such texts may still be stored.
     """
     return _decoded(text, _integer_or_text)
 
 
 def check_numbers(raw: bytes) -> None:
-    """Raises ValueError if a number of a JSON text is too long, without reading the number."""
+    """Raises ValueError if a number in a JSON text has too many digits, without converting
+    it."""
     if len(raw) <= DIGITS_MAX or _LONG_NUMBER.search(raw) is None:
         return
     if found := _LONG_NUMBER.search(_TEXTS.sub(b'""', raw)):

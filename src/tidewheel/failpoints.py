@@ -1,4 +1,4 @@
-"""Names places at which a process can be told to die, to see that it may.
+"""Names the places at which a process can be told to die, to test that nothing is lost then.
 
 ``TIDEWHEEL_FAILPOINT=claim_after_commit`` kills the process, as kill -9 does, when it gets
 there for the first time; ``claim_after_commit:3`` the third time. In production nothing is
@@ -52,7 +52,7 @@ RUN_OPERATIONS = (
 # Within the transaction of a batch: after the events that it deals with, its rows of the pool,
 # its submissions, and its timers.
 WITHIN_BATCH = ("output_recorded", "children_spawned", "child_enqueued", "retry_scheduled")
-# Around it, where a scheduler has its run only in mind, and where nobody was told yet.
+# Around it: where what it would write is only in memory, and where nobody was told of it yet.
 AROUND_BATCH = ("run_opened", "batch_before_write", "batch_written", "batch_told")
 # Of a notifier: what it will send is in the store; somebody was told, and the store was not.
 NOTIFYING = ("diary_written", "notification_sent")
@@ -95,7 +95,8 @@ class DeathAt:
 
 
 def failpoint_named(text: str | None) -> Failpoint:
-    """Returns the failpoint of a setting: ``NAME`` or ``NAME:NTH``."""
+    """Returns the failpoint that a setting describes, ``NAME`` or ``NAME:NTH``; without a
+    setting it is ``go_on``, which does nothing."""
     if not text:
         return go_on
     name, _, nth = text.partition(":")

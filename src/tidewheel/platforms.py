@@ -29,7 +29,8 @@ class Platform:
 
 
 def read_platforms(home: Path) -> dict[str, Platform]:
-    """Returns the platforms of a state directory, by name; none if it has no file of them."""
+    """Returns the platforms of a state directory, by name; an empty dictionary if it has no
+    file ``platforms.toml``."""
     path = home / PLATFORMS_FILE
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -38,7 +38,7 @@ _ISO_SECONDS = {"w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 def parse_duration(text: str | float, what: str = "duration") -> float:
-    """Returns the seconds of a duration; raises BadSetting if it is none."""
+    """Returns the seconds of a duration; raises BadSetting if the text is no duration."""
     if isinstance(text, int | float) and not isinstance(text, bool):
         try:
             seconds = float(text)
@@ -64,7 +64,8 @@ def _parse_duration_text(text: str, what: str) -> float:
 
 
 def parse_size(text: str | int, what: str = "size") -> int:
-    """Returns the bytes of a size; a fraction of a byte is dropped."""
+    """Returns the bytes of a size, without fractions of a byte; raises BadSetting if the text
+    is no size."""
     number = _NUMBER.fullmatch(str(text).strip())
     if isinstance(text, bool) or number is None or number[2].lower() not in _BYTES:
         raise BadSetting(what, text, SIZES_ACCEPTED)
@@ -107,7 +108,8 @@ def show_iso_duration(seconds: float) -> str:
 
 
 def show_size(count: float) -> str:
-    """Returns a size in the largest binary unit that leaves at least one: 512 B, 1.5 GiB."""
+    """Returns a size in the largest binary unit of which it has at least one: 512 B, 1.5
+    GiB."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if count >= 1024**power:
             return f"{count / 1024**power:.1f}".removesuffix(".0") + f" {unit}"
@@ -115,7 +117,8 @@ def show_size(count: float) -> str:
 
 
 def exact_size(count: int) -> str:
-    """Returns a number of bytes as options take it, in the largest unit without a fraction."""
+    """Returns a number of bytes as options take it, in the largest unit that leaves no
+    fraction: 1500KB, 2GiB."""
     whole = [(size, unit) for size, unit in _UNITS if count and count % size == 0]
     size, unit = max(whole, default=(1, ""))
     return f"{count // size}{unit}"
@@ -129,11 +132,12 @@ _UNITS = tuple(
 
 
 def show_instant(instant: float) -> str:
-    """Returns a time as ISO 8601 in UTC; with a fraction only where there is one."""
+    """Returns a time as ISO 8601 in UTC, with a fraction of a second only if it has one."""
     return datetime.fromtimestamp(instant, UTC).isoformat().replace("+00:00", "Z")
 
 
 def show_moment(instant: float) -> str:
-    """Returns a time to the millisecond, for things that follow each other quickly."""
+    """Returns a time as ISO 8601 in UTC to the millisecond, for things that follow each other
+    quickly."""
     text = datetime.fromtimestamp(instant, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")

@@ -1,8 +1,8 @@
-"""Translates to the words of two other systems: Scylla's (seed 002), Banyan's (003).
+"""Translates between the words of tidewheel and those of two other systems, Scylla and Banyan.
 
-Tables first; the functions below only look things up in them. What a foreign word cannot
-tell apart is shown by the nearest one: Scylla has no word for a task that waits, so it is
-``ready`` with ``eligible: false``.
+They are from seeds 002 and 003. Tables first; the functions below only look things up in them.
+What a foreign word cannot tell apart is shown by the nearest one: Scylla has no word for a task
+that waits, so it is ``ready`` with ``eligible: false``.
 """
 
 from __future__ import annotations
@@ -95,11 +95,12 @@ Document = dict[str, object]
 def statuses_named(
     words: Iterable[str], vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
 ) -> tuple[Status, ...]:
-    """Returns the statuses that words of any vocabulary stand for.
+    """Returns the statuses that words of any vocabulary stand for; raises BadSetting for an
+    unknown word.
 
-    A word that several use means what it means in ``vocabulary``, else what it means here.
-    Banyan's ``terminated`` finds the tasks that succeeded or failed; a cancelled task is
-    found as cancelled, however its attempt ended.
+    A word of several vocabularies means what it means in ``vocabulary``, else what it means in
+    tidewheel. Banyan's ``terminated`` finds the tasks that succeeded or failed; a cancelled
+    task is found as cancelled, however its attempt ended.
     """
     found: dict[Status, None] = {}
     for word in words:
@@ -151,7 +152,8 @@ def _renamed(fields: Mapping[str, object], vocabulary: Vocabulary) -> Document:
 
 
 def scylla_history(history: Iterable[HistoryEntry]) -> list[Document]:
-    """Returns assignments, yields and timeouts in the order in which they happened."""
+    """Returns the entries of Scylla's history in the order of ours: assignments, yields and
+    timeouts; other steps have no entry."""
     found: list[Document] = []
     for entry in history:
         if entry.signal in HISTORY_TYPES:
@@ -163,7 +165,8 @@ def scylla_history(history: Iterable[HistoryEntry]) -> list[Document]:
 
 
 def error_document(error: TaskError) -> Document:
-    """Returns an error in Scylla's form, which is ours too."""
+    """Returns an error as Scylla and tidewheel both show it: code, arguments and
+    description."""
     return {
         "code": error.code,
         "args": decode_stored(error.args),
@@ -214,7 +217,8 @@ def _ended_by_itself(attempt: AttemptView) -> bool:
 
 
 def execution_info(attempt: AttemptView, usage: Iterable[UsageView] = ()) -> Document:
-    """Returns what is known about one attempt."""
+    """Returns an attempt as Banyan's execution_info: worker, exit status, times, and its usage
+    over time."""
     samples = [
         (time_text(point.at), point.sample)
         for point in usage

@@ -1,1 +1,1 @@
-"""Says once each thing that leaves the process; REST, `--json` and the page derive from it."""
+"""Defines each thing that leaves the process once; REST, `--json` and the page follow it."""

@@ -1,4 +1,4 @@
-"""Says what is told of notifications: rules, messages, and tests of them."""
+"""Says what notifications look like in the API: rules, messages, and tests of rules."""
 
 from __future__ import annotations
 

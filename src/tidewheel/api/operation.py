@@ -49,7 +49,7 @@ class Work(Enum):
 
 
 class Place(Enum):
-    """Says where a parameter travels."""
+    """Says where a request carries a parameter."""
 
     PATH = auto()
     QUERY = auto()
@@ -58,7 +58,7 @@ class Place(Enum):
 
 
 class Parameter(NamedTuple):
-    """Describes an argument of the method, and how it travels."""
+    """Describes an argument of an operation's method, and how a request carries it."""
 
     name: str
     place: Place
@@ -66,11 +66,11 @@ class Parameter(NamedTuple):
     kind: Any = str
     default: Any = REQUIRED
     check: Callable[[Any], object] | None = None  # raises before anything is sent
-    turn: Callable[[Any], Any] | None = None  # what travels is this of the value, and back
+    turn: Callable[[Any], Any] | None = None  # converts the value to what is sent, and back
 
 
 class Listed(NamedTuple):
-    """Is an answer with a list of things under a key."""
+    """Describes an answer that holds a list of things under a key."""
 
     title: str  # of the type in the OpenAPI document
     key: str
@@ -83,7 +83,7 @@ class Listed(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Is an answer of several parts, of which the method has one."""
+    """Describes an answer of several parts; a client's method returns the one under `key`."""
 
     title: str
     key: str
@@ -92,14 +92,15 @@ class Part(NamedTuple):
 
 
 class Echo(NamedTuple):
-    """Is the answer for a method that returns nothing: the name in the path."""
+    """Describes the answer for a method that returns nothing: the name in the path again."""
 
     title: str
     key: str
 
 
 class ListedDocuments(NamedTuple):
-    """Is a document with a list of documents; a caller sees those of permitted workflows."""
+    """Describes a document that holds a list of documents; a caller sees those whose workflow
+    its token covers."""
 
     kind: str
     key: str
@@ -111,7 +112,7 @@ Answer = Listed | Part | Echo | ListedDocuments | type | str
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Describes one operation: one row of the table."""
+    """Describes an operation that a server does for others: one row of ``api.operations``."""
 
     name: str  # of the method
     route: str  # a method of HTTP, and a path below the API
@@ -148,7 +149,7 @@ class Operation:
 
 
 def resolved(kind: Any) -> Any:  # noqa: ANN401 - any type
-    """Returns a type; a text names one, so that its module is loaded only now."""
+    """Returns a type; one that is named by a text is loaded only now."""
     if not isinstance(kind, str):
         return kind
     module, _, name = kind.rpartition(".")

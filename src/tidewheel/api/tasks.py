@@ -21,7 +21,8 @@ from tidewheel.exact_json import decode_stored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Is a stored task; ``spec`` is the value of the JSON that ``spec_text`` has as it came."""
+    """Describes a stored task; ``spec_text`` is its spec as JSON, as sent, ``spec`` the
+    value."""
 
     id: TaskId
     seq: int
@@ -63,23 +64,24 @@ class Task:
 
     @property
     def ended(self) -> bool:
-        """Returns whether the status is final."""
+        """Says whether the status is final."""
         return self.status in FINAL
 
     def lease_lost(self, worker: str, attempt: int) -> LeaseLost:
-        """Returns the refusal for a worker that does not hold this attempt, or no more."""
+        """Returns the error for a worker that does not, or no longer, hold this attempt."""
         owner = self.owner if self.status in LEASED else None
         return LeaseLost(self.id, asked=(worker, attempt), held=(owner, self.attempt))
 
     def report_refused(self, worker: str, attempt: int, operation: str) -> Refused:
-        """Returns why a report counts no more: its lease is lost, or the task is to end."""
+        """Returns the error for a report that does not count: LeaseLost if the worker or the
+        attempt is not the current one, else WrongStatus, because the task is not running."""
         if (self.owner, self.attempt) != (worker, attempt):
             return self.lease_lost(worker, attempt)
         return WrongStatus(self.id, operation, self.status, [Status.RUNNING.value])
 
 
 def decoded(text: str | None) -> object:
-    """Returns the value of a stored JSON text; nothing stays None."""
+    """Returns the value of a stored JSON text; None stays None."""
     return None if text is None else decode_stored(text)
 
 
@@ -99,7 +101,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptView:
-    """Is one lease of a task, live or over."""
+    """Describes one attempt at a task, that is one lease of it, live or over."""
 
     attempt: int
     worker: WorkerId
@@ -125,7 +127,7 @@ class OutputView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageView:
-    """Is one sample of what an attempt used."""
+    """Holds one sample of what an attempt used."""
 
     attempt: int
     at: Instant
@@ -134,7 +136,7 @@ class UsageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeView:
-    """Is a dependency between two stored tasks."""
+    """Describes a dependency between two stored tasks."""
 
     parent: TaskId
     child: TaskId
@@ -172,7 +174,7 @@ class WorkerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Is a measured value of the store, for machines that watch it."""
+    """Holds a measured value of the store, for programs that monitor it."""
 
     name: str
     label: str  # of what, where there are several

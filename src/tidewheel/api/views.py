@@ -24,7 +24,7 @@ _PastCount = Annotated[int, msgspec.Meta(ge=1, le=20_000)]
 
 
 class ViewQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the parameters of a URL; a view calls some of them by other names."""
+    """Holds the parameters of a view's URL; `arguments` has them by the view's own names."""
 
     def arguments(self) -> dict[str, Any]:
         """Returns the parameters as the view takes them."""
@@ -185,5 +185,6 @@ VIEWS = MappingProxyType({one.name: one for one in _ROWS})
 
 
 def no_view(name: str) -> Refused:
-    """Says which views there are, near and through a server in the same words."""
+    """Returns the refusal of an unknown view, with the names of all views; a store and a server
+    use the same words."""
     return Refused(f"there is no view {name!r}; there are {', '.join(('runs', *VIEWS))}")

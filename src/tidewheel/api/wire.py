@@ -82,7 +82,7 @@ _SHOWN: dict[type, tuple[str, str]] = {
 
 
 class Out(msgspec.Struct):
-    """Is something that the server answers."""
+    """Is the base of the types of everything that the server answers."""
 
 
 # From things to JSON.
@@ -106,7 +106,7 @@ def document(value: Any) -> Document:  # noqa: ANN401 - any thing
 
 
 def json_value(text: str | None) -> msgspec.Raw:
-    """Returns stored JSON as it is; nothing is null."""
+    """Returns stored JSON unchanged, to be put into an answer; None becomes null."""
     return msgspec.Raw(NULL if text is None else text.encode())
 
 
@@ -121,7 +121,7 @@ def _written(value: Any, kind: Hashable) -> Document:  # noqa: ANN401 - an insta
 
 
 def _plain_keys(told: Document) -> Document:
-    """Returns a document by the plain names, without the texts beside JSON values."""
+    """Returns a document with the keys that JSON has, without the texts beside JSON values."""
     return {
         NAMES.get(name, name): _plain(one) for name, one in told.items() if name not in BESIDE
     }
@@ -142,14 +142,14 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - what `_written` made
 
 @cache
 def out_type(kind: type) -> type[Out]:
-    """Returns the type of a thing's JSON."""
+    """Returns the type of a thing's JSON, as the OpenAPI document shows it."""
     return _struct(*_SHOWN[kind], [one for field in _form(kind) for one in field.shown])
 
 
 def answer(name: str, says: str | None = None, /, **parts: object) -> type[Out]:
     """Returns the type of an answer with these parts, which may be things or lists of them.
 
-    A pair is a type and the value that stands in for a part that is not there.
+    A pair is a type and the default of a part that may be missing.
     """
     return _struct(
         name,
@@ -164,7 +164,8 @@ def answer(name: str, says: str | None = None, /, **parts: object) -> type[Out]:
 
 
 def part_type(name: str, says: str, kind: type) -> type[Out]:
-    """Returns the type of a thing's JSON of which no key must be there."""
+    """Returns the type of a thing's JSON in which every key may be missing; keys that hold raw
+    JSON are not part of it."""
     shown = [
         (field.encode_name, field.type | msgspec.UnsetType, UNSET)
         for field in msgspec.structs.fields(out_type(kind))
@@ -205,7 +206,8 @@ def _shown(hint: Any) -> Any:  # noqa: ANN401, PLR0911 - any type, a line for ea
 
 
 class _Field(NamedTuple):
-    """Describes a field of a thing: its keys with types, and how its value becomes theirs."""
+    """Describes a field of a thing: the keys and types that it has in JSON, and how its value
+    is converted to theirs."""
 
     name: str
     shown: list[Any]
@@ -225,7 +227,7 @@ def _form(kind: type) -> tuple[_Field, ...]:
 
 @cache
 def _plan(kind: type) -> tuple[tuple[str, ...], Callable[[Any], Any], Any, Any]:
-    """Sorts the fields by what is done with them, only once: lists of tasks are long."""
+    """Returns the fields sorted by how they are written; cached, as lists of tasks are long."""
     form = _form(kind)
     plain = tuple(one.name for one in form if one.convert is None and one.write is None)
     return (
@@ -255,7 +257,7 @@ def _json_field(name: str) -> _Field:
     shown = [(key, msgspec.Raw), (beside, str | msgspec.UnsetType, UNSET)]
 
     def told(text: str | None) -> Document:
-        """Returns the JSON, and its text where that alone does not say it letter by letter."""
+        """Returns the JSON, and beside it its exact text if the JSON does not preserve that."""
         is_said = text is None or (text == text.strip() != "null")
         return {key: json_value(text), beside: UNSET if is_said else text}
 
@@ -305,12 +307,12 @@ def read(kind: type[Kind], given: Fields) -> Kind:
 
 
 def read_all(kind: type[Kind], given: Iterable[Fields]) -> list[Kind]:
-    """Returns a list of things."""
+    """Returns the things that a list of JSON objects describes."""
     return [read(kind, one) for one in given]
 
 
 def instant(text: str) -> Instant:
-    """Returns a time of the database's clock."""
+    """Returns the time, of the database's clock, that a text in ISO 8601 names."""
     return Instant(datetime.fromisoformat(text).timestamp())
 
 

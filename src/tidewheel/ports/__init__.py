@@ -1,1 +1,1 @@
-"""Holds the Protocols of what services need of the outside world, and know nothing else of."""
+"""Holds the Protocols by which services know the outside world: clock, runners, stores."""

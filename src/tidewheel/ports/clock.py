@@ -1,4 +1,4 @@
-"""Defines a clock that can be waited for."""
+"""Defines the clock by which services wait."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells local time for waiting; never for leases, which live on the database's clock."""
+    """Tells local time for waiting; never for leases, whose deadlines are times of the
+    database's clock."""
 
     def monotonic(self) -> float: ...
     async def sleep(self, seconds: float) -> None: ...

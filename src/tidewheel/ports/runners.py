@@ -26,7 +26,7 @@ class JobReports(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """Is an attempt as a runner sees it."""
+    """Holds everything that a runner needs to make a job of an attempt."""
 
     task: Claimed
     worker: WorkerId
@@ -37,7 +37,7 @@ class Assignment:
 
 
 class Job(Protocol):
-    """Is an attempt that was started."""
+    """Controls the job of an attempt: a worker waits for its end or stops it."""
 
     async def wait(self) -> End:
         """Waits until the job has ended, and returns how it ended.
@@ -46,11 +46,12 @@ class Job(Protocol):
         """
 
     async def stop(self, grace_seconds: float) -> None:
-        """Asks the job to end, then after the grace makes its whole process tree end."""
+        """Asks the job to end, and kills its whole process tree if it still runs after the
+        grace period."""
 
 
 class Runner(Protocol):
-    """Makes a job of an attempt."""
+    """Makes jobs of attempts, for the tasks that it accepts."""
 
     def accepts(self, task: Claimed) -> bool: ...
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
@@ -62,7 +63,8 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftover:
-    """Is something that an attempt holds outside of this machine's processes."""
+    """Names something that an attempt has outside its worker's processes, such as a
+    container."""
 
     name: str
     task_id: TaskId
@@ -71,10 +73,12 @@ class Leftover:
 
 @runtime_checkable
 class TidyRunner(Runner, Protocol):
-    """Is a runner whose jobs live elsewhere, and do not end because their worker did."""
+    """Makes jobs that run elsewhere and do not end with their worker, so that their leftovers
+    have to be removed."""
 
     async def leftovers(self, store: str) -> list[Leftover]:
-        """Returns each attempt of a store of which something is left, its lease over or not."""
+        """Returns the leftovers of all attempts of a store, whether their leases are over or
+        not."""
 
     async def remove(self, leftover: Leftover) -> None: ...
 

@@ -1,7 +1,7 @@
 """Holds the Protocols of services: for runs, for the registry, for blocks and objects.
 
-Each stands before a store (``services``) or before a server that is asked over HTTP
-(``store.remote``). Clients, the command line, jobs and the server know nothing else.
+Each is implemented twice: on a store (``services``), and by requests to a server
+(``store.remote``). Clients, the command line, jobs and the server know only the Protocols.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tidewheel.core.operator.verbs import Command
     from tidewheel.core.operator.views import RunView
 
-ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey, unless said otherwise
+ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey a command, unless said otherwise
 LOG_BYTES_MAX = 1_000_000  # of one part
 Document = dict[str, object]
 Arguments = Mapping[str, object]
@@ -27,7 +27,8 @@ Parameters = Mapping[str, object]
 
 
 class Answer(NamedTuple):
-    """Is the answer to a command that was obeyed."""
+    """Holds the answer to a command: what the scheduler says, or that the command is kept for
+    one."""
 
     run: str
     number: int  # of the command, as in history
@@ -45,7 +46,7 @@ class LogPlace(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """Holds some bytes of a log; `over`: nothing more will come behind them."""
+    """Holds some bytes of a log; `over` says that nothing more will be written behind them."""
 
     place: LogPlace
     content: bytes
@@ -60,16 +61,18 @@ class LogPart(NamedTuple):
 
 
 class RunDoor(Protocol):
-    """Is the service for runs, on a store or a server.
+    """Answers questions about runs and changes runs, on a store or through a server.
 
     A run is named as people do: by name, by number, or by the beginning of its name.
     """
 
     async def find(self, text: str = "") -> RunView:
-        """Returns a run; without a text, the only run there is."""
+        """Returns the run that a text names. Without a text, returns the only run, or the only
+        one that is driven; raises Refused if there is neither."""
 
     async def look(self, name: str, arguments: Arguments) -> Document:
-        """Returns a view of ``views``; `run` among the arguments says of which run."""
+        """Returns the view of this name (a row of ``api.views``); the argument `run` says of
+        which run."""
 
     async def log_part(
         self,
@@ -80,11 +83,11 @@ class RunDoor(Protocol):
         bytes_max: int = LOG_BYTES_MAX,
         wait_seconds: float = 0.0,
     ) -> LogPart:
-        """Returns a part of a log, from an offset on, else its end.
+        """Returns a part of a log, from an offset on; without an offset, the end of the log.
 
-        `wish` has `id`, `file`, `submit`, `attempt`.
-
-        If there is nothing behind the offset yet, it is waited for so long, unless it is over.
+        `wish` names the log by `id`, `file`, `submit` and `attempt`; without an id it is that
+        of the run itself. If nothing stands behind the offset yet, waits for it, `wait_seconds`
+        at most, unless the log is over.
         """
 
     async def give(
@@ -99,7 +102,8 @@ class RunDoor(Protocol):
         """Gives a command without waiting for the answer; returns the command's number."""
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        """Creates a run for the next scheduler; InvalidDefinition has every finding."""
+        """Creates a run that any scheduler may take; raises InvalidDefinition with every
+        finding."""
 
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
         """Asks any scheduler to go on with a run that nobody drives, with these options."""
@@ -110,17 +114,21 @@ class RunDoor(Protocol):
     async def save_definition(self, run: str, definition: StoredDefinition) -> str:
         """Stores a definition, so that the run can be told to go on with it (reload).
 
-        The answer is the digest that it is kept under: a server marks nothing as trusted.
+        Returns the digest under which it is kept. That may differ from the digest of what was
+        sent, because a server marks nothing as trusted.
         """
 
     async def delete(self, run: str) -> RunView:
-        """Deletes everything of a run that nobody drives, its files at this end included."""
+        """Deletes everything of a run that nobody drives, with its files beside the store or
+        server; returns the run as it was."""
 
 
 class RegistryDoor(Protocol):
-    """Is the registry of a store (``services.registry.service``) or server (``store.remote``).
+    """Keeps workflows in the registry of a store (``services.registry.service``) or of a server
+    (``store.remote``).
 
-    Without a version the highest one is meant. UnknownWorkflow is raised if there is none.
+    A method that is given no version takes the highest one, unless it says otherwise. It raises
+    UnknownWorkflow if there is none.
     """
 
     async def register(
@@ -128,17 +136,19 @@ class RegistryDoor(Protocol):
     ) -> Document:
         """Registers all definitions of all bundles or none.
 
-        InvalidDefinition has every finding.
+        Raises InvalidDefinition with every finding.
         """
 
     async def list(self, name: str = "") -> Document:
-        """Returns the workflows by name, the highest version first."""
+        """Returns the workflows by name, the highest version first; with a name, those of this
+        name."""
 
     async def show(self, name: str, version: str = "") -> Document: ...
     async def check(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        """Returns whether a workflow can be registered and run; with parameters, with these."""
+        """Says whether a workflow can be registered and run; if parameters are given, with
+        these."""
 
     async def render(
         self, name: str, version: str = "", parameters: Parameters | None = None
@@ -146,24 +156,29 @@ class RegistryDoor(Protocol):
         """Returns what a run with these parameters would execute."""
 
     async def remove(self, name: str, version: str = "") -> Document:
-        """Removes a version, by default the only one there is; runs of it are not harmed."""
+        """Removes a version; without one, the only version, and raises Refused if there are
+        several. Runs of it are not harmed."""
 
     async def begin(self, asked: RunRequest) -> RunView:
-        """Creates a run for the next scheduler; InvalidDefinition has every finding."""
+        """Creates a run that any scheduler may take; raises InvalidDefinition with every
+        finding."""
 
 
 class BlockDoor(Protocol):
-    """Is the service for blocks and objects, on a store or a server; answers are documents."""
+    """Answers for scheduling block instances, processing blocks and buffer objects, on a store
+    or through a server."""
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
-        """Submits a scheduling block instance, JSON or YAML as the file's name says; InvalidSbi
-        with every finding, and then nothing is stored."""
+        """Submits a scheduling block instance, which is JSON or YAML as the file's name says.
+
+        Raises InvalidSbi with every finding, and then stores nothing.
+        """
 
     async def sbis(self, count: int = 100) -> Document:
         """Returns the scheduling block instances, newest first."""
 
     async def sbi(self, sbi_id: str) -> Document:
-        """Returns an instance as it was asked for, and its blocks."""
+        """Returns a scheduling block instance as it was asked for, and its blocks."""
 
     async def blocks(self, *, sbi: str | None = None, count: int = 100) -> Document:
         """Returns processing blocks, newest first."""
@@ -172,12 +187,14 @@ class BlockDoor(Protocol):
         """Returns a block with each stage: its state, times, end, values, and why it waits."""
 
     async def abort(self, block_id: str, *, who: str, reason: str = "") -> Document:
-        """Ends the stages of a block that run, starts no more; `changed` false: it was over."""
+        """Ends the running stages of a block and starts no more; `changed` is false if the
+        block was over."""
 
     async def post_objects(
         self, objects: Mapping[str, Mapping[str, object]], *, who: str
     ) -> Document:
-        """Says that objects are present: their names, each with what is known of the object."""
+        """Stores that objects are present; `objects` has their names, each with what is known
+        of it."""
 
     async def objects(self, *, after: str = "", count: int = 1_000) -> Document:
         """Returns the objects that are present, by name."""
@@ -188,14 +205,14 @@ class BlockDoor(Protocol):
 
 @runtime_checkable
 class BringsReasons(Protocol):
-    """Is a store behind a server, which knows why a task does not run."""
+    """Describes a store behind a server that is asked why a task does not run."""
 
     async def why(self, task_id: TaskId) -> list[str]: ...
 
 
 @runtime_checkable
 class BringsEvents(Protocol):
-    """Is a store behind a server, which tells what happens there."""
+    """Describes a store behind a server whose events are followed over HTTP."""
 
     def follow_events(
         self, since: str | None, which: EventFilter
@@ -204,17 +221,19 @@ class BringsEvents(Protocol):
 
 @runtime_checkable
 class BringsLogs(Protocol):
-    """Is a store behind a server, which has the logs of attempts."""
+    """Describes a store behind a server that has the logs of attempts."""
 
     async def task_log(
         self, task_id: TaskId, stream: str, attempt: int, offset: int
     ) -> bytes | None:
-        """Returns a part of what an attempt wrote, from an offset on; None without a log."""
+        """Returns a part of what an attempt wrote, from an offset on; None if there is no such
+        log."""
 
 
 @runtime_checkable
 class BringsNotifications(Protocol):
-    """Is a store whose server has the rules and messages of notifications, and can try them."""
+    """Shows the rules and messages of notifications, and sends tests of rules; a store behind a
+    server does this, and a service beside a database."""
 
     async def notifications(self) -> Document: ...
     async def try_notifications(self, rule: str | None = None) -> Document: ...
@@ -222,7 +241,8 @@ class BringsNotifications(Protocol):
 
 @runtime_checkable
 class BringsDoors(Protocol):
-    """Is a store behind a server, which brings the services for its runs, registry, blocks."""
+    """Describes a store behind a server, which has services for runs, the registry and
+    blocks."""
 
     def run_door(self) -> RunDoor: ...
     def registry_door(self) -> RegistryDoor: ...

@@ -37,7 +37,7 @@ WORDS = {404: ("not_found", "there is nothing at this path"), 405: ("method", ""
 
 
 def build_app(pipeline: Pipeline, settings: ServerSettings) -> ASGIApp:
-    """Returns an ASGI application of the pipeline's routes."""
+    """Returns the ASGI application of the pipeline's routes, behind the middleware."""
     application = Starlette(
         routes=[_mounted(pipeline, route) for route in pipeline.routes],
         exception_handlers={HTTPException: partial(_not_routed, settings)},
@@ -82,7 +82,7 @@ FILES_BESIDE = 500  # databases, logs, jobs
 
 
 def is_loopback(host: str) -> bool:
-    """Says whether only this machine can reach a host."""
+    """Says whether an address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -92,8 +92,8 @@ def is_loopback(host: str) -> bool:
 
 
 async def require_safe(store: Store, settings: ServerSettings) -> None:
-    """Refuses to be reached from elsewhere without tokens and something that encrypts (S1), and
-    with a key that others can read (S31)."""
+    """Raises BadSetting for a server that other machines could reach without encryption or
+    while there is no token (S1), and for a key that others can read (S31)."""
     if settings.key is not None and settings.key.stat().st_mode & 0o007:
         raise BadSetting(
             "key",
@@ -120,11 +120,10 @@ async def require_safe(store: Store, settings: ServerSettings) -> None:
 
 
 def make_room(settings: ServerSettings) -> None:
-    """Raises the limit of open files to what so many connections need.
+    """Raises the limit of open files to what the permitted connections need.
 
-    A login shell allows fewer.
-
-    Else nobody could be let in any more long before those are turned away that can wait.
+    A login shell allows fewer. With its limit, no new connection could be accepted long before
+    load shedding turns away the requests that can wait.
     """
     wanted = settings.connections_max * CROWD_FACTOR + FILES_BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -202,15 +201,15 @@ class HttpServer:
             self._pipeline.close()
 
     def ask_stop(self) -> None:
-        """Finishes what is under way, then ends; when asked again, ends at once. It has to be
-        called in the event loop of ``run``."""
+        """Finishes the requests that are under way, then ends the server; when asked again,
+        ends it at once. It has to be called in the event loop of ``run``."""
         self._server.force_exit = self._server.should_exit
         self._pipeline.stopping.set()
         self._server.should_exit = True
 
 
 def listening_socket(settings: ServerSettings) -> socket.socket:
-    """Returns a bound socket; called first, so that a port that is taken is told of at once."""
+    """Returns a bound socket; made first, so that a port that is taken is reported at once."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # The protocol by name: without it asyncio leaves small answers waiting for 40 ms (Nagle).
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -40,15 +40,16 @@ _NOBODYS = "0" * 64
 
 
 class ShownCredentials(NamedTuple):
-    """Holds the credentials that a caller shows, and their kind; ``text`` may be None."""
+    """Holds the credentials that a caller shows and their kind; without any, ``text`` is
+    None."""
 
     kind: TokenKind
     text: str | None
 
 
 def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> ShownCredentials:
-    """Returns the credentials in a request: a header counts before a cookie, which browsers
-    send without being asked."""
+    """Returns the credentials in a request: a header counts before a cookie, because browsers
+    send cookies without being asked."""
     authorization = headers.get("authorization")
     if authorization is None and SESSION_COOKIE in cookies:
         return ShownCredentials(TokenKind.SESSION, cookies[SESSION_COOKIE])
@@ -71,7 +72,7 @@ class FailedLogins:
         self._seen: dict[str, deque[float]] = {}
 
     def check(self, client: str) -> None:
-        """Raises TooManyFailures if this address has to wait."""
+        """Raises TooManyFailures if an address has to wait after too many wrong tokens."""
         times = self._recent(client)
         if len(times) >= self._count_max:
             raise TooManyFailures(times[0] + FAILURES_SECONDS - self._clock())
@@ -94,7 +95,7 @@ class FailedLogins:
 
 
 class Authenticator:
-    """Finds the token behind what a caller shows."""
+    """Finds the stored token behind the credentials of a caller, and checks it."""
 
     def __init__(
         self,
@@ -148,7 +149,8 @@ class Authenticator:
         return found is not None
 
     async def spend(self, code: str, client: str) -> TokenView:
-        """Uses up a login; the session that follows allows what the login allows."""
+        """Uses up the code of a login link and returns its token, from which a session is made;
+        raises NotAuthenticated if it is not valid or was used before."""
         found = await self.token_of(ShownCredentials(TokenKind.LOGIN, code), client)
         self._believed.pop(found.digest, None)
         if not await self._store.spend_token(found.number):
@@ -196,7 +198,7 @@ NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobIdentity:
-    """Is an attempt that has its lease, and whose job is the caller."""
+    """Holds the attempt, which has its lease, of a job that calls with its own token."""
 
     task: Task
     holder: Holder
@@ -204,11 +206,13 @@ class JobIdentity:
 
     @property
     def caller(self) -> TokenView:
-        """Returns the caller for the audit and for answers that are kept; it allows nothing."""
+        """Returns a token that stands for the job in the audit and beside kept answers; it
+        allows nothing."""
         return replace(self.token, name=f"job {self.task.id}"[:256], grant=NOTHING)
 
     def key(self, given: str) -> str:
-        """Returns a key of this attempt alone, as all jobs of a worker share its token."""
+        """Returns an idempotency key that is this attempt's alone, because all jobs of a worker
+        share a token."""
         own = f"{self.task.seq}/{self.task.attempt}/{given}"
         return "job-" + hashlib.sha256(own.encode()).hexdigest()
 

@@ -29,7 +29,8 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Is the answer of a handler that needs a status, headers or other media than JSON."""
+    """Holds an answer with a status, headers or media type of its own; else a handler returns
+    the body alone."""
 
     body: object
     status: int = 200
@@ -39,7 +40,7 @@ class Answer:
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """Holds everything about one request; ``task`` and ``run`` were looked up to judge it."""
+    """Holds everything about one request; ``task`` and ``run`` are set once looked up."""
 
     store: Store
     asking: Store  # for looking up what a request concerns: nobody keeps it busy
@@ -73,13 +74,13 @@ class Call:
 
     @property
     def grant(self) -> access.Grant:
-        """Returns what the caller may do."""
+        """Returns the grant of the caller's token: what the caller may do, and where."""
         assert self.token is not None, "an open route asks for a grant"
         return self.token.grant
 
     @property
     def who(self) -> str:
-        """Returns the caller's name, as it is kept."""
+        """Returns the name of the caller's token, which is stored with what the caller does."""
         assert self.token is not None, "an open route asks who calls"
         return self.token.name
 
@@ -106,7 +107,8 @@ class Call:
         return self.run
 
     def kept_answer(self, status: int, body: bytes) -> access.KeptAnswer | None:
-        """Returns the answer to keep for a request with a key that comes again."""
+        """Returns the answer to keep, in case the same request comes again with the same
+        idempotency key; None without a key."""
         if self.key is None or self.token is None:
             return None
         return access.KeptAnswer(
@@ -160,7 +162,8 @@ class Call:
                 )
 
     async def require_worker(self, worker: str) -> WorkerId:
-        """Raises NotAllowed unless this caller registered the worker, and so speaks for it."""
+        """Returns the id of a worker that was registered with this token, so that the caller
+        speaks for it; raises NotAllowed for any other, NotFound if there is no such worker."""
         assert self.token is not None
         owner = await self.asking.worker_token(WorkerId(worker))
         if owner is None:

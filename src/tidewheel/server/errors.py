@@ -1,4 +1,4 @@
-"""Holds the errors that only a server raises, and tells each error as a problem.
+"""Holds the errors that only a server raises, and turns each error into a problem.
 
 The tree of errors is in ``tidewheel.errors``; each says the HTTP status that stands for it. A
 client makes the same error of a problem again (``store.remote.transport``).
@@ -156,7 +156,7 @@ class TookTooLong(Unavailable):
     code = "timed_out"
 
 
-# Problems: which words an error has outside, and nothing about our insides.
+# Problems: how an error is told to callers, without anything about the inside of the server.
 
 MEDIA_TYPE = "application/problem+json"
 NOT_FOUND = 404
@@ -192,7 +192,7 @@ class Problem(Out):
 
 
 def problem(error: TidewheelError, correlation: str) -> Problem:
-    """Returns an error as callers see it."""
+    """Returns the problem that tells callers of an error."""
     code, message = error.code, str(error) or (error.__doc__ or "")
     if isinstance(error, WrongStatus) and error.status == "cancelled":
         code = "cancelled"
@@ -215,7 +215,8 @@ def problem(error: TidewheelError, correlation: str) -> Problem:
 
 
 def _details(error: TidewheelError) -> dict[str, Any]:
-    """Returns what a refusal carries, so that a client can raise the same one."""
+    """Returns the attributes of a refusal, from which a client raises the same error; {} for
+    any other error, or if they are too large."""
     if not isinstance(error, Refused) or isinstance(error, InvalidDefinition):
         return {}
     details = msgspec.to_builtins(vars(error), enc_hook=str)

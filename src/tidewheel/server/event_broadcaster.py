@@ -2,11 +2,12 @@
 
 Theory of operation
 -------------------
-The hub has one cursor. When the store has news, or a fraction of a second after the last look,
-it reads what came after its cursor, encodes each event once and puts it into the buffers of
-those who want it and may see it. While nobody follows, it reads nothing.
+The hub, as the broadcaster is called here, has one cursor. When the store has news, or a
+fraction of a second after the last look, it reads what came after its cursor, encodes each
+event once and puts it into the buffers of those who want it and may see it. While nobody
+follows, it reads nothing.
 
-Who comes with a cursor of an earlier time first reads by itself, a page at a time and no faster
+A reader with a cursor of an earlier time first reads by itself, a page at a time and no faster
 than it takes them, until it has read at least as far as the hub; then it joins, and what the
 hub hands out from there on is all that comes after. Joining takes no time in which anything
 else could happen, so nothing is missed, and places are compared, so nothing is told twice.
@@ -135,9 +136,10 @@ class EventBroadcaster:
             follower.cursor, is_at_end, is_checked = page.next, page.is_last, True
 
     def _joins(self, follower: Subscriber, *, is_at_end: bool) -> bool:
-        """Adds a reader that has read as far as the hub; False if it has not, or the hub stops.
+        """Adds a reader that has read as far as the hub; returns False if it has not, or the
+        hub stops.
 
-        There is no pause in between, so no event is missed.
+        Nothing is awaited in between, so no event is missed.
         """
         if self._stopping.is_set():
             return False
@@ -177,7 +179,8 @@ class EventBroadcaster:
                 follower.end(farewell())
 
     async def _look(self) -> None:
-        """Makes one pass: tokens, news, signs of life; then rests until there is more."""
+        """Makes one pass: checks tokens, hands out news, sends signs of life; then rests until
+        there is more."""
         rest = LOOK_SECONDS
         try:
             await self._check_tokens()
@@ -216,9 +219,10 @@ class EventBroadcaster:
         return page.is_last
 
     def _hand_out(self, told: Sequence[Told], store: str) -> None:
-        """Puts events before all readers and moves the cursor along.
+        """Puts events into the buffers of the readers that want them, and moves the cursor
+        along.
 
-        There is no pause in between, so that the next reader that joins misses nothing.
+        Nothing is awaited in between, so that the next reader that joins misses nothing.
         """
         for event, text in told:
             self._cursor = EventCursor(store, event.place)
@@ -323,7 +327,7 @@ class Subscriber:
 
     @property
     def is_crowded(self) -> bool:
-        """Says whether there may be no room for what comes next."""
+        """Says whether the buffer is over half full, so that what comes next may not fit."""
         return len(self._parts) > EVENTS_MAX // 2 or self._bytes > BYTES_MAX // 2
 
     @property

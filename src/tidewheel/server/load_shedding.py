@@ -59,7 +59,7 @@ def urgency_of(
 
 
 class RequestSlot:
-    """Is the slot of one request; it takes a place only while there is work to do for it."""
+    """Counts one request among those under way, but only while there is work to do for it."""
 
     __slots__ = ("_admission", "_client", "_is_taken", "_urgency")
 
@@ -85,7 +85,7 @@ class RequestSlot:
             self._count(-1)
 
     def close(self) -> None:
-        """Gives back the place: the request is over."""
+        """Gives back the place, because the request is over."""
         self.leave()
         if self._client is not None:
             self._admission.leave_door(self._client)
@@ -114,7 +114,7 @@ class RequestSlot:
 
 
 class Admission:
-    """Counts what is under way, and refuses what is too much."""
+    """Counts the requests that are under way, and refuses those that would be too many."""
 
     def __init__(
         self, settings: ServerSettings, connections: Callable[[], int] = lambda: 0
@@ -138,7 +138,8 @@ class Admission:
     def admitted(
         self, urgency: Urgency, client: str, *, is_open: bool
     ) -> Iterator[RequestSlot]:
-        """Lets in one request; raises Overloaded, before any work, if its kind has no place.
+        """Lets in one request and yields its slot; raises Overloaded, before any work, if its
+        kind has no place.
 
         ``is_open``: anybody may send it, so nobody is asked for a token.
         """
@@ -177,7 +178,7 @@ class Admission:
 
 
 class OpenConnection(Protocol):
-    """Is a connection that a client opened, and that the server can cut."""
+    """Stands for a connection that a client opened, and that the server can cut."""
 
     def cut(self) -> None: ...
 
@@ -241,7 +242,7 @@ class ConnectionLimit:
                 del self._counts[address]
 
     def _drop_first(self, strangers: dict[OpenConnection, None]) -> bool:
-        """Cuts the first of these connections; False if there is none."""
+        """Cuts the first of these connections; returns False if there is none."""
         for one in strangers:
             self.left(one)
             one.cut()
@@ -272,8 +273,9 @@ QUEUES_MAX = 10_000
 class RateLimit:
     """Limits the tasks per second and queue that this server takes; None is no limit.
 
-    A request is taken whole if there is anything in the bucket of each of its queues, and what
-    it takes too much has to flow in before the next: so no list is too long for ever.
+    Each queue has a token bucket. A request is taken whole if no bucket of its queues is empty;
+    it may take more than a bucket holds, and the next request has to wait until that has filled
+    up again. So even the longest list of tasks is taken at some time.
     """
 
     def __init__(
@@ -283,7 +285,8 @@ class RateLimit:
         self._levels: dict[str, tuple[float, float]] = {}  # when, and how much there was
 
     def take(self, counts: Mapping[str, int]) -> None:
-        """Takes tasks from all of these quotas, or raises QuotaSpent and takes none."""
+        """Takes these numbers of tasks from the buckets of their queues, or raises QuotaSpent
+        and takes none."""
         if self._rate is None:
             return
         now, rate = self._clock(), self._rate
@@ -323,7 +326,7 @@ class ReservedConnections:
 async def kept_reserve(
     where: str | StoreSettings | None, store: Store
 ) -> AsyncIterator[ReservedConnections]:
-    """Opens connections beside those of a store that is open already."""
+    """Yields stores with connections of their own, to look up callers and to take reports."""
     few = replace(store_settings(where), connections_max=CONNECTIONS)
     async with opened_store(few) as second:
         own = with_readers_of(store, second) if is_embedded(where) else second

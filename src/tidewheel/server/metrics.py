@@ -1,4 +1,4 @@
-"""Counts in this process: whom it answered or turned away, what its schedulers wrote."""
+"""Counts what this process does: requests answered and refused, batches of its schedulers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from tidewheel.scheduler.run_engine import RunEngine
     from tidewheel.server.load_shedding import Admission
 
-# Seconds, and events of a batch; what is below the first is in all of them.
+# The upper bounds of histograms: seconds, and events of a batch.
 SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 EVENTS = (1, 10, 100, 1_000)
 SEEN_SECONDS = 1.0
 
 
 class Histogram:
-    """Counts values up to each bound."""
+    """Counts values by the first bound that is not below them, and those above all bounds."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -70,7 +70,7 @@ class Metrics:
         self._looking = asyncio.Lock()
 
     async def seen(self, look: Callable[[], Awaitable[StoreFigures]]) -> StoreFigures:
-        """Returns the figures of the store, which is asked once a second however many look."""
+        """Returns the figures of the store; ``look`` reads them, once a second at most."""
         async with self._looking:
             if self._seen is None or time.monotonic() - self._seen_at >= SEEN_SECONDS:
                 self._seen = await look()
@@ -78,7 +78,7 @@ class Metrics:
             return self._seen
 
     def watch(self, admission: Admission, connections: Callable[[], int]) -> None:
-        """Sets the sources whose figures are read when somebody looks."""
+        """Sets the sources of figures that are read only when somebody looks at them."""
         self.admission, self.connections = admission, connections
 
     def count(self, verb: str, status: int, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Checks and completes every request, whichever it is: size, host, headers, haste.
+"""Checks size, host, origin and speed of every request, and adds security headers to answers.
 
 It also routes by the path as it was sent: a slash within an id, written %2F, is no border
 between two parts of the path.
@@ -50,7 +50,7 @@ def _origin(scheme: str, host: str) -> tuple[str, str, str]:
 
 
 class Middleware:
-    """Stands before the application."""
+    """Refuses bad requests before the application; adds security headers to answers."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app, self._settings = app, settings
@@ -134,7 +134,7 @@ KNOWN = "tidewheel.known"  # the holder of the connection has shown a valid toke
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """Closes a connection that has sent no complete head in time, or too large a one."""
+    """Closes a connection that sent no complete request head in time, or too large a one."""
 
     settings = ServerSettings()
     crowd = ConnectionLimit(settings)
@@ -209,7 +209,7 @@ class GuardedProtocol(HttpToolsProtocol):
 def guarded_protocol(
     given: ServerSettings, of_server: ConnectionLimit
 ) -> type[HttpToolsProtocol]:
-    """Returns a protocol class for uvicorn, which makes the protocols itself."""
+    """Returns a protocol class with these settings; uvicorn makes the protocols by itself."""
 
     class Guarded(GuardedProtocol):
         settings = given

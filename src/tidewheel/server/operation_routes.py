@@ -62,8 +62,8 @@ def routes_of(
 ) -> tuple[Route, ...]:
     """Returns the routes of some rows, in their order.
 
-    ``handlers`` has, by the name of an operation, a handler of its own; ``then`` what answers
-    for an operation after it was done.
+    ``handlers`` has, by the names of operations, handlers to be used instead of the derived
+    ones; ``then`` has handlers that make the answer after the operation was done.
     """
     return tuple(_route(row, (handlers or {}).get(row.name), then or {}) for row in rows)
 
@@ -96,7 +96,8 @@ def _form(title: str, says: str, given: tuple[Parameter, ...]) -> type[msgspec.S
 
 
 def answer_type(row: Operation) -> object:
-    """Returns the type of what is answered; one of a name stands once in the document."""
+    """Returns the type of an operation's answer; a type of one name is made once, as the
+    OpenAPI document has it once."""
     match row.answers:
         case Listed(title, key, kind, says, _, goes_on, beside):
             parts: dict[str, Any] = {key: list[resolved(kind)], **dict(beside)}  # type: ignore[misc]
@@ -230,12 +231,12 @@ _GUARDS: dict[Concern, dict[str, Any]] = {
 
 
 def run_door(call: Call) -> RunDoor:
-    """Returns the runs of this server's store."""
+    """Returns the service for the runs of this server's store."""
     return call.doors.of(call.store)
 
 
 def registry_door(call: Call) -> RegistryService:
-    """Returns the registry for this caller; no code of a definition runs here."""
+    """Returns the registry with this caller's rights; no code of a definition runs here."""
     from tidewheel.services.registry.service import RegistryService
 
     return RegistryService(

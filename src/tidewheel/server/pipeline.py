@@ -1,4 +1,4 @@
-"""Takes every request its way: known, read, judged, done, written down, answered.
+"""Takes every request through the same steps: identify, read, judge, do, audit, answer.
 
 The order matters. Who calls is asked before the body is read, so that strangers cost little;
 what the request concerns is judged before anything is done; what was done is in the audit
@@ -85,7 +85,7 @@ class Pipeline:
         self._doors.close()
 
     async def answer(self, route: Route, request: Request) -> Response:
-        """Answers one request, whatever happens."""
+        """Returns the answer to one request; whatever goes wrong becomes an answer, too."""
         started = time.monotonic()
         correlation = secrets.token_hex(8)
         try:
@@ -306,7 +306,7 @@ async def _judge(call: Call, guard: Needs) -> None:
 
 
 def _require_csrf(request: Request, session: TokenView) -> None:
-    """Requires the header X-CSRF-Token of a change in a session.
+    """Raises NotAllowed for a change in a session without the right header X-CSRF-Token.
 
     A browser sends the cookie with requests that other sites make it send, but not this header.
     """
@@ -345,7 +345,7 @@ def _response(route: Route, outcome: object) -> Response:
 
 
 class IdempotencyLocks:
-    """Holds the locks of idempotency keys in one server; it does not see other servers."""
+    """Holds the locks of idempotency keys in one server; other servers have their own."""
 
     def __init__(self) -> None:
         self._locks: dict[tuple[int, str], asyncio.Lock] = {}
@@ -353,7 +353,8 @@ class IdempotencyLocks:
 
     @asynccontextmanager
     async def alone(self, token: int, key: str, place: RequestSlot) -> AsyncIterator[None]:
-        """Waits until no other request works with this key; while waiting it takes no place."""
+        """Waits until no other request works with this key; meanwhile the request does not
+        count as under way."""
         name = (token, key)
         lock = self._locks.setdefault(name, asyncio.Lock())
         self._users[name] += 1

@@ -1,4 +1,4 @@
-"""Runs the server as a role: opens its store, may listen or not, serves until stopped."""
+"""Runs the server as a role: opens its store, checks where it may listen, and serves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tidewheel.wiring.stores import store_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """Tells the program that started a server its address, and how to log in."""
+    """Holds what the program that started a server is told: its address, and how to log in."""
 
     url: str
     token_file: Path | None  # of a token that was made, or that is good here
@@ -31,8 +31,11 @@ class Welcome:
 
 
 class Server(Role):
-    """Serves REST over one store; a ``local`` server greets the user of this machine: clients
-    find it through the state directory, and a browser by a link that is good once."""
+    """Serves REST over one store.
+
+    A ``local`` server is for the user of this machine: clients find it through the state
+    directory, and a browser logs in by a link that is good once.
+    """
 
     at_database = "a server"
 
@@ -83,7 +86,7 @@ class Server(Role):
 
 
 def run_in_fast_loop(work: Coroutine[object, object, object]) -> None:
-    """Runs work to its end, in an event loop that spends half as much on each request."""
+    """Runs a coroutine to its end in uvloop, which spends half as much time on each request."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work)
 

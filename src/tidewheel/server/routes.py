@@ -27,7 +27,7 @@ Queues = Callable[[Call], Awaitable[Iterable[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """Is the guard of a route that anybody may call, known or not; it includes the reason."""
+    """Lets anybody call a route, with a token or without; ``because`` is the reason."""
 
     because: str
 
@@ -37,8 +37,9 @@ class Needs:
     """Lets in a caller with one of these scopes, for every queue that the request concerns.
 
     ``narrow`` looks into the request where one route does several kinds of things. ``worker``
-    names the worker that the request speaks for, which must be the caller's own. ``job`` judges
-    a job that shows a token of its own, instead of all else; without it none is let in.
+    names the worker that the request speaks for, which must be the caller's own. ``job``
+    judges, instead of all else, a job that calls with its own token; without it no job is let
+    in.
     """
 
     scopes: tuple[Scope, ...]
@@ -93,7 +94,7 @@ class Route:
 
     @property
     def rank(self) -> Urgency:
-        """Returns how urgent a request is when there is much to do."""
+        """Returns how urgent requests of this route are when there is too much to do."""
         if self.urgency is not None:
             return self.urgency
         scopes = self.guard.scopes if isinstance(self.guard, Needs) else ()
@@ -123,7 +124,8 @@ class RouteList(list[Route]):
         root: str = API,
         **rest: Any,  # noqa: ANN401 - fields of a Route
     ) -> Callable[[Handler], Handler]:
-        """Adds a route for the handler that follows; its path is below the API or a root."""
+        """Returns a decorator that adds a route for a handler; ``verb`` is the method and the
+        path, below the API unless there is another ``root``."""
         method, _, path = verb.partition(" ")
         known = {"method": method, "path": root + path, "guard": guard, "says": says} | rest
 
@@ -149,8 +151,8 @@ async def queue_of_path(call: Call) -> Iterable[str]:
 
 
 async def queue_asked(call: Call) -> Iterable[str]:
-    """Returns the queue that the query names; without one, the handler shows what the caller
-    may see."""
+    """Returns the queue that the query names; none if it names none, as the handler then shows
+    what the caller may see."""
     return () if call.query.queue is None else (call.query.queue,)
 
 
@@ -197,7 +199,7 @@ async def own_run(call: Call) -> None:
 
 
 async def operating_own_run(call: Call) -> None:
-    """Requires that the path names the job's own run, and that jobs of it may give commands."""
+    """Raises NotAllowed unless the path names the job's own run and jobs may command it."""
     await own_run(call)
     run = await call.found_run()
     home = call.settings.state_directory

@@ -1,7 +1,8 @@
 """Holds the services for runs in this process, which remember definitions between requests.
 
 To read a definition may take seconds, and every view of a run needs it: it is read once. That,
-and what is worked out from it, is done apart, so that heartbeats are answered meanwhile.
+and what is worked out from it, is done in another thread, so that heartbeats are answered
+meanwhile.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class RunServices:
         self.beginning = asyncio.Semaphore(BEGINNING_MAX)
 
     def of(self, store: Store) -> RunDoor:
-        """Returns the runs of a store, which has to live as long as the server does."""
+        """Returns the service for runs of a store, which has to live as long as the server."""
         if id(store) not in self._doors:
             from tidewheel.services.workflow_state import definitions_of, remembering
 
@@ -46,7 +47,7 @@ class RunServices:
 
     @property
     def graphs(self) -> ToldGraphs:
-        """Returns the graphs that pages were told; only the thread of views uses them."""
+        """Returns the memory of graphs that were sent; only the thread of views uses it."""
         if self._graphs is None:
             from tidewheel.views.graph import ToldGraphs
 
@@ -54,7 +55,8 @@ class RunServices:
         return self._graphs
 
     async def apart(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Runs work that reads a definition or a whole pool where it keeps nobody waiting."""
+        """Runs work that reads a definition or a whole pool in the thread of views, so that no
+        request waits for it, and returns its result."""
         return await self._apart.run(work)
 
     def close(self) -> None:
@@ -123,7 +125,8 @@ class SummaryCache:
     ) -> tuple[list[Document], int]:
         """Returns the runs, each with its `summary`, and how many are left to be looked into.
 
-        Runs that somebody may have to mend come first; a caller that asks again is told more.
+        Runs that are not over come first, as somebody may have to mend them; a caller that asks
+        again is told more. A `summary` is None where the run is not, or cannot be, looked into.
         """
         unknown = [run for run in runs if self._at_hand(run) is None]
         unknown.sort(key=lambda run: run["status"] in _OVER)
@@ -144,6 +147,6 @@ class SummaryCache:
 
 
 def _version(run: Document) -> Hashable:
-    """Returns what changes whenever a summary may change: every batch leaves its time in the
-    row of its run, and a definition that cannot be read may be mended."""
+    """Returns a value that changes whenever a summary may change: every batch leaves its time
+    in the row of its run, and a definition that cannot be read may be mended."""
     return run["status"], run["updated_at"], run["definition"], run["driven"]

@@ -1,7 +1,7 @@
 """Finds the files of the built web page, and says how they are sent.
 
 `index.html` names every other file by the hash of its content, so those may be kept for ever.
-Only files that lie flat in `assets/` can be asked for: a name with a slash is none.
+Only files that lie flat in `assets/` can be asked for: a name with a slash finds nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ COMPILING = SECURITY_HEADERS[POLICY] + "; script-src 'self' 'wasm-unsafe-eval'"
 
 
 class SiteFile(NamedTuple):
-    """Holds a file as it is sent."""
+    """Holds the content of a file with the media type and headers with which it is sent."""
 
     content: bytes
     media_type: str
@@ -61,7 +61,8 @@ def index_page(folder: Path | None) -> bytes | None:
 
 
 def asset(folder: Path | None, name: str, *, compressed: bool) -> SiteFile | None:
-    """Returns a file of the built page, as a browser takes it; None if the name has none."""
+    """Returns a file of the built page, compressed if the browser takes that; None if there is
+    no such file."""
     media_type = MEDIA_TYPES.get(Path(name).suffix)
     if media_type is None or "/" in name or "\0" in name:
         return None

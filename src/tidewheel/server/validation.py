@@ -22,7 +22,7 @@ FINDINGS_MAX = 20  # of one body: nobody reads more, and to word them takes time
 
 
 class In(msgspec.Struct, forbid_unknown_fields=True):
-    """Is something that a caller sends."""
+    """Is the base of the types of everything that callers send; unknown fields are refused."""
 
 
 def read(raw: bytes, form: type[Form], where: str = "") -> Form:
@@ -57,7 +57,7 @@ def _read(raw: bytes, form: type[Form], where: str) -> Form:
 
 
 def read_many(raw: bytes) -> list[msgspec.Raw]:
-    """Returns the elements of a JSON array, each to be read by itself."""
+    """Returns the elements of a JSON array; raises BadRequest or BadBody if it is none."""
     check_body(raw)
     try:
         return msgspec.json.decode(raw, type=list[msgspec.Raw])
@@ -68,7 +68,8 @@ def read_many(raw: bytes) -> list[msgspec.Raw]:
 
 
 def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
-    """Reads parameters of a URL; numbers and booleans are read from their texts."""
+    """Returns the parameters of a URL as a form; numbers and booleans are read from their
+    texts. Raises BadRequest with everything that is wrong."""
     values: dict[str, str] = {}
     for name, value in given:
         # Given twice is either of two, as in status=ready&status=running.
@@ -91,7 +92,7 @@ def _fields(form: type[msgspec.Struct]) -> tuple[Any, ...]:
 
 
 def _findings(raw: bytes, form: type[msgspec.Struct], where: str) -> list[str]:
-    """Returns what is wrong, field by field, as one decoder stops at the first mistake."""
+    """Returns what is wrong in each field, because a decoder stops at the first mistake."""
     try:
         given = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:

@@ -1,1 +1,1 @@
-"""Shows runs as documents: what people, jobs and programs see of a run, by the store alone."""
+"""Shows runs to people, jobs and programs, as documents made from the store alone."""

@@ -37,7 +37,8 @@ from tidewheel.views.why import reason_document
 
 
 async def look(store: Store, context: ViewContext, name: str, arguments: Arguments) -> Document:
-    """Returns a view; the argument `run` says of which run, except for the list of runs."""
+    """Returns the view of this name; the argument `run` says of which run, except for the list
+    of runs. Raises Refused if there is no such view."""
     if name == "runs":
         return cast("Document", await run_facts.runs(store, arguments))
     if name == STATE:  # also of a run that is yet to come
@@ -59,7 +60,7 @@ async def _broadcasts(asked: AskedView) -> RunBroadcasts:
 
 
 async def _select(asked: AskedView) -> SelectedTasks:
-    """Returns the tasks that a command would concern, before it is given."""
+    """Returns the tasks that ids mean: those that a command with these ids would concern."""
     snapshot = await asked.snapshot(recall=False)
     at_point = bool(asked.arguments.get("all_at_point"))
     keys = select(snapshot.pool, asked.texts("ids"), all_at_point=at_point)
@@ -75,7 +76,7 @@ def _selected(snapshot: RunSnapshot, keys: Iterable[Key]) -> list[SelectedTask]:
 
 
 async def dry_run(asked: AskedView) -> DryRun:
-    """Shows what would change at once, and what would then run if every job succeeded."""
+    """Shows what a command would change at once, and what would run then if no job failed."""
     command = read_command(json.dumps(asked.arguments.get("command")))
     snapshot = await asked.snapshot(recall=False)
     pool, run, id_of = snapshot.pool, snapshot.view.name, snapshot.id_of
@@ -138,7 +139,7 @@ def _outputs(pool: TaskPool, key: Key) -> set[str]:
 
 
 async def _graph(asked: AskedView, snapshot: RunSnapshot, command: Reload) -> Graph:
-    """Returns the graph of the definition that the run would go on with."""
+    """Returns the graph of the definition with which the run would go on after this reload."""
     view, store = snapshot.view, asked.store
     directory = run_directory(asked.context.home, view.name)
     if command.definition:

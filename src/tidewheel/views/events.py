@@ -1,7 +1,7 @@
 """Makes documents of events: what followers of a store are told, in words as in all views.
 
-A document holds the state after the event, not the way there: applied again, or to a state that
-is newer already and followed by what comes after, it leads to the same.
+A document holds the state after its event, not the change that led there. So it does no harm to
+apply one twice, or to a state that is newer, as long as all later ones are applied, too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class EventDocuments:
         self._styles: dict[int, PointStyle | None] = {}
 
     async def of(self, event: Event) -> EventDocument:
-        """Returns the document of one event."""
+        """Returns the document of one event; its `tasks` are null if they are too many, or if
+        the definition of the run cannot be read."""
         if isinstance(event, TaskEvent):
             return step_document(event)
         changed = changed_tasks(event.changes)
@@ -123,7 +124,8 @@ def step_document(event: TaskEvent) -> api.TaskStepEvent:
 
 
 def changed_tasks(changes: Iterable[Change]) -> dict[Key, tuple[TaskWords, int]]:
-    """Returns tasks that entered the pool, changed or left it, with words and submit number."""
+    """Returns the tasks that entered the pool, changed or left it, each with its state in words
+    and its submit number."""
     rows, memories = last_rows(changes)
     found = {}
     for key, row in rows.items():
@@ -136,7 +138,8 @@ def changed_tasks(changes: Iterable[Change]) -> dict[Key, tuple[TaskWords, int]]
 def last_rows(
     changes: Iterable[Change],
 ) -> tuple[dict[Key, PooledTaskRow | None], dict[Key, PutMemory]]:
-    """Returns the last row of each changed task, None if it left the pool, and the memories."""
+    """Returns the last row of each changed task, None if it left the pool, and what the changes
+    remember of tasks."""
     rows: dict[Key, PooledTaskRow | None] = {}
     memories: dict[Key, PutMemory] = {}
     for change in changes:
@@ -167,13 +170,14 @@ OPEN = tuple(status for status in Status if status not in FINAL)
 
 
 async def queue_snapshot(store: Store, queue: str) -> api.EventSnapshot:
-    """Returns the tasks of a queue that have not ended."""
+    """Returns the tasks of a queue that have not ended, and the cursor where events go on."""
     cursor = await store.events_head()
     return await _told(store, cursor, queue)
 
 
 async def run_snapshot(store: Store, view: RunView, home: Path) -> api.EventSnapshot:
-    """Returns a run, its pool, and those of its submissions that have not ended."""
+    """Returns a run, its pool, those of its submissions that have not ended, and the cursor
+    from which events go on."""
     cursor = await store.events_head()
     snapshot = await gather(store, view, home, recall=False)
     return await _told(store, cursor, snapshot.view.queue, snapshot)
@@ -200,7 +204,7 @@ async def _told(
     }
 
 
-# A store that is here is followed by listening to it, and by asking, as it cannot tell all.
+# An open store is followed by listening to it and by looking again, as not all changes wake us.
 
 
 LOOK_SECONDS = 0.2  # not every change wakes a listener
@@ -211,7 +215,10 @@ PAGE_EVENTS = 500
 async def follow_store(
     store: Store, home: Path, since: str | None, which: EventFilter, clock: Clock
 ) -> AsyncIterator[FollowedEvent]:
-    """Yields events until the caller stops; raises Unavailable only at the beginning."""
+    """Yields the events of a store until the caller stops.
+
+    If the store does not answer, this raises Unavailable at the beginning, and later waits.
+    """
     if which.run is not None:
         which = replace(which, run=(await store.find_run(which.run)).name)
     cursor = read_cursor(since) if since is not None else await store.events_head()

@@ -40,12 +40,13 @@ POINTS_REMEMBERED = 3  # shown of a run whose pool is empty
 
 
 async def graph(asked: AskedView) -> api.RunGraph:
-    """Shows the graph around the live tasks, or around some that are named."""
+    """Shows the graph around the live tasks, or around those that are named."""
     return drawn(asked, await asked.snapshot())
 
 
 def drawn(asked: AskedView, snapshot: RunSnapshot) -> api.RunGraph:
-    """Returns all within so many edges of these tasks, or of the pool if none are named."""
+    """Returns the graph within `window` edges of the named tasks, or of the pool if none are
+    named; of a run with an empty pool, around its last points."""
     ids, edges_max = asked.texts("ids"), asked.number("window")
     keys = find_tasks(snapshot, ids) if ids else tuple(snapshot.pool.tasks)
     if not keys:  # of an ended run: its last points
@@ -75,7 +76,7 @@ def drawn(asked: AskedView, snapshot: RunSnapshot) -> api.RunGraph:
 
 
 class _Drawing:
-    """Finds edges, and the groups that they need."""
+    """Finds the edges between tasks of a window, and the groups that large families become."""
 
     def __init__(self, snapshot: RunSnapshot, found: Mapping[Key, int]) -> None:
         self._snapshot, self._found = snapshot, found
@@ -172,7 +173,7 @@ _Marks = dict[_Identity, int]  # what each item says, in short
 
 
 class ToldGraphs:
-    """Remembers in short the newest graphs that clients were told, to tell them differences."""
+    """Remembers hashes of the newest graphs sent to clients, to send only differences later."""
 
     def __init__(self, graphs_max: int = GRAPHS_MAX, parts_max: int = PARTS_MAX) -> None:
         assert graphs_max > 0 and parts_max > 0
@@ -180,7 +181,8 @@ class ToldGraphs:
         self._known: dict[Hashable, _Marks] = {}
 
     def told(self, window: Hashable, document: Document, since: str) -> Document:
-        """Returns this graph, or its differences to the version `since` of the same window."""
+        """Returns this graph whole, or its differences to the version `since` of the same
+        window if that version is remembered."""
         items = dict(_items(document))
         marks = {one: hash(msgspec.json.encode(item)) for one, item in items.items()}
         said = {name: one for name, one in document.items() if name not in ("batch", "status")}
@@ -268,7 +270,7 @@ def _arrow(
 def expression_text(
     expression: index.Expression, texts: list[str], *, inside: bool = False
 ) -> str:
-    """Returns an expression as it stands in a graph; an OR within an AND needs parentheses."""
+    """Returns a condition as a graph writes it; an OR within an AND needs parentheses."""
     if isinstance(expression, int):
         return texts[expression]
     parts = [
@@ -283,9 +285,11 @@ def expression_text(
 def _atom_state(
     snapshot: RunSnapshot, key: Key, leaf: IndexedAtom, base: int | None
 ) -> tuple[Point, Flows, api.EdgeState, bool]:
-    """Returns where an atom looks, in which flows, whether it is met, and whether by hand.
+    """Returns the point of an atom's parent, the flows in which it counts, its state, and
+    whether it was set by hand.
 
-    `base` is the first bit of its arrow in the task; None for arrows that remove the task.
+    `base` is the number of its arrow's first bit in the task; None for arrows that remove the
+    task.
     """
     pool, task = snapshot.pool, snapshot.pool.tasks.get(key)
     flows = flows_of(snapshot, key)
@@ -335,7 +339,7 @@ def _atom(
 
 
 def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flows) -> AtomValue:
-    """Returns the value of an atom; counts a family again that the pool no longer counts."""
+    """Returns the value of an atom; counts a family here if the pool no longer counts it."""
     pool = snapshot.pool
     value = leaf_value(pool, leaf, point, flows)
     if leaf.group is None or value is not AtomValue.OPEN:
@@ -349,7 +353,8 @@ def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flow
 
 
 def flows_of(snapshot: RunSnapshot, key: Key) -> Flows:
-    """Returns the flows in which a task is, was, or would be."""
+    """Returns the flows in which a task is or was; for one that never was spawned, all flows
+    that have tasks."""
     task = snapshot.pool.tasks.get(key)
     if task is not None:
         return task.flows
@@ -376,7 +381,8 @@ Step = tuple[Key, SubmissionView]
 
 
 async def critical_path(asked: AskedView) -> api.CriticalPath:
-    """Shows the critical path to a task, or to what ended last or runs; first step first."""
+    """Shows the critical path to a task, first step first; without a task, to a submission that
+    runs, or to the one that ended last."""
     snapshot, text = await asked.snapshot(), asked.text("id")
     keys = [find_task(snapshot, text)[0]] if text else snapshot.known_keys()
     submissions, now = await asked.submissions(), snapshot.now
@@ -423,7 +429,8 @@ def _before(snapshot: RunSnapshot, submissions: Submissions, step: Step) -> Step
 
 
 def _released_by(snapshot: RunSnapshot, submissions: Submissions, step: Step) -> Step | None:
-    """Returns what ended last, at an earlier point, before a task without parents began."""
+    """Returns the submission that let a task without parents begin: the last that had ended at
+    an earlier point. None if there is none, or the task waited for something else."""
     (point, name), one = step
     node = snapshot.pool.plan.nodes[name]
     waits_for_time = bool(node.xtriggers) or node.clock is not None
@@ -440,7 +447,8 @@ def _released_by(snapshot: RunSnapshot, submissions: Submissions, step: Step) ->
 
 
 def _moment(other: SubmissionView, until: Instant) -> Instant | None:
-    """Returns when a submission last ended or started until then, and so let others follow."""
+    """Returns the last time, not after `until`, at which a submission started or ended, as both
+    let others follow; None if there is none."""
     times = (other.ended_at, other.started_at)
     return max((at for at in times if at is not None and at <= until), default=None)
 

@@ -28,7 +28,7 @@ from tidewheel.views.task_lookup import find_task
 
 
 TEXT_BYTES_MAX = 1024 * 1024
-TRIES_MAX = 3  # to open a log that begins anew at the same moment
+TRIES_MAX = 3  # to open a log that is rotated at the same moment
 RUN_LOG = Path("log", "scheduler", "log")
 JOB_FILES = {
     "out": "job.out",
@@ -48,14 +48,15 @@ def run_log(home: Path, run: str) -> Path:
 
 
 def job_file(word: str) -> str:
-    """Returns the name of a job's file; `out`, `o` and `job.out` all mean `job.out`."""
+    """Returns the name of a job's file; `out`, `o` and `job.out` all mean `job.out`. Raises
+    Refused for a word that means none."""
     if word not in _FILES:
         raise Refused(f"a job has no file {word!r}; it has {', '.join(JOB_FILES)}")
     return _FILES[word]
 
 
 def found_files(folder: Path) -> list[str]:
-    """Returns the files of an attempt that are on this host."""
+    """Returns the paths of the files in the folder of an attempt that are on this host."""
     there = (folder / name for name in JOB_FILES.values())
     return [str(path) for path in there if not path.is_symlink() and path.is_file()]
 
@@ -85,7 +86,7 @@ def last_text(root: Path, path: Path, bytes_max: int = TEXT_BYTES_MAX) -> tuple[
 
 
 class _Part(NamedTuple):
-    """Is a file that is a part of a log; `start` is where in the whole log it begins."""
+    """Holds an open file that is a part of a log; `start` is its offset in the whole log."""
 
     start: int
     size: int
@@ -94,7 +95,7 @@ class _Part(NamedTuple):
 
 @contextmanager
 def _opened_parts(root: Path, path: Path) -> Iterator[list[_Part]]:
-    """Opens the parts of a log for the block; it may begin anew while it is being opened."""
+    """Yields the open parts of a log, oldest first; none if it was rotated during each try."""
     with ExitStack() as stack:
 
         def opened(start: int, one: Path) -> _Part:
@@ -122,7 +123,7 @@ def _opened_parts(root: Path, path: Path) -> Iterator[list[_Part]]:
 def _read_parts(
     parts: Sequence[_Part], offset: int | None, bytes_max: int
 ) -> tuple[bytes, int, int]:
-    if not parts:  # it begins anew faster than it can be read
+    if not parts:  # it is rotated faster than it can be opened
         return b"", offset or 0, offset or 0
     first, end = parts[0].start, parts[-1].start + parts[-1].size
     start = end - bytes_max if offset is None else offset
@@ -137,7 +138,7 @@ def _read_parts(
 
 
 async def log_view(asked: AskedView) -> LogDocument:
-    """Shows the log of a job, or that of the run itself."""
+    """Shows the end of the log of a job, or if no job is named, of the run itself."""
     home, run, text = asked.context.home, asked.run.name, asked.text("id")
     place, never = LogPlace(None, None, None, str(run_log(home, run))), ""
     if text:
@@ -210,7 +211,7 @@ FINAL_WORDS = ("succeeded", "failed", "cancelled")
 async def log_part(
     asked: AskedView, start: int | None, bytes_max: int, wait_seconds: float
 ) -> LogPart:
-    """Returns some bytes of a log, and waits so long for the first of them.
+    """Returns some bytes of a log, and waits up to `wait_seconds` for the first of them.
 
     Only plain files below the folder of runs are opened.
     """
@@ -238,9 +239,10 @@ async def log_part(
 
 
 async def _exact_place(asked: AskedView) -> LogPlace | None:
-    """Returns the place of a log that is named in full; else None.
+    """Returns the place of a log that is named by task, submission and attempt; None if one of
+    these is missing, or there is no such submission.
 
-    A follower names all of it, so that nothing of the run has to be read again.
+    A follower names all of them, so that nothing of the run has to be read again.
     """
     wish = asked.arguments
     task, submit, attempt = wish.get("id"), wish.get("submit"), wish.get("attempt")

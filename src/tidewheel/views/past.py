@@ -1,4 +1,4 @@
-"""Shows a run as it was: makes its pool again from the changes of every batch until then."""
+"""Shows a run as it was: rebuilds its pool from the changes of every batch until then."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FORGOTTEN_MAX = 10_000  # are remembered again, as in views of the present
 
 
 class PastMoment(NamedTuple):
-    """Names a moment of a run: behind this batch, or at this time; without either, now."""
+    """Names a moment of a run: after this batch, or at this time; without either, now."""
 
     batch: int | None
     at: Instant | None = None
@@ -72,7 +72,8 @@ class Then(NamedTuple):
 
 
 class Pasts:
-    """Makes runs as they were, and remembers what helps to make the next one."""
+    """Rebuilds runs as they were, and keeps checkpoints and indexes from which the next is
+    rebuilt faster."""
 
     def __init__(self) -> None:
         self._checkpoints = Checkpoints()
@@ -81,7 +82,8 @@ class Pasts:
     async def then(
         self, asked: AskedView, moment: PastMoment, forgotten_max: int = FORGOTTEN_MAX
     ) -> Then:
-        """Returns the run at that moment, with the newest of what its pool had forgotten."""
+        """Returns the run at that moment; its pool also recalls the newest of what it had
+        forgotten, `forgotten_max` rows and what belongs to their points."""
         store, view = asked.store, asked.run
         restored = await asked.context.definition_of(view)
         replay = await self._replayed(store, view.number, moment)
@@ -97,7 +99,7 @@ class Pasts:
         return Then(snapshot, replay.at if replay.batch else view.created_at, replay)
 
     async def _replayed(self, store: Store, run: int, moment: PastMoment) -> Replay:
-        """Plays the changes from the nearest checkpoint on, up to the moment."""
+        """Returns the rows of a run at that moment, played from the nearest checkpoint on."""
         replay = Replay(self._checkpoints.nearest(run, moment.batch, moment.at))
         after = replay.batch
         while page := await store.run_changes(run, after, PAGE):
@@ -121,9 +123,9 @@ class Pasts:
 
 
 async def past(asked: AskedView) -> api.RunPast:
-    """Shows the tasks of a moment of a run.
+    """Shows the tasks of a run as they were at a moment.
 
-    `around` are the batches before and behind it, `commands` what was asked meanwhile.
+    `around` are the batches before and after it, `commands` those that were given during these.
     """
     moment = PastMoment(asked.number("batch"), read_moment(asked.text("at")))
     rows_max, store = asked.number("count") or ROWS_SHOWN, asked.store
@@ -149,13 +151,14 @@ async def past(asked: AskedView) -> api.RunPast:
 
 
 async def past_graph(asked: AskedView) -> api.RunGraph:
-    """Shows the graph around the tasks that were live behind a batch."""
+    """Shows the graph around the tasks that were live after a batch."""
     moment = PastMoment(asked.number("batch"))
     return drawn(asked, (await asked.context.pasts.then(asked, moment)).snapshot)
 
 
 def read_moment(text: str) -> Instant | None:
-    """Reads a time as REST writes it; None if there is none."""
+    """Returns the time that a text in ISO 8601 names, in UTC unless it says otherwise; None for
+    an empty text. Raises Refused for any other text."""
     if not text:
         return None
     try:
@@ -226,7 +229,7 @@ def _batch(snapshot: RunSnapshot, one: ChangesView) -> api.BatchFacts:
 
 
 def _changed(snapshot: RunSnapshot, before: Before) -> list[api.TaskChange]:
-    """Returns what a batch did to each task: its state before and after, and what it made."""
+    """Returns what a batch did to each task: states before and after, and outputs it made."""
     rows, memories = last_rows(before.changes)
     found: list[api.TaskChange] = []
     for key, row in rows.items():
@@ -291,7 +294,7 @@ ROWS_HELD_MAX = 150_000  # of all runs together; 60 to 150 MB
 
 
 class Forgotten:
-    """Holds the rows that the pool of an earlier moment had let go, and none of later ones."""
+    """Holds the rows that a pool had forgotten by a moment, and none that it forgot later."""
 
     def __init__(self, before: Forgotten | None = None) -> None:
         self.rows: dict[Key, PutMemory] = {}
@@ -305,7 +308,7 @@ class Forgotten:
         return {point for rows in self._layers for point, _ in rows}
 
     def newest(self, count: int) -> list[PutMemory]:
-        """Returns at least the last so many forgotten rows, and all of their points."""
+        """Returns the `count` rows that were forgotten last, and all others of their points."""
         found = (row for rows in self._layers for row in reversed(rows.values()))
         points = {row.key[0] for row in islice(found, count)}
         last: dict[Key, PutMemory] = {}
@@ -334,7 +337,7 @@ class Before(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """Holds all rows behind a batch; nobody changes them."""
+    """Holds all rows of a run as they were after a batch; nobody changes them."""
 
     batch: int
     at: Instant
@@ -345,7 +348,7 @@ class Checkpoint(NamedTuple):
 
 
 class Replay:
-    """Holds the rows as the store held them behind the last batch that was played."""
+    """Plays batches, and holds the rows as the store held them after the last batch played."""
 
     def __init__(self, since: Checkpoint | None = None) -> None:
         since = since or Checkpoint(0, Instant(0.0), {}, Forgotten(), (), Before())
@@ -357,7 +360,7 @@ class Replay:
         self._played = 0  # changes since the last checkpoint
 
     def play(self, batches: list[ChangesView]) -> list[Checkpoint]:
-        """Applies batches, and returns the checkpoints that were passed."""
+        """Applies batches, and returns the checkpoints that were made on the way."""
         passed: list[Checkpoint] = []
         for one in batches:
             changes = read_changes(one.changes)
@@ -405,7 +408,8 @@ class Checkpoints:
         return checkpoints + sum(len(kept[-1].forgotten) for kept in self._runs.values())
 
     def nearest(self, run: int, batch: int | None, at: Instant | None) -> Checkpoint | None:
-        """Returns the last checkpoint that is not later than this batch and this time."""
+        """Returns the last checkpoint that is not later than this batch and this time; None
+        without one."""
         kept = self._runs.pop(run, [])
         if kept:
             self._runs[run] = kept
@@ -417,7 +421,7 @@ class Checkpoints:
         return kept[place - 1] if place else None
 
     def keep(self, run: int, passed: list[Checkpoint]) -> None:
-        """Keeps checkpoints, and drops some while they hold too many rows.
+        """Keeps checkpoints, and drops some while all together hold too many rows.
 
         Those of other runs go first, then every second one of this run.
         """

@@ -25,7 +25,8 @@ ROWS_MAX = 20_000  # the newest points, as many as fit
 
 
 async def tasks(asked: AskedView) -> RunTasks:
-    """Shows the tasks of the newest points.
+    """Shows the tasks of the newest points, and the cursor from which events keep them up to
+    date.
 
     Reads the cursor before the rows, so that these are at least as new as it.
     """
@@ -40,7 +41,7 @@ def task_rows_document(
     rows_max: int = ROWS_MAX,
     older_points: int = 0,
 ) -> RunTasks:
-    """Returns the tasks of the newest points; `nodes` says what all points share.
+    """Returns the tasks of the newest points; `nodes` says what all tasks of a node share.
 
     `older_points` is the number of points that only the store knows.
     """
@@ -113,7 +114,8 @@ async def attempts(asked: AskedView) -> RunAttempts:
 
 
 def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[AttemptOfRun]:
-    """Yields attempts in order; one that follows another waits since that one ended."""
+    """Yields attempts in order; a later attempt at a submission counts as queued since the one
+    before it ended."""
     over: dict[TaskId, Instant | None] = {}
     for one in attempts:
         waits_since = over.get(one.task_id) or one.submitted_at
@@ -173,7 +175,8 @@ async def tree(asked: AskedView) -> api.RunTree:
 async def _repeated(
     asked: AskedView, submissions: Submissions
 ) -> dict[TaskId, list[api.AttemptInTree]]:
-    """Returns the attempts at submissions that had several; of one the submission tells."""
+    """Returns the attempts at each submission that had several; a submission with one attempt
+    has the same times itself."""
     all_of_them = chain.from_iterable(submissions.values())
     found: dict[TaskId, list[api.AttemptInTree]] = {
         one.task_id: [] for one in all_of_them if one.attempt > 1
@@ -186,7 +189,7 @@ async def _repeated(
 
 
 class _Tree(NamedTuple):
-    """Draws a run; `attempts` are those at submissions that had several."""
+    """Builds the tree of a run; `attempts` are those at submissions that had several."""
 
     snapshot: RunSnapshot
     submissions: Submissions
@@ -208,7 +211,7 @@ class _Tree(NamedTuple):
         }
 
     def _grow(self, branches: dict[str, list[api.TreeBranch]], family: str) -> None:
-        """Adds the families down to this one, each to the family in which it is drawn."""
+        """Adds a family to the tree, and before it those around it that are not there yet."""
         if family in branches:
             return
         definition = self.snapshot.graph.families.get(family)

@@ -56,7 +56,7 @@ def run_document(snapshot: RunSnapshot, submissions: Submissions) -> api.RunDocu
 def _causes(snapshot: RunSnapshot) -> Iterator[api.RunCause]:
     """Yields the tasks that keep a run from going on.
 
-    While the run goes on, these are the tasks that never will by themselves.
+    While the run goes on, these are the tasks that will never go on by themselves.
     """
     pool, run = snapshot.pool, snapshot.view.name
     found = root_causes(pool) if snapshot.started else []
@@ -109,7 +109,8 @@ def _bounds(snapshot: RunSnapshot) -> api.RunBounds:
 
 
 def _points_to_stop(snapshot: RunSnapshot) -> int | None:
-    """Counts the points between the newest that was released and the stop point."""
+    """Counts the points between the newest that was released and the stop point; None without a
+    stop point, or before the run has begun."""
     pool = snapshot.pool
     if pool.run.stop is None:
         return None
@@ -166,7 +167,7 @@ POINTS_TO_COME_MAX = 1_000  # counted of a recurrence; of a run with more the to
 
 
 async def summary(asked: AskedView) -> api.RunSummary:
-    """Shows the run in short; `tasks` counts points that have begun, `total` all points."""
+    """Shows a run in short; `tasks` counts those of points that have begun, `total` all."""
     snapshot = await asked.snapshot()
     whole = run_document(snapshot, {})
     points, causes, bounds = whole["points"], whole["causes"], whole["bounds"]

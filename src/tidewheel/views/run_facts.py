@@ -27,16 +27,17 @@ _LISTED: dict[type[object], Callable[[Any], object]] = {frozenset: sorted, tuple
 
 
 def described(kind: type[D], *sources: object, **given: object) -> D:
-    """Returns a document of this kind; see ``document_of``."""
+    """Returns a document of this TypedDict, put together by ``document_of``, as that type."""
     return cast("D", document_of(kind, *sources, **given))
 
 
 def document_of(kind: type[object], *sources: object, **given: object) -> Document:
-    """Returns a document of this kind, with what is given for some of its keys.
+    """Returns a document with the keys of this TypedDict; `given` has the values of some of
+    them.
 
-    Every other key is the attribute of that name of the first source that has one: times as
-    texts, sets sorted. It is null if none has it, and one of the sources is not there. A large
-    run has many thousands of these, so nothing is called that need not be.
+    Every other value is the attribute of that name of the first source that has one: times as
+    texts, sets as sorted lists. It is None if no source has it; then one of the sources must be
+    None. A large run has many thousands of these, so nothing is called that need not be.
     """
     found: Document = {}
     for key in kind.__annotations__:
@@ -59,7 +60,8 @@ def document_of(kind: type[object], *sources: object, **given: object) -> Docume
 
 
 def job_facts(one: SubmissionView | RunAttempt) -> Document:
-    """Returns what the name of a submission says, and since when it is queued."""
+    """Returns the parts of the name of a submission (point, node, submit number), and since
+    when it is queued."""
     job = read_job_name(one.task_id)
     return {
         "id": f"{job.point}/{job.node}",
@@ -72,7 +74,7 @@ def job_facts(one: SubmissionView | RunAttempt) -> Document:
 
 
 def run_facts(view: RunView, now: Instant) -> RunFacts:
-    """Describes a run by its row; `driven`: a scheduler holds it now; `offered`: any may."""
+    """Returns a run as one row; `driven`: a scheduler holds it; `offered`: any may take it."""
     owner = view.owner
     return described(
         RunFacts,
@@ -85,7 +87,7 @@ def run_facts(view: RunView, now: Instant) -> RunFacts:
 
 
 def undone_facts(reason: str) -> UndoneCounts:
-    """Counts the tasks that were not done when a run completed."""
+    """Counts the tasks that were not done when a run completed, read from its reason."""
     return described(UndoneCounts, undone_in(reason))
 
 
@@ -97,7 +99,7 @@ def option_facts(view: RunView) -> Document:
 
 
 async def facts(asked: AskedView) -> RunCreated:
-    """Shows the run without its tasks; `options` has all, and the time when it was made."""
+    """Shows the run without its tasks; `options` has all, also those that were not given."""
     view = asked.run
     run = {**run_facts(view, await asked.store.now()), "options": asdict(view.options)}
     return cast("RunCreated", {"run": run})
@@ -125,14 +127,15 @@ async def runs(store: Store, arguments: Arguments) -> RunList:
 
 
 async def kept_commands(store: Store, view: RunView, now: Instant) -> int:
-    """Counts the commands that are kept for an ended run, which goes on because of them."""
+    """Counts the commands that are kept for an ended run until a scheduler goes on with it
+    because of them."""
     if view.given is None or not view.can_be_reopened(now):
         return 0
     return sum(one.answered_at is None for one in await store.commands(view.number))
 
 
 def kept_text(count: int) -> str:
-    """Returns the number of kept commands in words; nothing if there are none."""
+    """Returns the number of kept commands in words; "" if there are none."""
     if not count:
         return ""
     are = "1 command is kept: it is" if count == 1 else f"{count} commands are kept: they are"

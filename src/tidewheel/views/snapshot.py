@@ -63,7 +63,7 @@ class RunSnapshot(NamedTuple):
         return ShownTask(self, key)
 
     def known_tasks(self) -> dict[Point, list[Key]]:
-        """Returns every task that was spawned or judged, by point; the oldest point first."""
+        """Returns every task that was spawned or has a verdict, by point, oldest first."""
         pool, nodes = self.pool, self.pool.plan.nodes
         keys = set(pool.tasks)
         keys |= {(point, name) for point, there in pool.memory.items() for name in there}
@@ -80,7 +80,7 @@ class RunSnapshot(NamedTuple):
 
 
 class ShownTask:
-    """Is a task of a run, whose facts are called as in documents."""
+    """Holds the facts of a task of a run, by the names that they have in documents."""
 
     def __init__(self, snapshot: RunSnapshot, key: Key) -> None:
         pool = snapshot.pool
@@ -101,7 +101,7 @@ class ViewContext(NamedTuple):
 
 
 class AskedView(NamedTuple):
-    """Is a view that is asked for: of which run, with arguments as they come from JSON."""
+    """Holds a request for a view: of which run, with arguments as they come from JSON."""
 
     store: Store
     context: ViewContext
@@ -109,7 +109,7 @@ class AskedView(NamedTuple):
     arguments: Arguments
 
     async def snapshot(self, *, recall: bool = True) -> RunSnapshot:
-        """Returns everything about the run at one moment."""
+        """Returns everything about the run at one moment, as ``gather`` does."""
         home, read, _ = self.context
         return await gather(self.store, self.run, home, recall=recall, definition_of=read)
 
@@ -151,7 +151,8 @@ async def gather(
     recall: bool = True,
     definition_of: DefinitionOf | None = None,
 ) -> RunSnapshot:
-    """Reads all of a run, its rows first, so that the status shown is never older than they.
+    """Returns a snapshot of a run; reads its rows first, so that the status shown is never
+    older than the rows.
 
     With `recall` the pool also remembers what its scheduler has forgotten, for people to see.
     """
@@ -181,7 +182,7 @@ def due_times(snapshot: RunSnapshot) -> DueAt:
 
 
 def recall_all(pool: TaskPool, rows: Iterable[PutMemory]) -> None:
-    """Gives back to the pool what it has forgotten, for people to see."""
+    """Puts rows that the pool has forgotten back into its memory, for people to see."""
     for row in rows:
         point, name = row.key
         if name not in pool.plan.nodes or name in pool.memory.get(point, {}):
@@ -196,7 +197,7 @@ def pool_of(
     view: RunView,
     plan: DependencyIndex | None = None,
 ) -> TaskPool:
-    """Makes the pool that these rows describe; an empty one for a run that has not begun."""
+    """Returns the pool that these rows describe; an empty one for a run that has not begun."""
     if not any(isinstance(row, PutRun) for row in stored.changes):
         across = view.options.prune_across_points
         return new_pool(graph, past=past, prune_across_points=across)
@@ -230,7 +231,8 @@ Chain = tuple[NeedView, ...]  # the first is the block's own need, the last is t
 
 
 async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
-    """Returns a chain for each need of a run that is not met, to what has to happen first."""
+    """Returns, for each need of a run that is not met, the chain of needs that leads to what
+    has to happen first."""
     found: list[Chain] = []
     for need in await store.needs_of([run]):
         if need.state is not NeedState.MET:
@@ -264,5 +266,5 @@ async def _chain(store: Store, need: NeedView) -> Chain:
 
 
 def is_stuck(need: NeedView) -> bool:
-    """Tells whether nothing happens unless somebody acts."""
+    """Says whether a need stays unmet unless somebody acts."""
     return need.state is NeedState.NEVER or (need.status in LEFT and not need.going)

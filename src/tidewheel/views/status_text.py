@@ -1,7 +1,7 @@
-"""Says in a word where a task of a run is, whether it is in the pool or only remembered.
+"""Says in one word which state a task of a run has, in the pool or only remembered.
 
-A state is one word; whatever else keeps a task is a remark beside it (held, runahead, retrying,
-xtrigger, blocked, incomplete, withdrawn), because several of these may be true at once.
+Whatever else keeps a task is a remark beside its state (held, runahead, retrying, xtrigger,
+blocked, incomplete, withdrawn), because several of these may be true at once.
 """
 
 from __future__ import annotations

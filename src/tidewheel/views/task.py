@@ -49,7 +49,7 @@ TIMERS = {CLOCK: "clock-trigger", RETRY: "retry delay", EXPIRY: "expiry"}
 
 
 async def show(asked: AskedView) -> RunDocument | api.TaskDocuments:
-    """Shows a run, or some of its tasks in full."""
+    """Shows a run; if ids are given, the tasks that they name, in full."""
     store, snapshot, ids = asked.store, await asked.snapshot(), asked.texts("ids")
     if not ids:
         document = run_document(snapshot, await asked.submissions())
@@ -60,7 +60,7 @@ async def show(asked: AskedView) -> RunDocument | api.TaskDocuments:
 
 
 class TaskSubmission(NamedTuple):
-    """Is a submission with its attempts and what its jobs said."""
+    """Holds a submission with its attempts and the messages of its jobs."""
 
     number: int
     view: SubmissionView
@@ -236,7 +236,8 @@ class _Task:
         return found
 
     def _maker(self, output: str) -> tuple[str, Instant | None]:
-        """Names the last submission that made an output, and when; empty if none did."""
+        """Returns the last submission that made an output, in words, and when it did; "" and
+        None if none did."""
         for one in reversed(self._submissions):
             if (at := one.made_at(output)) is not None:
                 return f"submission {one.number:02d}", at
@@ -291,9 +292,9 @@ class _Task:
             }
 
     def _did_without(self, label: str) -> bool:
-        """Says whether somebody let the task go before the xtrigger was satisfied.
+        """Says whether somebody released the task by hand before the xtrigger was satisfied.
 
-        A trigger after the first submission changes nothing.
+        A command after the first submission does not count.
         """
         let_go_at = None
         for view, command in self._obeyed:
@@ -312,7 +313,7 @@ class _Task:
 def _obeyed(
     snapshot: RunSnapshot, one: ShownTask, commands: Sequence[CommandView]
 ) -> Iterator[tuple[CommandView, Set | Trigger]]:
-    """Yields commands about a task that were obeyed, the newest first, back to its removal."""
+    """Yields obeyed commands about a task, newest first, back to the one that removed it."""
     for view in commands:
         if view.answered_at is None or view.refused is not None:
             continue

@@ -17,10 +17,11 @@ TASKS_MAX = 100  # shown in full by one request
 
 
 def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
-    """Finds tasks by their ids; globs, families and points take all known tasks that fit.
+    """Returns the tasks that ids mean, in the pool or ended; raises Refused for an id that
+    means none.
 
-    Known tasks are in the pool or not. A bare name, or a glob that fits names only, is meant at
-    whichever point. (R001-51)
+    A glob, a family or a point means all known tasks that fit. A bare name, or a glob that fits
+    names only, means the tasks of these names at all points. (R001-51)
     """
     known = snapshot.known_keys()
     points = {snapshot.pool.plan.text(key[0]) for key in known}
@@ -39,7 +40,7 @@ def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
 
 
 def few_tasks(snapshot: RunSnapshot, ids: list[str]) -> tuple[Key, ...]:
-    """Finds tasks that are shown in full; refused if these are too many."""
+    """Returns the tasks that ids mean, to be shown in full; raises Refused for too many."""
     keys = find_tasks(snapshot, ids)
     if len(keys) > TASKS_MAX:
         raise Refused(
@@ -60,7 +61,8 @@ def _fits(snapshot: RunSnapshot, key: Key, status: str) -> bool:
 def _with_point(
     snapshot: RunSnapshot, text: str, known: Iterable[Key], points: set[str]
 ) -> str:
-    """Returns the id that is meant: a name is looked for at every point, else at its first."""
+    """Returns an id with a point in it: a bare name means the node's known tasks at all points,
+    or its first task if none is known."""
     nodes = snapshot.pool.plan.nodes
     if text in nodes:
         node = snapshot.graph.nodes.get(text)  # None: a reload removed it
@@ -75,7 +77,8 @@ def _with_point(
 
 
 def find_task(snapshot: RunSnapshot, text: str) -> tuple[Key, int | None]:
-    """Finds one task, and its submit number if one was named."""
+    """Returns the task that an id means, the last of several, and the submit number in the id;
+    None if it has none."""
     found = find_tasks(snapshot, [text])
     submit = None if text in snapshot.pool.plan.nodes else read_id(text).submit
     return found[-1], submit

@@ -63,13 +63,13 @@ async def reasons_of_task(store: Store, snapshot: RunSnapshot, key: Key) -> Task
 
 
 def task_reasons(snapshot: RunSnapshot, key: Key) -> list[Reason]:
-    """Returns what keeps a task within its run."""
+    """Returns the reasons within the run for which a task does not run."""
     return list(explain.why(snapshot.pool, key, due_times(snapshot)))
 
 
 def reason_document(run: str, reason: Reason, posting: Sequence[str] = ()) -> RunReason:
-    """Describes a reason; `posting` are commands that post its objects, which do not come by
-    themselves."""
+    """Returns the document of a reason; `posting` are commands that post the buffer objects it
+    names, which do not come by themselves."""
     return {
         "text": reason_text(reason),
         "passes": reason.passes and not posting,
@@ -80,7 +80,7 @@ def reason_document(run: str, reason: Reason, posting: Sequence[str] = ()) -> Ru
 
 
 def _plain_reason(text: str, passes: bool, commands: list[str]) -> RunReason:
-    """Describes a reason with whole commands, none of which REST has for this run."""
+    """Returns the document of a reason whose commands are whole lines, unknown to REST."""
     return {
         "text": text,
         "passes": passes,
@@ -98,12 +98,12 @@ def reason_text(reason: Reason) -> str:
 
 
 def whole_second(instant: Instant) -> str:
-    """Writes a future time for people, rounded up to the second."""
+    """Returns a future time for people, rounded up to the second."""
     return show_instant(math.ceil(instant))
 
 
 def stall_document(snapshot: RunSnapshot) -> RunStall | None:
-    """Returns since when a run is stalled, and when its timer ends it; None if it is not."""
+    """Returns since when a run is stalled and when its timer ends it; None if not stalled."""
     if snapshot.stalled_since is None:
         return None
     timers = snapshot.stored.timers
@@ -116,7 +116,8 @@ def stall_document(snapshot: RunSnapshot) -> RunStall | None:
 
 
 async def _of_the_job(store: Store, snapshot: RunSnapshot, one: ShownTask) -> list[RunReason]:
-    """Returns what keeps the job of a task: the queue, its engine, or how it ended."""
+    """Returns the reasons that concern a task's job: why the queue or its engine does not begin
+    it, or how it ended."""
     found: list[RunReason] = []
     if one.task is None:
         return found
@@ -143,7 +144,7 @@ async def _of_the_job(store: Store, snapshot: RunSnapshot, one: ShownTask) -> li
 
 
 def actions(command: str) -> list[RunAction]:
-    """Returns commands as REST has them: a verb and its fields; `run` carries a run on."""
+    """Returns commands as REST takes them: a verb and its fields; `run` carries a run on."""
     return [_action(one.split()) for one in command.split(", or ") if one]
 
 
@@ -166,7 +167,8 @@ def _action(words: Sequence[str]) -> RunAction:
 
 
 def command_lines(run: str, command: str) -> list[str]:
-    """Writes commands as whole lines for people; the core says `trigger 1/a, or set 1/a`."""
+    """Returns the commands of a reason as whole lines for people; the core writes several as
+    `trigger 1/a, or set 1/a`."""
     lines = []
     for one in command.split(", or "):
         verb, _, rest = one.partition(" ")
@@ -182,12 +184,12 @@ def _carry_on(status: str) -> str:
 
 
 def waits(snapshot: RunSnapshot) -> list[RunReason]:
-    """Returns what keeps a run from beginning; nothing, once it has begun."""
+    """Returns what keeps a run from beginning; an empty list once it has begun."""
     return [_wait_document(snapshot.view.name, one) for one in snapshot.waits]
 
 
 def _wait_document(name: str, chain: Chain) -> RunReason:
-    """Returns why a run as a whole waits."""
+    """Returns the reason why a run has not begun, from a chain of needs."""
     root = chain[-1]
     is_never = root.state is NeedState.NEVER
     verb = "needs" if is_never else "waits for"
@@ -251,7 +253,7 @@ OBJECT_TITLE = "buffer object "
 
 
 def object_name(snapshot: RunSnapshot, key: Key) -> str | None:
-    """Names the buffer object that a node stands for; None for any other task."""
+    """Returns the name of the buffer object that a node stands for; None for any other task."""
     node = snapshot.pool.plan.nodes.get(key[1])
     if node is None or not key[1].startswith(OBJECT_PREFIX):
         return None
@@ -260,7 +262,7 @@ def object_name(snapshot: RunSnapshot, key: Key) -> str | None:
 
 
 def post_commands(snapshot: RunSnapshot, key: Key, text: str) -> list[str]:
-    """Returns the commands that post the objects of which a reason speaks."""
+    """Returns the commands that post the buffer objects which the text of a reason names."""
     if OBJECT_PREFIX not in text:
         return []
     others = (

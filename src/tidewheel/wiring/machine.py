@@ -10,7 +10,7 @@ GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
 
 def spare_garbage_collector() -> None:
-    """Keeps the garbage collector from what is loaded by now, in a process of our own.
+    """Exempts all that is loaded by now from garbage collection, in a process of our own.
 
     The collector would search all of it again and again while tasks come and go by the
     thousand, which was a fifth of a worker's time. An application decides this for itself.
@@ -22,28 +22,29 @@ def spare_garbage_collector() -> None:
 
 
 def this_process() -> HostProcess:
-    """Returns this process, so that it can be told apart from any later one."""
+    """Returns the identity of this process, which no later one has: host, boot, pid, start."""
     from tidewheel.runners import processes
 
     return processes.this_process()
 
 
 def is_process_alive(process: HostProcess) -> bool:
-    """Returns whether a process may still run; False only if its death can be proven here."""
+    """Says whether a process may still run; False only if its death can be proven here."""
     from tidewheel.runners import processes
 
     return processes.is_process_alive(process)
 
 
 def listener_on(port: int) -> str:
-    """Returns which process of this machine listens there; empty if nobody can tell."""
+    """Returns a text that names the process listening on a port of this machine; "" if it
+    cannot be found out."""
     from tidewheel.runners.processes import listener_on
 
     return listener_on(port)
 
 
 def make_private_directory(path: Path) -> None:
-    """Makes the state directory, which nobody else may enter (S31)."""
+    """Makes a directory that nobody else may enter, such as the state directory (S31)."""
     from tidewheel.runners import job_directory
 
     job_directory.make_private_directory(path)

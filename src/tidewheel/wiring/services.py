@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from tidewheel.services.workflow_state import DefinitionOf
 
 
-OUTBOX_NOTEBOOKS = 64  # who holds one of them delivers what runs of that remainder left
+# A run belongs to the notebook of its number modulo this; its holder delivers what they left.
+OUTBOX_NOTEBOOKS = 64
 
 
 @asynccontextmanager
@@ -48,9 +49,11 @@ async def awaited_store(
     stop_asked: Callable[[], bool],
     on_report: OnReport | None = None,
 ) -> AsyncIterator[Store | None]:
-    """Opens a store that may not answer yet; None if asked to stop before it did.
+    """Opens a store that may not answer yet, and waits until it does; yields None if asked to
+    stop before.
 
-    A file that cannot be opened is a mistake, and waiting mends no mistake.
+    A file is not waited for: one that cannot be opened is a mistake, and waiting mends no
+    mistake.
     """
     from tidewheel.services.service import open_patiently
 
@@ -90,10 +93,10 @@ async def driving(  # noqa: PLR0913 - each by name
     on_batch: OnBatch | None = None,
     on_report: OnReport | None = None,
 ) -> AsyncIterator[RunDriver]:
-    """Builds the scheduler of one run, and takes the run's lease for it.
+    """Takes the lease of one run, and yields the driver that advances the run.
 
-    If the scheduler that held it is surely dead, its lease need not run out. ``given`` are
-    options with which a run is carried on instead of those that it has.
+    If the scheduler that held the lease is provably dead, the lease need not run out first.
+    ``given`` are options with which a run is carried on instead of those that it has.
     """
     from tidewheel.core.operator.requests import RunClaim
     from tidewheel.scheduler.open_run import check_given, driver_of
@@ -120,9 +123,9 @@ async def driving(  # noqa: PLR0913 - each by name
 async def deliver_left(
     where: Where, store: Store, run: RunView, home: Path, on_report: OnReport | None = None
 ) -> int:
-    """Calls the event handlers of a run that is over and whose scheduler died before it could.
+    """Calls the event handlers of an ended run that its scheduler did not call before it died.
 
-    Returns of how many events; none while another process does it.
+    Returns the number of events whose handlers were called; 0 while another process does it.
     """
     from tidewheel.scheduler.open_run import deliver_left
     from tidewheel.services.notebook import Owner, held_notebook
@@ -149,7 +152,8 @@ async def _take_folder(store: Store, run: RunView, home: Path) -> None:
 async def _scheduler_home(
     where: Where, store: Store, run: RunView, home: Path, smtp: str, on_report: OnReport | None
 ) -> AsyncIterator[SchedulerHome]:
-    """Prepares what a run is driven with, and listens to commands of its event handlers."""
+    """Yields what a run is driven with, and answers commands of its event handlers
+    meanwhile."""
     from tidewheel.platforms import read_platforms
     from tidewheel.runners import event_handlers as handlers
     from tidewheel.runners.job_environment import write_programs
@@ -190,7 +194,8 @@ def build_monitor(
     on_report: OnReport | None = None,
     home: Path | None = None,
 ) -> Monitor:
-    """Returns a monitor of this store, which removes files below the home."""
+    """Returns a monitor of this store, which also removes the files of deleted tasks and runs
+    below the home."""
     from tidewheel.services.monitor import Monitor
 
     return Monitor(store, settings, surroundings(on_report), home or home_directory())
@@ -208,7 +213,8 @@ def surroundings(on_report: OnReport | None) -> Surroundings:
 
 
 def run_door(store: Store, home: Path, definition_of: DefinitionOf | None = None) -> RunDoor:
-    """Returns the service for runs, of a store or its server; ``home`` holds their files."""
+    """Returns the service for runs: that of the server, if the store is behind one, else one on
+    the store; ``home`` holds the files of runs."""
     if isinstance(store, BringsDoors):
         return store.run_door()
     from tidewheel.services.run_service import RunService
@@ -217,7 +223,8 @@ def run_door(store: Store, home: Path, definition_of: DefinitionOf | None = None
 
 
 def block_door(store: Store, home: Path) -> BlockDoor:
-    """Returns the service for blocks and objects, of a store or of its server."""
+    """Returns the service for blocks and objects: that of the server, if the store is behind
+    one, else one on the store."""
     if isinstance(store, BringsDoors):
         return store.block_door()
     from tidewheel.services.blocks.service import BlockService
@@ -227,7 +234,8 @@ def block_door(store: Store, home: Path) -> BlockDoor:
 
 
 def registry_door(store: Store, home: Path) -> RegistryDoor:
-    """Returns the registry of a store, or of the server that it stands for."""
+    """Returns the registry: that of the server, if the store is behind one, else that of the
+    store."""
     if isinstance(store, BringsDoors):
         return store.registry_door()
     from tidewheel.services.registry.service import RegistryService
@@ -257,7 +265,8 @@ def build_notifier(
 
 
 def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
-    """Returns the service for rules and messages, of a store or of its server."""
+    """Returns the service that shows notifications and tests rules: that of the server, if the
+    store is behind one, else one on the store."""
     if isinstance(store, BringsNotifications):
         return store
     from tidewheel.services.notifications.notifier import NotificationAdmin
@@ -266,7 +275,8 @@ def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotification
 
 
 def notification_means(home: Path, smtp: str) -> DeliveryMeans:
-    """Returns the means by which this process sends messages."""
+    """Returns the means by which this process sends notifications: folder, SMTP server,
+    environment."""
     from tidewheel.runners.job_environment import inherited_environment
     from tidewheel.services.notifications.delivery import DeliveryMeans
 

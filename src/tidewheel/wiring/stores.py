@@ -37,8 +37,8 @@ SERVERS = ("http:", "https:")
 
 
 def store_settings(where: Where = None) -> StoreSettings:
-    """Returns settings for an address; without one, for what the environment names, the store
-    that this user's server stands before, or for the file in the state directory."""
+    """Returns the settings of a store: the one given, else the environment's, else this user's
+    running server, else the file in the state directory."""
     if isinstance(where, StoreSettings):
         return where
     url = where or store_url() or _served_url() or own_store_url()
@@ -48,7 +48,8 @@ def store_settings(where: Where = None) -> StoreSettings:
 
 
 def _served_url() -> str | None:
-    """Returns this user's running server, if it stands before another store than this file."""
+    """Returns the address of this user's running server; None if none runs, or if it serves the
+    user's own file, which can be opened without it."""
     found = found_server(home_directory())
     if found is None or found.store == own_store_url():
         return None
@@ -56,12 +57,12 @@ def _served_url() -> str | None:
 
 
 def is_remote(where: Where = None) -> bool:
-    """Returns whether the store is a server's, to be asked over HTTP."""
+    """Says whether the store is behind a server, which is asked over HTTP."""
     return store_settings(where).url.startswith(SERVERS)
 
 
 def require_database(where: Where, role: str) -> None:
-    """Raises BadSetting for a server: the role is done where the database is."""
+    """Raises BadSetting if the store is behind a server: the role needs the database itself."""
     if is_remote(where):
         raise BadSetting(
             "store",
@@ -72,17 +73,20 @@ def require_database(where: Where, role: str) -> None:
 
 
 def is_embedded(where: Where = None) -> bool:
-    """Returns whether the store is a file of this machine, which nobody else watches over."""
+    """Says whether the store is a SQLite file of this machine, which nobody else watches
+    over."""
     return store_settings(where).url.startswith("sqlite:")
 
 
 def store_exists(where: Where = None) -> bool:
-    """Returns whether there is anything to look at: opening a file would make it."""
+    """Says whether the store exists; only a file can be missing, and opening it would make
+    it."""
     return _missing_file(where) is None
 
 
 def _missing_file(where: Where) -> str | None:
-    """Returns the file that opening the store would make."""
+    """Returns the file that opening the store would make; None if it exists, or the store is no
+    file."""
     url = store_settings(where).url
     if not url.startswith("sqlite:"):
         return None
@@ -92,28 +96,34 @@ def _missing_file(where: Where) -> str | None:
 
 
 def require_store(where: Where = None) -> None:
-    """Raises NoStore if there is no store: what only looks makes none."""
+    """Raises NoStore if the store's file is missing: a command that only reads makes none."""
     if (path := _missing_file(where)) is not None:
         origin = "" if where or store_url() is None else " (TIDEWHEEL_STORE)"
         raise NoStore(store_settings(where).url + origin, path)
 
 
 def require_if_named(where: Where = None) -> None:
-    """Raises NoStore if a store was named that is not there: more likely than not its name is
-    a mistake. The store of this user may still be made."""
+    """Raises NoStore if a store was named whose file is missing.
+
+    More likely than not its name is a mistake. This user's own store, which nobody names, may
+    still be made.
+    """
     if where or store_url():
         require_store(where)
 
 
 def named_store_to_make(where: Where = None) -> str | None:
-    """Returns the file that opening the store would make, if it was named."""
+    """Returns the file that opening the store would make; None if it exists, or if no store was
+    named."""
     return _missing_file(where) if where or store_url() else None
 
 
 @contextmanager
 def store_to_read(where: str | None = None) -> Iterator[Where]:
-    """Yields the store for a command that only looks: an empty one where this user has none
-    yet, so that looking makes no file."""
+    """Yields the store for a command that only reads.
+
+    Where this user has none yet, it is an empty one, so that reading makes no file.
+    """
     if store_exists(where):
         yield where
         return
@@ -124,7 +134,7 @@ def store_to_read(where: str | None = None) -> Iterator[Where]:
 
 @contextmanager
 def empty_store() -> Iterator[StoreSettings]:
-    """Yields a store with nothing in it, which is gone afterwards."""
+    """Yields the settings of an empty temporary store, whose file is deleted afterwards."""
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="tidewheel-") as folder:
@@ -132,7 +142,7 @@ def empty_store() -> Iterator[StoreSettings]:
 
 
 def open_store(where: Where = None) -> Store:
-    """Opens the store at an address; without one, that of this user."""
+    """Opens the store at an address; without one, the store that ``store_settings`` finds."""
     settings = store_settings(where)
     match scheme := settings.url.partition(":")[0]:
         case "sqlite":
@@ -161,7 +171,8 @@ def open_store(where: Where = None) -> Store:
 
 
 def with_readers_of(store: Store, second: Store) -> Store:
-    """Returns a store on one file that writes through the first and reads by the second."""
+    """Returns a store on one SQLite file that writes through the first store and reads through
+    the second."""
     from tidewheel.store.store import SharedWriter
 
     return SharedWriter(store, second)
@@ -169,13 +180,14 @@ def with_readers_of(store: Store, second: Store) -> Store:
 
 @cache
 def this_failpoint() -> Failpoint:
-    """Returns the failpoint of this process, all of whose parts count their passes together."""
+    """Returns the failpoint of this process; there is one, so that all parts count their passes
+    together."""
     return failpoint()
 
 
 @asynccontextmanager
 async def opened_store(where: Where = None) -> AsyncIterator[Store]:
-    """Opens a store, and closes it at the end of the block."""
+    """Yields an open store, and closes it at the end of the block."""
     store = open_store(where)
     try:
         yield store
@@ -184,7 +196,7 @@ async def opened_store(where: Where = None) -> AsyncIterator[Store]:
 
 
 def migrate_store(where: Where = None) -> MigrationReport:
-    """Brings a store to the schema of this program."""
+    """Migrates a store to the schema of this program, and returns what was done."""
     require_database(where, "a migration")
     require_store(where)
     settings = store_settings(where)

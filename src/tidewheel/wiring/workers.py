@@ -1,4 +1,4 @@
-"""Builds workers: beside their store, or far from it behind a server."""
+"""Builds workers, which reach their store directly or through a server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AroundRunner = Callable[[Runner], Runner]
 
 
 def worker_name() -> str:
-    """Returns the name of a worker that was given none."""
+    """Returns the name of a worker that was given none: HOST:PID."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -45,7 +45,8 @@ def usable_cores() -> int:
 
 
 def machine_capacity(labels: Sequence[str] = ()) -> Resources:
-    """Returns what a worker offers unless it is told otherwise; GPUs are not guessed."""
+    """Returns the resources that a worker offers unless it is told otherwise: the cores it may
+    use, all memory, and no GPUs, because these are not guessed."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Resources(
         cpu=float(usable_cores()), memory_bytes=memory_bytes, labels=frozenset(labels)
@@ -63,10 +64,11 @@ async def built_worker(  # noqa: PLR0913 - each by name
     machine: Machine | None = None,
     on_report: OnReport | None = None,
 ) -> AsyncIterator[Worker]:
-    """Builds a worker with its runners; what they hold of this machine is let go at the end.
+    """Yields a worker with its runners; at the end, stops the runners and frees what they hold.
 
-    ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
-    handlers it runs commands only; other workers of this process may use the same machine.
+    ``where`` is the address of ``store``: heartbeats open a connection of their own. Without
+    handlers the worker runs commands only. Several workers of this process may share one
+    ``machine``, and so its resources.
     """
     from tidewheel.runners.messages.server import MessageServer
     from tidewheel.runners.registry import open_runner, stop_runners
@@ -118,7 +120,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
 
 
 def _runner_parts(settings: WorkerSettings, messages: MessageServer) -> RunnerParts:
-    """Returns what all runners of the worker share."""
+    """Returns the parts that all runners of a worker share."""
     from tidewheel.runners.job_environment import RunAids, write_programs
     from tidewheel.runners.registry import RunnerParts
 
@@ -137,10 +139,10 @@ def _runner_parts(settings: WorkerSettings, messages: MessageServer) -> RunnerPa
 def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
     """Returns this process, and a function that says whether another worker's process lives.
 
-    The jobs of a dead one may be taken over.
+    The jobs of a dead worker may be taken over.
 
-    Only workers of one home know each other: what another keeps elsewhere, its jobs and their
-    files, cannot be found from here, and would be taken for something that never started.
+    Only workers of one home know each other: the jobs and files that another worker keeps
+    elsewhere cannot be found from here, and would be taken for jobs that never started.
     """
     from tidewheel.runners.job_environment import home_id
 
@@ -155,7 +157,8 @@ def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
 
 
 def _supply(store: Store, home: Path) -> Supply:
-    """Fetches files of runs, for jobs of runs whose folder is not here."""
+    """Returns a function that fetches the files of a run for its jobs, where the folder of the
+    run is not on this host."""
     from tidewheel.core.operator.definition import read_job_name
     from tidewheel.services.definition_sync import Supplies
 
@@ -168,7 +171,8 @@ def _supply(store: Store, home: Path) -> Supply:
 def _afar(
     where: Where, store: Store, home: Path
 ) -> tuple[ServerWays | None, SpeakingFor | None]:
-    """Returns what differs where a server stands between a worker and its store."""
+    """Returns how a worker reaches the server that its store is behind, and how it speaks there
+    for its jobs; None for both if it reaches the store directly."""
     if not is_remote(where):
         return None, None
     from tidewheel.runners.job_environment import known_home_id

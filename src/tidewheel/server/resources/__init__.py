@@ -1,1 +1,1 @@
-"""Holds the requests that the server answers, one module per kind of thing."""
+"""Holds the handlers of the server's routes, one module for each kind of thing."""

@@ -1,4 +1,4 @@
-"""Answers with what happens: streams of events, the channel of a worker, waiting for news."""
+"""Answers with events as they happen: streams, the channel of a worker, waiting for news."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ ROUTES, CHANNEL_ROUTES = RouteList(), RouteList()
 
 
 class WhereQuery(In):
-    """A run with its submissions, by name or number, or a queue."""
+    """Names a run, by name or number, with its submissions, or a queue."""
 
     run: str | None = None
     queue: str | None = None
 
 
 class EventsQuery(WhereQuery):
-    """The parameters that select events: of which kind, and after which id.
+    """Holds the parameters that select events: of which kind, and after which id.
 
     The header Last-Event-ID counts more than `since`.
     """
@@ -45,7 +45,7 @@ class EventsQuery(WhereQuery):
 
 
 async def workflow_asked(call: Call) -> Iterable[str]:
-    """Returns the workflow of the run that the query names, if any."""
+    """Returns the workflow of the run that the query names; none if it names no run."""
     run = call.query_as(WhereQuery).run
     if run is None:
         return ()
@@ -88,7 +88,7 @@ async def follow(call: Call) -> object:
     query=WhereQuery,
 )
 async def snapshot(call: Call) -> object:
-    """Answers with the state of a run or of a queue."""
+    """Answers with the state of a run or of a queue, and the id from which events go on."""
     query = call.query_as(WhereQuery)
     if (query.run is None) == (query.queue is None):
         raise BadRequest(["name either a run or a queue"])
@@ -203,7 +203,7 @@ class NewsListener:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     async def heard(self, seconds: float) -> bool:
-        """Waits for news; False if the time is over, or the server ends, before any comes."""
+        """Waits for news; returns False if the time ends or the server stops before any."""
         news = asyncio.create_task(self._woken.wait())
         end = asyncio.create_task(self._call.stopping.wait())
         try:
@@ -225,7 +225,7 @@ Result = TypeVar("Result")
 async def unless_stopping(call: Call, work: Coroutine[Any, Any, Result]) -> Result | None:
     """Returns the result of the work; None if the server was told to stop before.
 
-    While it waits, the request takes no place of another one.
+    While it waits, the request does not count among those that are under way.
     """
     doing = asyncio.ensure_future(work)
     stopping = asyncio.ensure_future(call.stopping.wait())

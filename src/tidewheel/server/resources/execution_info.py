@@ -205,7 +205,7 @@ for _name, _body, _handler, _says in (
 
 
 class StatisticsQuery(In):
-    """The parameters that select attempts, and how they are grouped."""
+    """Holds the parameters that select attempts, and how these are grouped."""
 
     queue: str | None = None
     name: str | None = None
@@ -255,7 +255,7 @@ def _told(found: list[EndedAttempt], by: str | None) -> object:
 async def of_one(call: Call) -> object:
     """Answers with the statistics of the tasks of the same name in the same queue.
 
-    A task without a name has none.
+    For a task without a name these are empty.
     """
     task = await call.found_task()
     found = [

@@ -39,7 +39,7 @@ ROUTES = RouteList()
 
 
 class ChunkQuery(In):
-    """The worker and the attempt that wrote a part of a log, and its place in the file."""
+    """Names the worker and attempt that wrote a part of a log, and its offset in the file."""
 
     worker: str
     attempt: Attempt
@@ -108,7 +108,7 @@ def _write(
 
 
 async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
-    """Requires that the attempt is the worker's, and has its lease or had it recently (D4)."""
+    """Raises LeaseLost unless the worker has the attempt's lease, or had it recently (D4)."""
     asked = (WorkerId(query.worker), query.attempt)
     if task.status in LEASED and (task.owner, task.attempt) == asked:
         return
@@ -136,7 +136,7 @@ LOG_BYTES_MAX = 1_000_000
 
 
 class PartQuery(In):
-    """The part of a log; without an offset it is the end."""
+    """Says which part of a log is asked for; without an offset it is the end."""
 
     offset: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX
@@ -238,7 +238,8 @@ async def hear(call: Call) -> object:
 
 
 def _check_declared(task: Task, output: str) -> None:
-    """Refuses an output that the task's definition does not name, as the command in a job does.
+    """Raises BadRequest for an output that the task's definition does not name, as the command
+    in a job does.
 
     A task that is in no run may announce anything.
     """

@@ -129,15 +129,15 @@ class ResourcesIn(In):
     exclusive: Literal[False] = False  # is what tasks ask for
 
     def value(self) -> Resources:
-        """Returns the resources for the store."""
+        """Returns the resources as the store takes them."""
         given = msgspec.structs.asdict(self) | {"labels": frozenset(self.labels)}
         return Resources(**given | {"nodes": 1 if self.nodes is None else self.nodes})
 
     def free(self) -> Resources:
         """Returns the free resources of a claim.
 
-        A worker that says nothing of nodes may be older than they are: it would take other
-        tasks beside one that is exclusive, so it gets none of those.
+        A worker that says nothing of nodes may be of a version without them: it would take
+        other tasks beside one that is exclusive, so it gets none of those.
         """
         counts = self.nodes is not None or self.idle_nodes is not None
         return self.value() if counts else replace(self.value(), idle_nodes=0)
@@ -210,9 +210,11 @@ async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> C
 
 
 async def _claim_for_caller(call: Call, request: ClaimRequest) -> ClaimedTasks:
-    """Claims nothing for a caller who hung up, be it before anything was asked of the store or
-    while it answered: a task for nobody would wait until its lease is over, and lapse for
-    nothing."""
+    """Returns the tasks that were claimed for a caller; none for a caller who hung up.
+
+    Tasks that were claimed while the caller hung up are given back: a task for nobody would
+    wait until its lease is over, and lapse for nothing.
+    """
     if await call.is_gone():
         return ClaimedTasks()
     found = await call.store.claim(request)
@@ -249,9 +251,10 @@ class WorkerIn(In):
 
 
 async def queues_served(call: Call) -> Iterable[str]:
-    """Returns the queues that a worker wants to serve, after judging its patterns.
+    """Returns the queues that a worker wants to serve by name, for the guard, after judging its
+    patterns.
 
-    A pattern is judged as a whole; the queues that it stands for are judged later.
+    A pattern is judged as a whole: the token must be for every queue that it stands for.
     """
     wanted = call.body_as(WorkerIn).queues
     call.require_patterns(one for one in wanted if is_pattern(one))
@@ -344,9 +347,10 @@ async def adopt(call: Call) -> object:
 
 
 async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
-    """Returns the refusal of a take-over: LeaseLost if the owner does not hold the task.
+    """Returns the error for a caller who may not adopt a task: LeaseLost if the named owner
+    does not hold it, else NotAllowed.
 
-    It is told to every caller; only for a lease that is held does the token matter.
+    Every caller is told the former; only for a lease that is held does the token matter.
     """
     task = await call.found_task()
     if (task.owner, task.attempt) != (form.owner, form.attempt):

@@ -143,7 +143,8 @@ class EndIn(In):
     values_text: str | None = None  # the same as a text
 
     def value(self) -> End:
-        """Checks the end and returns it for the store, which judges the values itself."""
+        """Returns the end of an attempt for the store, which judges the values itself; raises
+        BadRequest if its parts do not fit together."""
         ending = Ending(self.ending)
         needs_error = ending in (Ending.FAILED, Ending.ABORTED)
         if self.error is not None and not needs_error:
@@ -178,7 +179,7 @@ class OneReport(In):
     frees: str | None = None  # the queue in which this end leaves a place that was limited
 
     def value(self, worker: str) -> Report:
-        """Returns the report for the store."""
+        """Returns the report as the store takes it."""
         return Report(
             holder=Holder(
                 task_id=TaskId(self.id), attempt=self.attempt, worker=WorkerId(worker)
@@ -230,7 +231,7 @@ def _samples(given: Iterable[SampleIn]) -> tuple[UsageSample, ...]:
 
 
 def _task_error(given: ErrorIn) -> TaskError:
-    """Returns the error for the store; it must have a code or a description."""
+    """Returns the error for the store; raises BadRequest if code and description are empty."""
     if not (given.code.strip() or given.description.strip()):
         raise BadRequest(["error: give a code or a description"])
     args = _json_text("error.args", given.args) or "{}"
@@ -238,7 +239,7 @@ def _task_error(given: ErrorIn) -> TaskError:
 
 
 def _json_text(what: str, raw: msgspec.Raw) -> str | None:
-    """Returns JSON as it was sent; None if none was sent."""
+    """Returns JSON as it was sent, None if none was; raises BadRequest for what is no JSON."""
     text = bytes(raw).decode()
     if not text:
         return None
@@ -262,7 +263,7 @@ REPORTS = Needs(WORKER, queue_of_task, worker=worker_of_body)
 
 
 async def live_holder(call: Call, worker: str | None, attempt: int | None) -> Holder:
-    """Returns the lease that is reported on: the one that is named, else the live one."""
+    """Returns the lease that is reported on: the one named, else the task's live one."""
     task = await call.found_task()
     if (named := worker or task.owner) is None:
         raise WrongStatus(task.id, "a report", task.status, ["running"])
@@ -272,7 +273,7 @@ async def live_holder(call: Call, worker: str | None, attempt: int | None) -> Ho
 
 
 async def tell(call: Call, report: Report) -> StatusOut:
-    """Passes a report on to the store; raises its refusal."""
+    """Passes a report to the store, returns the task's status; raises the store's refusal."""
     if report.end is not None:
         # Somebody may wait for the place that this end leaves; told too often is harmless.
         report = replace(report, frees=(await call.found_task()).queue)
@@ -307,7 +308,7 @@ async def heartbeat(call: Call) -> object:
 
 
 def _telling(part: Callable[[Any], dict[str, Any]]) -> Callable[[Call], Awaitable[object]]:
-    """Returns the handler of a report; ``part`` makes what it says of the body."""
+    """Returns the handler of one kind of report; ``part`` reads its fields from the body."""
 
     async def handler(call: Call) -> object:
         return await tell(call, Report(holder=_holder(call), **part(call.body)))

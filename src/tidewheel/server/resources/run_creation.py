@@ -1,4 +1,4 @@
-"""Begins runs from definitions that are sent, shows these, carries runs on, deletes them.
+"""Begins runs from definitions that are sent, shows definitions, carries runs on, deletes them.
 
 A caller who may begin a run may have commands executed by its scheduler and its workers, as any
 workflow can say: scope submit, for its workflow and for the queue of its jobs.
@@ -128,13 +128,14 @@ DefinitionOut = answer(
 
 
 class DefinitionQuery(In):
-    """One file of it, as it is; without a path, all of it as JSON."""
+    """Names one file of a definition, sent as it is; without a path, all is sent as JSON."""
 
     path: str = ""
 
 
 async def _workflow_unless_served(call: Call) -> Iterable[str]:
-    """Returns the workflow to judge by; none if the caller may take the jobs of the run."""
+    """Returns the workflow of the run, for the guard; none for a worker that may take the run's
+    jobs."""
     run = await call.found_run()
     return () if call.allows(WORKER) and call.covers(run.queue) else (run.workflow,)
 
@@ -172,7 +173,7 @@ async def definition(call: Call) -> object:
 
 
 class Begin(NamedTuple):
-    """Holds a run that is asked for; the text is rendered only for a caller who may do this."""
+    """Holds a run that is asked for; its text is rendered only once the caller may begin it."""
 
     form: RunIn
     options: RunOptions
@@ -215,7 +216,7 @@ def _definition_findings(form: RunIn) -> list[str]:
 
 
 def _options(given: OptionsIn) -> RunOptions:
-    """Returns the options as runs have them."""
+    """Returns the options of a run from those in a request."""
     said = msgspec.structs.asdict(given)
     timeout = said.pop("stall_timeout")
     seconds = None if timeout is None else parse_duration(timeout, "stall_timeout")
@@ -245,7 +246,7 @@ def _sent(form: DefinitionIn) -> StoredDefinition:
 
 
 async def _new_queue(call: Call) -> Iterable[str]:
-    """Returns the queue of the new run's jobs; it has the run's name unless it is given."""
+    """Returns the queue of the new run's jobs: the one given, else that of the run's name."""
     asked = call.body_as(Begin)
     named = asked.form.name or f"{asked.workflow}/run"
     return (asked.form.queue or f"{RUN_QUEUE}{named}",)
@@ -311,7 +312,8 @@ async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
 
 
 def _request(call: Call) -> str:
-    """Returns the digest of a request with a key, so that the same again makes no new run."""
+    """Returns the digest of a request with an idempotency key, so that the same again makes no
+    new run; "" without a key."""
     if call.key is None or call.token is None:
         return ""
     said = f"{call.token.number}\0{call.key}\0".encode() + call.raw

@@ -49,7 +49,7 @@ ROUTES, COMMAND_ROUTES = RouteList(), RouteList()
 
 
 class RunLogQuery(PartQuery):
-    """The log that is asked for: of the run, or of a job (the latest submission and attempt).
+    """Says which log is asked for: of the run, or of a job (the latest submission and attempt).
 
     With an offset behind which there is nothing yet, wait_s is how long to wait for more.
     """
@@ -119,7 +119,7 @@ for _view in VIEWS.values():
 async def graph(call: Call) -> object:
     """Answers with the graph, or with its differences to the version that the caller has.
 
-    The whole is told where that version is not remembered.
+    If that version is not remembered, the whole graph is sent.
     """
     run, query = await call.found_run(), call.query
     asked = in_window(query)
@@ -140,13 +140,13 @@ async def graph(call: Call) -> object:
     query=TREE_QUERY,
 )
 async def pool(call: Call) -> object:
-    """Shows the tree of what is within some edges of the live tasks."""
+    """Answers with the tree of the tasks within some edges of the live tasks."""
     run, asked = await call.found_run(), in_window(call.query)
     return await call.doors.apart(run_door(call).look("tree", {"run": run.name} | asked))
 
 
 def in_window(query: ViewQuery) -> Document:
-    """Returns the arguments of a view that shows one edge around, unless more are asked for."""
+    """Returns the arguments of a view of a window, one edge wide unless more are asked for."""
     asked = query.arguments()
     return {"ids": asked["ids"], "window": 1 if asked["window"] is None else asked["window"]}
 
@@ -205,7 +205,7 @@ OPERATES = Needs(OPERATE, no_queue, workflow_of_run)
 
 
 class CommandQuery(In):
-    """The parameters of a command; with dry_run the answer is what would be done.
+    """Holds the parameters of a command; with dry_run the answer is what would be done.
 
     wait_s is how long to wait until the scheduler has obeyed; 0: not at all.
     """

@@ -61,7 +61,7 @@ class EdgesOut(Out):
 
 
 def one(call: Call) -> Edges:
-    """Returns the edges from the task that the path names."""
+    """Returns the edges from the task that the path names to those that the body names."""
     parent = TaskId(call.path["id"])
     return [(parent, TaskId(child)) for child in read(call.raw, ContinuationsIn).values]
 
@@ -82,7 +82,8 @@ def many(call: Call) -> Edges:
 
 
 async def queues_of_both_ends(call: Call) -> Iterable[str]:
-    """Returns the queues of all tasks that are tied or untied."""
+    """Returns the queues of all tasks at both ends of the edges, for the guard; none for a
+    caller who may see everything."""
     if call.covers_everything:
         return ()
     ids = list(dict.fromkeys(end for edge in call.body_as(list) for end in edge))
@@ -129,8 +130,8 @@ class CancelIn(In):
 
 
 async def queues_to_cancel(call: Call) -> Iterable[str]:
-    """Returns the queues of the tasks named by id, or of the filter, which must name its queue
-    unless the caller may use all queues."""
+    """Returns the queues to judge a cancel by: those of the tasks named by id, or that of the
+    filter, which must name one unless the caller may use all queues."""
     form = call.body_as(CancelIn)
     if (form.ids is None) == (form.filter is None):
         raise BadRequest(["give either ids or a filter"])
@@ -223,7 +224,7 @@ class TaskPatch(In):
 
     @property
     def word(self) -> str | None:
-        """Returns the status that is asked for."""
+        """Returns the status that is asked for, in any vocabulary; None if none is."""
         return self.state if self.status is None else self.status
 
     @property
@@ -292,7 +293,8 @@ async def _transition(call: Call, task: Task, form: TaskPatch) -> None:
 
 
 async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
-    """Cancels a task; from the worker that was told to cancel it, takes the end instead."""
+    """Cancels a task; if its own worker asks, which was told to cancel it, stores the end of
+    the attempt instead."""
     if task.status is Status.CANCELLING and await call.speaks_for(task.owner):
         holder = await live_holder(call, form.info.worker, form.attempt)
         await tell(call, Report(holder=holder, end=_failure(form, "cancelled")))
@@ -303,7 +305,7 @@ async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
 
 
 def _end(form: TaskPatch) -> End:
-    """Returns how an attempt ended; Banyan tells success by the exit status."""
+    """Returns how an attempt ended, from a PATCH; Banyan tells success by the exit status."""
     assert form.word is not None
     exit_status = form.info.exit_status
     if form.word == "terminated" and exit_status is None:

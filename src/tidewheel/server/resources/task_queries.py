@@ -45,7 +45,7 @@ FilterIn: Any = msgspec.defstruct(
 
 
 class TaskQuery(In):
-    """The vocabulary of the answer, and the fields that are shown."""
+    """Names the vocabulary of the answer, and the fields that are shown."""
 
     vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
     fields: str | None = None  # names, separated by commas
@@ -76,13 +76,13 @@ TaskPage = answer(
 
 
 class LogQuery(PartQuery):
-    """The attempt whose log is asked for; by default the last."""
+    """Names the attempt whose log is asked for; by default the last."""
 
     attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
 
 
 def filter_of(given: In, **instead: Any) -> TaskFilter:  # noqa: ANN401 - as `Filters` has them
-    """Returns the store's filter, with other values for some of its parts."""
+    """Returns the store's filter for a request's conditions; ``instead`` replaces some."""
     asked = {name: getattr(given, name) for name in field_names(FilterIn)}
     return task_filter(**{**asked, **instead})
 
@@ -113,7 +113,7 @@ async def list_tasks(call: Call) -> object:
 
 
 async def _queue_filter(call: Call, name: str | None, queue: str | None) -> str | None:
-    """Returns the queue of the run that is named, else the queue that was given."""
+    """Returns the queue of the named run, else the queue that was given, which may be None."""
     if name is None:
         return queue
     run = await call.store.find_run(name)
@@ -132,7 +132,7 @@ async def get_task(call: Call) -> object:
 
 
 def _fields(query: TaskQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Returns the names of the fields that are shown; an unknown name is refused."""
+    """Returns the names of the fields that are shown; raises BadRequest for an unknown name."""
     names = FIELD_WORDS[query.vocabulary]
     known = tuple(names.get(name, name) for name in _FIELDS[query.vocabulary])
     if query.fields is None:
@@ -213,7 +213,8 @@ ROUTES += routes_of([HISTORY])
     media_type="text/plain",
 )
 async def log(call: Call) -> object:
-    """Answers with the log of the last attempt, or of another, if it ran on this host."""
+    """Answers with the log of the last attempt, or of the one that the query names, if this
+    host has it."""
     query, task = call.query_as(LogQuery), await call.found_task()
     stream = call.path["stream"]
     if stream not in STREAMS:
@@ -226,7 +227,7 @@ async def log(call: Call) -> object:
 
 
 async def why(call: Call) -> object:
-    """Answers with what holds a task back."""
+    """Answers with the reasons why a task does not run."""
     task = await call.found_task()
     return {"id": task.id, "reasons": await reasons(call.store, task.id)}
 

@@ -117,9 +117,10 @@ _OUR_WORDS = {
 
 
 def our_fields(form: msgspec.Struct) -> dict[str, Any]:
-    """Returns the fields of a form that say anything, in tidewheel's words.
+    """Returns the fields of a form that are not null, by tidewheel's names.
 
-    Resources that were requested as Banyan does stand beside the others, which count more.
+    Banyan's requested_resources become fields beside the others; where both name a resource,
+    the others count.
     """
     said = {
         _OUR_WORDS.get(name, name): value
@@ -131,7 +132,7 @@ def our_fields(form: msgspec.Struct) -> dict[str, Any]:
 
 
 class SubmitQuery(In):
-    """The parameters of a submission: what is stored together, and in whose words."""
+    """Holds the parameters of a submission: what is stored together, and in whose words."""
 
     atomic: Literal["all", "each"] = "all"
     vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
@@ -235,7 +236,7 @@ def _own_id(call: Call, index: int) -> str:
 
 
 async def queues_concerned(call: Call) -> Iterable[str]:
-    """Returns the queues of every task, and of every stored task that one is tied to."""
+    """Returns the queues of all new tasks, and of all stored tasks that one is tied to."""
     tasks = call.body_as(Submission).tasks
     queues = {task.queue for task in tasks}
     if not call.covers_everything:
@@ -245,10 +246,11 @@ async def queues_concerned(call: Call) -> Iterable[str]:
 
 
 def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
-    """Raises NotAllowed for the id of a job of a run that the token is not for.
+    """Raises NotAllowed for a new task with the id of a job, in a run whose queue the token is
+    not for.
 
-    Ids are the whole store's: a caller who took the id of a job to come would bring its run
-    down.
+    Ids are unique in the whole store: a caller who took the id of a job to come would bring its
+    run down.
     """
     for task in tasks:
         run = run_named_by(task.id)

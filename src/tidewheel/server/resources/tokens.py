@@ -101,7 +101,8 @@ _LISTED = re.compile(r"(\d+) tasks, (.+)", re.DOTALL)  # as handlers name severa
 
 
 class Deed(NamedTuple):
-    """Holds the words for a call: as it is wished, as it was done, and what it was done to.
+    """Holds the words by which the audit tells of a call: as a wish, as a deed, and what it was
+    done to.
 
     In braces stand the names in the path, and `what` is all that the handler named besides;
     `unnamed` is said where it named nothing.
@@ -114,7 +115,7 @@ class Deed(NamedTuple):
 
 
 def _edges(verb: str, words: tuple[str, str]) -> dict[str, Deed]:
-    """Returns the words for both spellings of a verb, for one task and for many at once."""
+    """Returns the words for both spellings of a verb about edges, for one task and for many."""
     return {
         f"POST {API}/tasks{place}/{verb}{ending}": Deed(*words, f"{whom}: {{what}}", "edges")
         for place, whom in (("/{id}", "{id}"), ("", "tasks"))
@@ -169,7 +170,7 @@ DEEDS: dict[str, Deed] = {
 
 
 def deed_words(entry: AuditEntry) -> str:
-    """Says what was done, as `triggered 3/model in forecast/run1`; who did it is told apart."""
+    """Returns in words what was done, without by whom: `triggered 3/model in forecast/run1`."""
     deed = DEEDS.get(entry.verb)
     if deed is None:  # a route of another version
         return f"{entry.verb}: {entry.target}".rstrip(": ")
@@ -184,7 +185,7 @@ def deed_words(entry: AuditEntry) -> str:
 
 
 def _filled(entry: AuditEntry, deed: Deed) -> str:
-    """Returns what a call was done to.
+    """Returns what a call was done to, in words.
 
     The audit keeps what the path names first, then what the handler named.
     """
@@ -228,7 +229,7 @@ class AuditPage(Out):
 
 
 class AuditQuery(In):
-    """A page of the audit."""
+    """Says which page of the audit is asked for."""
 
     limit: Count = 100
     before: Number | None = None
@@ -311,7 +312,8 @@ async def make_link(call: Call) -> object:
 
 
 async def login_path(store: Store, token: TokenView) -> str:
-    """Returns the path at which a browser becomes a session with the rights of this token."""
+    """Returns the path of a link, good once, by which a browser gets a session with the rights
+    of this token."""
     text, _ = await derive_token(store, token, TokenKind.LOGIN, LOGIN_SECONDS)
     return f"/login?code={quote(text)}"
 
@@ -331,7 +333,7 @@ async def login_page(call: Call) -> object:
 
 
 def read_form(call: Call) -> str:
-    """Returns the code that the page sends."""
+    """Returns the login code that the login page sends; raises BadRequest without one."""
     given = parse_qs(call.raw.decode("ascii", "replace")).get("code", [])
     if len(given) != 1:
         raise BadRequest(["code is missing: open the link once more"])

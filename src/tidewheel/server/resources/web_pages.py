@@ -92,7 +92,7 @@ async def figures(call: Call) -> object:
 
 
 async def _seen_by(call: Call) -> metrics.StoreFigures:
-    """Returns what the store knew a moment ago, as far as this caller may see it."""
+    """Returns the figures of the store, up to a second old, that this caller may see."""
     seen = await call.metrics.seen(partial(_look, call.store))
     return replace(
         seen,
@@ -143,7 +143,8 @@ async def asset(call: Call) -> object:
 
 
 async def page(call: Call) -> object:
-    """Returns the page, which holds nothing of anybody's: what it shows, it asks for."""
+    """Answers with the web page, which holds no data: it asks the API for what it shows. Where
+    it was not built, leads to the plain page."""
     built = await asyncio.to_thread(static_page.index_page, call.settings.web)
     if built is None:
         return RedirectResponse(STATUS_PAGE)

@@ -74,7 +74,8 @@ class RegisterIn(BundleIn):
 
 
 class RegisterQuery(In):
-    """The name and version of an archive, which JSON says itself; `strict` rejects warnings."""
+    """Holds name and version of an archive, which JSON says itself; `strict` rejects
+    warnings."""
 
     name: Named = ""
     version: Named = ""
@@ -218,7 +219,7 @@ class SbiIn(In):
 
 
 class SbiQuery(In):
-    """The file name of the text in findings; with .yaml or .yml it is read as YAML."""
+    """Holds the file name of the text, for findings; .yaml or .yml says that it is YAML."""
 
     file: Annotated[str, msgspec.Meta(max_length=200)] = "request.json"
 
@@ -246,7 +247,8 @@ class ObjectsIn(In):
     seconds_max=SECONDS_MAX,
 )
 async def submit(call: Call) -> object:
-    """Submits an instance; the text itself is read, so that findings have lines."""
+    """Submits a scheduling block instance; its text is read here, so that findings have
+    lines."""
     file = call.query_as(SbiQuery).file
     async with call.doors.beginning:
         told = await block_door(call).submit_sbi(file, call.raw, who=call.who)
