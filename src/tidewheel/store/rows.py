@@ -7,7 +7,7 @@ import json
 import operator
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, astuple, fields, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, overload
 
@@ -19,7 +19,7 @@ from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.task import Instant, Lease, NewTask, TaskError, TaskState, WorkerId
-from tidewheel.store.transaction import STORED, Stored
+from tidewheel.store.transaction import STORED, Stored, once
 
 RESOURCE_COLUMNS = (
     *("cpu", "memory_bytes", "gpu", "labels"),
@@ -286,7 +286,7 @@ def _names(thing: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass
     return tuple(thing.__dataclass_fields__)
 
 
-@cache
+@once
 def _later_fields(kind: type[NewTask]) -> dict[str, object] | None:
     """Returns the fields of tasks that stand behind those of the list, with their defaults;
     None if the list is not what a task of this kind begins with."""
