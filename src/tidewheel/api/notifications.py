@@ -6,7 +6,7 @@ from tidewheel.api.wire import Out
 
 
 class RuleOut(Out):
-    """A rule, without anything that opens something."""
+    """A rule of notifications, without its passwords and secret addresses."""
 
     name: str
     on: list[str]

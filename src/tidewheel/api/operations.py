@@ -431,7 +431,9 @@ def _of_workflow(version: str, which: str) -> Iterator[Operation]:
     can_run = f"Whether {which} can run with some parameters."
     executes = f"What {which} would execute with some parameters."
     shows = f"{which.capitalize()} of a workflow: findings, parameters, files."
-    forgets = f"Forget {which} of a workflow; runs of it are not harmed."
+    # A DELETE without a version never guesses: it is refused where there are several.
+    forgotten = "one version" if version else "the only version"
+    forgets = f"Forget {forgotten} of a workflow; runs of it are not harmed."
     types = "api.workflows"
     yield _row("check", f"POST {place}/check", can_run, f"{types}.WorkflowVerdict", **tried)
     yield _row("render", f"POST {place}/render", executes, f"{types}.RenderedWorkflow", **tried)

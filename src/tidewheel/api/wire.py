@@ -70,7 +70,7 @@ _SHOWN: dict[type, tuple[str, str]] = {
     tasks.WorkerView: ("WorkerOut", "A worker and what it holds."),
     TokenView: ("TokenOut", "A stored token; the secret is known to nobody here."),
     Limit: ("LimitOut", 'A limit; the key is "" for the whole queue and "*" for each key.'),
-    Resources: ("ResourcesOut", "What is asked or offered."),
+    Resources: ("ResourcesOut", "The resources that a task asks for, or a worker offers."),
     TaskError: ("ErrorOut", "Why a task failed."),
     Cancelled: ("CancelledOut", "The answer to one request to cancel; again changes nothing."),
     Claimed: (

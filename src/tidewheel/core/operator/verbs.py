@@ -108,7 +108,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """One of the bounds, or a mode: clean, now, kill."""
+    """Stop the run at a point, a time or a task, or in a mode: clean, now, kill."""
 
     verb: ClassVar[str] = "stop"
     mode: str = "clean"
@@ -121,7 +121,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reload:
-    """The new definition is stored already, under this digest."""
+    """Go on with another definition: one that is stored, or what the run's folder has now."""
 
     verb: ClassVar[str] = "reload"
     definition: str = ""  # "": read the run's folder again, where the scheduler can
@@ -142,7 +142,7 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """In the name of a job that cannot speak for itself."""
+    """Store a message in the name of a job that cannot send it itself."""
 
     verb: ClassVar[str] = "message"
     id: str  # POINT/NAME or POINT/NAME/SUBMIT

@@ -22,7 +22,7 @@ _UNKNOWN = Instant(0.0)
 
 
 class Scope(StrEnum):
-    """A kind of request."""
+    """A kind of request that a token allows."""
 
     READ = "read"  # look at tasks, queues, workers, runs
     SUBMIT = "submit"  # create tasks and runs, tie them together, cancel them

@@ -32,7 +32,7 @@ class EndedAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """A series in five figures."""
+    """Sums up a series: its length, mean, quantiles and largest value."""
 
     count: int
     mean: float

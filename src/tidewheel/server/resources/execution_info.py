@@ -90,7 +90,7 @@ class ReportIn(In):
 
 
 class StartIn(ReportIn):
-    """The time is the store's."""
+    """The start of an attempt; the time is that of the store's clock."""
 
     time_started: str | None = None
 

@@ -162,7 +162,7 @@ _DECLARED = re.compile(rf"^export {JOB_OUTPUTS}=(.*)$", re.MULTILINE)
 
 AttemptTokenOut = answer(
     "AttemptTokenOut",
-    "Good for this attempt, for as long as it has its lease.",
+    "The token of a job: good for one attempt, for as long as it has its lease.",
     **{"id": str, "attempt": int, "token": str},
 )
 HeardOut = answer("HeardOut", "The attempt whose message is stored.", id=str, attempt=int)

@@ -158,7 +158,7 @@ class ClaimIn(In):
 
 ClaimsOut = answer(
     "ClaimsOut",
-    "None is no error.",
+    "The tasks that were handed out; there may be none.",
     tasks=list[Claimed],
     next_due_s=(float | None, None),  # of a delayed task, if nothing else comes before
 )

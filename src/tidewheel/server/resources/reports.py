@@ -72,14 +72,14 @@ class BeatsIn(In):
 
 
 class BeatOut(Out):
-    """Go on; or end the job and report how it ended; or it is not yours any more."""
+    """The answer to a sign of life: go on, end the job and report, or the lease is lost."""
 
     id: str
     answer: Literal["go_on", "cancel", "lost"]
 
 
 class BeatsOut(Out):
-    """One answer for each, in order."""
+    """One answer for each sign of life, in the order of the request."""
 
     answers: list[BeatOut]
 
@@ -208,7 +208,7 @@ class ReportedOut(Out):
 
 
 class ReportsOut(Out):
-    """One answer for each, in order; one refusal stops no other."""
+    """One answer for each report, in the order of the request; a refused one stops no other."""
 
     answers: list[ReportedOut]
 

@@ -147,7 +147,7 @@ DEEDS: dict[str, Deed] = {
     f"DELETE {_RUN}": Deed("delete", "deleted", "the run {run}"),
     f"POST {API}/workflows": Deed("register", "registered", unnamed="a workflow"),
     f"DELETE {API}/workflows/{{name}}": Deed(
-        "remove", "removed", "the highest version of the workflow {name}"
+        "remove", "removed", "the only version of the workflow {name}"
     ),
     f"DELETE {API}/workflows/{{name}}/{{version}}": Deed(
         "remove", "removed", "the workflow {name}/{version}"

@@ -43,7 +43,7 @@ ROUTES = RouteList()
 
 
 class Health(Out):
-    """ok, or what is wrong."""
+    """The health of the server: "ok", or what is wrong."""
 
     status: str
 
