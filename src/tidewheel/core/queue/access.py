@@ -54,7 +54,7 @@ def grant_of(
     queues: tuple[str, ...] | None = None,
     workflows: tuple[str, ...] | None = None,
 ) -> Grant:
-    """Returns the grant of a new token; None for queues or workflows its maker did not name.
+    """Returns the grant of a new token; None as an argument: its maker did not name any.
 
     Who names only queues gets no other workflows than those whose runs' queues are among them.
     Who names only workflows gets their runs, in the queues that runs have of their own

@@ -92,9 +92,9 @@ LEASED = frozenset({_S.RUNNING, _S.CANCELLING})
 
 
 def next_status(task_id: str, status: Status, signal: Signal) -> Status:
-    """Returns the status that a signal leads to; raises WrongStatus if it leads nowhere.
+    """Returns the status that a signal leads to; raises WrongStatus if it is illegal.
 
-    No status of a task is ever found in another way.
+    The table alone decides that: nothing else in the core moves a task on.
     """
     following = TRANSITIONS[status].get(signal)
     if following is None:
