@@ -37,7 +37,10 @@ def set_trouble(tx: Transaction, worker: WorkerId, trouble: str | None) -> None:
 
 
 def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) -> int:
-    """Deletes workers not heard of for so long; their numbers are never given again."""
+    """Deletes workers that stopped or fell silent so long ago and hold no lease.
+
+    Returns how many. Their numbers are never given again.
+    """
     count = page_count(count_max)
     return len(tx.rows("delete_workers", retention_seconds=retention_seconds, count=count))
 
@@ -48,10 +51,11 @@ def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) ->
 def take_back_lapsed_leases(
     tx: Transaction, effects: Effects, *, watched_seconds: float, count_max: int
 ) -> list[tuple[TaskId, Signal]]:
-    """Ends leases that ran out, or whose task ran too long.
+    """Ends leases that ran out, or whose task ran too long; returns (task id, signal) of each.
 
-    Never one whose length is more than ``watched_seconds``, the time the monitor itself has
-    been connected: after an outage of the database every worker gets a full lease to be heard.
+    A lease that is longer than ``watched_seconds``, the time for which the monitor itself has
+    been connected, does not run out yet: after an outage of the database every worker gets a
+    full lease to be heard.
     """
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.rows(
@@ -76,7 +80,7 @@ def take_back_lapsed_leases(
 
 
 def _note_freed_places(tx: Transaction, queues: set[str], effects: Effects) -> None:
-    """Wakes queues with limits: a lease that ended, however it did, left a place there."""
+    """Has queues with limits woken: each lease that ended left a place there."""
     if not queues <= effects.queues:
         effects.queues |= queues & {row[0] for row in tx.rows("list_limits")}
 
@@ -92,8 +96,8 @@ def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> 
 def delete_tasks(tx: Transaction, seqs: Sequence[int]) -> int:
     """Deletes final tasks on which nothing live depends, with everything of theirs.
 
-    By their seqs, which are used once for ever: an id may belong to a new task by the time a
-    request that was delayed or repeated is executed.
+    Returns how many. They are named by their seqs, which are used once for ever: an id may
+    belong to a new task by the time a request that was delayed or repeated is executed.
     """
     deleted = [row[0] for row in rows_in_chunks(tx, "delete_tasks", "seqs", list(seqs))]
     rows_in_chunks(tx, "delete_attempts", "seqs", deleted)
