@@ -22,8 +22,7 @@ from tidewheel.runners.processes import MARKER
 
 
 class Unheard:
-    """Drops the reports of an event handler, which is heard like a job: only its commands
-    count."""
+    """Drops the reports of an event handler, of which only commands count."""
 
     def started(self) -> None: ...
     def progress(self, value: float) -> None: ...

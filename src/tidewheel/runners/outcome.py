@@ -138,7 +138,10 @@ def vanished(leader: ProcessId) -> End:
 
 
 def not_started(error: OSError | ValueError, directory: Path) -> EndedJob:
-    """Returns a job that never began; raises RunnerUnable if none could begin on this host."""
+    """Returns a job that has failed because it could not be started.
+
+    Raises RunnerUnable if the host is the reason, so that no job could be started.
+    """
     if isinstance(error, OSError) and error.errno in HOST_ERRNOS:
         shortage = error.strerror or str(error)
         if error.errno == errno.EMFILE:

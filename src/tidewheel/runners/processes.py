@@ -84,7 +84,7 @@ def read_row(pid: int) -> ProcessRow | None:
 
 
 def parse_row(pid: int, stat: bytes) -> ProcessRow:
-    """Reads a line of ``/proc/PID/stat``; the name in it may hold brackets and blanks."""
+    """Returns what a line of ``/proc/PID/stat`` says; its name may hold brackets and blanks."""
     fields = stat[stat.rindex(b")") + 2 :].split()
     return ProcessRow(
         pid=pid,
@@ -213,7 +213,7 @@ def this_process() -> HostProcess:
 
 
 def is_alive(pid: int, started: float) -> bool:
-    """Says whether that very process still runs; a zombie does not."""
+    """Says whether the process with this pid and start time still runs; a zombie does not."""
     row = read_row(pid)
     return row is not None and not row.ended and row.started == int(started)
 
@@ -237,7 +237,10 @@ def identify(pid: int) -> ProcessId | None:
 def spawn(
     argv: tuple[str, ...], environment: Mapping[str, str], *, out: Path, err: Path
 ) -> ProcessId:
-    """Starts a program in a session and process group of its own; it writes to these files."""
+    """Starts a program in a session and process group of its own, and returns its identity.
+
+    Its output goes to the files ``out`` and ``err``.
+    """
     pid = os.posix_spawn(
         argv[0],
         argv,

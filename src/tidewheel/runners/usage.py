@@ -42,7 +42,7 @@ class GpuUse:
     memory_bytes: int = 0
 
     def __add__(self, other: GpuUse) -> GpuUse:
-        """Returns the use of both together."""
+        """Returns what both use together."""
         return GpuUse(
             percent=self.percent + other.percent,
             memory_bytes=self.memory_bytes + other.memory_bytes,

@@ -275,7 +275,7 @@ class SqliteStore(DatabaseStore):
     def _next_batch(self) -> tuple[list[_Job], bool]:
         """Waits for a write; returns all that came meanwhile, and whether to stop then."""
         batch: list[_Job] = []
-        # If somebody listens, it is looked now and then whether other processes have written.
+        # With listeners it wakes now and then, to see whether other processes have written.
         timeout = self._settings.poll_seconds if self._listeners else None
         with contextlib.suppress(queue.Empty):
             job = self._jobs.get(timeout=timeout)

@@ -1,4 +1,4 @@
-"""Access says who may do what: tokens with scopes, for some queues and some workflows.
+"""Decides what a token allows: which kinds of request, for which queues and workflows.
 
 A token is shown once and stored as a hash. A scope says which kind of request it allows; globs
 say where. Every scope but ``read`` includes reading, ``admin`` includes everything. A worker
@@ -42,7 +42,7 @@ INCLUDES: dict[Scope, frozenset[Scope]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Holds what a token allows."""
+    """Holds what a token allows: kinds of request, for some queues and some workflows."""
 
     scopes: frozenset[Scope]
     queues: tuple[str, ...] = EVERYTHING  # globs: * stands for any text

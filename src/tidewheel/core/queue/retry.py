@@ -53,7 +53,7 @@ def delay_before_retry(policy: RetryPolicy, failures: int, chance: float) -> flo
 
 
 def retry_findings(policy: RetryPolicy) -> list[str]:
-    """Returns what is wrong with a policy, in words."""
+    """Returns what is wrong with a retry policy, in words."""
     match policy:
         case FixedDelays(seconds=seconds):
             if not 1 <= len(seconds) <= DELAYS_COUNT_MAX:

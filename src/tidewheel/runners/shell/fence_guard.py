@@ -14,8 +14,9 @@ starts a guard, which is this module as a program, one beside each worker. The w
 through a pipe, the directory of each fenced job before it starts the job, and again when the
 job has ended. When the worker is gone, which the kernel tells by the end of the pipe and by a
 pidfd (a child that the worker forked may keep the pipe open), the guard kills what runs for
-those directories, and ends. The worker may have died while it was starting a job, whose process
-cannot be told from the worker's own before it has called exec: so the guard looks a second time.
+those directories, and ends. The worker may have died while it was starting a job, whose
+process cannot be told from the worker's own before it has called exec: so the guard looks a
+second time.
 """
 
 from __future__ import annotations

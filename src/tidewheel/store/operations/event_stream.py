@@ -37,17 +37,17 @@ STORED |= {
 
 
 def events_head(tx: Transaction) -> EventCursor:
-    """Returns a cursor behind the last event that can be read now."""
+    """Returns a cursor after the last event that can be read now."""
     return EventCursor(_store(tx), _bounds(tx).head)
 
 
 def events_after(
     tx: Transaction, cursor: EventCursor, which: EventFilter, count: int = EVENTS_PER_PAGE
 ) -> EventPage:
-    """Returns the events behind a cursor that a filter wants, among the next ``count``.
+    """Returns the events after a cursor that a filter wants, among the next ``count``.
 
     The page says that the place is lost, and goes on at the head, if the cursor is of another
-    store or if events behind it were deleted.
+    store or if events after it were deleted.
     """
     store = _store(tx)
     bounds = _bounds(tx)
@@ -79,12 +79,12 @@ class _Bounds(NamedTuple):
 
     head: EventPlace  # of the last event
     floor: EventPlace  # the last place of which something was deleted
-    floor_counts: bool  # whether readers can have come to the floor already
+    floor_counts: bool  # it lies among what can be read; if not yet, it will
 
     def hold(self, place: EventPlace) -> bool:
         """Says whether a reader can go on from this place.
 
-        Nothing behind it was deleted, and the store has come as far as this place.
+        No event after it was deleted, and the store has come as far as this place.
         """
         is_known = place <= max(self.head, self.floor)
         return is_known and not (self.floor_counts and place < self.floor)
@@ -99,7 +99,7 @@ def _bounds(tx: Transaction) -> _Bounds:
 def _between(
     tx: Transaction, place: EventPlace, count: int, kind: EventKind | None
 ) -> tuple[Sequence[Event], bool]:
-    """Returns events behind a place, of one kind or of both, and whether these are all."""
+    """Returns events after a place, of one kind or of both, and whether these are all."""
     runs_max = min(count, RUN_EVENTS_MAX)
     where = {"major": str(place.major), "minor": place.minor}
     tasks, runs = list[TaskEvent](), list[RunEvent]()

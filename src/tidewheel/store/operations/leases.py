@@ -359,7 +359,7 @@ def _plain_success(one: Report) -> _PlainSuccess | None:
         try:
             values = values_text(storable(end.values))
         except BadValues:
-            return None  # _report_round refuses it, or its lease is lost
+            return None  # _report_round refuses it, for this or for a lost lease
     row: dict[str, object] = {
         "id": one.holder.task_id,
         "attempt": one.holder.attempt,

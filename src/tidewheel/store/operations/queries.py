@@ -107,7 +107,10 @@ def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
 
 
 def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
-    """Returns the query for tasks of a status, by the table about it, and its parameters."""
+    """Returns the query that finds tasks of a status, and its parameters.
+
+    Each status but succeeded has a table or an index by which it is found.
+    """
     match status:
         case Status.READY:
             return "find_ready_tasks", {}
@@ -200,7 +203,10 @@ def queues(tx: Transaction) -> list[tasks.QueueView]:
 
 
 def workers(tx: Transaction, *, live_only: bool = True) -> list[tasks.WorkerView]:
-    """Returns workers with the number of their leases, newest first."""
+    """Returns workers with the number of their leases, newest first.
+
+    ``live_only`` leaves out those that have stopped.
+    """
     return tx.records("list_workers", tasks.WorkerView, live_only=live_only)
 
 

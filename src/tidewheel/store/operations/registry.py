@@ -17,9 +17,9 @@ STORED[NewWorkflow, "definition"] = Stored(str, lambda definition: definition.di
 def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Registered]:
     """Registers all of these workflows, or none: then AlreadyRegistered is raised.
 
-    It names those that are there with another content. One with the same content stays as it
-    is, except that its owner may register it again, from a folder of their own, as trusted:
-    then it is marked as that.
+    The error names those that are there with another content. One with the same content stays
+    as it is, except that its owner may register it again, from a folder of their own, as
+    trusted: then it is marked as that.
     """
     # In an order of their own, so that two calls never wait for each other.
     for new in sorted(workflows, key=lambda one: one.definition.digest):

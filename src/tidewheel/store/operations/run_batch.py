@@ -35,7 +35,7 @@ NO_DIGEST = ""
 
 
 class InboxRow(NamedTuple):
-    """Holds one row of list_events."""
+    """Holds one row of list_events: an event that waits for its run's scheduler."""
 
     seq: int
     at: Instant
@@ -90,7 +90,7 @@ def write_batch(
 ) -> None:
     """Writes everything that a scheduler decided in a batch, or nothing.
 
-    A batch that was written already is left alone; raises RunLost if the lease is another's.
+    A batch that was written already is left alone; raises RunLost if the epoch is out of date.
     """
     if not _advance(tx, lease, batch):
         return
@@ -222,7 +222,7 @@ def _write_timers(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
 
 
 def _write_supplies(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
-    """Writes the results of xtriggers, the broadcasts, and the events that others are told."""
+    """Writes results of xtriggers, broadcasts, and the events for the outbox."""
     calls = {one.signature: one for one in batch.xtriggers}
     results = [one._asdict() | {"result": one.result or None} for one in calls.values()]
     _put_or_drop(tx, run, "xtriggers", results, "result")
@@ -374,7 +374,7 @@ def commands(tx: Transaction, run: int, count: int = 100) -> list[views.CommandV
 def run_changes(
     tx: Transaction, run: int, after: int = 0, count: int = 100
 ) -> list[views.ChangesView]:
-    """Returns what the batches of a run changed, oldest first, after the one of this number."""
+    """Returns what batches of a run after number ``after`` changed, oldest first."""
     get_run(tx, run)
     asked = {"run": run, "after": after, "count": page_count(count)}
     return tx.records("list_run_changes", views.ChangesView, **asked)

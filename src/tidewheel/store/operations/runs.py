@@ -74,7 +74,7 @@ STORED |= {
 
 
 def save_definition(tx: Transaction, definition: StoredDefinition) -> None:
-    """Stores a definition; one that is there under its digest is the same, and kept longer."""
+    """Stores a definition; if its digest is there, it is only kept for longer."""
     tx.rows("save_definition", **row_of(definition))
 
 
@@ -359,7 +359,7 @@ def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int
 def expired_runs(tx: Transaction, retention_seconds: float, count_max: int) -> list[int]:
     """Returns the numbers of runs that can be deleted, oldest first.
 
-    These completed before the retention, or an earlier deletion of them was interrupted.
+    These completed longer ago than the retention, or an earlier deletion was interrupted.
     """
     found = tx.rows(
         "list_expired_runs", retention_seconds=retention_seconds, count=page_count(count_max)

@@ -72,7 +72,10 @@ def submit(
 
 
 def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
-    """Accepts the first task of each id; the same again is a repeat, another one is refused."""
+    """Accepts the first task of each id in the call.
+
+    A later one that says the same gets the answer of the first; one that differs is refused.
+    """
     for position, task in tasks:
         digest = digest_of(task)
         first = batch.accepted.get(task.id)
@@ -88,7 +91,10 @@ def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
 
 
 def _drop_stored(batch: _Batch) -> None:
-    """Drops tasks that are stored: the same body is answered as before, another is refused."""
+    """Drops tasks whose id is stored already.
+
+    One that says the same as the stored task is answered as not created; another is refused.
+    """
     wanted = list(batch.accepted)
     stored: dict[str, str] = dict(rows_in_chunks(batch.tx, "find_task_digests", "ids", wanted))
     for task_id, (position, _, ours) in list(batch.accepted.items()):
@@ -293,7 +299,7 @@ def _insert_edges(
 
 
 def _settle_new(batch: _Batch, initial: dict[TaskId, Status], seqs: dict[str, int]) -> None:
-    """Ends new tasks at once that are ready with nothing to execute, or cannot run any more."""
+    """Ends new tasks at once: those ready with nothing to execute, and those cancelled."""
     ending = [
         seqs[task_id]
         for task_id, (_, task, _) in batch.accepted.items()

@@ -210,7 +210,7 @@ def _close_other_edges(tx: Transaction, cancelled: Sequence[int]) -> None:
 def become_what_edges_say(
     tx: Transaction, task: TaskState, states: Sequence[EdgeState], effects: Effects
 ) -> None:
-    """Changes the status of a waiting task after its edges changed: ready, or cancelled."""
+    """Makes a waiting task ready, or cancels it, if the states of its edges ask for that."""
     match status_from_edges(states, armed=task.armed):
         case Status.READY:
             apply(tx, [(task, become_ready(task))], effects)

@@ -30,14 +30,14 @@ def stop(tx: Transaction, worker: WorkerId) -> None:
 
 
 def set_trouble(tx: Transaction, worker: WorkerId, trouble: str | None) -> None:
-    """Notes why a worker takes no tasks just now; None: it does again."""
+    """Notes why a worker takes no tasks just now; None: it takes tasks again."""
     given = {"worker_number": worker_number(worker), "trouble": storable(trouble)}
     if not tx.rows("set_trouble", **given):
         raise NotFound("worker", worker)
 
 
 def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) -> int:
-    """Deletes workers that stopped or fell silent so long ago and hold no lease.
+    """Deletes workers without a lease that stopped or fell silent before the retention.
 
     Returns how many. Their numbers are never given again.
     """
@@ -86,7 +86,10 @@ def _note_freed_places(tx: Transaction, queues: set[str], effects: Effects) -> N
 
 
 def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> list[Task]:
-    """Returns the tasks that the next deletion would remove, oldest first."""
+    """Returns tasks that ended longer ago than the retention and can be deleted, oldest first.
+
+    Tasks of a run are not among them: they go with the run.
+    """
     found = tx.rows(
         "find_expired_tasks", retention_seconds=retention_seconds, count=page_count(count_max)
     )
