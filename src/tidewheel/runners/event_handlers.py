@@ -22,7 +22,7 @@ from tidewheel.runners.processes import MARKER
 
 
 class Unheard:
-    """Drops what a handler reports of itself, which concerns nobody; it may give commands."""
+    """Drops the reports of an event handler, of which only commands count."""
 
     def started(self) -> None: ...
     def progress(self, value: float) -> None: ...
@@ -89,8 +89,11 @@ class HandlerCommand:
 
 @dataclass(frozen=True, slots=True)
 class HandlerEnd:
-    """Holds an exit status or minus the signal, why the handler failed or "", and its
-    output."""
+    """Says how a handler ended, and what it printed.
+
+    ``status`` is its exit status, or minus the signal; ``reason`` says why it failed, "" if it
+    did not.
+    """
 
     status: int
     reason: str
@@ -98,7 +101,7 @@ class HandlerEnd:
 
 
 async def run_handler(one: HandlerCommand) -> HandlerEnd:
-    """Runs a handler to its end; whatever it does, this returns within its time."""
+    """Runs a handler and returns how it ended; one that takes too long is killed."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     printed = _Printed(reader, one.output_bytes_max)
@@ -140,7 +143,10 @@ async def run_handler(one: HandlerCommand) -> HandlerEnd:
 
 
 def _kill_group(process: asyncio.subprocess.Process) -> None:
-    """Kills the group while its leader is there: later the number may be another's."""
+    """Kills the process group of a handler that has not ended.
+
+    After its end the number of the group may be that of another one.
+    """
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -159,7 +165,7 @@ class _Printed:
         asyncio.get_running_loop().add_reader(self._reader, self._read)
 
     def text(self) -> str:
-        """Returns all that was printed; it is called after the handler's end."""
+        """Returns what was printed, up to the bound; to be called after the end."""
         while self._read():
             pass
         text = self._kept.decode(errors="replace")

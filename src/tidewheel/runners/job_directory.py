@@ -65,7 +65,7 @@ class JobStatus:
 
 
 class _File:
-    """Is the path of a file in a directory."""
+    """Gives a JobDirectory an attribute that is the path of a file in it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -92,7 +92,10 @@ class JobDirectory:
         write_whole(self.script, command.encode() + b"\n", mode=0o700)
 
     def read_status(self) -> JobStatus:
-        """Reads ``job.status``; a line that is not complete counts for nothing."""
+        """Returns what ``job.status`` says; a line that is not complete counts for nothing.
+
+        If the file cannot be read, every field has its default.
+        """
         try:
             text = self.status.read_text(encoding="ascii", errors="replace")
         except OSError:
@@ -101,7 +104,7 @@ class JobDirectory:
 
 
 def parse_status(text: str) -> JobStatus:
-    """Reads the complete lines of ``job.status``."""
+    """Returns what the complete lines of ``job.status`` say."""
     complete = text[: text.rfind("\n") + 1]
     facts = dict(word.split("=", 1) for word in complete.split() if "=" in word)
     process, exit_status = None, None
@@ -118,7 +121,10 @@ def parse_status(text: str) -> JobStatus:
 
 
 def make_private_directory(path: Path) -> None:
-    """Makes a directory, and those above it, that only this user may enter."""
+    """Makes a directory, and those above it, that only this user may enter.
+
+    If the directory exists, it is closed to other users.
+    """
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -130,7 +136,7 @@ def make_private_directory(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes, *, mode: int) -> None:
-    """Writes a file so that nobody ever sees half of it, whoever writes it at the same time."""
+    """Writes a file so that nobody ever sees half of it, even if several write it at once."""
     written = _beside(path)
     descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     try:
@@ -154,7 +160,7 @@ def link_whole(path: Path, target: Path) -> None:
 
 
 def _beside(path: Path) -> str:
-    """Returns a name that nobody else uses: workers of one home write the same files."""
+    """Returns an unused name beside a path, as workers of one home write the same files."""
     return f"{path}.{os.urandom(4).hex()}.new"
 
 
@@ -204,8 +210,11 @@ def tidy_run_folders(assignment: Assignment) -> None:
 
 
 def script_name(assignment: Assignment) -> str:
-    """Returns the path by which bash runs the job: the whole path if the job belongs to a run,
-    as it changes its directory and finds its files by ``$0``."""
+    """Returns the path of the job's script, as bash is given it.
+
+    It is the whole path if the job belongs to a run, as such a job changes its directory and
+    finds its files by ``$0``.
+    """
     is_of_run = RUN_DIRECTORY in assignment.environment
     return str(assignment.directory / "job") if is_of_run else "./job"
 

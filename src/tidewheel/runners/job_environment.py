@@ -1,10 +1,10 @@
 """Makes what jobs find around them: environment, limits and programs.
 
-The environment comes from an allow-list, never from all there is. A home has an identity, by
-which two processes find out whether they share one folder, and programs that jobs of a run find
-on their PATH: `tidewheel`, and `cylc` in its place. These are scripts of one line, so that they
-start the very tidewheel that the worker is, and no other one, nor a Cylc, that may be
-installed.
+The environment comes from an allow-list, never from all there is. A home (the state directory)
+has an identity, by which two processes find out whether they share one folder, and programs
+that jobs of a run find on their PATH: `tidewheel`, and a `cylc` that calls it, too. These are
+scripts of one line, so that they start the very tidewheel that the worker is, and not another
+one, or a Cylc, that may be installed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ NOT_APPLICABLE = 126  # the exit status of a job whose limits cannot be set
 
 
 def limits_script(limits: JobLimits) -> str:
-    """Returns commands of bash that set the limits; empty if there are none. bash counts memory
-    and files in KiB."""
+    """Returns commands of bash that set the limits; "" if there are none.
+
+    bash counts memory and files in KiB.
+    """
     asked = {
         "t": None if limits.cpu_seconds is None else math.ceil(limits.cpu_seconds),
         "v": None if limits.memory_bytes is None else limits.memory_bytes // KIB,
@@ -70,7 +72,7 @@ def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class RunAids:
-    """Holds the programs and the library of functions that jobs of a run find."""
+    """Holds where jobs of a run find `tidewheel`, `cylc` and a library of shell functions."""
 
     programs: Path  # a folder with `tidewheel` and `cylc`
     library: Path = JOB_LIBRARY
@@ -80,7 +82,7 @@ class RunAids:
 
 
 def identity(task: Claimed) -> dict[str, str]:
-    """Returns the variables that tell a job who it is."""
+    """Returns the environment variables that tell a job its task, attempt and queue."""
     return {
         "TIDEWHEEL_TASK_ID": task.id,
         "TIDEWHEEL_ATTEMPT": str(task.attempt),
@@ -92,8 +94,11 @@ def identity(task: Claimed) -> dict[str, str]:
 def job_environment(
     inherited: Mapping[str, str], assignment: Assignment, spec_file: Path
 ) -> dict[str, str]:
-    """Returns the whole environment of one job; what tells it who it is cannot be
-    overridden."""
+    """Returns the whole environment of one job.
+
+    A task cannot override the variables that tell the job its task, its directory and its
+    secret.
+    """
     task = assignment.task
     own = identity(task) | {
         MARKER: str(assignment.directory),
@@ -110,7 +115,7 @@ _LENGTH_MAX = 64
 
 
 def home_id(home: Path) -> str:
-    """Returns the identity of this home; the first call makes it."""
+    """Returns the identity of this home (the state directory); the first call makes it."""
     if found := known_home_id(home):
         return found
     job_directory.make_private_directory(home)
@@ -129,7 +134,7 @@ def home_id(home: Path) -> str:
 
 
 def known_home_id(home: Path) -> str | None:
-    """Returns the identity of this home, if it has one."""
+    """Returns the identity of this home; None if it has none, or it cannot be read."""
     try:
         return (home / HOME_FILE).read_text(encoding="ascii")[:_LENGTH_MAX] or None
     except (OSError, UnicodeDecodeError):

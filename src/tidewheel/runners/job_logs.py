@@ -1,10 +1,10 @@
 """Keeps the logs of jobs: cut when they grow too large, read in parts, copied to a server.
 
 RLIMIT_FSIZE would end the job by a signal, for all of its files. Instead a log that has
-become too large loses its middle: the sampler looks at each interval and the runner once
-more at the end. Jobs write with O_APPEND, so a log that was cut goes on at its new end. In
-between it may grow by what the job writes within one interval; lines written in the instant
-of the cut may be lost with the rest.
+become too large loses all but its end: the sampler looks at each interval and the runner once
+more when the job has ended. Jobs write with O_APPEND, so a log that was cut goes on at its new
+end. In between it may grow by what the job writes within one interval; lines written in the
+instant of the cut may be lost with the rest.
 
 A server puts copies of what jobs write on other hosts where the logs of its own host lie. A
 chunk says where it belongs in the file. Only what lies at the copy's end, or reaches beyond
@@ -61,9 +61,9 @@ NOTHING = (b"", 0)
 
 
 def read_part(directory: Path, stream: str, offset: int, bytes_max: int) -> tuple[bytes, int]:
-    """Returns some bytes of a file, and how long the file is.
+    """Returns bytes of a file of an attempt from an offset on, and how long the file is.
 
-    A job may have put anything there, so only a plain file is read.
+    A job may have put anything there, so only a plain file is read; else the answer is NOTHING.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -102,7 +102,10 @@ class CopyPlace(NamedTuple):
 def add_to_copy(
     place: CopyPlace, offset: int, content: bytes, bytes_max: int = LOG_BYTES_MAX
 ) -> CopyEnd:
-    """Writes what is new of a chunk; raises Refused if the copy there is no plain file."""
+    """Writes what a copy lacks of a chunk, and returns where the copy ends.
+
+    Raises Refused if the copy there is no plain file.
+    """
     try:
         with _folder(place.root, place.folders) as folder:
             descriptor = os.open(place.name, _FILE, 0o600, dir_fd=folder)
@@ -148,7 +151,10 @@ def _append(descriptor: int, size: int, offset: int, content: bytes, bytes_max: 
 
 
 def _write_all(descriptor: int, content: bytes) -> int:
-    """Writes, and returns how many bytes; fewer on a full disk: the rest is asked for again."""
+    """Writes content, and returns how many bytes were written.
+
+    On a full disk these may be fewer: the sender is asked for the rest again.
+    """
     written = 0
     while written < len(content):
         try:

@@ -1,8 +1,8 @@
 """Tells how a command ended: exit status, signal, killed, vanished, or never begun.
 
 What a job wrote to ``outputs.json`` goes to the store with the end of an attempt that
-succeeded, whichever runner ran the job. A job that writes what cannot be handed on has failed
-in that. The file is read without following links: a job may have put there what it likes.
+succeeded, whichever runner ran the job. A job that writes there what cannot be handed on
+has failed. The file is read without following links: a job may have put there what it likes.
 """
 
 from __future__ import annotations
@@ -78,7 +78,10 @@ def end_of(exited: Exit, files: JobDirectory) -> End:
 
 
 def with_values(end: End, find: Callable[[], str | None]) -> End:
-    """Adds the values that are found to a successful end; bad values make it a failure."""
+    """Returns a successful end with the values that ``find`` returns; other ends as they are.
+
+    Bad values make the end a failure.
+    """
     if end.ending is not Ending.SUCCEEDED:
         return end
     try:
@@ -126,7 +129,7 @@ def killed(grace_seconds: float) -> End:
 
 
 def vanished(leader: ProcessId) -> End:
-    """Returns the end of a job that left no word: it was killed, or its machine went down."""
+    """Returns the end of a job without exit status: it was killed, or its machine went down."""
     return failed(
         "vanished",
         f"process {leader.pid} is gone and left no exit status: it was killed while no "
@@ -135,7 +138,10 @@ def vanished(leader: ProcessId) -> End:
 
 
 def not_started(error: OSError | ValueError, directory: Path) -> EndedJob:
-    """Returns a job that never began; raises RunnerUnable if none could begin on this host."""
+    """Returns a job that has failed because it could not be started.
+
+    Raises RunnerUnable if the host is the reason, so that no job could be started.
+    """
     if isinstance(error, OSError) and error.errno in HOST_ERRNOS:
         shortage = error.strerror or str(error)
         if error.errno == errno.EMFILE:

@@ -21,7 +21,7 @@ A job is the leader of a session. What it starts is found by four traces, each o
 survives something that the others do not: being below the leader (lost when a parent ends),
 its process group (lost by setpgid), its session (lost by setsid, so by every daemon), and
 the attempt's directory in the environment (lost only by a program that clears it). A process
-that loses all four at once escapes here; ``tie_jobs`` runs jobs where even that is in vain.
+that loses all four at once escapes here; from the pid namespaces of ``tie_jobs`` none escapes.
 
 Signals go to a (pid, start time) through a pidfd and so never to a stranger.
 """
@@ -53,8 +53,10 @@ _NOT_READABLE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
 
 class ProcessRow(NamedTuple):
-    """Is what /proc shows of one process; ``started`` (ticks since boot) tells it from a later
-    one with the same pid."""
+    """Holds what /proc shows of one process.
+
+    ``started`` (ticks since boot) tells it from a later one with the same pid.
+    """
 
     pid: int
     state: str
@@ -72,7 +74,7 @@ class ProcessRow(NamedTuple):
 
 
 def read_row(pid: int) -> ProcessRow | None:
-    """Returns what /proc shows of the process with this number, or None."""
+    """Returns what /proc shows of the process with this pid; None if it is gone or hidden."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             text = stat.read()
@@ -82,7 +84,7 @@ def read_row(pid: int) -> ProcessRow | None:
 
 
 def parse_row(pid: int, stat: bytes) -> ProcessRow:
-    """Reads a line of ``/proc/PID/stat``; the name in it may hold brackets and blanks."""
+    """Returns what a line of ``/proc/PID/stat`` says; its name may hold brackets and blanks."""
     fields = stat[stat.rindex(b")") + 2 :].split()
     return ProcessRow(
         pid=pid,
@@ -130,7 +132,7 @@ class ProcessTable:
 
 
 def read_table() -> ProcessTable:
-    """Reads the processes that run at this moment."""
+    """Returns the processes that run at this moment."""
     pids = (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
     return ProcessTable({pid: row for pid in pids if (row := read_row(pid)) is not None})
 
@@ -211,7 +213,7 @@ def this_process() -> HostProcess:
 
 
 def is_alive(pid: int, started: float) -> bool:
-    """Says whether that very process still runs; a zombie does not."""
+    """Says whether the process with this pid and start time still runs; a zombie does not."""
     row = read_row(pid)
     return row is not None and not row.ended and row.started == int(started)
 
@@ -227,7 +229,7 @@ def is_process_alive(process: HostProcess) -> bool:
 
 
 def identify(pid: int) -> ProcessId | None:
-    """Returns the identity of the process that has this pid now, ended or not, or None."""
+    """Returns the identity of the process, ended or not, with this pid; None if none has it."""
     row = read_row(pid)
     return None if row is None else ProcessId(pid=pid, started=row.started)
 
@@ -235,7 +237,10 @@ def identify(pid: int) -> ProcessId | None:
 def spawn(
     argv: tuple[str, ...], environment: Mapping[str, str], *, out: Path, err: Path
 ) -> ProcessId:
-    """Starts a program in a session and process group of its own; it writes to these files."""
+    """Starts a program in a session and process group of its own, and returns its identity.
+
+    Its output goes to the files ``out`` and ``err``.
+    """
     pid = os.posix_spawn(
         argv[0],
         argv,
@@ -318,7 +323,7 @@ def watch(process: ProcessId, ended: Callable[[], None]) -> Callable[[], None] |
 
 
 async def all_ended(processes: Iterable[ProcessId], seconds_max: float) -> bool:
-    """Waits until all of these processes have ended; False if the time was too short."""
+    """Waits until all of these processes have ended; returns False if that takes too long."""
     everyone_ended = asyncio.Event()
     waiting: dict[ProcessId, Callable[[], None]] = {}
 
@@ -416,7 +421,7 @@ class ProcessTree:
 
 
 async def terminate(tree: ProcessTree) -> list[ProcessId]:
-    """Sends SIGTERM to every process of the tree, but not to a spared leader.
+    """Sends SIGTERM to every process of the tree, except for a leader that is to be spared.
 
     Returns all processes of the tree, such a leader among them.
     """

@@ -1,7 +1,7 @@
-"""Opens the runners that a worker may have besides bash and handlers, each by its row.
+"""Opens the runners that a worker may have besides those of bash and Python, by name.
 
-The rows stand in ``config.py``; the module ``runner`` of a runner's package has a function
-``open_runner(name, parts)``.
+Each has a row in ``RUNNER_ROWS`` of ``config.py``; the module ``runner`` of its package has a
+function ``open_runner(name, parts)``.
 """
 
 from __future__ import annotations
@@ -44,14 +44,17 @@ class RunnerParts:
     runners: tuple[str, ...] = ()  # all that the worker has
 
     def inherited_environment(self) -> dict[str, str]:
-        """Returns the environment that all jobs of commands get."""
+        """Returns the part of the environment that all jobs with a command get."""
         speaking = {MESSAGE_LIMIT: str(self.message_bytes_max)} if self.messages else {}
         return inherited_environment(self.environ) | speaking
 
     def prepare(
         self, assignment: Assignment, reports: JobReports, inherited: Mapping[str, str]
     ) -> dict[str, str]:
-        """Writes the files of a command's job, and lets it speak; returns its environment."""
+        """Writes the files of a job with a command, and returns its environment.
+
+        The job may send messages from now on.
+        """
         task, files = assignment.task, JobDirectory(assignment.directory)
         assert task.command is not None, "the worker asks accepts() first"
         files.write_job(task.command, task.spec)
@@ -61,22 +64,25 @@ class RunnerParts:
         return job_environment(inherited, assignment, files.spec)
 
     def expect(self, assignment: Assignment, reports: JobReports) -> None:
-        """Lets a job speak; calls are answered only for jobs that belong to a run."""
+        """Lets a job send messages to this worker.
+
+        A job that belongs to a run may also ask something of the run.
+        """
         if self.messages is not None:
             caller = None if assignment.task.run is None else assignment.task.id
             self.messages.expect(assignment.secret, assignment.directory, reports, caller)
 
     def expect_adopted(self, assignment: Assignment, reports: JobReports) -> None:
-        """Lets an adopted job speak, and hears its messages from the first on.
+        """Lets an adopted job send messages, and passes on all that it has sent from the first.
 
-        An unwritable directory ends no job.
+        If its directory cannot be written, the job goes on all the same.
         """
         with suppress(OSError):
             self.expect(assignment, reports)
 
     @property
     def message_bytes_max(self) -> int:
-        """Returns how long a message may be."""
+        """Returns how many bytes a message of a job may have."""
         return MESSAGE_BYTES_MAX if self.messages is None else self.messages.message_bytes_max
 
 
@@ -89,7 +95,7 @@ class OtherRunner(Runner, Protocol):
 
 @runtime_checkable
 class LingeringRunner(Protocol):
-    """Is a runner that has listeners to end after ``stop``."""
+    """Is a runner of which something goes on after ``stop``; ``stopped`` waits for its end."""
 
     async def stopped(self) -> None: ...
 
@@ -110,7 +116,10 @@ def found_runners() -> tuple[str, ...]:
 
 
 def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
-    """Opens the runner of this name; the modules that it needs are loaded now."""
+    """Opens the runner of this name; the modules that it needs are loaded now.
+
+    Raises BadSetting if there is none.
+    """
     for row in RUNNER_ROWS:
         if row.name == name:
             module = import_module(f"tidewheel.runners.{row.package}.runner")

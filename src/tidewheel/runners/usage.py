@@ -42,7 +42,7 @@ class GpuUse:
     memory_bytes: int = 0
 
     def __add__(self, other: GpuUse) -> GpuUse:
-        """Returns the use of both together."""
+        """Returns what both use together."""
         return GpuUse(
             percent=self.percent + other.percent,
             memory_bytes=self.memory_bytes + other.memory_bytes,
@@ -99,7 +99,10 @@ class Gpus:
         return CardReading(memory_bytes=memory, percent=percent)
 
     def _percent_by_process(self, index: int, card: Card) -> dict[int, float] | None:
-        """Returns the percentages by process; None where the card has nothing new to tell."""
+        """Returns how busy each process keeps a card, in percent.
+
+        None if the card does not tell that, or has nothing new to tell.
+        """
         since = self._seen_until[index]
         try:
             samples = self._library.nvmlDeviceGetProcessUtilization(card, since)
@@ -130,7 +133,7 @@ GpuReading = dict[int, GpuUse]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class WatchedJob:
-    """Is a job that is sampled, and knows how its CPU time stood at the last sample."""
+    """Holds a job that is sampled, and its CPU time at the last sample."""
 
     tree: ProcessTree
     reports: JobReports
@@ -140,7 +143,7 @@ class WatchedJob:
 
 
 class UsageSampler:
-    """Samples jobs, in one thread, from ``watch`` on until they are let go of."""
+    """Samples jobs in one thread, each from ``watch`` on until its sampling is ended."""
 
     def __init__(self, interval_seconds: float, *, log_bytes_max: int = LOG_BYTES_MAX) -> None:
         assert interval_seconds > 0
@@ -153,9 +156,9 @@ class UsageSampler:
     def watch(
         self, tree: ProcessTree, reports: JobReports, logs: tuple[Path, ...] = ()
     ) -> Callable[[], None]:
-        """Samples a job from now on; returns a function that lets go of it.
+        """Samples a job from now on; returns a function that ends this.
 
-        It is called from the worker's loop alone.
+        Only the worker's loop may call it.
         """
         job = WatchedJob(tree=tree, reports=reports, logs=logs, sampled_at=time.monotonic())
         self._jobs.add(job)

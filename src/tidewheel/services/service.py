@@ -12,10 +12,10 @@ early. Three kinds of failure, three treatments:
   the service, which is started again from what the store knows.
 * Cancellation is a crash: nothing is tidied up, as after kill -9.
 
-Log lines and telemetry are made from reports by the giver of ``on_report``, nowhere else.
+Log lines and telemetry are made from reports by the function ``on_report``, nowhere else.
 
-Whoever waits does so with an end: for a ring from any thread (``Wakeup``), for a time, or for
-an answer of the store (``within``).
+Each wait can be ended: that for a ring, from any thread (``Wakeup``), and that for an answer of
+the store, by its time limit (``within``).
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class Backoff:
     seconds_max: float = 5.0
 
     def delay_seconds(self, failures: int, chance: random.Random) -> float:
-        """Returns a random delay up to the bound, so that many who wait come back spread."""
+        """Returns a random delay, up to a bound that doubles with each failure.
+
+        It is random so that many who wait do not come back together.
+        """
         assert failures >= 1
         grown = self.first_seconds * 2.0 ** min(failures - 1, 32)
         return chance.uniform(0.0, min(grown, self.seconds_max))
@@ -86,7 +89,7 @@ class Surroundings:
 class Service(ABC):
     """Calls ``run_once`` in a loop that survives the failures of the world around it.
 
-    ``wakeup`` is given where others know it before there is this service.
+    ``wakeup`` is given if others had to know it before the service was made.
     """
 
     def __init__(
@@ -159,7 +162,7 @@ class Service(ABC):
             await self._stop_alarm.wait(delay)
 
     def tell(self, event: str, **facts: object) -> None:
-        """Reports something outside of a pass."""
+        """Reports something that did not happen in a pass, or before the pass has ended."""
         self._surroundings.on_report(self.report(event, **facts))
 
     def report(self, event: str, **facts: object) -> ServiceReport:
@@ -202,7 +205,7 @@ class Wakeup:
             self._loop.call_soon_threadsafe(lambda: _release(self._waiter))
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Waits for the ring, at most so long; None waits for the ring alone."""
+        """Waits for a ring, at most so many seconds; None: until there is one."""
         loop = self._loop = asyncio.get_running_loop()
         self._thread, timer = threading.get_ident(), None
         if not self._rung:
@@ -252,8 +255,10 @@ async def open_patiently(
     stop_asked: Callable[[], bool],
     wait_seconds_max: float,
 ) -> Store | None:
-    """Returns the store as soon as it answers; raises its refusal after ``wait_seconds_max``;
-    returns None when asked to stop before either."""
+    """Returns the store as soon as it can be opened; None if asked to stop before.
+
+    After ``wait_seconds_max`` the last Unavailable is raised.
+    """
     clock, told, failures = surroundings.clock, None, 0
     give_up_at = clock.monotonic() + wait_seconds_max
     while True:

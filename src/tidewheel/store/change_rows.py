@@ -1,7 +1,7 @@
-"""Turns changes of the core into rows of JSON and back, equal to what they were.
+"""Writes the changes of a run as rows with a body of JSON, and reads equal changes from them.
 
-A row of the pool, of the memory or of a fact holds in its body all of one thing, as the core
-gave it. The log of changes holds the same bodies, batch by batch, each with its kind.
+A row of the tables ``pool``, ``memory`` and ``facts`` holds one thing whole in its body, as the
+core gave it. The log of changes holds the same bodies, batch by batch, each with its kind.
 
 Bodies name their fields and leave out what has its default. So a version that knows one field
 more reads rows that lack it, and one that knows one less reads past it. Bodies of format 1 were
@@ -51,7 +51,7 @@ class _RunOfFormat1(NamedTuple):
 
 
 def _run_body(change: PutRun) -> bytes:
-    """Returns the state of a run as JSON can hold it: no keys that are tuples."""
+    """Returns the state of a run as JSON; held tasks, whose keys are tuples, become a list."""
     state = {name: getattr(change.run, name) for name in RunState.__slots__}
     return _encode(state | {"held_tasks": tuple(change.run.held_tasks)})
 
@@ -71,9 +71,9 @@ Thing = TypeVar("Thing", bound=NamedTuple)
 
 
 def _named(thing: type[NamedTuple], **otherwise: tuple[Any, Any]) -> type[msgspec.Struct]:
-    """Makes an object type of a tuple type, with other types or defaults where these are given.
+    """Returns a type with the fields of a tuple type, which JSON holds as an object.
 
-    A field without a type is left out.
+    ``otherwise`` gives a field another (type, default); (None, None) leaves it out.
     """
     hints = get_type_hints(thing)
     defaults: dict[str, Any] = thing._field_defaults
@@ -133,9 +133,9 @@ class _TaskOfFormat1(NamedTuple):
 
 
 def _reader(thing: type[Thing], body: type[msgspec.Struct]) -> Callable[[str | bytes], Thing]:
-    """Returns the reader of bodies in either format.
+    """Returns a function that reads a body of either format.
 
-    An array has the fields of a tuple in their order.
+    A body of format 1 is an array, with the fields of the tuple in their order.
     """
     named, positional = msgspec.json.Decoder(body), msgspec.json.Decoder(thing)
 
@@ -164,7 +164,7 @@ _any_memory = _reader(PutMemory, _Memory)
 
 
 def memory_of(text: str | bytes) -> PutMemory:
-    """Reads the body of a row of the memory."""
+    """Returns what a body of the table ``memory`` says of a task."""
     memory = _any_memory(text)
     read = ((flow, _verdict(verdict)) for flow, verdict in memory.verdicts)
     return memory._replace(verdicts=tuple(read))
@@ -214,7 +214,10 @@ _READERS = {kind.name: kind.read for kind in _KINDS.values()}
 
 
 def read_change(kind: str, body: str | bytes) -> Change:
-    """Reads the body of a change, or of a row of the pool, the memory or the facts."""
+    """Returns the change of this kind that a body holds.
+
+    Bodies are found in the log of changes, and in the rows of pool, memory and facts.
+    """
     return _READERS[kind](body)
 
 
@@ -238,7 +241,7 @@ class ChangedRows:
 
 
 def changed_rows(changes: Iterable[Change]) -> ChangedRows:
-    """Returns every change in its row and in the log."""
+    """Returns the rows that hold a batch's changes, and the text of all of them for the log."""
     rows = ChangedRows()
     log: list[tuple[str, msgspec.Raw]] = []
     for change in changes:

@@ -1,10 +1,10 @@
 """Builds the schema by migrations, forward only, each applied once and as a whole.
 
 What has landed is never edited (tests/tidy has the digest of each file). Up to version 8 that
-was not so: `0009_repair.sql` brings whatever those versions led to to one schema. One thing
+was not so: `0009_repair.sql` makes one schema of all that those versions led to. One thing
 cannot wait for it: for some commits the notebooks, now 0008, were the sixth migration. Such a
-store is known by its table `notebook`, and is said to have applied 8 instead of 6 before
-anything else; the rest follows in order.
+store is known by its table `notebook`. Before anything else it is noted that it has applied 8
+instead of 6; the rest follows in order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """Is one step of the schema; its number is the version that it leads to."""
+    """Holds one step of the schema; its version is the one that it leads to."""
 
     version: int
     name: str
@@ -30,7 +30,10 @@ class Migration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationReport:
-    """Holds the versions between which ``migrate`` went, and where the backup is."""
+    """Says from which version to which a schema was brought, and where the backup is.
+
+    ``backup`` is None if none was made.
+    """
 
     from_version: int
     to_version: int
@@ -55,15 +58,17 @@ def load_migrations(dialect: str) -> tuple[Migration, ...]:
 
 
 def known_version(migrations: tuple[Migration, ...]) -> int:
-    """Returns the version that this program works with."""
+    """Returns the version of the schema that this program works with."""
     return migrations[-1].version
 
 
 def pending(
     migrations: tuple[Migration, ...], applied: Collection[int]
 ) -> tuple[Migration, ...]:
-    """Returns the migrations that are still to be applied; a schema from the future is not
-    touched."""
+    """Returns the migrations that are still to be applied.
+
+    Raises NewerSchema for a schema of a later program, which is not touched.
+    """
     newest = max(applied, default=0)
     if newest > known_version(migrations):
         raise NewerSchema(newest, known_version(migrations))
@@ -71,7 +76,7 @@ def pending(
 
 
 def check_version(migrations: tuple[Migration, ...], applied: Collection[int]) -> None:
-    """Refuses to work on another schema than the one this program knows."""
+    """Raises OlderSchema or NewerSchema if the schema is not of this program's version."""
     todo = pending(migrations, applied)
     if todo:
         raise OlderSchema(todo[0].version - 1, known_version(migrations))

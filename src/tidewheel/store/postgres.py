@@ -1,8 +1,8 @@
-"""Runs scripts on a few connections to PostgreSQL; LISTEN and NOTIFY wake other processes.
+"""Runs scripts, which are functions of a transaction, on a few connections to PostgreSQL.
 
 Theory of operation
 -------------------
-A script runs in one READ COMMITTED transaction on a connection of its thread. Whatever it
+A script runs in one READ COMMITTED transaction on a connection of its thread. All that it
 decides on it has locked first (``FOR UPDATE`` in the order of seq, after the lock of the task
 graph), and every write is guarded by (status, attempt), so what a decision has read is what
 it writes: no lost update and no write skew (docs/decisions/0003). Deadlocks, serialisation
@@ -58,7 +58,7 @@ from tidewheel.store.transaction import (
     no_news,
 )
 
-NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
+NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
 RECONNECT_SECONDS = 1.0
 TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
 TRIES_MAX = 8
@@ -71,8 +71,8 @@ NOTICE_DEAD_NETWORK = {
 }
 # Everything a script writes it finds by key, a few rows at a time. Statistics of tables that
 # fill and empty within minutes are always wrong, and a planner that believes them sorts the
-# whole backlog for each claim: it is told not to. What is switched off counts as very dear, and
-# dear plans are compiled, which takes a tenth of a second: that is switched off, too.
+# whole backlog for each claim: it is told not to. A plan with what is switched off counts as
+# very costly, and costly plans are compiled, which takes a tenth of a second: jit is off, too.
 BY_KEY_ONLY = b"; SET LOCAL jit = off" + b"".join(
     b"; SET LOCAL enable_%s = off" % way
     for way in (b"seqscan", b"bitmapscan", b"hashjoin", b"mergejoin")
@@ -100,7 +100,11 @@ _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conf
 
 
 class PostgresTransaction(Transaction):
-    """Runs named queries on one connection; with ``keeps_plans`` it was begun by KEEP_PLANS."""
+    """Runs named queries in a transaction on one connection.
+
+    ``keeps_plans``: it was begun with KEEP_PLANS, so that a query is planned once per
+    connection.
+    """
 
     readers: ClassVar = {}
 
@@ -140,7 +144,10 @@ class PostgresTransaction(Transaction):
 
 @cache
 def _json_parameters(query_text: str) -> frozenset[str]:
-    """Returns the lists that a query wants as rows of JSON; others are plain arrays."""
+    """Returns the names of the parameters of a query that are lists of rows, sent as JSON.
+
+    All other lists are sent as arrays.
+    """
     return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
 
 
@@ -148,6 +155,7 @@ def _as_array(value: object) -> object:
     """Returns a list as the text of an array, which every query casts to its type.
 
     The driver can do this, too, at ten times the price: it looks at the type of each element.
+    What is no list is made a parameter by ``as_parameter``.
     """
     if not isinstance(value, list | tuple):
         return as_parameter(value)
@@ -248,7 +256,10 @@ class PostgresStore(DatabaseStore):
 
     @staticmethod
     def _commit(connection: psycopg.Connection[Row], wake: Wake | None) -> None:
-        """Commits, and tells other processes in the same round trip."""
+        """Commits, and tells other processes in the same round trip what to look at.
+
+        None: there is nothing to tell.
+        """
         if wake is None:
             connection.execute(b"COMMIT")
             return
@@ -299,7 +310,10 @@ def connect(settings: StoreSettings) -> psycopg.Connection[Row]:
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Raises PostgreSQL's errors as errors of tidewheel."""
+    """Raises PostgreSQL's errors in the block as errors of tidewheel.
+
+    Those after which the script is run again stay as they are.
+    """
     try:
         yield
     except _AGAIN:
@@ -361,7 +375,7 @@ def _heard(payload: str) -> Wake:
     told = Wake()
     with contextlib.suppress(msgspec.DecodeError):
         told = msgspec.json.decode(payload, type=Wake)
-    # Too much to say, or somebody else's words.
+    # It was too long to be sent, or is no notice of ours.
     return Wake(everything=True) if told == Wake() else told
 
 

@@ -44,7 +44,10 @@ def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
     exclusive: bool,
     buffer_bytes: int,
 ) -> Resources:
-    """Returns what a row asks for; most tasks ask for nothing, and share one value."""
+    """Returns the resources that a row holds; NO_RESOURCES if it asks for nothing.
+
+    Most tasks ask for nothing, and share that one value.
+    """
     asks_nothing = not cpu and not memory_bytes and not gpu and labels is None
     if asks_nothing and nodes == 1 and not exclusive and not buffer_bytes:
         return NO_RESOURCES
@@ -60,7 +63,10 @@ def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
 
 
 def labels_text(labels: frozenset[str]) -> str | None:
-    """Returns a sorted JSON array; no labels are NULL, so that the claim skips the test."""
+    """Returns labels as a sorted JSON array; None, which is NULL, if there are none.
+
+    For NULL a claim need not compare anything.
+    """
     return json.dumps(sorted(labels)) if labels else None
 
 
@@ -98,7 +104,7 @@ _ASKS_NOTHING = dict(zip(RESOURCE_COLUMNS, resource_values(NO_RESOURCES), strict
 
 
 def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object]:
-    """Returns the row that insert_tasks stores."""
+    """Returns the row by which the query insert_tasks stores a new task."""
     row: dict[str, object] = dict(zip(_SAID, _said(task), strict=True))
     row |= (
         _ASKS_NOTHING
@@ -125,13 +131,16 @@ def worker_number(worker: str) -> int:
 
 
 class Now(NamedTuple):
-    """Holds the time at the database, beside what else a row says."""
+    """Holds the time on the database's clock, which a row has beside another value."""
 
     now: Instant
 
 
 def _lease(owner: str, status: str, *facts: Any) -> Lease | None:  # noqa: ANN401 - columns
-    """Returns the lease of a task that has one; its owner is kept after the end."""
+    """Returns the lease that a row of a task holds; None if its status is one without a lease.
+
+    The owner alone is no sign of a lease: it is kept after the end.
+    """
     if status not in LEASED:
         return None
     deadline_at, lease_seconds, claimed_at, started_at, progress, messages = facts
@@ -160,7 +169,10 @@ def storable(text: str) -> str: ...
 @overload
 def storable(text: None) -> None: ...
 def storable(text: str | None) -> str | None:
-    """Returns a text as every database can hold it: without NUL and half characters."""
+    """Returns a text as every database can hold it; None stays None.
+
+    NUL and halves of surrogate pairs are replaced.
+    """
     if text is None or (text.isascii() and "\0" not in text):
         return text
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
@@ -180,7 +192,10 @@ def storable_end(end: End) -> End:
 
 @lru_cache(maxsize=1024)
 def retry_policy(text: str) -> RetryPolicy:
-    """Reads a policy from its JSON text; a store holds few different ones."""
+    """Returns the retry policy that a JSON text holds.
+
+    Cached, because a store holds few different ones.
+    """
     said = json.loads(text)
     if "seconds" in said:
         return FixedDelays(seconds=tuple(said["seconds"]))
@@ -189,7 +204,7 @@ def retry_policy(text: str) -> RetryPolicy:
 
 @lru_cache(maxsize=1024)
 def retry_text(policy: RetryPolicy) -> str:
-    """Returns the JSON text of a policy."""
+    """Returns the JSON text of a retry policy."""
     return msgspec.json.encode(policy).decode()
 
 
@@ -300,7 +315,10 @@ def _default_of(one: Field[Any]) -> object:
 
 
 def digest_of(task: NewTask) -> str:
-    """Returns a short text that tells the body of one task from that of any other."""
+    """Returns a digest of all that a new task says, except for its id and run.
+
+    By it a submission that comes again is told from another one with the same id.
+    """
     task = _in_floats(task)
     policy = _FIXED_DELAYS if isinstance(task.retry, FixedDelays) else _EXPONENTIAL
     later = _later_fields(type(task))
@@ -329,7 +347,10 @@ def digest_of(task: NewTask) -> str:
 
 
 def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 - any version's
-    """Returns the fields of a digest: those of the list, and what is said besides."""
+    """Returns the fields of a thing that count for a digest.
+
+    These are the known ones, and others whose value is not their default.
+    """
     found = {name: getattr(thing, name, default) for name, default in known.items()}
     for one in fields(thing):
         if one.name in known or one.name in _NO_PART:
@@ -345,8 +366,10 @@ _seconds = attrgetter(*_SECONDS)
 
 
 def _in_floats(task: NewTask) -> NewTask:
-    """Returns the task with floats for integers: 5 and 5.0 are one number, and a task that came
-    by HTTP cannot tell which of them was meant."""
+    """Returns the task with its durations and its cpu as floats.
+
+    5 and 5.0 are one number, and for a task that came by HTTP nobody can tell which was meant.
+    """
     retry, cpu = task.retry, task.resources.cpu
     delays = retry.seconds if isinstance(retry, FixedDelays) else astuple(retry)
     if int not in map(type, (*_seconds(task), *delays, cpu)):

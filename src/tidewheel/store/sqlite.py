@@ -1,11 +1,12 @@
-"""Runs scripts on a SQLite file: one writer thread with group commit, readers beside it.
+"""Runs scripts, which are functions of a transaction, on a SQLite file.
 
 Theory of operation
 -------------------
-All writes of a process go through one thread. It takes whatever scripts are waiting, runs
+All writes of a process go through one thread. It takes all scripts that are waiting, runs
 them in one ``BEGIN IMMEDIATE`` transaction, each behind a savepoint so that a refused one
 undoes only itself, and commits once: under load one fsync serves many operations, when idle
-nothing waits. An operation is answered after the commit, never before (promise D1).
+nothing waits. An operation is answered after the commit, never before (promise D1). Scripts
+that only read run beside it, in threads with connections of their own.
 
 Other processes may use the same file. Their commits are noticed through ``data_version`` on
 the writer's own connection, which changes for every commit but its own.
@@ -117,7 +118,7 @@ class SqliteTransaction(Transaction):
 
 
 class _Aged(NamedTuple):
-    """Holds the priority with its aging, beside a ClaimedRow."""
+    """Holds a task's priority with its aging, which a row has beside a ClaimedRow."""
 
     aged: int
 
@@ -202,7 +203,10 @@ class SqliteStore(DatabaseStore):
         return [*await super().figures(), Figure(name="wal_bytes", label="", value=size)]
 
     async def close(self) -> None:
-        """Answers every write that was accepted, and refuses those that come meanwhile."""
+        """Closes the store when every write that was accepted is answered.
+
+        Writes that come meanwhile are refused.
+        """
         with self._entrance:
             if not self._is_closed:
                 self._is_closed = True
@@ -259,7 +263,7 @@ class SqliteStore(DatabaseStore):
             self._refuse_what_is_left()
 
     def _refuse_what_is_left(self) -> None:
-        """Refuses the jobs that are left, if the writer ended by a fault of its own."""
+        """Refuses the writes that still wait, if the writer thread ended by its own fault."""
         with self._entrance:
             self._is_closed = True
             with contextlib.suppress(queue.Empty):
@@ -269,9 +273,9 @@ class SqliteStore(DatabaseStore):
                         job.future.set_exception(self._closed())
 
     def _next_batch(self) -> tuple[list[_Job], bool]:
-        """Waits for a job, then takes all that came meanwhile; says whether to stop."""
+        """Waits for a write; returns all that came meanwhile, and whether to stop then."""
         batch: list[_Job] = []
-        # Nobody listens: sleep until there is work. Somebody does: look around now and then.
+        # With listeners it wakes now and then, to see whether other processes have written.
         timeout = self._settings.poll_seconds if self._listeners else None
         with contextlib.suppress(queue.Empty):
             job = self._jobs.get(timeout=timeout)
@@ -333,7 +337,7 @@ class SqliteStore(DatabaseStore):
 
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)
-        # Wakes the writer from its endless sleep, so that it starts to look around.
+        # Wakes the writer, which from now on looks whether other processes have written.
         with self._entrance:
             if not self._is_closed:
                 self._jobs.put(_Job(lambda _: None, Future()))

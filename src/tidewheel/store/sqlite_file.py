@@ -39,7 +39,10 @@ UPDATE schema_version SET version = 8
 
 
 def file_path(url: str) -> Path:
-    """Returns the path in ``sqlite:///path`` (relative) or ``sqlite:////path`` (absolute)."""
+    """Returns the path in ``sqlite:///path`` (relative) or ``sqlite:////path`` (absolute).
+
+    Raises BadSetting for any other URL.
+    """
     prefix = "sqlite:///"
     if not url.startswith(prefix) or len(url) == len(prefix):
         raise errors.BadSetting("store", url, "sqlite:///PATH or postgresql://…")
@@ -48,7 +51,7 @@ def file_path(url: str) -> Path:
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Raises SQLite's errors as errors of tidewheel."""
+    """Raises SQLite's errors in the block as errors of tidewheel."""
     try:
         yield
     except apsw.Error as error:
@@ -59,7 +62,7 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def in_our_words(path: Path, error: BaseException) -> BaseException:
-    """Returns an error of tidewheel that SQLite's is the cause of; others as they are."""
+    """Returns the error of tidewheel that SQLite's error stands for; others as they are."""
     told: errors.TidewheelError
     match error:
         case apsw.FullError():
@@ -151,14 +154,17 @@ def prepare(
 def _connected(
     path: Path, settings: StoreSettings, vfs: str | None = None
 ) -> contextlib.closing[apsw.Connection]:
-    """Opens a connection for the block, in which nobody asks for the time."""
+    """Opens a connection for the block; its clock stands still, as nobody asks for the time."""
     return contextlib.closing(connect(path, settings, clock=lambda: 0.0, vfs=vfs))
 
 
 def _refuse_exposed(path: Path) -> None:
-    """Refuses a file that every user of the machine can open (S31): a user who can write a
-    command into the store runs it as the worker's user. A group was chosen by somebody; all
-    users of a machine are nobody's choice."""
+    """Raises UnsafeStore for a file that every user of the machine can open (S31).
+
+    A user who can write a command into the store runs it as the worker's user. A file that only
+    a group can open is accepted: somebody chose that group, but nobody chose all users of a
+    machine.
+    """
     mode = stat.S_IMODE(path.stat().st_mode)
     reachable = all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
     if mode & stat.S_IRWXO and reachable:
@@ -171,7 +177,7 @@ def _refuse_exposed(path: Path) -> None:
 def migrate_sqlite(
     settings: StoreSettings, migrations: Migrations | None = None
 ) -> migrate.MigrationReport:
-    """Brings the file to this program's schema, with a copy of the old one beside it."""
+    """Brings the file to this program's schema; a file that changes is copied before."""
     known = migrations or migrate.load_migrations("sqlite")
     path = file_path(settings.url)
     if not path.exists():
@@ -192,7 +198,10 @@ def migrate_sqlite(
 
 
 def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None:
-    """Builds the file under another name: under its own it is complete or not there at all."""
+    """Builds the file under another name, and links it to its own when it is complete.
+
+    So under its own name it is complete or not there at all.
+    """
     if path.with_name(path.name + "-wal").exists():
         raise errors.CorruptStore(str(path), "the file is missing, but its -wal file is there")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -213,7 +222,10 @@ def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None
 
 
 def _own_versions(path: Path, connection: apsw.Connection) -> set[int]:
-    """Returns the versions that were applied; none if there is nothing in the file yet."""
+    """Returns the versions that were applied; an empty set if nothing is in the file yet.
+
+    Raises UnsafeStore for a database of another program.
+    """
     applied = _applied(connection)
     others = "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'schema_version%'"
     if not applied and connection.execute(others).get:
@@ -266,7 +278,7 @@ def _apply(
 
 
 def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
-    """Copies the file as it was last committed, by a connection of its own."""
+    """Copies the file as it was last committed, and returns the path of the copy."""
     import tempfile  # noqa: PLC0415 - slow, and few files have to be copied
 
     descriptor, copy = tempfile.mkstemp(prefix=f"{path.name}.copy-", dir=path.parent)

@@ -1,7 +1,7 @@
 """Implements the Store port over any database that can run operations in transactions.
 
-A database gives two things: ``transact`` runs a script in a transaction and commits it,
-``look`` runs one that changes nothing. What a store can be asked is listed in
+A database gives two things: ``transact`` runs a script, which is a function of a transaction,
+and commits it, ``look`` runs one that changes nothing. What a store can be asked is listed in
 ``DatabaseStore``, each operation with the function of ``operations/`` that does it: ``reads``
 changes nothing, ``writes`` does, and ``tells`` also notes whom the change concerns. These are
 told after the commit, and only then.
@@ -55,7 +55,10 @@ class _LaterFunction:
         self._module, self._name = module, name
 
     def load(self) -> Callable[..., Any]:
-        """Imports the module in the caller's thread, not in one that holds a transaction."""
+        """Returns the function, whose module is imported now.
+
+        This happens in the caller's thread, not in one that holds a transaction.
+        """
         return cast("Callable[..., Any]", getattr(import_module(self._module), self._name))
 
 
@@ -102,7 +105,7 @@ def reads(
 def writes(
     name: str, operation: Callable[Concatenate[Transaction, P], R] | _LaterFunction
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
-    """Returns a method that runs an operation of which nobody else need be told."""
+    """Returns a method of a store that runs an operation whose change wakes nobody."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
         nonlocal operation
@@ -118,7 +121,7 @@ def writes(
 def tells(
     name: str, operation: Callable[Concatenate[Transaction, Effects, P], R] | _LaterFunction
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
-    """Returns a method that runs an operation which notes in its effects who is to be told."""
+    """Returns a method of a store that runs an operation which notes whom its change wakes."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
         nonlocal operation
@@ -131,13 +134,13 @@ def tells(
 
 
 class StoredPast:
-    """Reads, for views, what a store remembers of a run; the caller waits for the answer."""
+    """Reads for views what a store remembers of a run; its callers need not await anything."""
 
     def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
         self._look_now, self._run = look_now, run
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """Returns what is known of a task that the pool has forgotten."""
+        """Returns what is known of a task that the pool has forgotten; None if nothing is."""
         from tidewheel.store.operations.run_batch import histories  # noqa: PLC0415
 
         key = (point, name)
@@ -161,10 +164,11 @@ class DatabaseStore(ABC):
 
     @abstractmethod
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
-        """Runs a script in one transaction; runs it again if somebody was faster.
+        """Runs a script in one transaction; again, if others changed the same rows first.
 
-        Listeners in other processes hear the news, asked for after the script, once it is
-        committed; where there is no way to tell them, they find out by themselves.
+        After the script ``news`` is asked what changed. Listeners in other processes are told
+        of it once it is committed; where there is no way to tell them, they find out by
+        themselves.
         """
 
     @abstractmethod
@@ -242,9 +246,11 @@ class DatabaseStore(ABC):
         return [refused.get(k) or next(rest) for k in range(len(reports))]
 
     async def hear_job(self, words: JobWords) -> None:
-        """Stores what a job said by itself, not through its worker; raises LeaseLost if the
-        attempt has no lease. With an answer to keep: only the first of several with that key
-        counts."""
+        """Stores what a job said by itself, not through its worker.
+
+        Raises LeaseLost if the attempt has no lease. Of several requests with the same key, for
+        which an answer is kept, only the first counts.
+        """
         said = JobMessage(number=1, text=words.text)
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
             raise why
@@ -295,7 +301,7 @@ class DatabaseStore(ABC):
     delete_definitions = writes("delete_definitions", run_operations.delete_definitions)
 
     async def delete_run(self, number: int) -> None:
-        """Deletes a run with everything of it; refused while a scheduler holds it."""
+        """Deletes a run with all that is its own; raises RunHeld while a scheduler holds it."""
         while not await self.delete_run_part(number):
             pass
 
@@ -326,7 +332,7 @@ class DatabaseStore(ABC):
         )
 
     def past(self, number: int) -> Past:
-        """Returns what is known of tasks that the pool has forgotten; asked without waiting."""
+        """Returns a reader of what is known of tasks that the pool has forgotten."""
         return StoredPast(self.look_now, number)
 
     # ---- runs: operators, looking ----
@@ -378,7 +384,7 @@ class DatabaseStore(ABC):
     events_head = reads(event_stream.events_head)
 
     async def figures(self) -> list[Figure]:
-        """Returns `pool` of each run by its number, and what the database says about itself."""
+        """Returns the size of each run's pool, and the figures of the database itself."""
         return await self.look(queries.figures)
 
     # ---- records under a lease ----
@@ -427,10 +433,10 @@ class DatabaseStore(ABC):
 
 
 class SharedWriter(DatabaseStore):
-    """Changes things through one store, and looks through another one of the same file.
+    """Writes through one store, and reads through another one of the same file.
 
     A file has one writer, and two in one process would only wait for each other; but a service
-    that must not wait for those who look can have readers of its own. Both stores belong to the
+    that must not wait for other readers can have readers of its own. Both stores belong to the
     caller, who closes them.
     """
 

@@ -1,5 +1,8 @@
 """Defines what an operation sees of a database: named queries inside one transaction.
 
+A script is a function that is given a transaction, asks queries and decides. It may be run
+again from its start.
+
 A query is known by the name of its file (``sql/<folder>/NAME.sql``); the memory store
 has a function of the same name. Parameters are plain values or lists of rows (mappings or
 dataclasses). ``records`` reads rows by the names of their columns into a type; ``rows`` gives
@@ -50,24 +53,33 @@ ROWS_PER_STATEMENT_MAX = 1_000
 
 
 class Transaction(ABC):
-    """Is one transaction of a script; the script's end commits it, an exception undoes it."""
+    """Runs the queries of one script in one transaction.
+
+    The script's end commits the transaction, an exception undoes it.
+    """
 
     # How the rows of a query are read into a type; known from its first use.
     readers: ClassVar[dict[tuple[str, type], Callable[[Row], Any]]]
 
     @abstractmethod
     def ask(self, query: str, parameters: Mapping[str, object]) -> Iterable[Row]:
-        """Runs a query and returns what it finds."""
+        """Runs the query of this name, and returns the rows that it finds."""
 
     @abstractmethod
     def columns(self) -> list[str]:
-        """Returns the names of the columns that the last query found; none if nothing was."""
+        """Returns the names of the columns of the last query.
+
+        They may be unknown, which is an empty list, if it found nothing.
+        """
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
         return list(self.ask(query, parameters))
 
     def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
-        """Returns the rows as values of a type: a column for each of its fields, by name."""
+        """Returns the rows that a query finds as values of a type.
+
+        Each of its fields is the column of that name, or is read as ``STORED`` says.
+        """
         found = self.ask(query, parameters)
         read = self.readers.get((query, of)) or self._new_reader(query, of)
         return list(map(read, found)) if read else []
@@ -75,14 +87,17 @@ class Transaction(ABC):
     def pairs(
         self, query: str, one: type[Record], other: type[Other], /, **parameters: object
     ) -> list[tuple[Record, Other]]:
-        """Returns two values for each row, where a query joins two things."""
+        """Returns two values for each row that a query finds, which joins two things."""
         found = self.ask(query, parameters)
         read = self.readers.get((query, one)) or self._new_reader(query, one)
         read_other = self.readers.get((query, other)) or self._new_reader(query, other)
         return [(read(row), read_other(row)) for row in found] if read and read_other else []
 
     def _new_reader(self, query: str, of: type[Record]) -> Callable[[Row], Record] | None:
-        """Returns None if nothing was found, which may leave the columns unknown."""
+        """Returns the reader of a query's rows, and keeps it; None if the columns are unknown.
+
+        This is so if nothing was found.
+        """
         columns = self.columns()
         if not columns:
             return None
@@ -95,8 +110,8 @@ class Transaction(ABC):
     @abstractmethod
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         """Stores new tasks, each with the first entry of its history and, if it is ready, its
-        place among those that are. Returns their seqs by id; an id that is there is left
-        out."""
+        row in the table of those that can be claimed. Returns their seqs by id; a task whose id
+        is there already is not stored, and is left out."""
 
     @abstractmethod
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
@@ -105,9 +120,9 @@ class Transaction(ABC):
     @abstractmethod
     def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         """Ends attempts (``id``, ``attempt``, ``started``, ``exit_status``, ``metrics``) with
-        success where no other task is concerned: running, owned by the worker, without
-        dependencies. Returns the id of each that was so, its seq, and the run that it belongs
-        to, if any; others are left alone."""
+        success where no other task is concerned: those that are running, owned by the worker,
+        and without dependencies. Returns (id, seq, run or None) of each of these; others are
+        left alone."""
 
 
 class Conflict(Unavailable):
@@ -121,11 +136,15 @@ News = Callable[[], Wake | None]  # what others should hear of a transaction, if
 
 
 def no_news() -> None:
-    """Does nothing: it is the news of a transaction that concerns nobody else."""
+    """Returns None: nobody else need hear of the transaction."""
 
 
 class Stored(NamedTuple):
-    """Says how a value is kept: in these columns, or in the one of its field's name."""
+    """Says how a value is read from columns of a row, and how it is written to them.
+
+    Without ``columns`` it is kept in the one of its field's name; without ``write`` it is only
+    read.
+    """
 
     read: Callable[..., Any]
     write: Callable[[Any], Any] | None = None  # to a tuple, where columns are named
@@ -139,7 +158,10 @@ AS_IT_IS = Stored(lambda value: value, lambda value: value)
 
 
 def once(function: Function) -> Function:
-    """Is ``functools.cache``, for functions that are called with types."""
+    """Caches the results of a function, as ``functools.cache`` does.
+
+    Unlike that it keeps the function's type, for functions that are called with types.
+    """
     return cast("Function", cache(function))
 
 
@@ -166,7 +188,7 @@ def _stored_fields(kind: Any) -> tuple[_StoredField, ...]:  # noqa: ANN401 - any
 
 
 def _rule(hint: Any) -> Stored | None:  # noqa: ANN401 - any type
-    """Returns how values of a type are kept."""
+    """Returns how values of a type are kept; None if they lie in rows of their own."""
     if hint in STORED:
         return STORED[hint]
     if hint is bool:
@@ -185,14 +207,14 @@ def _rule(hint: Any) -> Stored | None:  # noqa: ANN401 - any type
 
 @once
 def columns_of(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass or NamedTuple
-    """Returns the columns of which a value of this kind is made."""
+    """Returns the names of the columns that a value of this type is read from."""
     if issubclass(kind, tuple):
         return tuple(kind._fields)
     return tuple(dict.fromkeys(name for one in _stored_fields(kind) for name in one.columns))
 
 
 def row_of(thing: object) -> dict[str, Any]:
-    """Returns the columns in which a value is kept."""
+    """Returns a value as a row: for each column that it is kept in, what is written there."""
     row: dict[str, Any] = {}
     for name, columns, rule, _ in _stored_fields(type(thing)):
         value = getattr(thing, name)
@@ -207,7 +229,7 @@ def row_of(thing: object) -> dict[str, Any]:
 
 
 def reader(columns: Sequence[str], of: type[Record]) -> Callable[[Row], Record]:
-    """Returns what makes a NamedTuple or dataclass of a row with these columns, by name."""
+    """Returns a function that makes a value of this type from a row with these columns."""
     kind: Any = of
     wanted = columns_of(kind)
     strange = [name for name in wanted if columns.count(name) != 1]
@@ -243,7 +265,7 @@ def reader(columns: Sequence[str], of: type[Record]) -> Callable[[Row], Record]:
 
 
 def found_one(found: Sequence[Record], kind: str, name: str) -> Record:
-    """Returns the only thing that was found; raises NotFound if there is none."""
+    """Returns the first thing that was found; raises NotFound if there is none."""
     if not found:
         raise NotFound(kind, name)
     return found[0]
@@ -256,8 +278,11 @@ NUL_IN_JSON = "\\u0000"
 
 
 def as_parameter(value: object) -> object:
-    """Returns a value as a database can be asked for it: a list of rows as JSON text, which
-    both unfold again, and a text as nobody's name if no database could hold it."""
+    """Returns a value in the form in which it is given to a query.
+
+    A list of rows becomes JSON text, which the query unfolds again. In a text, characters that
+    no database can hold are replaced by one that no stored name has, so that nothing is found.
+    """
     if isinstance(value, str):
         is_speakable = value.isascii() and "\0" not in value
         return value if is_speakable else _UNSPEAKABLE.sub("\x1a", value)
@@ -267,7 +292,7 @@ def as_parameter(value: object) -> object:
         text = msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
         text = NUL_IN_JSON
-    # Seldom, so looked for in the text: a spec that speaks of NUL comes here in vain.
+    # This is rare, so the text is searched for it; a spec that mentions it comes here in vain.
     if NUL_IN_JSON in text:
         text = msgspec.json.encode(_findable_rows(value)).decode()
     return text
@@ -284,7 +309,7 @@ def _findable_rows(value: object) -> object:
 
 
 def in_chunks(rows: Sequence[Result]) -> list[Sequence[Result]]:
-    """Returns rows in portions that one statement may carry."""
+    """Returns rows in chunks, each of which one statement may carry."""
     return [
         rows[start : start + ROWS_PER_STATEMENT_MAX]
         for start in range(0, len(rows), ROWS_PER_STATEMENT_MAX)
@@ -294,10 +319,13 @@ def in_chunks(rows: Sequence[Result]) -> list[Sequence[Result]]:
 def records_in_chunks(
     tx: Transaction, query: str, of: type[Record], name: str, rows: Sequence[object]
 ) -> list[Record]:
-    """Reads what one query finds for any number of rows."""
+    """Returns what a query finds for any number of rows, as values of a type.
+
+    The rows are given to it, as parameter ``name``, in chunks.
+    """
     return [one for chunk in in_chunks(rows) for one in tx.records(query, of, **{name: chunk})]
 
 
 def rows_in_chunks(tx: Transaction, query: str, name: str, rows: Sequence[object]) -> list[Row]:
-    """Runs one query over any number of rows."""
+    """Returns what a query finds for any number of rows, given to it in chunks."""
     return [row for chunk in in_chunks(rows) for row in tx.rows(query, **{name: chunk})]

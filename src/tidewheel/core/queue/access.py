@@ -1,4 +1,4 @@
-"""Access says who may do what: tokens with scopes, for some queues and some workflows.
+"""Decides what a token allows: which kinds of request, for which queues and workflows.
 
 A token is shown once and stored as a hash. A scope says which kind of request it allows; globs
 say where. Every scope but ``read`` includes reading, ``admin`` includes everything. A worker
@@ -42,7 +42,7 @@ INCLUDES: dict[Scope, frozenset[Scope]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Holds what a token allows."""
+    """Holds what a token allows: kinds of request, for some queues and some workflows."""
 
     scopes: frozenset[Scope]
     queues: tuple[str, ...] = EVERYTHING  # globs: * stands for any text
@@ -54,10 +54,11 @@ def grant_of(
     queues: tuple[str, ...] | None = None,
     workflows: tuple[str, ...] | None = None,
 ) -> Grant:
-    """Returns what a token allows whose maker said where, or left a part of it out (None).
+    """Returns the grant of a new token; None as an argument: its maker did not name any.
 
-    Who names queues means nothing else: of workflows only those whose runs' queues are among
-    them. Who names workflows means their runs, in the queues that runs have of their own.
+    Who names only queues gets no other workflows than those whose runs' queues are among them.
+    Who names only workflows gets their runs, in the queues that runs have of their own
+    (`run:…`).
     """
     if queues is None:
         queues = EVERYTHING if workflows is None else (f"{RUN_QUEUE}*",)
@@ -70,7 +71,7 @@ def grant_of(
 
 
 class TokenKind(StrEnum):
-    """Says where a token counts; each kind is worthless in the places of the others."""
+    """Says where a server accepts a token; where another kind is expected it is refused."""
 
     BEARER = "bearer"  # in a header, until it ends or is revoked
     LOGIN = "login"  # in a link, once: it becomes a session
@@ -79,7 +80,7 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
-    """A token to be stored; its maker keeps the secret."""
+    """Describes a token that is to be stored; its maker alone keeps the secret."""
 
     kind: TokenKind = TokenKind.BEARER
     parent: int | None = None  # the token that it was made from, and that it ends with
@@ -91,7 +92,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenView:
-    """A stored token; its secret is known to nobody here."""
+    """Describes a stored token; of its secret the store has only the digest."""
 
     number: int
     kind: TokenKind
@@ -105,13 +106,13 @@ class TokenView:
     revoked_at: Instant | None
 
     def is_valid(self, now: Instant) -> bool:
-        """Says whether the token opens anything now."""
+        """Says whether the token is accepted at this time: neither revoked nor past its end."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """A call that changed something: who, what, when, from where, and how it ended."""
+    """Describes a call that changed something: who, what, when, from where, how it ended."""
 
     number: int = 0  # given by the store, as is the time
     at: Instant = _UNKNOWN
@@ -141,18 +142,18 @@ def allowed_scopes(grant: Grant) -> frozenset[Scope]:
 
 
 def covers_queue(grant: Grant, queue: str) -> bool:
-    """Says whether the grant is good for a queue; of a run, its workflow counts, too."""
+    """Says whether a grant covers a queue and, if that is a run's, the run's workflow."""
     if queue.startswith(RUN_QUEUE) and not covers_workflow(grant, workflow_of_queue(queue)):
         return False
     return any(matches(glob, queue) for glob in grant.queues)
 
 
 def covers_pattern(grant: Grant, pattern: str) -> bool:
-    """Says whether the grant is good for every queue that a pattern can stand for.
+    """Says whether a grant covers every queue that a pattern can stand for.
 
-    What a glob's * covers may be anything, so a glob that takes the pattern for a text, * and
-    all, takes every text of the pattern. Which workflows there will be nobody knows: that is
-    judged by the queue of each claim.
+    The pattern is compared as if it were a plain name: the ``*`` of a glob that matches the
+    pattern's ``*`` matches whatever that stands for, too. Workflows are not looked at, because
+    nobody knows which there will be: each claim is judged by the queue that it names.
     """
     return any(matches(glob, pattern) for glob in grant.queues)
 
@@ -164,15 +165,16 @@ def workflow_of_queue(queue: str) -> str:
 
 
 def covers_workflow(grant: Grant, workflow: str) -> bool:
-    """Says whether the grant is good for a workflow."""
+    """Says whether a grant covers a workflow."""
     return any(matches(glob, workflow) for glob in grant.workflows)
 
 
 def matches(glob: str, text: str) -> bool:
-    """Says whether a text is what a glob says; only ``*`` means more than itself.
+    """Says whether a glob matches a text; ``*`` stands for any text, all else for itself.
 
-    Piece by piece from the left, each as early as it can be, which is never too early: no
-    pattern takes longer than its length times the text's.
+    The pieces between the stars are looked for from the left, each at its first occurrence,
+    which leaves the most text for the pieces after it. So no glob takes longer than its length
+    times that of the text.
     """
     first, *rest = glob.split("*")
     if not rest:
@@ -197,7 +199,7 @@ def token_findings(token: NewToken) -> list[str]:
         findings.append(f"it lasts {token.lasts_seconds:g} s; give more than 0")
     whole = (token.grant.queues, token.grant.workflows) == (EVERYTHING, EVERYTHING)
     if Scope.ADMIN in token.grant.scopes and not whole:
-        # It could make itself one without borders.
+        # With it one could make a token that is good for everything.
         findings.append("scope admin is for every queue and workflow; leave out the globs")
     findings += _glob_findings("queues", token.grant.queues, count_min=1)
     return findings + _glob_findings("workflows", token.grant.workflows, count_min=0)
@@ -213,7 +215,11 @@ def _glob_findings(what: str, globs: Iterable[str], count_min: int) -> list[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobWords:
-    """Holds what a job said with its own token; ``kept`` is the answer, if it may ask again."""
+    """Holds what a job said to a server with its own token.
+
+    ``kept`` is the answer to be kept for a request that may come again; None if it has no
+    idempotency key.
+    """
 
     holder: Holder
     text: str = ""
@@ -226,7 +232,7 @@ ANY_TEXT = "*"
 
 
 def is_pattern(queue: str) -> bool:
-    """Says whether a text stands for more than the queue of that name."""
+    """Says whether a text is a pattern, which has a ``*``, and not the name of one queue."""
     return ANY_TEXT in queue
 
 
@@ -244,7 +250,7 @@ class Served:
         return queue in self.names or any(matches(one, queue) for one in self.patterns)
 
     def any_of(self, queues: frozenset[str]) -> bool:
-        """Says whether one of these is served."""
+        """Says whether the worker serves at least one of these queues."""
         if not self.names.isdisjoint(queues):
             return True
         return bool(self.patterns) and any(queue in self for queue in queues)

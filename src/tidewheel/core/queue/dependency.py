@@ -9,7 +9,11 @@ from tidewheel.core.queue.status import FINAL, Status
 
 
 class EdgeState(StrEnum):
-    """Says how a dependency stands: a row, no counter, so a repeated report changes nothing."""
+    """Says whether a dependency is open, met, or can never be met (dead).
+
+    It is kept for each edge, not as a count of open edges: so a repeated report changes
+    nothing.
+    """
 
     OPEN = "open"
     MET = "met"
@@ -17,7 +21,10 @@ class EdgeState(StrEnum):
 
 
 def edge_state(output: str, parent_status: Status, parent_outputs: Iterable[str]) -> EdgeState:
-    """Returns how an edge stands, from what its parent made; a final status is an output."""
+    """Returns the state of an edge that waits for an output, from what its parent made.
+
+    A final status counts as an output of that name.
+    """
     if output == parent_status.value and parent_status in FINAL:
         return EdgeState.MET
     # What a job calls "succeeded" while it runs is a message, not that status.
@@ -30,10 +37,10 @@ def edge_state(output: str, parent_status: Status, parent_outputs: Iterable[str]
 
 
 def status_from_edges(states: Sequence[EdgeState], *, armed: bool) -> Status:
-    """Returns where a task with these edges begins.
+    """Returns the status of a task that has not begun, from the states of the edges into it.
 
-    ``armed`` matters only without edges: a task that waits for others is made ready by the
-    last of them (seed 003, release_continuation).
+    ``armed`` matters only without edges: a task that waits for others is made ready by the last
+    of them (seed 003, release_continuation).
     """
     if EdgeState.DEAD in states:
         return Status.CANCELLED
@@ -43,7 +50,10 @@ def status_from_edges(states: Sequence[EdgeState], *, armed: bool) -> Status:
 
 
 def find_cycle(children: Mapping[str, Iterable[str]]) -> list[str] | None:
-    """Returns a path that returns to its start, or None; iterative, for graphs of any depth."""
+    """Returns a path that ends where it began; None if there is none.
+
+    It does not recurse, so that a graph may have any depth.
+    """
     done: set[str] = set()
     for root in children:
         if root in done:

@@ -1,7 +1,7 @@
-"""Leases decide who may report for a task, and what becomes of it when its lease ran out.
+"""Decides who may report for a task, and what becomes of a task whose lease ran out.
 
-A `Notebook` is one text of a store that one service at a time writes under a lease, so that the
-next one knows.
+A `Notebook` is a text in the store that one service at a time writes under a lease, for the
+service that comes after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ LEASE_SECONDS_MAX = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """A reporter's claim to be the owner: the attempt is the fencing token."""
+    """Says for which attempt, and as which worker, somebody reports.
+
+    The attempt is the fencing token: only reports for the current one are accepted.
+    """
 
     task_id: TaskId
     attempt: int
@@ -29,7 +32,7 @@ class Holder:
 
 
 def check_lease_seconds(seconds: float) -> float:
-    """Raises BadSetting if no lease may be so long, or so short."""
+    """Returns the length of a lease; raises BadSetting if it is too short or too long."""
     if not 0 < seconds <= LEASE_SECONDS_MAX:
         accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
         raise BadSetting("lease_seconds", seconds, accepted)
@@ -37,13 +40,13 @@ def check_lease_seconds(seconds: float) -> float:
 
 
 def check_progress(progress: float | None) -> None:
-    """Raises BadSetting if no job can have come so far."""
+    """Raises BadSetting if a progress is not between 0 and 1; None is accepted."""
     if progress is not None and not 0.0 <= progress <= 1.0:
         raise BadSetting("progress", progress, "0 to 1")
 
 
 class LeaseAnswer(Enum):
-    """Says what a worker is told when it reports."""
+    """Says what a worker shall do with a job after a heartbeat."""
 
     GO_ON = "go_on"
     CANCEL = "cancel"  # end the job, then report how it ended
@@ -51,7 +54,10 @@ class LeaseAnswer(Enum):
 
 
 def check_holder(task: TaskState, holder: Holder, operation: str) -> None:
-    """Raises LeaseLost for a report from anybody but the owner of the current attempt."""
+    """Raises LeaseLost for a report from anybody but the owner of the current attempt.
+
+    Raises WrongStatus if that attempt has ended.
+    """
     if task.attempt != holder.attempt or task.owner != holder.worker:
         raise LeaseLost(
             task.id,
@@ -63,9 +69,10 @@ def check_holder(task: TaskState, holder: Holder, operation: str) -> None:
 
 
 def lapse_signal(task: TaskState, now: Instant) -> Signal | None:
-    """Returns what the monitor does with a lease, as a decision table; None leaves it alone.
+    """Returns the signal by which the monitor ends a lease; None if the lease goes on.
 
-    The time limit comes first: a task that is both too long and unheard of must not run again.
+    The time limit comes before the deadline: a task that ran too long, and whose worker is
+    silent, must not run again.
     """
     assert task.lease is not None
     timed_out = (
@@ -90,7 +97,10 @@ BODY_BYTES_MAX = 4 * 1024 * 1024
 
 
 class Notebook(NamedTuple):
-    """Holds one text of a store, under a lease; the epoch is the fencing token."""
+    """Holds a text that a service keeps in the store, and who has the lease of it.
+
+    The epoch is the number of that lease, and the fencing token.
+    """
 
     epoch: int
     owner: str | None  # None: nobody holds it

@@ -19,7 +19,7 @@ UNLIMITED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A rule of a queue; None leaves that side open."""
+    """Limits running tasks, starts within a period, or both; None: this is not limited."""
 
     key: str = WHOLE_QUEUE
     concurrency_max: int | None = None
@@ -29,7 +29,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """Holds how many starts a key has left; it fills up again as time passes."""
+    """Holds how many starts a key has left under its rate; they come back as time passes."""
 
     key: str
     tokens: float
@@ -46,7 +46,10 @@ class Allowance:
 
 
 def refilled(limit: Limit, bucket: Bucket | None, now: Instant) -> Bucket:
-    """Returns the bucket as it is now; a new one is full, a clock set back takes nothing."""
+    """Returns a bucket with the starts that came back until now; None is a new one, and full.
+
+    A clock that was set back takes nothing away.
+    """
     assert limit.rate_max is not None
     if bucket is None:
         return Bucket(key=limit.key, tokens=float(limit.rate_max), refilled_at=now)
@@ -56,7 +59,7 @@ def refilled(limit: Limit, bucket: Bucket | None, now: Instant) -> Bucket:
 
 
 def room(limit: Limit | None, running: int, bucket: Bucket | None, now: Instant) -> int:
-    """Returns how many more tasks one limit lets start."""
+    """Returns how many more tasks one limit lets start now; UNLIMITED if there is no limit."""
     if limit is None:
         return UNLIMITED
     free = (
@@ -64,7 +67,7 @@ def room(limit: Limit | None, running: int, bucket: Bucket | None, now: Instant)
     )
     if limit.rate_max is None:
         return free
-    # A hair above whole: 0.1 × 10 must count as one token.
+    # Ten times 0.1 must count as one token, though as floats it is a little less.
     return min(free, int(refilled(limit, bucket, now).tokens + 1e-9))
 
 
@@ -74,7 +77,10 @@ def allowance(
     buckets: Iterable[Bucket],
     now: Instant,
 ) -> Allowance:
-    """Returns what a claim may take; ``running`` counts leases by key, WHOLE_QUEUE all."""
+    """Returns how many tasks a claim may take under the limits of its queue.
+
+    ``running`` counts the leases by key, and under WHOLE_QUEUE all of them.
+    """
     rules = {limit.key: limit for limit in limits}
     filled = {bucket.key: bucket for bucket in buckets}
     each_key = rules.get(EACH_KEY)
@@ -94,7 +100,10 @@ def allowance(
 def spent(
     limits: Iterable[Limit], buckets: Iterable[Bucket], taken: Mapping[str, int], now: Instant
 ) -> list[Bucket]:
-    """Returns the buckets after a claim took ``taken`` tasks by key; WHOLE_QUEUE counts all."""
+    """Returns the buckets as they are after a claim; only keys with a rate have one.
+
+    ``taken`` counts the claimed tasks by key, and under WHOLE_QUEUE all of them.
+    """
     rules = {limit.key: limit for limit in limits}
     filled = {bucket.key: bucket for bucket in buckets}
     after = []

@@ -29,7 +29,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amendment:
-    """Holds what may be changed while a task waits; None leaves a field as it is (R003-12)."""
+    """Holds changes to a task that waits; None leaves a field as it is (R003-12)."""
 
     name: str | None = None
     command: str | None = None
@@ -73,7 +73,10 @@ def page_count(count: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeysetPage:
-    """A page by key: the tasks older than ``before`` (newest first), at most ``count``."""
+    """Asks for a page of tasks: up to ``count``, newest first.
+
+    All of them are older than the task with seq ``before``; None begins with the newest.
+    """
 
     count: int = 100
     before: int | None = None
@@ -103,7 +106,10 @@ ANY_TASKS = Abilities()
 
 
 class ClaimedTasks(list["Claimed"]):
-    """Holds the tasks that were claimed, and the seconds until the next delayed one is due."""
+    """Holds the tasks that were claimed, and when to ask again.
+
+    ``next_due_seconds`` is the time until the next delayed task is due; None: none is known.
+    """
 
     def __init__(
         self, tasks: Iterable[Claimed] = (), next_due_seconds: float | None = None
@@ -114,7 +120,7 @@ class ClaimedTasks(list["Claimed"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRequest:
-    """A worker asks for up to ``count`` tasks of one queue."""
+    """Asks, for a worker, for the leases of up to ``count`` tasks of one queue."""
 
     queue: str
     worker: WorkerId
@@ -128,7 +134,7 @@ class ClaimRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """A task handed to a worker, with all it needs to execute it."""
+    """Describes a task that a worker has leased, with all that is needed to execute it."""
 
     seq: int
     id: TaskId
@@ -151,7 +157,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
-    """A sign of life for one lease."""
+    """Is a heartbeat for one lease: it says that the attempt goes on, and how far it is."""
 
     task_id: TaskId
     attempt: int
@@ -160,7 +166,10 @@ class Beat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobMessage:
-    """Something a job said, numbered 1, 2, … within its attempt; ``output`` names an output."""
+    """Holds one message of a job, numbered 1, 2, … within its attempt.
+
+    ``output`` names the output that it announces; None if it announces none.
+    """
 
     number: int
     text: str
@@ -169,7 +178,7 @@ class JobMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSample:
-    """Holds what a job used at one moment."""
+    """Holds what a job used at one moment; None stands for what was not measured."""
 
     memory_bytes: int | None = None
     cpu_percent: float | None = None  # of one core
@@ -178,7 +187,7 @@ class UsageSample:
 
 
 class Ending(StrEnum):
-    """Says how the owner says that its attempt ended."""
+    """Says how an attempt ended, as its owner reports it."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"  # may be retried
@@ -188,7 +197,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """Holds the last report of an attempt."""
+    """Describes the end of an attempt, as its owner reports it last."""
 
     ending: Ending
     error: TaskError | None = None
@@ -225,7 +234,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostProcess:
-    """A process that can be told apart from any later one with the same pid."""
+    """Identifies a process of a host, so that no later one with its pid is taken for it."""
 
     host: str
     boot_id: str
@@ -247,7 +256,7 @@ class NewWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldLease:
-    """A lease that a worker of some process holds, for adoption after its death."""
+    """Describes a lease and the process of its owner; when that is dead, it can be adopted."""
 
     task: Claimed
     owner: WorkerId

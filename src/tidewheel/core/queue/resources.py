@@ -5,8 +5,8 @@ Theory of operation
 A worker stands for one machine, or for the several of an engine: its nodes. Tasks share them,
 as many as there is room for otherwise; which of them a task uses is its runner's or engine's
 business. So it is counted as if all that share used the same nodes: a task on k nodes leaves
-the others idle. A task that is ``exclusive`` takes idle nodes and has them alone, and until it
-ends they are none that others could begin on. A task that says nothing shares one node.
+the others idle. A task that is ``exclusive`` takes idle nodes and has them alone: until it
+ends, no other task begins on them. A task that says nothing shares one node.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Resources:
 
     @property
     def idle(self) -> int:
-        """Returns how many of the nodes offered a task can have alone."""
+        """Returns how many offered nodes have no task: an exclusive task can take these."""
         return self.nodes if self.idle_nodes is None else self.idle_nodes
 
 
@@ -64,17 +64,17 @@ NO_RESOURCES = Resources()  # what most tasks ask for: they share one value
 
 
 def runner_label(runner: str) -> str:
-    """Returns what a worker offers that has this runner besides bash."""
+    """Returns the label by which tasks ask for a runner, and which its workers offer."""
     return f"{RUNNER_LABEL_PREFIX}{runner}"
 
 
 def needs_runner(asked: Resources) -> bool:
-    """Says whether a task is for another runner than the one that commands have anyway."""
+    """Says whether a task names its runner by a label; without one bash runs its command."""
     return any(label.startswith(RUNNER_LABEL_PREFIX) for label in asked.labels)
 
 
 def fits(asked: Resources, offered: Resources) -> bool:
-    """Says whether one task alone fits into what is free."""
+    """Says whether one task fits into what a worker has free."""
     return (
         asked.cpu <= offered.cpu
         and asked.memory_bytes <= offered.memory_bytes
@@ -86,11 +86,11 @@ def fits(asked: Resources, offered: Resources) -> bool:
 
 
 def prefix_that_fits(asked: Iterable[Resources], offered: Resources) -> int:
-    """Returns how many of the first tasks fit together.
+    """Returns how many tasks, counted from the first, fit together into what is free.
 
-    The first that does not fit ends the prefix: taking a smaller one behind it would let a
-    big task of high priority starve. One that is exclusive is taken alone: what is idle beside
-    others is for the next claim to say.
+    The first that does not fit ends the count: taking a smaller one behind it would let a big
+    task of high priority starve. An exclusive task is taken alone: which nodes are idle beside
+    others is looked at by the next claim.
     """
     count = 0
     for one in asked:

@@ -11,14 +11,14 @@ DELAYS_COUNT_MAX = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedDelays:
-    """The n-th retry waits for the n-th delay; the last one repeats."""
+    """Lets the n-th retry wait for the n-th delay, and every later one for the last."""
 
     seconds: tuple[float, ...] = (0.0,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exponential:
-    """Each retry waits ``factor`` times longer, up to a bound, spread by jitter.
+    """Lets each retry wait ``factor`` times longer, up to a bound, spread by jitter.
 
     Jitter is the share of the delay that is left to chance, so that a thousand tasks that
     failed together do not come back together.
@@ -53,7 +53,7 @@ def delay_before_retry(policy: RetryPolicy, failures: int, chance: float) -> flo
 
 
 def retry_findings(policy: RetryPolicy) -> list[str]:
-    """Returns what is wrong with a policy, in words."""
+    """Returns what is wrong with a retry policy, in words."""
     match policy:
         case FixedDelays(seconds=seconds):
             if not 1 <= len(seconds) <= DELAYS_COUNT_MAX:

@@ -80,7 +80,10 @@ def statistics(attempts: Sequence[EndedAttempt]) -> Statistics:
 def grouped(
     attempts: Iterable[EndedAttempt], key: Callable[[EndedAttempt], str | None]
 ) -> dict[str, Statistics]:
-    """Returns the statistics of each queue, or each name; those without one are left out."""
+    """Returns the statistics of attempts by a key, such as their queue or name.
+
+    Attempts whose key is None are left out.
+    """
     groups: dict[str, list[EndedAttempt]] = {}
     for one in attempts:
         if (of := key(one)) is not None:
@@ -89,7 +92,10 @@ def grouped(
 
 
 def quantiles(values: Iterable[float | None]) -> Quantiles | None:
-    """Returns quantiles by rank, so that each is a value that was seen."""
+    """Returns the quantiles of the values that are known; None if none is.
+
+    They are found by rank, so that each is a value that was seen.
+    """
     seen = sorted(value for value in values if value is not None)
     if not seen:
         return None

@@ -20,7 +20,7 @@ from tidewheel.errors import WrongStatus
 
 
 class Status(StrEnum):
-    """Says where a task is; who moves it on is said beside each."""
+    """Says where a task stands in its life; beside each stands who moves the task on."""
 
     WAITING = "waiting"  # the store, when the last open dependency is met or the task is armed
     READY = "ready"  # a worker, by a claim
@@ -92,7 +92,10 @@ LEASED = frozenset({_S.RUNNING, _S.CANCELLING})
 
 
 def next_status(task_id: str, status: Status, signal: Signal) -> Status:
-    """Returns the status after a signal, the only way to a new one; refuses illegal signals."""
+    """Returns the status that a signal leads to; raises WrongStatus if it is illegal.
+
+    The table alone decides that: nothing else in the core moves a task on.
+    """
     following = TRANSITIONS[status].get(signal)
     if following is None:
         raise WrongStatus(task_id, signal.value, status.value, allowed_for(signal))

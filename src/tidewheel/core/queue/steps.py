@@ -21,7 +21,11 @@ TIMED_OUT = "timed_out"
 def step(
     task: TaskState, signal: Signal, *, end: End | None = None, chance: float = 0.0
 ) -> Change:
-    """Returns the change that a signal makes; the table decides whether it is legal."""
+    """Returns the change that a signal makes to a task; raises WrongStatus if it is not legal.
+
+    ``end`` is the owner's last report, if that is the cause; ``chance``, in [0, 1), decides the
+    jitter of a retry's delay.
+    """
     to_status = next_status(task.id, task.status, signal)
     failures = task.failures + (signal in (Signal.RETRY, Signal.FAIL, Signal.ABORT))
     delay = delay_before_retry(task.retry, failures, chance) if signal is Signal.RETRY else 0.0
@@ -50,7 +54,10 @@ def step(
 
 
 def end_signal(task: TaskState, end: End) -> Signal:
-    """Returns what an end report means for a task: a failure with retries left is a retry."""
+    """Returns the signal that a reported end stands for.
+
+    For a failure this is RETRY while retries are left, else FAIL.
+    """
     match end.ending:
         case Ending.SUCCEEDED:
             return Signal.SUCCEED
@@ -65,19 +72,28 @@ def end_signal(task: TaskState, end: End) -> Signal:
 
 
 def become_ready(task: TaskState) -> Change:
-    """Makes a task ready whose last obstacle is gone; one with nothing to execute ends."""
+    """Returns the change of a task that has nothing left to wait for: it becomes ready.
+
+    One with nothing to execute succeeds at once.
+    """
     return step(task, Signal.SATISFY if task.executes else Signal.SKIP)
 
 
 def cancel(task: TaskState) -> Change | None:
-    """Returns None if it is cancelled or has ended: asking again is no error (R003-39)."""
+    """Returns the change that cancels a task; None if it has ended or is being cancelled.
+
+    So to ask again is no error (R003-39).
+    """
     if task.status in FINAL or task.status is Status.CANCELLING:
         return None
     return step(task, Signal.CANCEL)
 
 
 def adopt(task: TaskState, worker: WorkerId) -> Change:
-    """Gives the lease to another worker of the same host; the attempt stays."""
+    """Returns the change by which another worker of the host takes over the lease.
+
+    The attempt stays the same.
+    """
     return replace(step(task, Signal.ADOPT), owner=worker)
 
 

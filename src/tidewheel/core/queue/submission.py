@@ -38,7 +38,7 @@ class SubmitLimits:
 
 
 def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
-    """Returns why this task is not accepted, or None."""
+    """Returns why a task is not accepted; None if it is."""
     texts = [
         (what, text)
         for what, text in (("spec", task.spec), ("command", task.command))
@@ -65,14 +65,17 @@ def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
 
 
 def run_refusal(task: NewTask) -> InvalidTask | None:
-    """Refuses a task for a run, which hears only of submissions in its scheduler's batches."""
+    """Returns why a client may not submit this task: it names a run; None if it does not.
+
+    A run knows only of submissions that its scheduler made in a batch.
+    """
     if task.run is None:
         return None
     return InvalidTask(task.id, [f"run is {task.run}; only a run's scheduler can say that"])
 
 
 def message_refusal(report: Report, limits: SubmitLimits) -> PayloadTooLarge | None:
-    """Returns why what a job says is not accepted, or None."""
+    """Returns the error for the first message of a report that is too long; None if none is."""
     for message in report.messages:
         size = utf8_length(message.text)
         if size > limits.message_bytes_max:
@@ -82,7 +85,10 @@ def message_refusal(report: Report, limits: SubmitLimits) -> PayloadTooLarge | N
 
 
 def name_finding(what: str, text: str) -> str | None:
-    """Applies one rule to every name that people choose: printable, not empty, not endless."""
+    """Returns what is wrong with a name that somebody chose, in words; None if nothing is.
+
+    One rule holds for every such name: printable, not empty, not too long.
+    """
     if not text.strip():
         return f"{what} is empty; give 1 to {NAME_LENGTH_MAX} printable characters"
     if len(text) > NAME_LENGTH_MAX:
@@ -93,7 +99,7 @@ def name_finding(what: str, text: str) -> str | None:
 
 
 def utf8_length(text: str) -> int:
-    """Returns how many bytes it takes where it is stored."""
+    """Returns how many bytes a text has in UTF-8, as which it is stored."""
     return len(text.encode(errors="replace"))
 
 
@@ -108,7 +114,7 @@ def _text_finding(what: str, text: str) -> str | None:
 
 
 def _spec_findings(spec: str | None) -> list[str]:
-    """Returns what is wrong with a spec as JSON, which is all that is asked of it here."""
+    """Returns what is wrong with a spec as JSON; nothing else is asked of it here."""
     if spec is None:
         return []
     try:

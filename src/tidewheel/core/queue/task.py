@@ -1,4 +1,4 @@
-"""A task is the request that made it, and the facts that decisions need."""
+"""Defines tasks: the request that makes one, the facts for decisions, and its changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUCCEEDED_OUTPUT = "succeeded"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """A dependency: the task may run once ``task_id`` has made ``output``."""
+    """Says what a task waits for: it may run once ``task_id`` has made ``output``."""
 
     task_id: TaskId
     output: str = SUCCEEDED_OUTPUT
@@ -59,13 +59,16 @@ class NewTask:
 
     @property
     def executes(self) -> bool:
-        """Says whether there is anything to run; an empty task only joins others (seed 003)."""
+        """Says whether there is anything to run: a spec, a command or a handler.
+
+        A task without any only joins others (seed 003).
+        """
         return not (self.spec is None and self.command is None and self.handler is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskError:
-    """Holds why a task failed, in seed 002's form; ``args`` is JSON text."""
+    """Holds why a task failed, in the form that seed 002 has; ``args`` is JSON text."""
 
     code: str
     args: str = "{}"
@@ -74,7 +77,7 @@ class TaskError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """A worker's right to a task until the deadline."""
+    """Holds a worker's right to a task until the deadline, and how far the attempt is."""
 
     owner: WorkerId
     deadline_at: Instant
@@ -113,7 +116,10 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Is one step of one task: the store writes it, guarded by (from_status, from_attempt)."""
+    """Describes one step of one task.
+
+    The store writes it only if the task still has ``from_status`` and ``from_attempt``.
+    """
 
     seq: int
     signal: Signal

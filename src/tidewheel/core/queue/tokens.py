@@ -27,7 +27,7 @@ _FORM = re.compile(
 
 
 class AttemptToken(NamedTuple):
-    """Holds what is said by a token, true or not."""
+    """Holds what a job's token says; that it is true is shown by ``is_proven_by``."""
 
     parent: int  # the number of its worker's token
     task_id: TaskId
@@ -41,14 +41,17 @@ class AttemptToken(NamedTuple):
 
 
 def attempt_token(parent: int, digest: str, task: tuple[TaskId, int], attempt: int) -> str:
-    """Returns the token of an attempt; a task is (id, seq)."""
+    """Returns the token of an attempt; ``task`` is (id, seq).
+
+    ``parent`` and ``digest`` are the number and the digest of its worker's own token.
+    """
     task_id, seq = task
     name = _text(task_id.encode(errors="surrogatepass"))
     return f"{PREFIX}{parent}.{attempt}.{name}.{_code(digest, (parent, seq, attempt, task_id))}"
 
 
 def read_attempt_token(text: str) -> AttemptToken | None:
-    """Returns None if the text has not the form of a job's token."""
+    """Returns what a job's token says; None if the text does not have the form of one."""
     found = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
     if found is None:
         return None
@@ -73,11 +76,14 @@ _TOKEN_FORM = re.compile(r"tw_([1-9][0-9]{0,18})_([A-Za-z0-9_-]{43})")
 
 
 def split_token(text: str) -> tuple[int, str] | None:
-    """Returns number and secret; None if the text has not the form of a token."""
+    """Returns number and secret of a token; None if the text does not have its form."""
     found = _TOKEN_FORM.fullmatch(text)
     return (int(found[1]), found[2]) if found else None
 
 
 def secret_digest(secret: str) -> str:
-    """Returns what is stored of a secret. One of 256 random bits needs no slow hash."""
+    """Returns the hash of a secret, which is all that is stored of it.
+
+    A secret of 256 random bits needs no slow hash.
+    """
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -15,8 +15,8 @@ DIGITS_MAX = 20  # of an integer, with its sign
 def values_text(text: str) -> str:
     """Returns values as they are stored, stripped; raises BadValues if they cannot be stored.
 
-    What is accepted any JSON reader can read: no halves of characters, no numbers beyond 64
-    bits. Letters and numbers stay as they were written.
+    What is accepted any JSON reader can read: no halves of surrogate pairs, no numbers beyond
+    64 bits. Letters and numbers stay as they were written.
     """
     kept = text.strip()
     size = len(kept.encode(errors="replace"))
@@ -73,7 +73,10 @@ def _is_too_deep(found: dict[str, object]) -> bool:
 
 
 def _integer(digits: str) -> int:
-    """Returns an integer that other programs can hold as well; raises BadValues for others."""
+    """Returns an integer that fits into 64 bits, so that any program can hold it.
+
+    Raises BadValues for a larger one.
+    """
     if len(digits) > DIGITS_MAX or not -(2**63) <= int(digits) < 2**64:
         raise BadValues(f"{digits[:DIGITS_MAX]}… needs more than 64 bits; write it as a text")
     return int(digits)

@@ -1,1 +1,1 @@
-"""Carries what jobs say: a socket of the worker, a spool behind it, HTTP to a server."""
+"""Carries messages of jobs: to a socket of the worker, into a file (the spool), or by HTTP."""

@@ -1,13 +1,13 @@
-"""Speaks for a job to its worker: the code behind ``tidewheel message``.
+"""Sends messages of a job to its worker: the code behind ``tidewheel message``.
 
 It imports only the standard library, and little of it: a job may say something every second,
 and the import is most of the cost.
 
-The spool is the one order of an attempt's messages. A worker writes each message here before
-it passes it on; a job that finds no worker writes here by itself. So nothing said is lost
-with a worker, and an adopter that reads from the first line meets the same messages in the
-same order. A message that was written twice, because its first writer was not heard to
-answer, has the same key twice and counts once.
+The spool, the file ``job.messages``, has the messages of an attempt in their order. A worker
+writes each message there before it passes it on; a job that finds no worker writes there by
+itself. So nothing said is lost with a worker, and an adopter that reads from the first line
+meets the same messages in the same order. A message that was written twice, because its first
+writer was not heard to answer, has the same key twice and counts once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SPOOL_NAME = "job.messages"
 
 
 class SpooledMessage(NamedTuple):
-    """Is one message of a job; ``key`` tells a repeated message from a second one.
+    """Holds one message of a job; ``key`` tells a repeated message from a second one.
 
     It is a tuple, as ``dataclasses`` would be a third of what a job's command has to import.
     """
@@ -120,10 +120,10 @@ def call_run(
     *,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> dict[str, object]:
-    """Asks something of the run to which the job in this directory belongs.
+    """Asks something of the run to which the job in this directory belongs; returns the answer.
 
     If no worker is there, one is waited for. A worker that dies before it has answered may have
-    passed a command on: only what can be said twice is said again.
+    passed a command on: only what does no harm twice is sent again, else Unavailable is raised.
     """
     request: dict[str, object] = {"secret": secret, "key": os.urandom(12).hex(), "call": call}
     command = call.get("command")
@@ -187,7 +187,10 @@ def _ask(
 
 
 def _connect(connection: socket.socket, directory: Path) -> None:
-    """Connects, though the path may be longer than the 107 bytes that fit into an address."""
+    """Connects to the worker's socket.
+
+    Its path may be longer than the 107 bytes that fit into an address.
+    """
     folder = os.open(directory, os.O_PATH | os.O_DIRECTORY)
     try:
         connection.connect(f"/proc/self/fd/{folder}/{SOCKET_LINK}")

@@ -1,4 +1,4 @@
-"""Speaks for a job to its server itself, where the socket of its worker is out of reach.
+"""Sends messages of a job to its server, where the socket of its worker is out of reach.
 
 It imports only the standard library, as ``client`` does. A message carries a key of its own, so
 that it can be sent again when no answer came.
@@ -35,7 +35,7 @@ class Voice(NamedTuple):
     ca: str | None = None
 
     def say(self, *, text: str, output: str | None, progress: float | None) -> None:
-        """Sends a message; raises Refused if the server says no, Unavailable if silent."""
+        """Sends a message; raises Refused if refused, Unavailable if no server answers."""
         said = {"text": text, "output": output, "progress": progress}
         body, key = json.dumps(said).encode(), os.urandom(12).hex()
         servers = cycle(self.server.split(","))
@@ -77,7 +77,10 @@ class Voice(NamedTuple):
 
 
 def own_voice(environ: Mapping[str, str]) -> Voice | None:
-    """Returns the voice of the job whose environment this is; None if it has none."""
+    """Returns what sends messages for the job that has this environment.
+
+    None if that names no server, or has no token of a job.
+    """
     server, token = environ.get(SERVER, ""), environ.get(TOKEN, "")
     if not server or not token.startswith(JOB_TOKEN_PREFIX):
         return None

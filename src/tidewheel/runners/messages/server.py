@@ -48,7 +48,7 @@ SPOOL_BYTES_MAX = 64 * 1024 * 1024  # that are read; what a job says beyond that
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
-    """Is a request of a job that has the right form."""
+    """Holds a request of a job that has the right form: a message, progress, or a call."""
 
     secret: str
     message: client.SpooledMessage | None = None
@@ -58,7 +58,7 @@ class JobRequest:
 
 @dataclass(slots=True, kw_only=True)
 class Speaker:
-    """Is an attempt that may speak, and knows how much of its spool its worker has heard."""
+    """Holds an attempt that may send messages, and how much of its spool was passed on."""
 
     directory: Path
     reports: JobReports
@@ -68,7 +68,10 @@ class Speaker:
     heard: set[str] = field(default_factory=set)  # the keys of its messages
 
     def hear(self, message: client.SpooledMessage) -> None:
-        """Spools a message, then passes it on, even if the disk is too full to spool it."""
+        """Writes a message to the spool, then passes it on; one that was heard is dropped.
+
+        It is passed on even if the disk is too full for the spool.
+        """
         if message.key in self.heard:
             return
         size = utf8_length(message.text)
@@ -83,8 +86,10 @@ class Speaker:
         self.hear_spool()
 
     def hear_spool(self) -> None:
-        """Passes on the messages in the spool that the worker has not heard, up to the last
-        complete line."""
+        """Passes on the messages in the spool that the worker has not heard.
+
+        They end with the last complete line.
+        """
         spool = self.directory / client.SPOOL_NAME
         try:
             descriptor = os.open(spool, os.O_RDONLY | os.O_NOFOLLOW)
@@ -110,7 +115,10 @@ class Speaker:
 
 
 def _parse_spooled(line: bytes) -> client.SpooledMessage | None:
-    """Reads a line; None if it is no message, as a job can write anything into its spool."""
+    """Returns the message in a line of a spool; None if it is none.
+
+    A job can write anything into its spool.
+    """
     try:
         key, text, output = json.loads(line)
     except (ValueError, TypeError):
@@ -150,7 +158,7 @@ class MessageServer:
         )
 
     async def stop(self) -> None:
-        """Stops listening."""
+        """Stops listening, and removes the socket."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -163,7 +171,10 @@ class MessageServer:
         reports: JobReports,
         caller: TaskId | None = None,
     ) -> None:
-        """Lets an attempt speak from now on, and passes on what its spool holds already."""
+        """Lets an attempt send messages from now on, and passes on what its spool holds.
+
+        ``caller`` is the task in whose name it may ask something of its run; None: it may not.
+        """
         speaker = Speaker(
             directory=directory,
             reports=reports,
@@ -251,7 +262,10 @@ class MessageServer:
 
 
 def parse_request(line: bytes) -> JobRequest:
-    """Reads one line of the protocol; refuses any deviation, with what would be accepted."""
+    """Returns the request in one line of the protocol.
+
+    Raises Refused, with what would be accepted, if the line has another form.
+    """
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -309,7 +323,10 @@ def _digest(secret: str) -> bytes:
 
 
 def _bind(path: Path) -> socket.socket:
-    """Binds a socket to a path, which may be longer than the 107 bytes that fit an address."""
+    """Returns a socket that is bound to a path.
+
+    The path may be longer than the 107 bytes that fit into an address.
+    """
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -1,4 +1,4 @@
-"""Finds what bash cannot read in a script, told without executing any of it."""
+"""Finds the first mistake of syntax in a bash script, without executing any of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SyntaxProblem(NamedTuple):
 
 
 def bash_syntax_problem(script: str) -> SyntaxProblem | None:
-    """Returns the first mistake; None if there is none, or no bash here that could tell."""
+    """Returns the first mistake in a script; None if there is none, or bash cannot be asked."""
     # Nothing of our environment: bash reads functions and files that it names.
     clean = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     try:

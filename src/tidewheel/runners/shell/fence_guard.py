@@ -14,8 +14,9 @@ starts a guard, which is this module as a program, one beside each worker. The w
 through a pipe, the directory of each fenced job before it starts the job, and again when the
 job has ended. When the worker is gone, which the kernel tells by the end of the pipe and by a
 pidfd (a child that the worker forked may keep the pipe open), the guard kills what runs for
-those directories, and ends. The worker may have died while it was starting a job, which cannot
-be told from others before it is itself: so the guard looks a second time.
+those directories, and ends. The worker may have died while it was starting a job, whose
+process cannot be told from the worker's own before it has called exec: so the guard looks a
+second time.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ _PROBE_SECONDS_MAX = 10.0
 
 
 def tying_prefix(prefixes: tuple[tuple[str, ...], ...] = PREFIXES) -> tuple[str, ...]:
-    """Returns the command to put before a job's own; raises BadSetting if none works here."""
+    """Returns the command that, put before a job's own, makes the job die with its worker.
+
+    Raises BadSetting if none works here.
+    """
     for prefix in prefixes:
         program = shutil.which(prefix[0])
         if program is not None and _works((program, *prefix[1:])):
@@ -68,8 +72,10 @@ def tying_prefix(prefixes: tuple[tuple[str, ...], ...] = PREFIXES) -> tuple[str,
 
 
 def _works(prefix: tuple[str, ...]) -> bool:
-    """Tries whether a prefix works: containers often forbid namespaces, so one that is
-    installed may fail."""
+    """Says whether a prefix works here, by trying it.
+
+    Containers often forbid namespaces, so one that is installed may fail.
+    """
     try:
         probe = subprocess.run(
             (*prefix, "/bin/sh", "-c", "exit 0"),
@@ -203,7 +209,7 @@ class Fenced:
         self._begun = b""
 
     def hear(self, said: bytes) -> None:
-        """Takes what the worker wrote; of a line that is not whole yet the rest comes later."""
+        """Takes in lines that the worker wrote; one that is not complete waits for its rest."""
         *lines, self._begun = (self._begun + said).split(b"\n")
         for line in lines:
             directory, fenced = json.loads(line)
@@ -213,7 +219,10 @@ class Fenced:
                 self.directories.discard(directory)
 
     def trees(self, table: processes.ProcessTable) -> list[processes.ProcessTree]:
-        """Returns what runs for the directories; a job's oldest process leads its session."""
+        """Returns the processes of the jobs in these directories that still run, job by job.
+
+        A job's oldest process is taken for the leader of its session.
+        """
         wanted = {os.fsencode(directory): directory for directory in self.directories}
         leaders: dict[str, processes.ProcessId] = {}
         for row in sorted(table.rows.values(), key=lambda row: (row.started, row.pid)):
@@ -231,7 +240,7 @@ class Fenced:
 
 
 def listen(worker: int, on_words: Callable[[bytes], None]) -> None:
-    """Passes on what the worker says until it is gone."""
+    """Passes on what the worker writes to the pipe, until the worker is gone."""
     os.set_blocking(0, False)
     try:
         pidfd = os.pidfd_open(worker)
@@ -256,7 +265,10 @@ def _pass_on(on_words: Callable[[bytes], None]) -> bool:
 
 
 async def end_all(fenced: Fenced) -> None:
-    """Kills every fenced job that is left, and looks a second time."""
+    """Kills every fenced job that is left.
+
+    This is done a second time, for a job that was just being started.
+    """
     for pause_seconds in (SECOND_LOOK_SECONDS, 0.0):
         for tree in fenced.trees(processes.read_table()):
             await processes.kill(tree)

@@ -103,7 +103,10 @@ class ShellJob:
         await processes.kill(self._tree)
 
     def find_end(self, exited: Exit | None) -> None:
-        """Finds out what the end of the job's leader means, and tells those that wait."""
+        """Finds out how the job ended, now that its leader has, and tells those that wait.
+
+        None: the leader left no exit status.
+        """
         killed_by_us = self._killed_after_seconds is not None and (
             exited is None or outcome.exit_status_of(exited) == -signal.SIGKILL
         )
@@ -148,7 +151,8 @@ class ShellRunner:
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Starts a command; one that cannot be started becomes a job that has failed.
 
-        Where the host is the reason, nothing has failed: the task is for another worker.
+        If the host is the reason, RunnerUnable is raised instead: the task is for another
+        worker.
         """
         files = JobDirectory(assignment.directory)
         try:
@@ -218,7 +222,7 @@ class ShellRunner:
     def _follow(
         self, assignment: Assignment, reports: JobReports, leader: ProcessId
     ) -> ShellJob:
-        """Samples the job and notices its end from now on."""
+        """Returns the job with this leader, which is sampled and watched from now on."""
         files = JobDirectory(assignment.directory)
         tree = ProcessTree(
             leader=leader, directory=str(files.path), spare_leader=bool(self._prefix)
@@ -256,14 +260,17 @@ class ShellRunner:
         self._forget(assignment)
 
     def _reap_orphans(self) -> None:
-        """Reaps the orphans that came to this process, now and then."""
+        """Reaps the orphans that came to this process, at most once a second."""
         now = time.monotonic()
         if now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
             self._orphans_reaped_at = now
             reap_orphans(self._children)
 
     def _forget(self, assignment: Assignment) -> None:
-        """Passes on what an ended job said last, and hears nothing more of it."""
+        """Passes on what an ended job said last, and hears nothing more of it.
+
+        The guard of fenced jobs is told that it has ended.
+        """
         if assignment.task.fence_kill:
             self._fence.open_for(assignment.directory)
         if self._parts.messages is not None:
@@ -279,7 +286,7 @@ def find_bash(path: str) -> str:
 
 
 def is_elsewhere(job_boot_id: str, own_boot_id: str) -> bool:
-    """Says whether a job is in another pid namespace of this boot, where it may yet live."""
+    """Says whether a job is in another pid namespace of this boot, where it may still run."""
     same_kernel = job_boot_id.partition("/")[0] == own_boot_id.partition("/")[0]
     return same_kernel and job_boot_id != own_boot_id
 

@@ -30,7 +30,7 @@ STORED[frozenset[Scope]] = Stored(
 
 
 def create_token(tx: Transaction, new: NewToken) -> TokenView:
-    """Stores a token that keeps the rules."""
+    """Stores a new token and returns it; raises BadSetting if it breaks a rule."""
     if findings := token_findings(new):
         raise BadSetting("token", new.name, "; ".join(findings))
     if new.kind is TokenKind.LOGIN:
@@ -42,7 +42,7 @@ def create_token(tx: Transaction, new: NewToken) -> TokenView:
 
 
 def token(tx: Transaction, number: int) -> tuple[TokenView, Instant]:
-    """Returns a token, and the time at the database."""
+    """Returns a token, and the database's time; raises NotFound if there is no such token."""
     is_number = 0 < number <= NUMBER_MAX
     rows = tx.pairs("get_token", TokenView, Now, number=number) if is_number else []
     found, clock = found_one(rows, "token", str(number))
@@ -55,14 +55,14 @@ def tokens(tx: Transaction) -> list[TokenView]:
 
 
 def revoke_token(tx: Transaction, number: int) -> TokenView:
-    """Revokes a token; asking again changes nothing."""
+    """Revokes a token and returns it; asking again changes nothing."""
     if not 0 < number <= NUMBER_MAX or not tx.rows("revoke_token", number=number):
         raise NotFound("token", str(number))
     return token(tx, number)[0]
 
 
 def spend_token(tx: Transaction, number: int) -> bool:
-    """Uses up a login, and says whether this was the call that did."""
+    """Uses up a login; returns False if it was used before, is over, or is no login."""
     return bool(tx.rows("spend_token", number=number))
 
 
@@ -72,18 +72,18 @@ def touch_token(tx: Transaction, number: int) -> None:
 
 
 def assign_worker(tx: Transaction, worker: WorkerId, token: int) -> None:
-    """Notes whose worker it is; the first token counts."""
+    """Notes which token registered a worker; one that was noted before stays."""
     tx.rows("assign_worker", worker_number=worker_number(worker), token=token)
 
 
 def worker_token(tx: Transaction, worker: WorkerId) -> int | None:
-    """Returns the token that registered a worker, if any."""
+    """Returns the number of the token that registered a worker; None if none did."""
     rows = tx.rows("get_worker_token", worker_number=worker_number(worker))
     return rows[0][0] if rows else None
 
 
 def add_audit(tx: Transaction, entry: AuditEntry) -> None:
-    """Adds an entry; its number and time are given here."""
+    """Adds an entry to the audit; the store gives it its number and time."""
     given = asdict(entry)
     del given["number"], given["at"]
     given["target"] = storable(entry.target)
@@ -91,13 +91,13 @@ def add_audit(tx: Transaction, entry: AuditEntry) -> None:
 
 
 def audit(tx: Transaction, before: int | None = None, count: int = 100) -> list[AuditEntry]:
-    """Returns entries of the audit, newest first."""
+    """Returns entries of the audit, newest first; with ``before`` those of lower numbers."""
     asked = {"before": NUMBER_MAX if before is None else before, "count": count}
     return tx.records("list_audit", AuditEntry, **asked)
 
 
 def kept_answer(tx: Transaction, token: int, key: str) -> KeptAnswer | None:
-    """Returns what was answered to this key before, if anything was."""
+    """Returns the answer that is kept for a key of a token; None if there is none."""
     rows = tx.records("get_answer", KeptAnswer, token=token, key=key)
     return rows[0] if rows else None
 

@@ -40,7 +40,10 @@ ONE_SBI_MAX = 10_000  # more blocks than any instance has
 
 
 def create_sbi(tx: Transaction, new: NewSbi) -> CreatedSbi:
-    """Creates an instance with its runs and blocks, all or nothing."""
+    """Creates a scheduling block instance with its runs and blocks, all or nothing.
+
+    If there is one of this id, it is returned as it is; raises SbiTaken if its content differs.
+    """
     if not tx.rows("insert_sbi", **row_of(new)):
         known = get_sbi(tx, new.id)
         if known.fingerprint != new.fingerprint:
@@ -88,7 +91,7 @@ def _create_needs(tx: Transaction, blocks: Sequence[NewBlock], numbers: dict[str
 
 
 def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
-    """Returns an instance with its blocks, in their order."""
+    """Returns a scheduling block instance, with its blocks in their order."""
     rows = tx.records("get_sbi", SbiView, id=sbi_id)
     found = found_one(rows, "scheduling block instance", sbi_id)
     blocks = _views(tx, sbi=sbi_id, id=None, count=ONE_SBI_MAX)
@@ -96,19 +99,19 @@ def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
 
 
 def list_sbis(tx: Transaction, count: int = 100) -> list[SbiView]:
-    """Returns instances without their blocks, newest first."""
+    """Returns scheduling block instances without their blocks, newest first."""
     return tx.records("list_sbis", SbiView, count=page_count(count))
 
 
 def get_block(tx: Transaction, block_id: str) -> BlockView:
-    """Returns a block with what it waits for."""
+    """Returns a processing block, with what its run waits for before it begins."""
     return found_one(_views(tx, sbi=None, id=block_id, count=1), "processing block", block_id)
 
 
 def list_blocks(
     tx: Transaction, *, sbi: str | None = None, count: int = 100
 ) -> list[BlockView]:
-    """Returns blocks, newest first."""
+    """Returns processing blocks, of one instance or of all, newest first."""
     return _views(tx, sbi=sbi, id=None, count=page_count(count))
 
 
@@ -122,7 +125,7 @@ def _views(tx: Transaction, **which: object) -> list[BlockView]:
 
 
 def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
-    """Returns what runs have to wait for, or had to."""
+    """Returns what runs have to wait for before they begin, or had to wait for."""
     return records_in_chunks(tx, "list_needs", NeedView, "runs", runs)
 
 
@@ -130,7 +133,11 @@ def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
 
 
 def stop_run(tx: Transaction, effects: Effects, run: int, reason: str) -> bool:
-    """Stops a run that nobody drives; the ends of its tasks are kept until it is resumed."""
+    """Stops a run that nobody drives, and cancels its tasks.
+
+    Returns False, and does nothing, if the run is driven or has ended. The ends of its tasks
+    are kept as events until the run is resumed.
+    """
     if not tx.rows("stop_run", run=run, reason=storable(reason)):
         return False
     effects.runs.add(run)
@@ -147,7 +154,10 @@ def stop_run(tx: Transaction, effects: Effects, run: int, reason: str) -> bool:
 def post_objects(
     tx: Transaction, effects: Effects, objects: Sequence[NewObject], who: str
 ) -> list[ObjectView]:
-    """Posts each object once, as it was said last; runs that may wait for one look again."""
+    """Stores buffer objects as present, and returns them; of equal names the last counts.
+
+    Driven runs that may wait for one are woken, so that they look again.
+    """
     rows = {one.name: {"name": one.name, "facts": one.facts} for one in objects}
     tx.rows("put_objects", objects=list(rows.values()), who=who)
     effects.runs.update(row[0] for row in tx.rows("list_driven_runs", kind=SIP))

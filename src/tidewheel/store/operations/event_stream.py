@@ -1,4 +1,4 @@
-"""Reads what happened, in the order in which it became final."""
+"""Reads events, in the order in which they became final."""
 
 from __future__ import annotations
 
@@ -37,15 +37,18 @@ STORED |= {
 
 
 def events_head(tx: Transaction) -> EventCursor:
-    """Returns the place behind everything that can be told now."""
+    """Returns a cursor after the last event that can be read now."""
     return EventCursor(_store(tx), _bounds(tx).head)
 
 
 def events_after(
     tx: Transaction, cursor: EventCursor, which: EventFilter, count: int = EVENTS_PER_PAGE
 ) -> EventPage:
-    """Returns the next events; at most so many are looked at, whether they are wanted or
-    not."""
+    """Returns the events after a cursor that a filter wants, among the next ``count``.
+
+    The page says that the place is lost, and goes on at the head, if the cursor is of another
+    store or if events after it were deleted.
+    """
     store = _store(tx)
     bounds = _bounds(tx)
     if cursor.store != store or not bounds.hold(cursor.place):
@@ -72,14 +75,17 @@ def _store(tx: Transaction) -> str:
 
 
 class _Bounds(NamedTuple):
-    """Holds the places between which events can be told."""
+    """Holds the places between which events can be read."""
 
     head: EventPlace  # of the last event
-    floor: EventPlace  # the last of which something was deleted
-    floor_counts: bool  # it lies among what can be told; if not yet, it will
+    floor: EventPlace  # the last place of which something was deleted
+    floor_counts: bool  # it lies among what can be read; if not yet, it will
 
     def hold(self, place: EventPlace) -> bool:
-        """Says whether everything behind this place is there, and the place is of this past."""
+        """Says whether a reader can go on from this place.
+
+        No event after it was deleted, and the store has come as far as this place.
+        """
         is_known = place <= max(self.head, self.floor)
         return is_known and not (self.floor_counts and place < self.floor)
 
@@ -93,7 +99,7 @@ def _bounds(tx: Transaction) -> _Bounds:
 def _between(
     tx: Transaction, place: EventPlace, count: int, kind: EventKind | None
 ) -> tuple[Sequence[Event], bool]:
-    """Returns events of a kind, or of each, behind a place, and whether these are all."""
+    """Returns events after a place, of one kind or of both, and whether these are all."""
     runs_max = min(count, RUN_EVENTS_MAX)
     where = {"major": str(place.major), "minor": place.minor}
     tasks, runs = list[TaskEvent](), list[RunEvent]()

@@ -1,4 +1,4 @@
-"""Keeps texts of services, each held by one process at a time under a lease."""
+"""Stores notebooks: texts of services, each held by one process at a time under a lease."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ def claim(
     *,
     dead_epoch: int | None = None,
 ) -> Notebook | None:
-    """Returns the record to the first that asks while nobody holds it, else None."""
+    """Leases a notebook under a new epoch, and returns it; None if another process holds it.
+
+    A lease with the epoch ``dead_epoch`` counts as over, because its owner is known to be dead.
+    """
     tx.rows("ensure_notebook", name=name)
     given = {"owner": storable(owner), "lease_seconds": lease_seconds}
     found = tx.records("claim_notebook", Notebook, name=name, dead_epoch=dead_epoch, **given)
@@ -23,18 +26,18 @@ def claim(
 
 
 def write(tx: Transaction, name: str, epoch: int, body: str, lease_seconds: float) -> bool:
-    """Writes the record if it is still held under this epoch, and says whether it was."""
+    """Writes a notebook and renews its lease; returns False if the epoch is out of date."""
     assert len(body) <= BODY_BYTES_MAX, f"the notebook {name} has {len(body)} bytes"
     given = {"name": name, "epoch": epoch, "body": storable(body)}
     return bool(tx.rows("write_notebook", **given, lease_seconds=lease_seconds))
 
 
 def leave(tx: Transaction, name: str, epoch: int) -> None:
-    """Ends the lease if it is still held under this epoch."""
+    """Ends the lease of a notebook if it is still held under this epoch."""
     tx.rows("leave_notebook", name=name, epoch=epoch)
 
 
 def get(tx: Transaction, name: str) -> Notebook | None:
-    """Returns the record without taking it; None if there never was one of this name."""
+    """Returns a notebook without leasing it; None if there never was one of this name."""
     found = tx.records("get_notebook", Notebook, name=name)
     return found[0] if found else None

@@ -82,7 +82,7 @@ CLAIM_COUNT_MAX = 10_000
 
 
 class ClaimPlan(NamedTuple):
-    """Holds one row of plan_claim: what the queue and the worker's row say."""
+    """Holds what a claim needs to know of its queue and worker: one row of plan_claim."""
 
     worker_known: bool
     paused: bool
@@ -120,8 +120,10 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
 def claim_by_id(
     tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
 ) -> Claimed:
-    """Leases one task by name (R002-34); its queue's pause and limits are for those who take
-    any."""
+    """Leases one task by its id (R002-34); raises WrongStatus or NotDue if it cannot be leased.
+
+    The pause and the limits of its queue do not count: they are for claims of any task.
+    """
     task = lock_task(tx, task_id)
     plan = plan_claim(tx, task.queue, worker, lease_seconds)
     if task.status is not Status.READY:
@@ -144,7 +146,7 @@ _told, _asked = attrgetter(*_TOLD), attrgetter(*RESOURCE_COLUMNS)
 
 
 def claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
-    """Makes a claimed task of its row and of what the queue says about leases."""
+    """Returns a claimed task, made of its row and of its queue's settings."""
     return Claimed(
         **dict(zip(_TOLD, _told(row), strict=True)),
         deadline_at=Instant(row.now + plan.lease_seconds),
@@ -169,7 +171,10 @@ def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
 def plan_claim(
     tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None = None
 ) -> ClaimPlan:
-    """Returns what the queue and the worker's row say, with the lease that is asked for."""
+    """Returns what a claim needs to know; raises NotFound if the worker is unknown.
+
+    ``lease_seconds`` is the length of the lease that is asked for; None: as the queue says.
+    """
     asked = {"queue": queue, "worker_number": worker_number(worker)}
     [plan] = tx.records("plan_claim", ClaimPlan, **asked)
     if not plan.worker_known:
@@ -205,7 +210,10 @@ def _wanted(request: ClaimRequest) -> dict[str, object]:
 
 
 def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> list[ClaimedRow]:
-    """Claims under limits, whose rows are locked first, so that claims count one by one."""
+    """Claims tasks of a queue that has limits.
+
+    The rows of the limits are locked first, so that no two claims count the same places.
+    """
     locked = tx.pairs("lock_limits", Now, Limit, queue=request.queue)
     now, limits = locked[0][0].now, [limit for _, limit in locked]
     running = Counter(
@@ -249,7 +257,7 @@ class _Writes:
 
 
 def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
-    """Extends every lease that is still this worker's; one answer per beat."""
+    """Extends every lease that is still this worker's; returns one answer per beat."""
     for beat in beats:
         check_progress(beat.progress)
     tx.rows("touch_worker", worker_number=worker_number(worker))
@@ -274,7 +282,7 @@ def _answer(status: str | None) -> LeaseAnswer:
 def report(
     tx: Transaction, effects: Effects, reports: Sequence[Report], chance: Callable[[], float]
 ) -> list[Reported]:
-    """Applies reports; one that is refused stops no other."""
+    """Applies reports and returns an answer for each; one that is refused stops no other."""
     answers: dict[int, Reported] = {}
     if len({one.holder.task_id for one in reports}) == len(reports):
         if any(one.end is not None for one in reports):
@@ -305,7 +313,10 @@ def report(
 def _succeed_plainly(
     tx: Transaction, reports: Sequence[Report], effects: Effects
 ) -> dict[int, Reported]:
-    """Does the common case in one go; what it leaves alone goes the long way."""
+    """Ends the attempts of plain successes, the common case, all at once.
+
+    Returns the answers by position. Reports without an answer are left to ``_report_round``.
+    """
     plain: dict[WorkerId, dict[TaskId, tuple[int, _PlainSuccess]]] = {}
     for position, one in enumerate(reports):
         if (told := _plain_success(one)) is not None:
@@ -333,7 +344,7 @@ def _succeed_plainly(
 
 
 class _PlainSuccess(NamedTuple):
-    """Holds what is stored of an attempt that ended well."""
+    """Holds what is stored of a success whose report has no messages."""
 
     row: dict[str, object]  # for Transaction.succeed
     values: str | None
@@ -348,7 +359,7 @@ def _plain_success(one: Report) -> _PlainSuccess | None:
         try:
             values = values_text(storable(end.values))
         except BadValues:
-            return None  # the long way refuses it, for this unless its lease is lost
+            return None  # _report_round refuses it, for this or for a lost lease
     row: dict[str, object] = {
         "id": one.holder.task_id,
         "attempt": one.holder.attempt,
@@ -362,7 +373,10 @@ def _plain_success(one: Report) -> _PlainSuccess | None:
 def _start_plainly(
     tx: Transaction, reports: Sequence[Report], effects: Effects
 ) -> dict[int, Reported]:
-    """Writes only the leases for starts alone, which decide nothing about their tasks."""
+    """Notes reports that tell of a start and of nothing else; returns the answers by position.
+
+    They decide nothing about their tasks, so only the leases are written.
+    """
     plain: dict[WorkerId, dict[TaskId, int]] = {}
     for position, one in enumerate(reports):
         if one.started and one.end is None and not one.messages and not one.usage:
@@ -411,7 +425,10 @@ def _report_round(
 def _accept(
     task: TaskState | None, one: Report, chance: Callable[[], float], writes: _Writes
 ) -> Status:
-    """Checks everything first: a refused report leaves nothing behind."""
+    """Adds what a report changes to ``writes``, and returns the status of its task after it.
+
+    Everything is checked first, so that a refused report leaves nothing behind.
+    """
     if task is None:
         raise NotFound("task", one.holder.task_id)
     check_holder(task, one.holder, "a report")
@@ -449,7 +466,7 @@ def _end(task: TaskState, given: End, chance: Callable[[], float], writes: _Writ
 
 
 def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
-    """Lets a worker take over what its dead predecessor on the same host left running."""
+    """Gives the lease of a dead worker to another one of its host, and returns the task."""
     task = lock_task(tx, holder.task_id)
     check_holder(task, holder, "adopt")
     plan = plan_claim(tx, task.queue, new_owner)
@@ -460,7 +477,7 @@ def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
 
 
 def cancelling(tx: Transaction, worker: WorkerId) -> list[tuple[TaskId, int]]:
-    """Returns the leases of a worker that it was asked to end."""
+    """Returns (task id, attempt) of each lease of a worker whose job it was told to cancel."""
     return [(TaskId(row[0]), row[1]) for row in tx.rows("list_cancelling", worker=worker)]
 
 
@@ -476,7 +493,7 @@ PAST_WORKER = 1_000_000_000  # no worker's message has such a number
 
 
 def hear_job(tx: Transaction, effects: Effects, words: JobWords) -> None:
-    """Stores what a job said, once for each key; raises LeaseLost if it has no lease."""
+    """Stores what a job said, once for each key; raises LeaseLost if its lease is over."""
     # Only servers hear jobs.
     from tidewheel.store.operations.access import keep_answer, kept_answer  # noqa: PLC0415
 

@@ -62,7 +62,7 @@ def _seq_of(tx: Transaction, task_id: TaskId) -> int:
 
 
 def views_of(tx: Transaction, seqs: Sequence[int]) -> list[tasks.Task]:
-    """Returns the tasks with these numbers, in this order."""
+    """Returns the tasks with these seqs, in this order; those that are gone are left out."""
     rows = records_in_chunks(tx, "get_tasks", tasks.Task, "seqs", seqs)
     found = {task.seq: task for task in rows}
     return [found[seq] for seq in seqs if seq in found]
@@ -81,7 +81,7 @@ def filter_parameters(which: TaskFilter) -> dict[str, object]:
 
 
 def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[tasks.Task]:
-    """Returns a page of tasks, newest first."""
+    """Returns a page of the tasks that a filter matches, newest first."""
     count = page_count(page.count)
     given = filter_parameters(which) | {
         "before": page.before if page.before is not None else 2**62,
@@ -94,7 +94,10 @@ def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[tas
 
 
 def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
-    """Chooses the index that leads to the tasks; the other conditions are tested on the way."""
+    """Returns the queries that find the tasks of a filter, each with parameters of its own.
+
+    Each follows the index for one condition; the other conditions are tested on the way.
+    """
     for name in _FILTERS:
         if getattr(which, name) is not None and is_common(finder := f"find_tasks_by_{name}"):
             return [(finder, {})]
@@ -104,7 +107,10 @@ def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
 
 
 def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
-    """Finds each status through the table that is about it."""
+    """Returns the query that finds tasks of a status, and its parameters.
+
+    Each status but succeeded has a table or an index by which it is found.
+    """
     match status:
         case Status.READY:
             return "find_ready_tasks", {}
@@ -120,7 +126,7 @@ def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
 
 
 def peek(tx: Transaction, queue: str, count: int) -> list[tasks.Task]:
-    """Returns what would be claimed next, without taking it."""
+    """Returns the tasks of a queue that would be claimed next, without claiming them."""
     aging = any(name == queue and ages for name, _, ages, *_ in tx.rows("list_queues"))
     query = "find_next_aged_tasks" if aging else "find_next_tasks"
     found = tx.rows(query, queue=queue, count=page_count(count))
@@ -142,12 +148,12 @@ def attempts(tx: Transaction, task_id: TaskId) -> list[tasks.AttemptView]:
 
 
 def outputs(tx: Transaction, task_id: TaskId) -> list[tasks.OutputView]:
-    """Returns messages and outputs in the order in which they were made."""
+    """Returns the messages of a task, with their outputs, by attempt and number."""
     return tx.records("list_messages", tasks.OutputView, seq=_seq_of(tx, task_id))
 
 
 def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
-    """Returns what tasks hand to those after them; those that hand on nothing are left out."""
+    """Returns the values of tasks as JSON texts, by id; tasks without values are left out."""
     page_count(max(1, len(task_ids)))
     wanted = list(dict.fromkeys(task_ids))
     rows = rows_in_chunks(tx, "list_values", "ids", wanted)
@@ -155,7 +161,7 @@ def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
 
 
 def usage(tx: Transaction, task_id: TaskId) -> list[tasks.UsageView]:
-    """Returns what the task used over time."""
+    """Returns the samples of what a task used, oldest first."""
     return tx.records("list_usage", tasks.UsageView, seq=_seq_of(tx, task_id))
 
 
@@ -165,7 +171,7 @@ def edges(tx: Transaction, task_id: TaskId) -> list[tasks.EdgeView]:
 
 
 class OfQueue(NamedTuple):
-    """Holds the queue of one row of list_queues, list_limits, beside what is said of it."""
+    """Holds the queue that a row of list_queues or list_limits is about."""
 
     queue: str
 
@@ -197,7 +203,10 @@ def queues(tx: Transaction) -> list[tasks.QueueView]:
 
 
 def workers(tx: Transaction, *, live_only: bool = True) -> list[tasks.WorkerView]:
-    """Returns workers with what they hold, newest first."""
+    """Returns workers with the number of their leases, newest first.
+
+    ``live_only`` leaves out those that have stopped.
+    """
     return tx.records("list_workers", tasks.WorkerView, live_only=live_only)
 
 
@@ -217,13 +226,15 @@ def store_id(tx: Transaction) -> str:
 
 
 def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
-    """Returns every lease that workers of one host and boot hold; the caller knows which are
-    dead."""
+    """Returns every lease that workers of one host and boot hold.
+
+    Which of these workers are dead, the caller finds out.
+    """
     return tx.records("list_orphans", HeldLease, host=host, boot_id=boot_id)
 
 
 def figures(tx: Transaction) -> list[tasks.Figure]:
-    """Returns how large the pools are, and what the database says about itself."""
+    """Returns the size of each run's pool, and the figures of the database itself."""
     pools = [("pool", str(run), float(count)) for run, count in tx.rows("count_pool")]
     return [
         tasks.Figure(name=name, label=label, value=value)

@@ -15,9 +15,11 @@ STORED[NewWorkflow, "definition"] = Stored(str, lambda definition: definition.di
 
 
 def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Registered]:
-    """Registers all of them or none; one that is there with the same content stays as it is.
+    """Registers all of these workflows, or none: then AlreadyRegistered is raised.
 
-    Except that its owner may give it the mark of those that are trusted, from his own folder.
+    The error names those that are there with another content. One with the same content stays
+    as it is, except that its owner may register it again, from a folder of their own, as
+    trusted: then it is marked as that.
     """
     # In an order of their own, so that two calls never wait for each other.
     for new in sorted(workflows, key=lambda one: one.definition.digest):
@@ -39,7 +41,10 @@ def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Register
 
 
 def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
-    """Says whether what is there has the same content, and marks it as trusted if asked to."""
+    """Says whether the version that is registered has the same content.
+
+    If so, and the new one is trusted, the registered one is marked as trusted, too.
+    """
     found = tx.records("get_workflow", WorkflowView, name=new.name, version=new.version)
     if not found:
         raise Conflict("it was removed at the same moment")
@@ -53,7 +58,7 @@ def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
 
 
 def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
-    """Returns one version of one workflow."""
+    """Returns one version of a workflow; raises NotFound if it is not registered."""
     found = tx.records("get_workflow", WorkflowView, name=name, version=version)
     return found_one(found, "workflow", f"{name}/{version}")
 
@@ -61,13 +66,16 @@ def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
 def list_workflows(
     tx: Transaction, name: str | None = None, count: int = 1_000
 ) -> list[WorkflowView]:
-    """Returns workflows by name and version, as texts are sorted."""
+    """Returns registered workflows, of one name or of all, by name and version as texts."""
     asked = {"name": name, "count": page_count(count)}
     return tx.records("list_workflows", WorkflowView, **asked)
 
 
 def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
-    """Removes a version; its definition stays, as runs may have been made of it."""
+    """Removes a version of a workflow from the registry, and returns what it was.
+
+    Its definition stays, as runs may have been made of it.
+    """
     found = get_workflow(tx, name, version)
     if not tx.rows("delete_workflow", name=name, version=version):
         raise NotFound("workflow", f"{name}/{version}")

@@ -35,7 +35,7 @@ NO_DIGEST = ""
 
 
 class InboxRow(NamedTuple):
-    """Holds one row of list_events."""
+    """Holds one row of list_events: an event that waits for its run's scheduler."""
 
     seq: int
     at: Instant
@@ -68,7 +68,7 @@ _HAPPENINGS = {
 
 
 def read_inbox(tx: Transaction, number: int, count_max: int) -> requests.Inbox:
-    """Returns what happened to a run, oldest first."""
+    """Returns what happened to a run and its scheduler has not handled yet, oldest first."""
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
@@ -88,8 +88,10 @@ def write_batch(
     rows: ChangedRows,
     failpoint: Failpoint,
 ) -> None:
-    """Writes everything that a scheduler decided, or nothing; once, however often it is
-    asked."""
+    """Writes everything that a scheduler decided in a batch, or nothing.
+
+    A batch that was written already is left alone; raises RunLost if the epoch is out of date.
+    """
     if not _advance(tx, lease, batch):
         return
     run = lease.run
@@ -151,7 +153,7 @@ def _put(tx: Transaction, query: str, run: int, parameter: str, rows: Sequence[o
 
 
 def _put_or_drop(tx: Transaction, run: int, what: str, rows: Sequence[Record], by: str) -> None:
-    """Writes the rows that have a value, and deletes what those without one name."""
+    """Writes the rows whose column ``by`` has a value, and deletes those where it is None."""
     _put(tx, f"put_{what}", run, what, [row for row in rows if row[by] is not None])
     _put(tx, f"drop_{what}", run, what, [row for row in rows if row[by] is None])
 
@@ -185,7 +187,10 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
 
 
 def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
-    """Offers again what was withdrawn: the same submissions, under the same numbers."""
+    """Lets workers claim again what was withdrawn from them.
+
+    The tasks are the same submissions, under the same numbers.
+    """
     rows = tx.rows("find_withdrawn", run=run)
     seqs = [row[0] for row in rows]
     # A cancel at this moment waits for the lock, or came first: add_ready skips such a task.
@@ -217,7 +222,7 @@ def _write_timers(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
 
 
 def _write_supplies(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
-    """Writes the results of xtriggers, the broadcasts, and the events that others are told."""
+    """Writes results of xtriggers, broadcasts, and the events for the outbox."""
     calls = {one.signature: one for one in batch.xtriggers}
     results = [one._asdict() | {"result": one.result or None} for one in calls.values()]
     _put_or_drop(tx, run, "xtriggers", results, "result")
@@ -247,7 +252,7 @@ def _timer_key(key: requests.TimerKey) -> Record:
 
 
 def read_run(tx: Transaction, number: int) -> requests.StoredRun:
-    """Returns all that is stored of a run, at one moment."""
+    """Returns the stored state of a run, all of it as of one moment."""
     get_run(tx, number)
     changes: list[Change] = [
         read_change(kind, body) for kind, body in tx.rows("list_facts", run=number)
@@ -266,17 +271,20 @@ def read_run(tx: Transaction, number: int) -> requests.StoredRun:
 
 
 def withdrawn(tx: Transaction, number: int) -> set[TaskId]:
-    """Returns the ready tasks of a run that no worker may claim before it goes on."""
+    """Returns the ready tasks of a run that no worker may claim before the run goes on."""
     return {TaskId(row[2]) for row in tx.rows("find_withdrawn", run=number)}
 
 
 def undelivered(tx: Transaction, number: int) -> list[requests.Undelivered]:
-    """Returns events of which somebody is still to be told, oldest first."""
+    """Returns the events of a run that no event handler was told of yet, oldest first."""
     return tx.records("list_outbox", requests.Undelivered, run=number)
 
 
 def delivered(tx: Transaction, number: int, events: Sequence[requests.Undelivered]) -> None:
-    """Notes that somebody was told, even if another scheduler drives the run by now."""
+    """Deletes events of a run from the outbox, because they were delivered.
+
+    This counts even if another scheduler drives the run by now.
+    """
     places: list[Record] = [{"batch": one.batch, "place": one.place} for one in events]
     _put(tx, "drop_outbox", number, "events", places)
 
@@ -284,7 +292,10 @@ def delivered(tx: Transaction, number: int, events: Sequence[requests.Undelivere
 def forgotten(
     tx: Transaction, run: int, count: int = 10_000, *, only_undone: bool = False
 ) -> list[PutMemory]:
-    """Returns what the pool has forgotten, newest points first."""
+    """Returns what is stored of tasks that the pool has forgotten, newest points first.
+
+    With ``only_undone`` only of those that were lost, removed, or expired.
+    """
     get_run(tx, run)
     rows = tx.rows("list_forgotten", run=run, count=page_count(count), only_undone=only_undone)
     return [memory_of(row[0]) for row in rows]
@@ -293,8 +304,10 @@ def forgotten(
 def histories(
     tx: Transaction, run: int, keys: Collection[Key]
 ) -> dict[Key, TaskHistory | None]:
-    """Returns what is known of each task, forgotten or not, with its highest submit number;
-    None if nothing is."""
+    """Returns what is known of each of these tasks, whether the pool has forgotten it or not.
+
+    Each has its highest submit number; None stands for a task of which nothing is known.
+    """
     found: dict[Key, TaskHistory | None] = dict.fromkeys(keys)
     tasks = [{"point": point, "name": name} for point, name in found]
     for chunk in in_chunks(tasks):
@@ -312,8 +325,10 @@ def submissions(
     name: str | None = None,
     count: int = 1000,
 ) -> list[views.SubmissionView]:
-    """Returns submissions, newest first; those of one task are found by their ids, however many
-    the run has."""
+    """Returns submissions of a run, newest first, of all tasks or of some.
+
+    Those of one task are found by their ids, which is fast however many the run has.
+    """
     of = get_run(tx, run)
     page_count(count)
     if point is None or name is None:
@@ -345,7 +360,7 @@ def run_attempts(tx: Transaction, run: int, count: int) -> list[views.RunAttempt
 
 
 def command(tx: Transaction, number: int) -> views.CommandView:
-    """Returns a command by its number."""
+    """Returns a command by its number; raises NotFound if there is none."""
     found = tx.records("get_command", views.CommandView, number=number)
     return found_one(found, "command", str(number))
 
@@ -359,7 +374,7 @@ def commands(tx: Transaction, run: int, count: int = 100) -> list[views.CommandV
 def run_changes(
     tx: Transaction, run: int, after: int = 0, count: int = 100
 ) -> list[views.ChangesView]:
-    """Returns what batches changed, oldest first."""
+    """Returns what batches of a run after number ``after`` changed, oldest first."""
     get_run(tx, run)
     asked = {"run": run, "after": after, "count": page_count(count)}
     return tx.records("list_run_changes", views.ChangesView, **asked)

@@ -1,4 +1,4 @@
-"""Makes, finds, drives, commands and deletes runs."""
+"""Stores runs: how they are made, found, leased, commanded and deleted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NUMBER_DIGITS_MAX = 18
 
 
 def options_text(options: RunOptions) -> str:
-    """Returns options as the row of a run keeps them."""
+    """Returns options of a run as the JSON text that its row keeps."""
     return json.dumps(asdict(options))
 
 
@@ -54,8 +54,10 @@ def _files(text: str) -> tuple[StoredFile, ...]:
 
 
 def _files_text(files: Sequence[StoredFile]) -> str:
-    """Returns files, which may hold any bytes; unlike msgspec, json takes a path that is no
-    Unicode."""
+    """Returns files as JSON text, with their content, which may be any bytes, as base64.
+
+    ``json`` is used because msgspec refuses a path that is no Unicode.
+    """
     return json.dumps(
         [(one.path, base64.b64encode(one.content).decode(), one.executable) for one in files]
     )
@@ -72,12 +74,12 @@ STORED |= {
 
 
 def save_definition(tx: Transaction, definition: StoredDefinition) -> None:
-    """Keeps a definition; the same digest is the same content."""
+    """Stores a definition; if its digest is there, it is only kept for longer."""
     tx.rows("save_definition", **row_of(definition))
 
 
 def definition(tx: Transaction, digest: str) -> StoredDefinition:
-    """Returns the definition that was saved under a digest."""
+    """Returns the definition with this digest; raises NotFound if there is none."""
     found = tx.records("get_definition", StoredDefinition, digest=digest)
     return found_one(found, "definition", digest)
 
@@ -86,7 +88,10 @@ def definition(tx: Transaction, digest: str) -> StoredDefinition:
 
 
 def create_run(tx: Transaction, new: NewRun) -> RunView:
-    """Creates a run under the name it was given, or as the next one of its workflow."""
+    """Creates a run under the name that it was given, or as the next one of its workflow.
+
+    For a request that made a run before, that run is returned.
+    """
     if new.request and (made := tx.rows("find_run_by_request", request=new.request)):
         return get_run(tx, made[0][0])
     if not 0 < new.lease_seconds <= LEASE_SECONDS_MAX:
@@ -117,7 +122,7 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
 
 
 def _check_name(tx: Transaction, name: str) -> None:
-    """Refuses a name that is taken, or whose folder lies in another run's or holds one."""
+    """Refuses a name that is taken, or whose folder would lie in another run's or hold one."""
     if not is_run_name(name):
         raise errors.BadSetting("run", name, ACCEPTED)
     taken = tx.records("find_run_named", RunView, name=name)
@@ -146,7 +151,10 @@ def status_since(tx: Transaction, number: int) -> Instant:
 
 
 def find_run(tx: Transaction, text: str) -> RunView:
-    """Returns a run by name, number, workflow (its newest run) or the beginning of one name."""
+    """Returns a run by name, number, workflow (its newest run) or the beginning of one name.
+
+    Raises NotFound if there is none, AmbiguousRun if several names begin so.
+    """
     named = tx.records("find_run_named", RunView, name=text)
     if named and named[0].status != "deleted":
         return named[0]
@@ -172,7 +180,7 @@ def list_runs(
     count: int = 100,
     before: int | None = None,
 ) -> list[RunView]:
-    """Returns runs, newest first."""
+    """Returns runs, of one workflow or of all, newest first."""
     asked = {"workflow": workflow, "count": page_count(count), "before": before}
     return tx.records("list_runs", RunView, **asked)
 
@@ -181,7 +189,10 @@ def list_runs(
 
 
 def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
-    """Leases a run, under a new epoch, that nobody holds or whose owner is dead for sure."""
+    """Leases a run under a new epoch if nobody holds it, or its owner is known to be dead.
+
+    Else raises the error that says why not.
+    """
     if (run := get_run(tx, claim.run)).is_aborted:
         raise errors.Aborted(run.name, run.reason)
     claimed = tx.rows("claim_run", **row_of(claim))
@@ -194,7 +205,10 @@ def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
 def _why_not(
     tx: Transaction, run: RunView, seen_epoch: int | None
 ) -> errors.RunWaits | errors.RunHeld | errors.RunLost | Conflict:
-    """Returns the error that says why a run cannot be taken: it waits, or is or was held."""
+    """Returns the error that says why a run cannot be leased.
+
+    It waits for others, is held, or was leased since the caller looked.
+    """
     needs = [] if run.batch else tx.records("list_needs", NeedView, runs=[run.number])
     waits = [str(one) for one in needs if one.state is not NeedState.MET]
     if waits:
@@ -219,7 +233,10 @@ def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
 
 
 def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> list[RunView]:
-    """Returns runs that were over so long ago, and of whose events somebody is to be told."""
+    """Returns runs that nobody drives and that have events which were not delivered.
+
+    Only those that have not changed for ``quiet_seconds``.
+    """
     asked = {"quiet_seconds": quiet_seconds, "count": page_count(count_max)}
     return tx.records("list_undelivered_runs", RunView, **asked)
 
@@ -243,7 +260,7 @@ def renew_run(tx: Transaction, lease: RunLease) -> None:
 
 
 def lost(tx: Transaction, lease: RunLease) -> errors.RunLost:
-    """Returns the error of a scheduler that may not write any more."""
+    """Returns the error for a scheduler whose epoch is not the current one of a run."""
     run = get_run(tx, lease.run)
     return errors.RunLost(run.name, lease.epoch, run.epoch)
 
@@ -252,7 +269,11 @@ def lost(tx: Transaction, lease: RunLease) -> errors.RunLost:
 
 
 def post_command(tx: Transaction, effects: Effects, command: NewCommand) -> int:
-    """Stores a command as a row that stays, and as an event for the run's scheduler."""
+    """Stores a command as a row that stays, and as an event for the run's scheduler.
+
+    Returns its number; raises NotRunning if the run has ended and the command does not reopen
+    it.
+    """
     asked = {"run": command.run, "who": command.who, "body": command.body}
     given = tx.rows("insert_command", **asked)
     if not given:
@@ -265,7 +286,10 @@ def post_command(tx: Transaction, effects: Effects, command: NewCommand) -> int:
 
 
 def _reopen(tx: Transaction, command: NewCommand) -> None:
-    """Asks any scheduler to go on with a run that has ended, for the sake of this command."""
+    """Lets any scheduler go on with a run that has ended, if the command is one for that.
+
+    Raises NotRunning if it is not, Aborted if the run was aborted.
+    """
     run = get_run(tx, command.run)
     if run.is_aborted:
         raise errors.Aborted(run.name, run.reason)
@@ -274,7 +298,10 @@ def _reopen(tx: Transaction, command: NewCommand) -> None:
 
 
 def reopen_run(tx: Transaction, number: int) -> bool:
-    """Lets any scheduler go on with a run that nobody drives; returns False if none can."""
+    """Lets any scheduler go on with a run that nobody drives.
+
+    Returns False if somebody drives it, or it cannot go on.
+    """
     nothing_anew = options_text(RunOptions(mode=""))
     return bool(tx.rows("reopen_run", run=number, given=nothing_anew))
 
@@ -321,13 +348,19 @@ def _erase_tasks(tx: Transaction, number: int) -> bool:
 
 
 def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int) -> int:
-    """Deletes definitions that nothing names, and returns how many."""
+    """Deletes definitions that no run and no workflow names, and returns how many.
+
+    Those that were saved within the retention stay.
+    """
     count = page_count(count_max)
     return len(tx.rows("delete_definitions", retention_seconds=retention_seconds, count=count))
 
 
 def expired_runs(tx: Transaction, retention_seconds: float, count_max: int) -> list[int]:
-    """Returns the numbers of runs that retention lets go, oldest first."""
+    """Returns the numbers of runs that can be deleted, oldest first.
+
+    These completed longer ago than the retention, or an earlier deletion was interrupted.
+    """
     found = tx.rows(
         "list_expired_runs", retention_seconds=retention_seconds, count=page_count(count_max)
     )

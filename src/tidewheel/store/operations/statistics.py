@@ -6,7 +6,7 @@ from tidewheel.core.queue.statistics import EndedAttempt
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.transaction import STORED, Stored, Transaction
 
-# A clock that was set back makes nothing shorter than nothing.
+# A clock that was set back must not make a duration negative.
 _NOT_NEGATIVE = Stored(lambda seconds: max(0.0, seconds))
 STORED[EndedAttempt, "queue_seconds"] = STORED[EndedAttempt, "run_seconds"] = _NOT_NEGATIVE
 

@@ -1,4 +1,4 @@
-"""Stores new tasks: idempotently, whole or one by one, with their edges."""
+"""Stores new tasks with their edges, all or each by itself; the same again changes nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_i
 
 @dataclass(slots=True)
 class _Batch:
-    """Holds a submission while it is being checked; refused tasks drop out."""
+    """Holds the tasks of one call while they are being checked; refused tasks drop out."""
 
     tx: Transaction
     effects: Effects
@@ -48,7 +48,10 @@ class _Batch:
 def submit(
     tx: Transaction, effects: Effects, tasks: Sequence[tuple[int, NewTask]], *, atomic: bool
 ) -> dict[int, Submitted]:
-    """Stores tasks that passed the rules for a single one; returns answers by position."""
+    """Stores tasks, each of which keeps the rules by itself; returns answers by position.
+
+    If ``atomic``, the first task that is refused raises its error, and nothing is stored.
+    """
     batch = _Batch(tx, effects, atomic)
     _drop_repeated(batch, tasks)
     _drop_stored(batch)
@@ -69,7 +72,10 @@ def submit(
 
 
 def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
-    """Accepts the first task of each id; the same again is a repeat, another one is refused."""
+    """Accepts the first task of each id in the call.
+
+    A later one that says the same gets the answer of the first; one that differs is refused.
+    """
     for position, task in tasks:
         digest = digest_of(task)
         first = batch.accepted.get(task.id)
@@ -85,7 +91,10 @@ def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
 
 
 def _drop_stored(batch: _Batch) -> None:
-    """Drops tasks that are stored: the same body is answered as before, another is refused."""
+    """Drops tasks whose id is stored already.
+
+    One that says the same as the stored task is answered as not created; another is refused.
+    """
     wanted = list(batch.accepted)
     stored: dict[str, str] = dict(rows_in_chunks(batch.tx, "find_task_digests", "ids", wanted))
     for task_id, (position, _, ours) in list(batch.accepted.items()):
@@ -99,9 +108,10 @@ def _drop_stored(batch: _Batch) -> None:
 
 
 def _refuse_taken_names(batch: _Batch) -> None:
-    """Refuses names and unique keys that are taken.
+    """Refuses tasks whose name or unique key another task has.
 
-    Names are unique for ever, unique keys among the tasks of a queue that have not ended.
+    Names are unique for ever, unique keys among the tasks of a queue that have not ended. A
+    task that says the same as the one with its unique key counts as that one.
     """
     named = sorted({task.name for _, task, _ in batch.accepted.values() if task.name})
     holders: dict[str, str] = dict(rows_in_chunks(batch.tx, "find_task_names", "names", named))
@@ -149,7 +159,7 @@ def _check_unique_key(
 
 
 def _refuse_bad_edges(batch: _Batch) -> None:
-    """Refuses tasks with bad edges until nothing more drops out.
+    """Refuses tasks whose edges are impossible or form a cycle, until nothing more drops out.
 
     A refused task may have been the neighbour of another.
     """
@@ -193,7 +203,7 @@ def _edge_refusal(task: NewTask, batch: _Batch) -> errors.Refused | None:
 
 
 def _children_after(batch: _Batch) -> dict[str, list[str]]:
-    """Returns every edge that could be part of a circle through a new task."""
+    """Returns the children of each task that could be in a cycle with a new task."""
     children: dict[str, list[str]] = {}
     for _, task, _ in batch.accepted.values():
         for need in task.needs:
@@ -275,7 +285,10 @@ def _insert_edges(
     edges: Sequence[tuple[int, int, str, EdgeState]],
     stored: Mapping[TaskId, TaskState],
 ) -> None:
-    """Stores edges between tasks, by their seqs, some of which were stored before."""
+    """Stores edges, given by seqs, and joins the graphs of their tasks.
+
+    ``stored`` holds those of the tasks that were there before.
+    """
     rows = [
         {"parent": parent, "child": child, "output": output, "state": state}
         for parent, child, output, state in edges
@@ -286,7 +299,7 @@ def _insert_edges(
 
 
 def _settle_new(batch: _Batch, initial: dict[TaskId, Status], seqs: dict[str, int]) -> None:
-    """Ends tasks that end as they begin: nothing to execute, or a dead dependency."""
+    """Ends new tasks at once: those ready with nothing to execute, and those cancelled."""
     ending = [
         seqs[task_id]
         for task_id, (_, task, _) in batch.accepted.items()
@@ -309,12 +322,15 @@ def _settle_new(batch: _Batch, initial: dict[TaskId, Status], seqs: dict[str, in
 # ---- edges between stored tasks ----
 #
 # Every task with an edge belongs to one graph, named by the smallest seq in it when it was
-# made. Joining two graphs renames the tasks of the smaller name's rival: rare, and the price
-# for having one lock per graph instead of one per row, in an order that could deadlock.
+# made. Joining two graphs gives all their tasks the smaller name: rare, and the price for
+# having one lock per graph instead of one per row, in an order that could deadlock.
 
 
 def add_edges(tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
-    """Lets children wait for parents; both must be waiting (R003-24), again is no error."""
+    """Makes children wait for the success of their parents; edges are (parent, child).
+
+    Both must be waiting (R003-24); an edge that is there already is no error.
+    """
     tasks = _lock_both_ends(tx, edges, "add a dependency")
     children: dict[str, list[str]] = {}
     for parent, child in edges:
@@ -336,8 +352,10 @@ def add_edges(tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
 def remove_edges(
     tx: Transaction, effects: Effects, edges: Sequence[tuple[TaskId, TaskId]]
 ) -> None:
-    """Lets children wait no longer; the last edge of an armed child makes it ready
-    (R003-30)."""
+    """Removes edges (parent, child), both of whose tasks must be waiting.
+
+    An armed child that loses its last open edge becomes ready (R003-30).
+    """
     tasks = _lock_both_ends(tx, edges, "remove a dependency")
     rows = [{"parent": tasks[parent].seq, "child": tasks[child].seq} for parent, child in edges]
     rows_in_chunks(tx, "delete_edges", "edges", rows)
@@ -364,12 +382,12 @@ def _lock_both_ends(
 
 
 def list_edge_states(tx: Transaction, child: int) -> list[EdgeState]:
-    """Returns how the edges into one task stand."""
+    """Returns the states of the edges into one task."""
     return [EdgeState(row[0]) for row in tx.rows("list_edge_states", child=child)]
 
 
 def reachable_edges(tx: Transaction, starts: Sequence[int]) -> list[tuple[str, str]]:
-    """Returns every stored edge, by ids, that can be walked down to from these tasks."""
+    """Returns every stored edge below these tasks, however far, as (parent id, child id)."""
     found = rows_in_chunks(tx, "list_reachable_edges", "seqs", list(starts))
     return [(parent, child) for parent, child in found]
 
@@ -377,7 +395,10 @@ def reachable_edges(tx: Transaction, starts: Sequence[int]) -> list[tuple[str, s
 def join_graphs(
     tx: Transaction, edges: Sequence[tuple[int, int]], graphs: Mapping[int, int | None]
 ) -> None:
-    """Gives all tasks tied by these edges one graph; ``graphs`` holds those of stored tasks."""
+    """Puts all tasks that these edges connect into one graph.
+
+    ``graphs`` has, by seq, the graphs of those that were stored before; None: it had no edge.
+    """
     leaders: dict[int, int] = {}
 
     def leader(seq: int) -> int:

@@ -26,7 +26,7 @@ from tidewheel.store.transaction import Transaction, row_of, rows_in_chunks
 
 
 def cancel(tx: Transaction, effects: Effects, task_ids: Sequence[TaskId]) -> list[Cancelled]:
-    """Cancels tasks and all that needs them; for a second call ``changed`` is false."""
+    """Cancels tasks and all that need them; ``changed`` is False for those that were before."""
     tasks = lock_tasks(tx, list(dict.fromkeys(task_ids)))
     for task_id in task_ids:
         if task_id not in tasks:
@@ -59,7 +59,10 @@ def cancel_matching(
 
 
 def arm(tx: Transaction, effects: Effects, task_id: TaskId) -> None:
-    """Arms a task, which then becomes ready as soon as nothing else holds it back."""
+    """Arms a waiting task, which becomes ready at once if it has no edges.
+
+    A task with edges is made ready by the last of them.
+    """
     task = _lock_waiting(tx, task_id, "arm")
     tx.rows("arm_task", seq=task.seq)
     states = list_edge_states(tx, task.seq)
@@ -68,7 +71,7 @@ def arm(tx: Transaction, effects: Effects, task_id: TaskId) -> None:
 
 
 def amend(tx: Transaction, task_id: TaskId, amendment: Amendment, limits: SubmitLimits) -> None:
-    """Changes what may still be changed of a task; the fields keep the rules of a new task."""
+    """Changes fields of a waiting task; their new values keep the rules of a new task."""
     task = _lock_waiting(tx, task_id, "amend")
     given = {
         f.name: value

@@ -162,7 +162,7 @@ def withdraw(tx: Transaction, seqs: Sequence[int]) -> None:
 def _settle_edges(
     tx: Transaction, made: Mapping[int, tuple[Status, set[str]]]
 ) -> dict[int, set[EdgeState]]:
-    """Settles the open edges of these parents; returns the children with the edges' states."""
+    """Settles the open edges of these parents; returns, by child, the states that they got."""
     children: dict[int, set[EdgeState]] = {}
     settled = []
     found = rows_in_chunks(tx, "lock_open_edges", "parents", list(made))
@@ -179,7 +179,10 @@ def _settle_edges(
 def _decide_children(
     tx: Transaction, children: Mapping[int, set[EdgeState]]
 ) -> list[tuple[TaskState, Change]]:
-    """Decides what the children do: a dead edge cancels, the last met one makes ready."""
+    """Returns the changes of children whose edges were settled.
+
+    A dead edge cancels its child; a child becomes ready with the last of its edges that is met.
+    """
     if not children:
         return []
     seqs = sorted(children)
@@ -207,7 +210,7 @@ def _close_other_edges(tx: Transaction, cancelled: Sequence[int]) -> None:
 def become_what_edges_say(
     tx: Transaction, task: TaskState, states: Sequence[EdgeState], effects: Effects
 ) -> None:
-    """Changes the status of a waiting task after its edges changed: ready, or cancelled."""
+    """Makes a waiting task ready, or cancels it, if the states of its edges ask for that."""
     match status_from_edges(states, armed=task.armed):
         case Status.READY:
             apply(tx, [(task, become_ready(task))], effects)
@@ -234,7 +237,7 @@ EventRow = dict[str, Any]  # what add_events stores; what is not said is NULL
 
 
 def tell_runs(tx: Transaction, events: Sequence[EventRow], effects: Effects) -> None:
-    """Writes events in this order, and has the schedulers of their runs woken."""
+    """Writes events for runs in this order, and has the schedulers of these runs woken."""
     if events:
         rows_in_chunks(tx, "add_events", "events", events)
         effects.runs.update(event["run"] for event in events)
@@ -245,12 +248,12 @@ def _event(kind: str, run: int | None, task_id: str, attempt: int, **told: objec
 
 
 def start(run: int, task_id: str, attempt: int) -> EventRow:
-    """Returns the event that the process of an attempt exists."""
+    """Returns the event that tells a run of the start of an attempt."""
     return _event(STARTED, run, task_id, attempt)
 
 
 def success(run: int, report: Report) -> EventRow:
-    """Returns the event that an attempt ended well, with nothing else to say."""
+    """Returns the event that tells a run of a success, of which nothing else is to be said."""
     assert report.end is not None
     return {
         "run": run,
@@ -265,7 +268,7 @@ def success(run: int, report: Report) -> EventRow:
 def spoken(
     task: TaskState, report: Report, fresh: Sequence[JobMessage], change: Change | None
 ) -> list[EventRow]:
-    """Returns the events that a report makes before that of the attempt's end, if it ends."""
+    """Returns the events for what a report tells a run besides the end: start and messages."""
     assert task.run is not None and task.lease is not None
     events = []
     succeeds = change is not None and change.to_status is Status.SUCCEEDED
@@ -278,7 +281,7 @@ def spoken(
 
 
 def overs(decided: Iterable[tuple[TaskState, Change]]) -> list[EventRow]:
-    """Returns the events of the ends among some changes, whatever caused them."""
+    """Returns the events that tell runs which of their tasks ended by these changes."""
     return [
         _event(
             *(OVER, task.run, task.id, change.attempt),

@@ -30,14 +30,17 @@ def stop(tx: Transaction, worker: WorkerId) -> None:
 
 
 def set_trouble(tx: Transaction, worker: WorkerId, trouble: str | None) -> None:
-    """Notes why a worker takes no tasks just now; None: it does again."""
+    """Notes why a worker takes no tasks just now; None: it takes tasks again."""
     given = {"worker_number": worker_number(worker), "trouble": storable(trouble)}
     if not tx.rows("set_trouble", **given):
         raise NotFound("worker", worker)
 
 
 def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) -> int:
-    """Deletes workers not heard of for so long; their numbers are never given again."""
+    """Deletes workers without a lease that stopped or fell silent before the retention.
+
+    Returns how many. Their numbers are never given again.
+    """
     count = page_count(count_max)
     return len(tx.rows("delete_workers", retention_seconds=retention_seconds, count=count))
 
@@ -48,10 +51,11 @@ def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) ->
 def take_back_lapsed_leases(
     tx: Transaction, effects: Effects, *, watched_seconds: float, count_max: int
 ) -> list[tuple[TaskId, Signal]]:
-    """Ends leases that ran out, or whose task ran too long.
+    """Ends leases that ran out, or whose task ran too long; returns (task id, signal) of each.
 
-    Never one whose length is more than ``watched_seconds``, the time the monitor itself has
-    been connected: after an outage of the database every worker gets a full lease to be heard.
+    A lease that is longer than ``watched_seconds``, the time for which the monitor itself has
+    been connected, does not run out yet: after an outage of the database every worker gets a
+    full lease to be heard.
     """
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.rows(
@@ -76,13 +80,16 @@ def take_back_lapsed_leases(
 
 
 def _note_freed_places(tx: Transaction, queues: set[str], effects: Effects) -> None:
-    """Wakes queues with limits: a lease that ended, however it did, left a place there."""
+    """Has queues with limits woken: each lease that ended left a place there."""
     if not queues <= effects.queues:
         effects.queues |= queues & {row[0] for row in tx.rows("list_limits")}
 
 
 def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> list[Task]:
-    """Returns the tasks that the next deletion would remove, oldest first."""
+    """Returns tasks that ended longer ago than the retention and can be deleted, oldest first.
+
+    Tasks of a run are not among them: they go with the run.
+    """
     found = tx.rows(
         "find_expired_tasks", retention_seconds=retention_seconds, count=page_count(count_max)
     )
@@ -92,8 +99,8 @@ def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> 
 def delete_tasks(tx: Transaction, seqs: Sequence[int]) -> int:
     """Deletes final tasks on which nothing live depends, with everything of theirs.
 
-    By their seqs, which are used once for ever: an id may belong to a new task by the time a
-    request that was delayed or repeated is executed.
+    Returns how many. They are named by their seqs, which are used once for ever: an id may
+    belong to a new task by the time a request that was delayed or repeated is executed.
     """
     deleted = [row[0] for row in rows_in_chunks(tx, "delete_tasks", "seqs", list(seqs))]
     rows_in_chunks(tx, "delete_attempts", "seqs", deleted)

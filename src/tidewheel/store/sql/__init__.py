@@ -60,12 +60,12 @@ class Queries(dict[str, str]):
 
 @cache
 def load_queries(dialect: str) -> Queries:
-    """Reads the statements that a database of this dialect is asked."""
+    """Returns all statements for databases of this dialect; their files are read only once."""
     return Queries(dialect)
 
 
 def is_common(name: str) -> bool:
-    """Returns whether there is a common statement of this name."""
+    """Says whether there is a common statement of this name."""
     return name in _texts("common")
 
 
