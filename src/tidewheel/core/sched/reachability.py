@@ -1,9 +1,9 @@
 """Finds the tasks that will not run, those that are blocked, and those that come back (§5).
 
 Theory of operation. Evaluating a task is a pure question: which value do its prerequisites have
-in a flow, given the outputs made and the verdicts recorded so far? The answer does not depend on the
-order of events, so evaluating too often is harmless and evaluating again is how verdicts are
-taken back. A task is evaluated whenever one of its atoms stopped being open or became open
+in a flow, given the outputs made and the verdicts recorded so far? The answer does not depend
+on the order of events, so evaluating too often is harmless and evaluating again is how verdicts
+are taken back. A task is evaluated whenever one of its atoms stopped being open or became open
 again:
 
 - not taken, or lost by atoms of its own point: *pruned*. It leaves the pool, or never enters
