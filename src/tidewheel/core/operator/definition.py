@@ -216,6 +216,6 @@ def is_run_name(name: str) -> bool:
 
 
 def names_above(name: str) -> Iterator[str]:
-    """Returns the names of which this run's folder would lie within the folder."""
+    """Returns the names of the folders in which the folder of this run would lie."""
     parts = name.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))

@@ -174,7 +174,7 @@ class TaskPool:
         self.fronts: dict[int, Point] = {}
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """Returns the history of a task, asking the past if it was dropped; None if none."""
+        """Returns a task's history, from the past if it was dropped; None if there is none."""
         there = self.memory.get(point)
         memory = None if there is None else there.get(name)
         if memory is None and self.run.horizon is not None and point < self.run.horizon:
