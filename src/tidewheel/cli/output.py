@@ -41,12 +41,12 @@ ColumnsOf = Mapping[str, Callable[[Item], Cell] | str]
 
 
 def safe(text: object) -> str:
-    """Returns one line that moves no cursor."""
+    """Returns a text as one line in which no character can control the terminal."""
     return printable(str(text))
 
 
 def safe_lines(text: str) -> str:
-    """Returns several lines that move no cursor, such as a log."""
+    """Returns a text of several lines, such as a log, that cannot control the terminal."""
     return "".join(
         letter if letter in "\n\t" else printable(letter)
         for letter in text.replace("\r\n", "\n")
@@ -59,7 +59,10 @@ def json_line(document: object) -> str:
 
 
 def _printable_json(text: str) -> str:
-    """Spells what a terminal must not see; outside of its strings JSON has only line ends."""
+    """Returns JSON with escapes for the characters that a terminal must not see.
+
+    They stand in strings only: outside of these JSON has no such characters but line ends.
+    """
 
     def spelled(letter: str) -> str:
         units = letter.encode("utf-16-be", "surrogatepass").hex()
@@ -93,7 +96,7 @@ def say_json(document: object) -> None:
 
 
 def on_terminal() -> bool:
-    """Returns whether somebody is looking at the answer as it appears."""
+    """Says whether the answer appears on a terminal, and does not go into a pipe or a file."""
     return sys.stdout.isatty()
 
 
@@ -145,7 +148,7 @@ def say_columns(
     indent: int = 0,
     drop: Sequence[str] = (),
 ) -> None:
-    """Prints a table of things."""
+    """Prints a table with a row for each item, and a column for each of these headers."""
     rows = [[_cell(one, column) for column in columns.values()] for one in items]
     say_table(list(columns), rows, indent=indent, drop=drop)
 
@@ -153,7 +156,7 @@ def say_columns(
 def say_found(
     found: Sequence[Item], columns: ColumnsOf[Item], empty: str, *, drop: Sequence[str] = ()
 ) -> None:
-    """Prints a table of things, or the note that there are none yet, and how to get some."""
+    """Prints a table of the items found or, if there are none, a note how to get some."""
     if found:
         say_columns(found, columns, drop=drop)
     else:
@@ -175,8 +178,10 @@ def fitting_table(
     indent: int = 0,
     drop: Sequence[str] = (),
 ) -> Table:
-    """Returns a table for rich with the columns that fit; the last may be cut, so it counts
-    for little."""
+    """Returns a table for rich with the columns that fit.
+
+    Of the last column only the least width counts, since it may be cut.
+    """
     texts = [list(headers), *([f"  {_plain(cell)}" for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     widths[-1] = min(widths[-1], LAST_COLUMN_WIDTH_MIN)

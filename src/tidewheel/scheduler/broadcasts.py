@@ -99,7 +99,7 @@ def read_setting(text: str) -> Setting:
 
 
 def read_item(text: str) -> str:
-    """Returns an item in its one way of writing; raises Refused if there is none such."""
+    """Returns an item as it is written today; raises Refused if none such can be broadcast."""
     rest, sections = text, []
     while match := _PART.match(rest):
         sections.append(match[1].strip())
@@ -122,7 +122,7 @@ def matching_items(text: str, items: Iterable[str]) -> list[str]:
 def settings_for(
     broadcasts: Iterable[StoredBroadcast], point: str, lineage: Sequence[str]
 ) -> list[Setting]:
-    """Returns the settings of one task, least first; each item once, with its last value."""
+    """Returns the settings broadcast to a task: each item once, with the value that counts."""
     ranks = {name: rank for rank, name in enumerate(reversed(lineage))}
     meant = [
         (one.point != EVERY_POINT, ranks[one.namespace], one)
@@ -305,7 +305,10 @@ def _taken_back(
 def _check_reached(
     namespace: str, settings: Iterable[Setting], graph: Graph, containers: Set[str]
 ) -> None:
-    """Raises Refused for settings that could change nothing, since something else is meant."""
+    """Raises Refused for settings of shells that would reach only tasks run as containers.
+
+    They could change nothing, so something else must be meant.
+    """
     meant = {
         name
         for name, node in graph.nodes.items()

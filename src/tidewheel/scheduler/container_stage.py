@@ -58,7 +58,7 @@ class ContainerStage:
 
 
 def container_stage(stage: Stage, rendered: RenderedStage, node: NodeDef) -> ContainerStage:
-    """Describes the containers of a stage; ``node`` is as broadcasts have left it."""
+    """Returns the containers of a stage; ``node`` is as broadcasts have left it."""
     assert rendered.compose is not None, stage.id
     labels, runner = _labels(stage), runner_of(stage)
     told: dict[str, object] = {

@@ -59,20 +59,22 @@ class DeferredStages:
     troubles: dict[Key, str] = field(default_factory=dict)  # why a last submission failed
 
     def reload(self, new: DefinitionInForce) -> None:
-        """Takes another definition."""
+        """Replaces the definition by one that was reloaded."""
         self.source = new.restored.stages
 
     @property
     def trouble_text(self) -> str:
-        """Says why stages could not be made, the first few of them; empty if all could."""
+        """Returns why stages could not be rendered, of the first few; "" if all could."""
         told = list(self.troubles.values())
         more = len(told) - ERRORS_TOLD_MAX
         last = [f"and {more} more"] if more > 0 else []
         return "; ".join(told[:ERRORS_TOLD_MAX] + last)
 
     async def submit(self, engine: RunEngine, now: Instant) -> None:
-        """Renders and submits the stages that were put aside, also those that follow from one
-        that fails: all, or some of them if that takes long."""
+        """Renders and submits the stages that are due, and those that come due when one fails.
+
+        If that takes long, the rest is put off to the next pass.
+        """
         end_at, count = self.clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
         while engine.due:
             if count > FIRST_MADE and self.clock.monotonic() > end_at:
@@ -98,7 +100,7 @@ class DeferredStages:
             engine.drain()
 
     def take_up(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
-        """Takes up a stage that was put off, unless it was killed or removed since."""
+        """Makes a stage due that was put off until now, unless it was killed or removed."""
         assert timer.point is not None
         key = (timer.point, timer.name)
         task = engine.pool.tasks.get(key)
@@ -148,9 +150,9 @@ def _cannot(engine: RunEngine, one: Submit, why: str, now: Instant) -> None:
 
 
 def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Made:
-    """Renders stages; those that know the same of earlier stages are rendered together.
+    """Renders stages; those that are given the same values are rendered together.
 
-    A process costs more than the rendering does.
+    The reason is that a process costs more than the rendering does.
     """
     groups: list[tuple[Mapping[str, Values], list[str]]] = []
     for stage, known in values.items():

@@ -163,7 +163,7 @@ class EventHandlers:
             self._begin(f"event-handler-{number:02}", notice, command, part_done)
 
     def redefine(self, events: WorkflowEvents) -> None:
-        """Takes the events of a definition that was reloaded."""
+        """Replaces the handlers of the run's events by those of a reloaded definition."""
         self._events = events
         self._wanted_of_run = _wanted(events)
         self._wanted.clear()
@@ -427,7 +427,7 @@ class EventDelivery:
         self.is_used = _handles_any(restored)
 
     def reload(self, new: DefinitionInForce) -> None:
-        """Takes another definition."""
+        """Replaces the definition by one that was reloaded."""
         self._handlers.redefine(new.restored.settings.scheduler.events)
         self.is_used = self.is_used or _handles_any(new.restored)
 
@@ -518,7 +518,7 @@ class EventDelivery:
 
 
 def body_of(notice: HandledNotice, point: Point) -> str:
-    """Writes an event as a row of the outbox."""
+    """Returns an event as the text of its row in the outbox."""
     task = notice.task
     kept: dict[str, Any] = {}
     if task is not None:
@@ -528,7 +528,7 @@ def body_of(notice: HandledNotice, point: Point) -> str:
 
 
 def notice_of(text: str, graph: Graph, settings: EffectiveSettings) -> HandledNotice:
-    """Reads a row, with the node as it is now, so that the handlers in force are called."""
+    """Returns the event of a row, with the node as it is now: handlers in force are called."""
     body, facts = msgspec.json.decode(text, type=OutboxBody), None
     if body.name:
         point = Point(body.point)

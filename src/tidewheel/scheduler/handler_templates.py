@@ -86,7 +86,10 @@ def nobody_waits(_is_told: bool) -> None:
 
 
 def after_all(count: int, done: Done) -> Done:
-    """Returns a function for so many callers; the last one calls `done`."""
+    """Returns a function to be called `count` times; the last call then calls `done`.
+
+    `done` is given True if every call was.
+    """
     left = iter(range(count - 1))
     told = []
 
@@ -109,7 +112,7 @@ def commands_for(event: str, events: Events | WorkflowEvents) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledCommand:
-    """Holds a command with references for a shell, and the variables behind them."""
+    """Holds a command for a shell that refers to variables, and the values of these."""
 
     command: str
     environment: Mapping[str, str]

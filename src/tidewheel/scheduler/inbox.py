@@ -48,7 +48,11 @@ MISTAKEN = "mistaken"  # the notice that a job probably meant an output with wha
 
 
 def job_started(engine: RunEngine, one: requests.JobStarted) -> None:
-    """Takes the start of a job's process; with an init-script the job says when it started."""
+    """Tells the core that a job's process started.
+
+    If the task has an init-script, the job itself says later when it has started, so until then
+    it counts as submitted.
+    """
     found = engine.jobs.get(one.task_id)
     if found is None:
         return
@@ -60,7 +64,7 @@ def job_started(engine: RunEngine, one: requests.JobStarted) -> None:
 
 
 def job_said(engine: RunEngine, one: requests.JobSaid) -> None:
-    """Takes a message that a job sent through its worker."""
+    """Applies a message that a job sent through its worker; unknown jobs are ignored."""
     found = engine.jobs.get(one.task_id)
     if found is not None:
         job_message(engine, found, one.text, one.output, one.at)
@@ -74,7 +78,7 @@ def job_message(
     at: Instant,
     how: str = "received",
 ) -> None:
-    """Takes a message of a job: an output if it is one, and news for people in any case.
+    """Applies a message of a job: makes an output if it is one, and tells people in any case.
 
     `WARNING:disk is full` is a warning; a text without such a word is information.
     """
@@ -103,7 +107,7 @@ def job_message(
 
 
 def job_failed(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -> None:
-    """Takes the end of a job that did not succeed."""
+    """Tells the core, and the run's log, of the end of a job that did not succeed."""
     key, submit = job
     if one.status == Status.CANCELLED:
         how = events.JobEnd.KILLED
@@ -121,7 +125,7 @@ def job_failed(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -
 
 
 def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
-    """Says why a job failed, in the log and to those who are told of the failure."""
+    """Tells why a job failed, in the log and to those who follow the run."""
     engine.batch.log.append(
         run_log.RunLogLine(
             run_log.ERROR, f"[{engine.pool.plan.name_of(key)}/{submit:02d}] {why}"
@@ -245,7 +249,7 @@ async def _reload(
 
 
 async def _distrusted(new: StoredDefinition, store: Store) -> StoredDefinition:
-    """Saves the definition without its mark of trust, and returns it.
+    """Saves the definition without its mark of trust, and returns it; one in Python is refused.
 
     Files that strangers brought stay in the run's folder, where a later reload would find them
     among its own.
@@ -295,7 +299,7 @@ def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> dict[str
 
 
 def _time(text: str, now: Instant) -> Instant:
-    """Reads a time as in 2030-01-01T00:00Z, or how long from now as in 2h or PT10M."""
+    """Returns a time given as 2030-01-01T00:00Z, or as how long from now: 2h or PT10M."""
     try:
         when = datetime.fromisoformat(text)
     except ValueError:

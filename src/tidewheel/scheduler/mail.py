@@ -65,7 +65,7 @@ def smtp_sender(settings: MailSettings) -> Send:
 
 
 class PostedEvent(NamedTuple):
-    """Is an event that is to be mailed."""
+    """Holds an event to be mailed, and the function to be called when that is over."""
 
     notice: HandledNotice
     done: Done
@@ -172,7 +172,10 @@ class Mailer:
             one.done(is_over)
 
     async def _deliver(self, mail: EmailMessage) -> bool:
-        """Delivers a mail; False if time was too short for all tries, and others may go on."""
+        """Hands a mail to the server; False if the process left before all tries were made.
+
+        True means that the mail was taken or given up; after False another scheduler may try.
+        """
         trouble, is_cut_off = "", False
         for delay in (*self._settings.retry_delays_seconds, None):
             try:
@@ -218,7 +221,7 @@ class Mailer:
 def compose(
     notices: Sequence[HandledNotice], addresses: Addresses, run: HandledRun, footer: str
 ) -> EmailMessage:
-    """Composes one mail about these events."""
+    """Returns one mail about these events."""
     facts = "".join(_facts(one) for one in notices)
     about = f"workflow: {run.name}\nhost: {run.host}\nport: {run.port}\nowner: {run.owner}\n"
     text = f"{facts}\n{about}{_footer(footer, notices[-1], run)}"
@@ -226,7 +229,7 @@ def compose(
 
 
 def new_mail(subject: str, addresses: Addresses, text: str) -> EmailMessage:
-    """Composes a mail of plain text; event handlers and notifications do it alike."""
+    """Returns a mail of plain text, for event handlers and for notifications."""
     from email.message import EmailMessage  # noqa: PLC0415 - slow, and few runs send mail
     from email.utils import formatdate  # noqa: PLC0415 - as above
 
@@ -256,7 +259,7 @@ def _facts(one: HandledNotice) -> str:
 
 
 def _footer(footer: str, notice: HandledNotice, run: HandledRun) -> str:
-    """Fills the footer; one whose fields cannot be filled is mailed as it was written."""
+    """Returns the footer with its fields filled; as it was written if that cannot be done."""
     try:
         return f"{footer % words_of(notice, run)}\n" if footer else ""
     except (KeyError, TypeError, ValueError):

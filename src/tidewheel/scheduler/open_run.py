@@ -46,7 +46,7 @@ async def read_in_thread(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerHome:
-    """Holds the places and things with which schedulers of this process work."""
+    """Holds the store, folders and settings that all schedulers of this process work with."""
 
     store: Store
     home: Path
@@ -83,7 +83,7 @@ def driver_of(
 
 
 async def check_given(run: RunView, given: RunOptions, home: Path, store: Store) -> None:
-    """Refuses options with which a run cannot go on, before anybody takes it."""
+    """Raises Refused for options with which a run cannot go on, before anybody takes it."""
     options = options_from_now_on(run.name, run.options, given)
     if options.final != run.options.final:
         definition = await store.definition(run.definition)

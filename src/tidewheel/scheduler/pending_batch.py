@@ -42,7 +42,7 @@ class News(NamedTuple):
 
 @dataclass(slots=True)
 class PendingBatch:
-    """Holds all of a batch but the changes of the pool, which are found when it is written."""
+    """Holds a batch that is being made; changes of the pool are derived from `touched` last."""
 
     touched: Touched = field(default_factory=Touched)
     consumed: list[int] = field(default_factory=list)
@@ -64,9 +64,9 @@ class PendingBatch:
 
 
 class HistoryCache:
-    """Holds the past of a run, as far as fetched, with what the pending batch has evicted.
+    """Holds histories that the pool has dropped: those fetched, and those evicted since.
 
-    No store knows the latter yet. Both are kept until the batch is written.
+    The store does not have the latter yet. Both are kept until the batch is written.
     """
 
     def __init__(self) -> None:
@@ -74,19 +74,21 @@ class HistoryCache:
         self._fetched: dict[Key, TaskHistory | None] = {}  # None: the store knows nothing
 
     async def fetch(self, store: Store, run: int, keys: Iterable[Key]) -> None:
-        """Fetches what the store knows of some tasks, unless that was done."""
+        """Fetches the histories of these tasks from the store, except those that are here."""
         unknown = sorted(set(keys) - self.evicted.keys() - self._fetched.keys())
         if unknown:
             self._fetched |= await store.histories(run, unknown)
 
     def written(self) -> None:
-        """Drops everything: the store knows all of it now, and perhaps something else."""
+        """Drops everything, once a batch is written: the store has it, and may have newer."""
         self.evicted.clear()
         self._fetched.clear()
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """Returns what is remembered of a task, or None; raises PastNeeded if it must be
-        fetched."""
+        """Returns a copy of a task's history; None if it has none.
+
+        Raises PastNeeded if it was not fetched.
+        """
         key = (point, name)
         if key in self.evicted:
             return self.evicted[key].copy()
@@ -127,8 +129,8 @@ class TaskEvents:
     ) -> tuple[list[RunLogLine], list[News]]:
         """Returns the log lines and the news of a step.
 
-        `before` is the stage that the task had: what its job went through unheard happened,
-        too. `failure` is the signal with which a job ended that failed.
+        `before` is the stage that the task had before it: outputs that its job passed without a
+        report are told, too. `failure` is the signal with which a job ended that failed.
         """
         log = self.log.lines(event, outcome, failure)
         retry: Notice | None = None
@@ -166,7 +168,7 @@ class TaskEvents:
 def _news(
     event: Event, outcome: Outcome, before: JobPhase | None, retry: Notice | None
 ) -> list[News]:
-    """Returns the events of a task that a step is; a report that came too late is none."""
+    """Returns what a step means to a task's event handlers; nothing for a report too late."""
     implied: tuple[str, ...] = ()
     if type(event) is JobSubmitted:
         return [News(SUBMITTED, event.task, event.submit)]

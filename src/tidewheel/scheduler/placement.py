@@ -79,7 +79,7 @@ def check_places(graph: Graph, platforms: Mapping[str, Platform], findings: Find
 def check_places_of(
     definitions: Iterable[NodeDef], platforms: Mapping[str, Platform], findings: Findings
 ) -> None:
-    """Reports the same for some nodes, as broadcasts would leave them."""
+    """Reports undescribed places of these nodes, which are as broadcasts would leave them."""
     unknown: dict[tuple[str, str], list[NodeDef]] = {}
     for definition in definitions:
         if definition.run_mode is RunMode.LIVE and (asked := _unknown(definition, platforms)):
@@ -105,7 +105,7 @@ def check_places_of(
 
 
 def _unknown(node: NodeDef, platforms: Mapping[str, Platform]) -> tuple[str, str] | None:
-    """Returns the item and the name of a place that a node asks for and nobody described."""
+    """Returns item and name of a place that a node asks for and nobody described, or None."""
     place = node.place
     known = {SLURM.name, *platforms}
     for item, name in (("platform", place.platform), ("host", place.remote_host)):

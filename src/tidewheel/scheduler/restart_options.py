@@ -52,23 +52,23 @@ def run_to_carry_on(
 
 
 def newest_of(runs: Iterable[RunView], folder: str) -> RunView | None:
-    """Returns the newest run of the definition in a folder."""
+    """Returns the newest run of a folder's definition, or None; runs come newest first."""
     return next((run for run in runs if run.folder == folder), None)
 
 
 def is_same_request(run: RunView, request: str | None) -> bool:
-    """Says whether a run does what is asked for; in SIP, with the same parameters."""
+    """Says whether a run has the SIP parameters that are asked for; True if none are."""
     return request is None or run.options.parameters == request
 
 
 def is_driven(run: RunView, now: Instant, is_alive: Callable[[HostProcess], bool]) -> bool:
-    """Says whether a scheduler has the run that is not known to be dead."""
+    """Says whether a scheduler that is not known to be dead holds the lease of a run."""
     return run.is_driven(now) and run.owner is not None and is_alive(run.owner)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartOptions:
-    """Holds the options given when a run was carried on, and the run as it is with them."""
+    """Holds the options given to carry a run on, all its options then, and its definition."""
 
     given: RunOptions
     options: RunOptions
@@ -86,7 +86,10 @@ FIXED = {
 
 
 def options_from_now_on(run_name: str, stored: RunOptions, given: RunOptions) -> RunOptions:
-    """Returns the stored options with those that were given; defaults change nothing."""
+    """Returns the stored options with the given ones over them; defaults change nothing.
+
+    Raises Refused for an option that cannot change after the start.
+    """
     for field, option in FIXED.items():
         old, new = getattr(stored, field), getattr(given, field)
         if new and new != old:
@@ -112,7 +115,7 @@ def _shown(value: object) -> str:
 
 
 def check_final(run_name: str, old: Graph, new: Graph) -> None:
-    """Refuses a graph that would end before what may have run already."""
+    """Raises Refused for a graph that would end before points that may have run already."""
     before, after = old.cycling.final, new.cycling.final
     if after is not None and (before is None or after < before):
         ended = "has no final point" if before is None else f"ends at {_text(old, before)}"
@@ -127,7 +130,10 @@ def _text(graph: Graph, point: Point) -> str:
 
 
 def stop_point(pool: TaskPool, given: Point | None) -> Point | None:
-    """Returns up to where a run goes on: as told, unless it has got there (SEMANTICS §9)."""
+    """Returns the stop point of a run that goes on: the given one, or else the old one.
+
+    None if there is none, or the run has reached the old one (SEMANTICS §9).
+    """
     old = pool.run.stop
     if given is not None or old is None:
         return given

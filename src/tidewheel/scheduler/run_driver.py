@@ -220,7 +220,7 @@ class RunDriver(Service):
             )
 
     async def _fetch_missed(self, missed: Sequence[Key]) -> None:
-        """Fetches what the last pass missed, and more around it each time it misses any."""
+        """Fetches the history that the last pass lacked, and each time more around it."""
         wanted = {missed[-1]}
         if self._engine is not None:
             wanted |= dependents.neighbourhood(self._engine.pool, wanted, len(missed))
@@ -230,9 +230,10 @@ class RunDriver(Service):
     # ---- writing ----
 
     async def _write(self, engine: RunEngine, now: Instant) -> None:
-        """Writes what was decided as one batch, however often it takes, and tells it then.
+        """Writes what was decided as one batch, until the store takes it; tells people then.
 
-        Nothing else happens to the run meanwhile.
+        Nothing else happens to the run meanwhile. Where nothing was decided, only the lease is
+        renewed, if that is due.
         """
         pending = engine.batch
         happened = pending.steps or pending.consumed or pending.answers or pending.broadcasts
@@ -278,7 +279,7 @@ class RunDriver(Service):
             self._written_at = self._clock.monotonic()
 
     async def _reason_with_undone(self, engine: RunEngine, reason: str) -> str:
-        """Returns why a run is completed, with how many of its tasks were not done."""
+        """Returns why a run is completed, with how many of its tasks were lost or skipped."""
         rows = await self._store.forgotten(self._number, only_undone=True)
         forgotten = {row.key: dict(row.verdicts) for row in rows}
         evicted = engine.batch.touched.forgotten.items()
@@ -286,7 +287,7 @@ class RunDriver(Service):
         return with_undone(reason, _undone(engine.pool, forgotten))
 
     async def _render_deferred(self, engine: RunEngine, now: Instant) -> None:
-        """Renders what is due, and renews the lease meanwhile.
+        """Renders and submits the deferred stages that are due, and renews the lease meanwhile.
 
         Templates may take longer than the lease lasts, and another scheduler would need as
         long.
@@ -311,7 +312,7 @@ class RunDriver(Service):
     # ---- trouble ----
 
     async def _drop_what_was_half_done(self) -> None:
-        """Drops the engine if a pass ended in the middle, because the store did not answer.
+        """Drops the engine if a pass ended in the middle, so that the run is read again.
 
         Otherwise what had been decided so far would be decided again on top of itself.
         """
@@ -337,9 +338,10 @@ class RunDriver(Service):
         return [self.report("step.failed", run=self.run_name, **facts)]
 
     async def _put_aside(self, engine: RunEngine | None, error: Exception, cause: str) -> None:
-        """Keeps the run from failing for ever, with the reason where people will look.
+        """Ends the run with the status "error", and writes the cause where people will look.
 
-        Nothing of the run itself is needed for that: it may be what cannot be read.
+        So it does not fail for ever. Nothing of the run itself is needed for that: it may be
+        what cannot be read.
         """
         reason = f"put aside after {FAILURES_MAX} failures: {_in_words(error)}"
         run = await self._store.run(self._number)
@@ -357,7 +359,7 @@ class RunDriver(Service):
 
 
 def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
-    """Counts the tasks of a run that were not done, over all that it remembers or forgot."""
+    """Counts the lost and the skipped tasks of a run, those that the pool forgot included."""
     known = dict(forgotten)
     for point, there in pool.memory.items():
         known |= {(point, name): memory.verdicts for name, memory in there.items()}
@@ -377,7 +379,7 @@ def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> U
 
 
 def _in_words(error: Exception) -> str:
-    """Words an error: a refusal says what is wrong with the run; all else is a bug of ours."""
+    """Returns an error in words: a refusal as it is, anything else as a bug of tidewheel."""
     return str(error) if isinstance(error, Refused) else f"a bug of tidewheel, {error!r}"
 
 
@@ -387,7 +389,7 @@ _CALL = re.compile(rb"\b(cylc|tidewheel)[ _]")  # cylc__job__… waits for the l
 
 
 def at_once(_options: RunOptions, _definition: StoredDefinition) -> float:
-    """Returns no time at all: a run decides whenever something happens."""
+    """Returns 0, the pace of a run that makes a pass whenever something happens."""
     return 0.0
 
 
@@ -442,7 +444,7 @@ async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) ->
 
 
 def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
-    """Takes the end of a job: its task is final in the store."""
+    """Tells the core that a job has ended; jobs that the run does not wait for are ignored."""
     job = engine.jobs.pop(one.task_id, None)
     if job is None:
         return

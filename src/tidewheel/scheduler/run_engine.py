@@ -86,7 +86,7 @@ class OpenedRun:
 
 
 class RunEngine:
-    """Holds one run while a scheduler has it."""
+    """Holds one run in memory, applies events to it and collects what follows in a batch."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class RunEngine:
         self.drain()
 
     def drop_passing_notices(self) -> None:
-        """Drops notices of what the run was for a moment, before its inbox was applied."""
+        """Drops notices of statuses that the run only had before its inbox was applied."""
         batch = self.batch
         passed = set(RunStatus) - {self.pool.run.status}
         gone = {one.text for one in batch.notices if one.task is None and one.event in passed}
@@ -271,18 +271,18 @@ class RunEngine:
         return outcome.effects
 
     def drain(self) -> None:
-        """Steps through what follows from earlier steps, as far as it happens at once."""
+        """Steps through the events that earlier steps have queued, until none is left."""
         todo = self.todo
         while todo:
             self.step(todo.popleft())
 
     def abort(self, why: str) -> None:
-        """Aborts the run: lets nothing more happen, and leaves jobs that run alone."""
+        """Aborts the run: nothing more happens in it; jobs that are running are left to run."""
         self.aborted = self.aborted or why
         self.gave_up = self.gave_up or RunStatus.STOPPED
 
     def _do(self, effect: events.Effect, now: Instant) -> None:
-        """Does what the core wants done besides submitting and telling."""
+        """Carries out an effect other than a submission or a notice."""
         match effect:
             case events.SetTimer(task, name, at):
                 self.timers.set(timer_key(task, name), at)
@@ -334,14 +334,17 @@ class RunEngine:
             self.batch.cancellations[self.task_id(one.task, one.submit)] = None
 
     def due_at(self, key: Key, wait: str) -> Instant | None:
-        """Returns when a task's wait for a clock or for its retry ends, if that is known."""
+        """Returns when a task's wait for a clock or its retry ends; None if that is unknown."""
         at = self.timers.at(timer_key(key, wait))
         return self.xtriggers.due_at(key, wait) if at is None else at
 
     # ---- settings and definitions that change ----
 
     def broadcast(self, rows: Sequence[requests.StoredBroadcast]) -> None:
-        """Takes settings; raises Refused if jobs would go to a place that nobody described."""
+        """Changes settings of tasks to come.
+
+        Raises Refused if jobs would go to a platform or host that nobody has described.
+        """
         placing = [one for one in rows if one.value is not None and one.setting in PLACING]
         if placing and self.run.options.mode == RunMode.LIVE:
             findings = Findings()
@@ -357,7 +360,7 @@ class RunEngine:
         self.batch.broadcasts += rows
 
     def check_places(self, graph: Graph) -> None:
-        """Refuses a definition whose jobs would go where nobody has described a place."""
+        """Raises InvalidDefinition if jobs would go to a platform or host nobody described."""
         findings = Findings()
         if self.run.options.mode == RunMode.LIVE:
             check_places(graph, self._platforms, findings)
@@ -367,7 +370,7 @@ class RunEngine:
     def reload(
         self, definition: StoredDefinition, restored: RestoredDefinition, now: Instant
     ) -> None:
-        """Takes another definition; its files replace those that are there."""
+        """Replaces the definition, and its files in the run's folder, by a reloaded one."""
         self.files.prepare(definition, anew=True)
         self.definition = definition
         self._take_definition(restored, now)
@@ -406,7 +409,7 @@ class RunEngine:
         )
 
     def _reason_of(self, status: str) -> str:
-        """Returns why the run has this status; nothing is said of one that is running."""
+        """Returns why the run has this status; "" if it is running."""
         for notice in self.batch.notices:
             if notice.task is None and notice.event == status:
                 troubles = self.deferred.trouble_text
@@ -419,8 +422,7 @@ class RunEngine:
         return reason if status != RunStatus.RUNNING else ""
 
     def written(self, now: Instant) -> None:
-        """Writes logs and delivers events of the batch that was stored, and begins the next
-        one."""
+        """Writes logs and delivers events of a batch that was stored; begins the next one."""
         self.lease = replace(self.lease, batch=self.lease.batch + 1)
         self.has_written = True
         if self.pool.run.horizon is not None:

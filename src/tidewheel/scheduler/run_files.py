@@ -52,7 +52,10 @@ class RunFiles:
         self.trouble = ""  # which of the logs cannot be written, and why
 
     def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
-        """Makes the folders and puts the definition's files into them."""
+        """Makes the run's folders and puts the definition's files there; `anew` replaces those.
+
+        Raises RunFolderUnusable if that cannot be done.
+        """
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             for folder in FOLDERS:
@@ -126,5 +129,5 @@ class RunFiles:
 
 
 def _spelled(text: str) -> str:
-    """Returns what a job said, with further lines indented, so that none looks like ours."""
+    """Returns a job's text with further lines indented: none must look like a log line."""
     return "\n    ".join(map(printable, text.splitlines()))

@@ -11,8 +11,9 @@ driver, and one that cannot even be opened is left for the time of a lease.
 A run that was begun through a server waits for whichever scheduler looks first; if it cannot be
 taken, that is tried again after the time of a lease.
 
-Where a scheduler died after it had ended its run, somebody may be left who was not told; that
-is made good once the run has been over for longer than its own scheduler would have needed.
+Where a scheduler died after it had ended its run, event handlers may be left that were not
+called; another one calls them once the run has been over for longer than its own scheduler
+would have needed.
 
 A service that is asked to stop gives its runs back at once, as they are.
 """

@@ -31,7 +31,7 @@ class SimulatedJobs:
         self.reload(definition)
 
     def reload(self, new: DefinitionInForce) -> None:
-        """Takes another definition."""
+        """Replaces the definition by one that was reloaded."""
         graph = new.restored.graph
         self._jobs = AssumedJobs(graph, Assumptions(), graph.cycling.style.text)
 

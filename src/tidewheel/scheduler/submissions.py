@@ -75,7 +75,7 @@ class JobFacts:
 
 
 class DefinitionInForce(NamedTuple):
-    """Is the definition that a run has from now on, for all that keep a part of it."""
+    """Holds the definition that a run has from now on, for all that keep a part of it."""
 
     digest: str
     restored: RestoredDefinition
@@ -98,8 +98,10 @@ class EffectiveSettings:
         self._graph = new.restored.graph
 
     def put(self, one: StoredBroadcast) -> None:
-        """Sets a broadcast, or takes it back if it has no value. The latest counts most: it
-        goes last."""
+        """Sets a broadcast, or takes it back if it has no value.
+
+        It goes last, because the latest counts most.
+        """
         there = self._by_point.setdefault(one.point, {})
         there.pop((one.namespace, one.setting), None)
         if one.value is not None:
@@ -113,7 +115,7 @@ class EffectiveSettings:
         return [one for there in self._by_point.values() for one in there.values()]
 
     def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
-        """Returns the node of a task; ``scripts`` replace its own, broadcasts count more."""
+        """Returns a task's node with what was broadcast; ``scripts`` first replace its own."""
         known = self._graph.nodes.get(key[1])
         if known is None:  # a reload removed it; its job may not know
             return NodeDef(name=key[1])
@@ -157,7 +159,7 @@ class JobWriter:
         self._texts: dict[str, tuple[NodeDef, str]] = {}
 
     def new_task(self, node: NodeDef, facts: JobFacts) -> NewTask:
-        """Makes one submission; `node` is as broadcasts have left it."""
+        """Returns the task of one submission; `node` is as broadcasts have left it."""
         place = ANY_WORKER
         if self._run.dummy:
             fails = is_simulated_to_fail(node, facts.point, facts.try_number)
@@ -174,7 +176,7 @@ class JobWriter:
         return self.task(node, facts, text, place)
 
     def task(self, node: NodeDef, facts: JobFacts, text: str, place: JobPlace) -> NewTask:
-        """Makes one submission of this text, for workers of this place."""
+        """Returns the task of one submission with this text, for workers of this place."""
         run = self._run
         name = JobName(run.name, facts.point, node.name, facts.submit)
         flows = ",".join(map(str, sorted(facts.flows)))
@@ -216,8 +218,10 @@ def _run_text(run: RunFacts) -> str:
 
 
 def _results(xtriggers: JobXtriggers) -> Pairs:
-    """Names results as variables; a function may answer with any keys, and those that no shell
-    accepts are left out."""
+    """Returns results as variables LABEL_KEY, without names that no shell accepts.
+
+    A function may answer with any keys.
+    """
     named = (
         (f"{label}_{key}", str(value))
         for label, result in xtriggers
@@ -244,7 +248,7 @@ class Submissions:
         self.reload(definition)
 
     def reload(self, new: DefinitionInForce) -> None:
-        """Takes another definition."""
+        """Replaces the definition by one that was reloaded."""
         digest, restored = new
         cycling = restored.graph.cycling
         self._text = partial(point_text, cycling.style)
@@ -269,7 +273,7 @@ class Submissions:
         self._stages = restored.stages
 
     def new_task(self, one: Submit, node: NodeDef, mode: RunMode) -> NewTask:
-        """Makes a task of any kind, as it is known before anything has run."""
+        """Returns the task of a submission that needs no values of earlier ones."""
         if self._stages is not None and mode is RunMode.LIVE:
             stage = self._stages.whole(node.name)
             if stage is not None and stage.compose is not None:
@@ -277,7 +281,7 @@ class Submissions:
         return self._writer.new_task(node, self._facts(one))
 
     def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
-        """Makes the task of a stage with all its values."""
+        """Returns the task of a stage that was rendered with all its values."""
         # These imports bring along all that reads SIP definitions: most runs have no stages.
         from tidewheel.formats.sip.translation import stage_scripts  # noqa: PLC0415
         from tidewheel.scheduler.container_stage import container_stage  # noqa: PLC0415
@@ -335,12 +339,12 @@ _USER = re.compile(r"~[\w.@+-]*", re.ASCII)
 
 
 def facts_text(facts: Mapping[str, str]) -> str:
-    """Writes facts of a job for the library, as assignments."""
+    """Returns the facts of a job as assignments that the job library reads."""
     return "\n".join(f"TIDEWHEEL_{name}={quote(value)}" for name, value in facts.items())
 
 
 def node_text(node: NodeDef, results: Pairs) -> str:
-    """Writes the part of a script that is the same for all jobs of a node.
+    """Returns the part of a script that is the same for all jobs of a node.
 
     `results` are those of xtriggers, as names and values. They came from outside: they are
     taken as they are, never expanded, and count more than [environment].
@@ -366,7 +370,7 @@ def node_text(node: NodeDef, results: Pairs) -> str:
 
 
 def dummy_node(node: NodeDef, seconds: float, *, fails: bool) -> NodeDef:
-    """Returns the node as dummy mode runs it: it takes its time, says its outputs and ends."""
+    """Returns the node as dummy mode runs it: it sleeps, sends its outputs' messages, ends."""
     lines = [f"sleep {seconds:g}"]
     if node.outputs:
         said = " ".join(quote(message) for _, message in node.outputs)
@@ -399,7 +403,10 @@ def polling_node(node: NodeDef) -> NodeDef:
 
 
 def assignment(name: str, value: str) -> str:
-    """Assigns a variable of [environment]: expanded as in double quotes, `~` at its start."""
+    """Returns the assignment of a variable of [environment], expanded as in double quotes.
+
+    A `~` at its start is expanded, too.
+    """
     in_folder = _USERS_FOLDER.fullmatch(value)
     if in_folder is not None:
         return f'{name}={in_folder[1]}"{in_folder[2]}"'
@@ -419,7 +426,7 @@ def _environment_body(environment: Pairs, results: Pairs) -> str:
 
 
 def _parts(scripts: Scripts, environment: str) -> list[str]:
-    """Writes the parts that do anything as functions, and then the calls of them."""
+    """Returns the parts of a script that do anything as functions, and then calls of them."""
     bodies = {"environment": environment} if environment else {}
     for name, item in (("init_script", "init"), *_PARTS, *_LAST_PARTS):
         text = getattr(scripts, item) if item else ""

@@ -135,7 +135,7 @@ _STALL_KEY = timer_key(None, STALL)
 class RunTimers:
     """Sets and fires the timers of a run as a whole.
 
-    `stall_seconds` is as given, else as defined.
+    `stall_seconds` is the option of the run, or else what its definition says.
     """
 
     def __init__(self, settings: WorkflowEvents, stall_seconds: float | None) -> None:
@@ -146,7 +146,7 @@ class RunTimers:
         self._is_told = False  # that it has been stalled for too long
 
     def begin(self, engine: RunEngine, now: Instant) -> None:
-        """Begins with a run that is started or carried on; drops a time to stop in the past."""
+        """Sets the timeouts of a run that starts or goes on; drops a stop time in the past."""
         stop_at = engine.timers.at(timer_key(None, STOP_AT_TIME))
         if stop_at is not None and stop_at <= now:
             engine.timers.cancel(timer_key(None, STOP_AT_TIME))
@@ -154,7 +154,10 @@ class RunTimers:
         self._set(engine, INACTIVITY_TIMEOUT, self._settings.inactivity_timeout_seconds, now)
 
     def after_steps(self, engine: RunEngine, now: Instant) -> None:
-        """Looks at the run after the steps of a batch: a stall starts its timer once."""
+        """Sets or cancels the timers of inactivity and stall, after the steps of a batch.
+
+        A stall starts its timer once.
+        """
         seconds = self._settings.inactivity_timeout_seconds
         if seconds is not None and engine.batch.touched.tasks:
             self._set(engine, INACTIVITY_TIMEOUT, seconds, now)
@@ -171,7 +174,7 @@ class RunTimers:
                 engine.timers.cancel(_STALL_KEY)
 
     def fire(self, engine: RunEngine, key: TimerKey, now: Instant) -> None:
-        """Does what is due when a timer's time has come."""
+        """Does what a timer of the run is for: stops or gives up the run, or tells people."""
         engine.batch.steps += 1  # also where somebody is only told: that waits for a batch
         aborts = {
             WORKFLOW_TIMEOUT: self._settings.abort_on_workflow_timeout,

@@ -57,7 +57,7 @@ class _Wait(NamedTuple):
 
 
 class Xtriggers:
-    """Knows what the tasks of one run wait for; it is used in the run's loop only."""
+    """Watches the xtriggers that tasks of a run wait for; it is used in the run's loop only."""
 
     def __init__(self, graph: Graph, around: XtriggerSurroundings) -> None:
         self._around = around
@@ -75,11 +75,11 @@ class Xtriggers:
     # ---- who waits ----
 
     def due_at(self, key: Key, label: str) -> Instant | None:
-        """Returns when the scheduler's timer lets a task go; None if the label is watched."""
+        """Returns when a clock that a task waits for is due; None if the label is no clock."""
         return self._clocks.due_at(label, key[0])
 
     def watch(self, key: Key, label: str, now: Instant) -> None:
-        """Begins to watch what a task waits for; to do so twice changes nothing."""
+        """Begins to watch what a task waits for; a second call for the same changes nothing."""
         self.is_used = True
         wait = _Wait(key, label)
         if wait in self._waits:
@@ -130,8 +130,7 @@ class Xtriggers:
     # ---- what was found ----
 
     def take_satisfied(self) -> list[Satisfied]:
-        """Returns what was satisfied since the last time; raises the bug of a watch that
-        broke."""
+        """Returns what was satisfied since the last call; raises the bug that broke a watch."""
         if self._watches.bug is not None:
             raise self._watches.bug
         found, self._satisfied = self._satisfied, []
@@ -176,7 +175,7 @@ class Xtriggers:
         ]
 
     def restore(self, rows: Iterable[XtriggerResult]) -> None:
-        """Takes what an earlier process knew; it is called before anything is watched."""
+        """Restores results and messages that were stored, before anything is watched."""
         for row in rows:
             self.is_used = True
             if row.signature.startswith(MESSAGE):
@@ -376,11 +375,11 @@ class XtriggerResults:
         self._noted[row.signature] = row
 
     def restore(self, row: XtriggerResult) -> None:
-        """Takes what an earlier process knew."""
+        """Restores the results of a call from their row."""
         self._known[row.signature] = json.loads(row.result)
 
     def close_pass(self) -> None:
-        """Closes a pass: what was noted so far belongs to it."""
+        """Makes the rows that were noted so far part of this pass, for `take_rows`."""
         self._due |= self._noted
         self._noted = {}
 
@@ -392,7 +391,7 @@ class XtriggerResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """Holds the words about the run that arguments of xtriggers may have."""
+    """Holds the facts about the run that arguments of xtriggers may refer to."""
 
     run: str
     user: str
@@ -400,7 +399,7 @@ class RunContext:
     debug: bool = False
 
     def words(self, point: str, name: str) -> dict[str, object]:
-        """Returns the words for a task, by Cylc's names, old ones included."""
+        """Returns the facts for a task, by Cylc's names for them, old ones included."""
         share = f"{self.directory}/share"
         return {
             "point": point,
@@ -429,7 +428,7 @@ class FunctionCall:
 
 
 def call_for(xtrigger: XtriggerDef, words: Mapping[str, object]) -> FunctionCall:
-    """Returns the call that an xtrigger makes for one task, with the words of that task."""
+    """Returns the call that an xtrigger makes for one task, with the facts of that task."""
     return FunctionCall(
         xtrigger.function,
         tuple(_filled(value, words) for value in xtrigger.arguments),

@@ -3,14 +3,14 @@
 A kill -9 of a worker kills no command. The worker that starts next, or works beside it, asks
 the store for leases held on this host since its last boot, looks which of their workers are
 gone, and asks the store for those: of several that do so at once, one gets each lease. Only
-then it lets a runner take the job over, since a job has one voice, and the last that takes it
-over has it. Where no job was ever started, the task is given back.
+then it lets a runner take the job over, since a job speaks to one worker only, the last that
+took it over. Where no job was ever started, the task is given back.
 
 Handlers, and jobs that are tied to their worker, died with it. Their leases are not asked for
-but run out, as does the lease of a job that a runner cannot take over: what may have killed
-its worker must be counted as a lapse, or it would be tried for ever. So are fenced jobs: until
-a successor hears that it may go on with one, nobody would end it before its lease does. What
-is left of one, against all care, is ended.
+but run out, as does the lease of a job that a runner cannot take over: what may have killed its
+worker must be counted as a lapse, or it would be tried for ever. Leases of fenced jobs are not
+asked for, either: until a successor hears that it may go on with one, nobody would end it
+before its lease does. A fenced job that outlived its worker all the same is ended.
 
 A runner that adopts reports every message of the attempt again, from the first. So numbers
 begin at 1 as they did for the dead worker, and what the store has is known by its number.
@@ -43,8 +43,10 @@ IsAlive = Callable[[HostProcess], bool]
 async def orphans_of_the_dead(
     store: Store, process: HostProcess, is_alive: IsAlive
 ) -> list[HeldLease]:
-    """Returns the leases of this host, since its last boot, whose worker is gone and whose job
-    may live."""
+    """Returns the leases of workers gone from this host, of which the job may live.
+
+    They are those since the host's last boot, without handlers, which died with the worker.
+    """
     held = await store.orphans(process.host, process.boot_id)
     return [
         lease for lease in held if lease.task.handler is None and not is_alive(lease.process)

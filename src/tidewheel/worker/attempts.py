@@ -32,7 +32,7 @@ from tidewheel.services.service import Surroundings, Wakeup
 
 
 class Machine:
-    """Counts what attempts take of a machine and give back; adopted jobs may take too much."""
+    """Counts the free resources of a machine; adopted jobs may take more than there are."""
 
     def __init__(self, capacity: Resources) -> None:
         self.claiming = asyncio.Lock()  # from the look at what is free until it is taken
@@ -60,8 +60,10 @@ class Machine:
         )
 
     def may_follow(self, asked: Resources) -> bool:
-        """Says whether a claim that ended with this task may have left tasks that fit: a claim
-        ends with a task that wants its nodes alone, and before such a task."""
+        """Says whether tasks that fit may be left after a claim that ended with this task.
+
+        A claim ends with a task that wants its nodes alone, and before such a task.
+        """
         return (self.nodes if asked.exclusive else self.idle_nodes) > 0
 
     def change(self, asked: Resources, sign: int) -> None:
@@ -91,7 +93,7 @@ class Started(Enum):
 
 
 class Spoken(NamedTuple):
-    """Is a message that has no number yet."""
+    """Holds a message of a job that has no number yet."""
 
     text: str
     output: str | None
@@ -125,8 +127,10 @@ class StopReason(Enum):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Attempt:
-    """Holds what a worker knows of an attempt; only its loop changes that, unless said
-    below."""
+    """Holds what a worker knows of an attempt.
+
+    Only the worker's loop changes it, except where a field says otherwise.
+    """
 
     task: Claimed
     key: AttemptKey
@@ -163,8 +167,7 @@ class Attempt:
 
 
 def end_to_report(end: End, reason: StopReason, task: Claimed) -> End | None:
-    """Returns what the store is told about a job that was stopped; None if the lease is
-    lost."""
+    """Returns the end to report of a job that was stopped; None if the lease is lost."""
     match reason:
         case StopReason.CANCEL:  # the store turns any end of a cancelled task into one
             return end
@@ -234,7 +237,7 @@ class LeaseBook:
         self.fence_wakeup.ring()
 
     def due(self, now: float) -> list[Attempt]:
-        """Returns the attempts to beat for now; with those due soon after, to save a call."""
+        """Returns the attempts whose heartbeat is due, or nearly so, to save a call."""
         with self._lock:
             news = self._untold if self._told_at + NEWS_SECONDS <= now else frozenset()
             return [
@@ -344,7 +347,7 @@ class AttemptTable:
         return key in self._attempts
 
     def attempt(self, task: Claimed, asked_at: float) -> Attempt:
-        """Makes an attempt whose lease was asked for at that time of the local clock."""
+        """Returns a new attempt whose lease was asked for at that time of the local clock."""
         holder = Holder(task_id=task.id, attempt=task.attempt, worker=self.worker)
         key, hear_progress = (task.id, task.attempt), self.book.hear_progress
         return Attempt(task, key, holder, asked_at, self.events, hear_progress)

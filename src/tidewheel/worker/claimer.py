@@ -1,18 +1,18 @@
 """Claims tasks as slots and resources allow, and hands each to a job.
 
 A slot is taken from the claim until the store has accepted the attempt's end: a worker never
-holds more leases than it has slots. One call claims at most half of the slots, so that one
-half can be claimed while the other half is reported. The queues behind a pattern share what is
-free, turn by turn.
+holds more leases than it has slots. One call claims at most half of the slots, so that one half
+can be claimed while the other half is reported. The queues behind a pattern share what is free,
+turn by turn.
 
-A queue behind a pattern is known because the worker was woken for it, or because it was
-there when the store was last asked, which is done once in each poll. It is left out again when
-a claim comes back short. So a claim is made only where there may be something, and nothing
+A queue behind a pattern is known because the worker was woken for it, or because it was there
+when the store was last asked, which is done once in each poll. It is left out again when a
+claim comes back short. So a claim is made only where there may be something, and nothing
 depends on how many queues there have ever been.
 
-The tasks of a run have one priority, so that of runs is one among their queues: those of the
-highest are served before all others, those of the same in turns. Where it is not known, and
-there is more than one, the store is asked first.
+All tasks of a run have its priority, and each run has a queue of its own. So among queues of
+runs those of the highest priority are served before all others, and those of the same in turns.
+Where a priority is not known, and there is more than one queue, the store is asked first.
 """
 
 from __future__ import annotations
@@ -52,8 +52,10 @@ class OpenQueues:
         self._priorities: dict[str, int] = {}  # of queues of runs
 
     def hear(self, queues: Iterable[str]) -> bool:
-        """Notes that there may be tasks in these queues, and returns whether one of them is
-        behind a pattern; from any thread."""
+        """Notes that there may be tasks in these queues; says whether a pattern serves one.
+
+        It may be called from any thread.
+        """
         behind = [one for one in queues if any(matches(p, one) for p in self._served.patterns)]
         self._heard.extend(behind)
         return bool(behind)
@@ -63,7 +65,10 @@ class OpenQueues:
         self._look_at = float("-inf")
 
     def must_look(self, now: float) -> bool:
-        """Says whether the store is to be asked now, as it is from time to time."""
+        """Says whether to ask the store now which queues have tasks.
+
+        That is so from time to time, and when the priority of one of several queues is unknown.
+        """
         self._hear_all()
         shared = any(len(queues) > 1 for queues in self._open.values())
         if now < self._look_at and not (shared and any(self._unknown())):
@@ -84,8 +89,10 @@ class OpenQueues:
             self._priorities[unknown] = PRIORITY_DEFAULT
 
     def turns(self, pattern: str) -> list[str]:
-        """Returns the queues of the highest priority that may have tasks, beginning behind the
-        one that was served last."""
+        """Returns the queues of the highest priority that may have tasks, in turn.
+
+        The first is the one after the queue that was served last.
+        """
         self._hear_all()
         there = self._open[pattern]
         highest = max(map(self._priority, there), default=0)
@@ -97,7 +104,7 @@ class OpenQueues:
         return behind + waiting[: len(waiting) - len(behind)]
 
     def note(self, pattern: str, queue: str, *, is_short: bool) -> None:
-        """Leaves out a queue that gave less than was asked of it; else others are next."""
+        """Notes a claim: a queue that came back short is left out, another had its turn."""
         if is_short:
             self._open[pattern].discard(queue)
         else:
@@ -257,8 +264,10 @@ class Claimer(Service):
         return claimed
 
     async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
-        """Claims tasks and begins their jobs; returns how many, and whether nothing that fits
-        is left."""
+        """Claims tasks and begins their jobs.
+
+        Returns how many, and whether nothing that fits is left in the queue.
+        """
         async with self._machine.claiming:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)

@@ -47,8 +47,10 @@ def in_loop(loop: asyncio.AbstractEventLoop, call: Callable[P, object]) -> Calla
 
 
 async def run_in_thread(service: Service) -> None:
-    """Runs a service in a thread to its end; its failure is raised here, and cancelling this
-    call ends it."""
+    """Runs a service in a thread to its end, and raises its failure here.
+
+    Cancelling this call ends the service.
+    """
     here = asyncio.get_running_loop()
     ended: asyncio.Future[None] = here.create_future()
     cancel: asyncio.Future[Callable[[], None]] = here.create_future()

@@ -1,7 +1,7 @@
 """Executes the jobs of a worker, until they end by themselves or because they were stopped.
 
-An end goes to the reporter by way of the queue of job events; where the lease is not ours any
-more, nobody is told, and the attempt is let go at once.
+An end goes to the reporter by way of the queue of job events; where the lease is not this
+worker's any more, the store is not told, and the attempt is let go at once.
 
 A full disk is the worker's trouble, not the task's. The task goes back without a failure; the
 worker takes no other until a back-off has passed, and then one, to see whether it can.
@@ -124,7 +124,7 @@ class Jobs:
         self._not_started(attempt, "no runner of this worker executes such a task")
 
     def go_on(self, attempt: Attempt, job: Job) -> None:
-        """Watches a job that a dead worker left behind."""
+        """Goes on with an adopted job, which a dead worker left behind."""
         self._live[attempt.key] = attempt
         self._follow_logs(attempt, adopted=True)
         self._group.add(self._watch(attempt, job))
@@ -218,7 +218,7 @@ class Jobs:
         self._over(attempt, end)
 
     def _over(self, attempt: Attempt, end: End) -> None:
-        """Hands the end to the reporter, unless the lease is lost: then nobody is told."""
+        """Hands the end of an attempt to the reporter; one without a lease is let go."""
         attempt.ended = True
         attempt.job = None  # it refers back to the attempt: only the collector would free both
         del self._live[attempt.key]

@@ -65,8 +65,10 @@ class Stream:
         return max(0, (self.sent or 0) - self.base)
 
     def heed_cut(self, size: int) -> bool:
-        """Says whether the file is shorter than what was read of it; then it is sent as a
-        continuation."""
+        """Says whether the file is shorter than what was read of it.
+
+        Then it was cut, and the rest is sent as a continuation.
+        """
         if self.sent is None or size >= self.offset:
             return False
         self.base = self.sent
@@ -137,7 +139,7 @@ class LogUpload(Service):
         return ()
 
     def _heed_ends(self, copies: Sequence[_Copy], ends: Sequence[BaseException | None]) -> None:
-        """Forgets what is over; raises, after all have tried, that the server was away."""
+        """Forgets logs that are complete or refused; raises what kept any from being sent."""
         failure = None
         for copy, end in zip(copies, ends, strict=True):
             task_id, attempt = copy.attempt.key

@@ -78,7 +78,7 @@ OpenChannel = Callable[[WorkerId], AsyncIterator[tuple[TaskId, int] | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerWays:
-    """Holds the ways in which a worker speaks with a server that stands before its store."""
+    """Holds the functions by which a worker speaks with a server that is before its store."""
 
     open_channel: OpenChannel
     log_way: LogWay
@@ -211,7 +211,7 @@ class Runtime:
         )
 
     def keep_leases(self) -> Coroutine[object, object, None]:
-        """Runs the heartbeats, in a thread of their own if they have a store of their own."""
+        """Returns the heartbeats to be run, in a thread if they have a store of their own."""
         owner = self._owner
         # After an outage a worker must be heard within one lease, so it asks more often.
         lease_seconds = owner.settings.lease_seconds or LEASE_SECONDS_DEFAULT
@@ -253,8 +253,7 @@ class Runtime:
 
     @property
     def settled(self) -> bool:
-        """Says whether no job is left, the store knows all ends, and the server has all
-        logs."""
+        """Says whether no job is left and all ends are stored, and all logs with the server."""
         is_quiet = not len(self.jobs) and self.reporter.idle
         return is_quiet and (self._logs is None or self._logs.idle)
 
@@ -285,7 +284,7 @@ class Worker(Service):
         self._at_once = False
 
     def ask_stop(self, mode: OnStop | None = None) -> None:
-        """Asks to wind down the first time, and again to kill what is left.
+        """Asks the worker to wind down; the second call asks it to kill what is left.
 
         It is called from the worker's loop.
         """
@@ -301,8 +300,10 @@ class Worker(Service):
             await self._running
 
     def hear_trouble(self, text: str | None) -> None:
-        """Notes what a runner cannot reach now, or that it can again (None); from the worker's
-        loop."""
+        """Notes what a runner cannot reach now, or that it can again (None).
+
+        It is called from the worker's loop.
+        """
         if self._runtime is not None:
             self._runtime.health.hear(text)
 
@@ -360,7 +361,7 @@ class Worker(Service):
     async def _adopt_orphans(self, runtime: Runtime, served: Served | None = None) -> None:
         """Adopts jobs of dead workers: only those in these queues, if any are named.
 
-        Jobs that are tied died with their worker.
+        A worker that ties jobs to itself adopts none: tied jobs died with their worker.
         """
         host = self.host
         if self.settings.tie_jobs:
@@ -371,8 +372,10 @@ class Worker(Service):
                 await runtime.adoption.adopt(lease, self.persist)
 
     async def _remove_leftovers(self) -> None:
-        """Removes the leftovers of attempts; what cannot be removed now is tried again later,
-        and keeps the worker from nothing."""
+        """Removes the leftovers of attempts that have no lease any more.
+
+        What cannot be removed now is tried again later, and keeps the worker from nothing.
+        """
         runners = [r for r in self.runners if isinstance(r, TidyRunner)]
         if not runners:
             return
@@ -384,8 +387,7 @@ class Worker(Service):
             self.tell("leftover.kept", error=str(error))
 
     async def _attend(self, runtime: Runtime) -> None:
-        """Waits until asked to stop; looks now and then whether a worker beside this one has
-        died."""
+        """Waits until asked to stop; now and then adopts jobs of dead workers on this host."""
         rest, host = self.settings.adopt_interval_seconds, self.host
         look = partial(
             adoption.dead_workers_with_leases, self.store, host.process, host.is_alive
@@ -426,7 +428,7 @@ class Worker(Service):
     async def _leave(
         self, runtime: Runtime, claiming: asyncio.Task[None], seconds_max: float
     ) -> None:
-        """Leaves without a report of jobs that run: a worker that adopts them will."""
+        """Ends without reporting the jobs that run: the worker that adopts them will."""
         await self._wait_until(
             lambda: runtime.reporter.idle and claiming.done(), seconds_max, LEAVING_LOOK_SECONDS
         )
@@ -436,7 +438,7 @@ class Worker(Service):
     async def _wait_until(
         self, is_done: Callable[[], bool], seconds_max: float, look_seconds: float = math.inf
     ) -> None:
-        """Waits for the time given, or until asked again to stop."""
+        """Waits until it is done, the time is over, or the worker is asked again to stop."""
         end_at = self._clock.monotonic() + seconds_max
         while not is_done() and not self._at_once:
             rest = end_at - self._clock.monotonic()

@@ -82,7 +82,7 @@ TROUBLE = {
 
 
 def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> RunPage:
-    """Chooses how a run is shown here: as JSON lines, as a picture, or as plain lines."""
+    """Returns the page that shows a run here: JSON lines, a picture, or plain lines."""
     if as_json:
         return JsonPage(run, is_new=is_new)
     if stream.isatty():
@@ -173,7 +173,7 @@ class RunPage:
             self.line(f"{name} {words or one.event}{because}")
 
     def _because(self, failure: News) -> str:
-        """Returns why a task failed, after a colon; empty if unknown or told already."""
+        """Returns why a task failed, after a colon; "" if that is unknown or told already."""
         reason = self._reasons.get(failure.key)
         told = reason is None or reason in failure.text
         return "" if told else f": {' '.join(str(reason).split())}"
@@ -266,12 +266,15 @@ class RunPage:
             self._note(f"when that is mended, carry on with: tidewheel run {name}")
 
     def remembers(self, shown: Mapping[str, object]) -> None:
-        """Takes from the view of the run what happened before this process carried it on."""
+        """Takes the ends and the lost tasks of the whole run from a view of it.
+
+        This page has seen only those since the run was carried on.
+        """
         self._earlier = _ends_of(shown)
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
 
     def takes(self, shown: Mapping[str, object]) -> None:
-        """Takes from the view of the run what the end of this page shows."""
+        """Takes ends, lost tasks and causes from a view of the run, to show its end."""
         self._ends.update(_ends_of(shown))
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
         self._causes = list(cause_lines(shown))
@@ -386,20 +389,20 @@ def causes(engine: RunEngine) -> Iterator[str]:
 
 
 def stall_text(engine: RunEngine) -> str:
-    """Returns how long a stalled run waits for somebody; nothing if it does not."""
+    """Returns how long a stalled run waits for somebody; "" if it does not."""
     seconds = engine.run_timers.stall_seconds
     at = engine.timers.at(timer_key(None, STALL))
     return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
 
 
 def stall_words(waits: str, until: float | None) -> str:
-    """Says for how long a stalled run waits, and until when if ``until`` is given."""
+    """Returns for how long a stalled run waits, and until when if ``until`` is given."""
     at = "" if until is None else f", at {show_instant(math.ceil(until))}"
     return f"{waits} for you, then stops{at}"
 
 
 def waited_for_text(engine: RunEngine) -> str:
-    """Returns what comes next by itself, and when, in a run in which nothing is active."""
+    """Returns what an idle run waits for, and until when; "" if that comes soon or never."""
     pool, now = engine.pool, time.time_ns() / 1e9
     never = Instant(math.inf)
     waits = [
@@ -473,13 +476,13 @@ class LivePage(RunPage):
                 self._finished[point] = self._finished.get(point, 0) + 1
 
     def on_stall(self, engine: RunEngine, status: str) -> None:
-        """Says only for how long the run waits, because the picture shows the causes."""
+        """Notes only how long the run waits, because the picture shows the causes."""
         waits = stall_text(engine) if status == "stalled" else ""
         if waits:
             self.line(f"it waits {waits}")
 
     def _tell_beginning(self) -> None:
-        """Says nothing, because the picture shows that the run has begun."""
+        """Prints nothing, because the picture shows that the run has begun."""
 
     def line(self, text: str) -> None:
         self._notes.append(text)

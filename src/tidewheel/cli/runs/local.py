@@ -154,7 +154,7 @@ async def _run(
 
 
 class _Signals:
-    """Hears signals: Ctrl-C stops the run, and again leaves it; SIGTERM leaves it at once."""
+    """Obeys signals: Ctrl-C stops the run, and again leaves it; SIGTERM leaves it at once."""
 
     def __init__(self, here: RunHere, page: RunPage) -> None:
         self.last: signal.Signals | None = None
@@ -175,7 +175,10 @@ class _Signals:
             self._here.ask_stop()
 
     async def awaits(self, task: asyncio.Task[None], seconds_max: float) -> None:
-        """Waits for what is done beside the run, no longer than this, nor after SIGTERM."""
+        """Waits for a task beside the run, not longer than this nor after SIGTERM.
+
+        Then it cancels the task.
+        """
         terminated = asyncio.create_task(self._terminated.wait())
         await asyncio.wait(
             (task, terminated), timeout=seconds_max, return_when=asyncio.FIRST_COMPLETED
@@ -193,7 +196,7 @@ async def _deliver_left(
     is_over: bool = False,
     on_report: OnReport | None = None,
 ) -> None:
-    """Calls the event handlers that runs of this workflow left, killed at their very end.
+    """Calls event handlers that ended runs of this workflow could not call before being killed.
 
     Those of the run itself it calls only if the run is over; else its scheduler does.
     """
@@ -259,7 +262,11 @@ async def _chosen(
 
 
 def _is_owed(run: RunView, definition: StoredDefinition, words: str, now: Instant) -> bool:
-    """Returns whether the result of a run that is over is asked for, and nobody tells it."""
+    """Says whether the result of a run that is over is owed to a command of these words.
+
+    It is not if the definition has changed since. Raises RunUnderWay if another process is
+    about to tell it.
+    """
     owed = Owed.here(home_directory(), run)
     if not owed.to(words):
         return False

@@ -25,9 +25,10 @@ Causes = dict[str, list[str]]  # what would help, and the tasks that wait for it
 
 
 class UntakenWaits:
-    """Tells each cause for which no worker takes tasks once, with what helps.
+    """Tells once each reason why no worker takes tasks of a run, and what would help.
 
-    Of a run whose scheduler is here it tells only what workers lack: the page tells the rest.
+    Of a run that is driven in this process it tells only what workers lack, since the page
+    tells the rest.
     """
 
     def __init__(self, door: RunDoor, run: str, *, is_here: bool) -> None:
@@ -48,7 +49,7 @@ class UntakenWaits:
         return [*lines[:TOLD_MAX], more] if len(lines) > TOLD_MAX else lines
 
     async def watch(self, submitted: asyncio.Event, tell: Callable[[str], None]) -> None:
-        """Tells some seconds after each submission which tasks are not taken."""
+        """Tells, some seconds after each submission, which tasks no worker has taken."""
         loop, pause = asyncio.get_running_loop(), UNTAKEN_SECONDS
         while True:
             await submitted.wait()
@@ -79,7 +80,7 @@ async def _causes(door: RunDoor, run: str, *, only_queues: bool = False) -> Caus
 
 
 def _one_of_each_first(ids: Iterable[str]) -> list[str]:
-    """Puts one task of each name first, as tasks of one name mostly wait for the same."""
+    """Returns the ids with one task of each name first: tasks of one name mostly wait alike."""
     seen: Counter[str] = Counter()
     ranked = []
     for one in ids:

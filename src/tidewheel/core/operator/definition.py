@@ -35,7 +35,7 @@ TRUSTED_MARK = "-local"  # behind the digest of a definition whose code may run 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file of the definition's folder; `path` is relative and has no `..`."""
+    """Holds a file of the definition's folder; `path` is relative and has no `..`."""
 
     path: str
     content: bytes
@@ -78,7 +78,7 @@ class StoredDefinition:
 
 
 def sealed(definition: StoredDefinition, *, trusted: bool = False) -> StoredDefinition:
-    """Returns a definition with the digest of its content, whatever digest was given."""
+    """Returns a definition with the digest of its content, and the mark if it is trusted."""
     fields = {
         name: getattr(definition, name) for name in ("workflow", "kind", "text", "variables")
     }
@@ -97,7 +97,7 @@ def is_same_content(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Holds what was said about one run beside its definition; points are texts."""
+    """Holds the options of one run, which its definition does not have; points are texts."""
 
     compat: str = ""  # "cylc8" or ours
     mode: str = "live"  # live, simulation, dummy, skip
@@ -119,7 +119,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
-    """A run to be made. `name` "": the next `WORKFLOW/runN`."""
+    """Holds a run to be made; without a name it becomes the next `WORKFLOW/runN`."""
 
     workflow: str
     definition: str  # its digest
@@ -158,7 +158,10 @@ class JobName(NamedTuple):
         return f"{self.point}/{self.node}/{self.submit:02d}"
 
     def log_folder(self, attempt: int) -> str:
-        """Returns the folder of logs, below the run's; later attempts have a part of it."""
+        """Returns the folder of an attempt's logs, below that of its run.
+
+        Attempts after the first have a folder within the first one's.
+        """
         folder = f"log/job/{self.point}/{self.node}/{self.submit:02d}"
         return folder if attempt <= 1 else f"{folder}/attempt-{attempt}"
 
@@ -179,7 +182,10 @@ def run_named_by(task_id: TaskId) -> str | None:
 
 
 def read_job_name(task_id: TaskId) -> JobName:
-    """Reads the id of a task that is known to belong to a run: others may look as they like."""
+    """Returns the parts of the id of a task that is known to belong to a run.
+
+    Ids of other tasks may look the same.
+    """
     run, point, node, submit = task_id.rsplit("/", _PARTS_AFTER_RUN)
     return JobName(run, point, node, int(submit))
 
@@ -192,7 +198,10 @@ ACCEPTED = (
 
 
 def is_run_name(name: str) -> bool:
-    """Says whether a name leads to a folder of its own, and nowhere else (RELIABILITY S3)."""
+    """Says whether a run may have this name, which is also a folder's (RELIABILITY S3).
+
+    Its folder must lie below that of all runs, and nowhere else.
+    """
     return (
         bool(name.strip())
         and len(name) <= NAME_LENGTH_MAX
@@ -207,6 +216,6 @@ def is_run_name(name: str) -> bool:
 
 
 def names_above(name: str) -> Iterator[str]:
-    """Returns the names whose folders this one would lie in."""
+    """Returns the names of the folders in which the folder of this run would lie."""
     parts = name.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))

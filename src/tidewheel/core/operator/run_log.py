@@ -75,7 +75,7 @@ class RunLogLine(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """Holds a task as a line shows it."""
+    """Holds the state of a task as a log line shows it."""
 
     word: str
     marks: str  # (held), (queued), (runahead)
@@ -84,7 +84,10 @@ class Glance(NamedTuple):
 
 
 class RunLog:
-    """Holds what the log last said of each pooled task. Ask after every step, in order."""
+    """Makes the lines of steps, and holds how each pooled task was last shown.
+
+    It has to be given every step, in order.
+    """
 
     __slots__ = ("_pool", "_seen")
 
@@ -93,7 +96,7 @@ class RunLog:
         self._seen = {key: glance(task) for key, task in pool.tasks.items()}
 
     def lines(self, event: Event, outcome: Outcome, failure: str = "ERR") -> list[RunLogLine]:
-        """Returns what a step is worth saying; `failure` is the signal that ended a job."""
+        """Returns the log lines of a step; `failure` is the signal that ended a failed job."""
         found: list[RunLogLine] = []
         if isinstance(event, events.JobEnded):
             self._end_of_job(event, failure, found)
@@ -210,7 +213,7 @@ class RunLog:
 
 
 def command_line(verb: str, refused: str = "") -> RunLogLine:
-    """Returns what became of an operator's command."""
+    """Returns the line for a command: that it was obeyed, or why it was refused."""
     if refused:
         return RunLogLine(WARNING, f'Command "{verb}" refused: {refused}')
     return RunLogLine(INFO, f'Command "{verb}" actioned.')
@@ -268,7 +271,7 @@ def _steps(name: str, way: Iterable[Glance]) -> list[RunLogLine]:
 
 
 def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
-    """Returns how a task that left the pool ended; "" if it did not."""
+    """Returns how a task that left the pool ended; "" if it was removed without an end."""
     memory = pool.recall(*key)
     for flow in sorted(before.flows):
         verdict = None if memory is None else memory.verdicts.get(flow)
@@ -294,8 +297,8 @@ def trigger_line(pool: TaskPool, submit: events.Submit) -> str:
 def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
     """Returns the parents of every atom that is true, sorted, each once.
 
-    An arrow that is not true and does not keep the task was made true by an operator, with all
-    of its atoms.
+    If an arrow is not true although the task was submitted, an operator made it true: then all
+    of its atoms count.
     """
     arrows = task.plan.arrows
     if not arrows:

@@ -1,10 +1,11 @@
 """Settles atoms at a fixed point: one value per flow, kept while a run lives (SEMANTICS §4.6).
 
-Theory of operation. A dead one concerns points without end, and what a task is worth must not
-depend on who asks. So its children are evaluated at every point up to the *front*, the last one
-at which a task of the flow was admitted, when it dies, and at later points as the front moves
-on (`move_front`): whatever is admitted finds all its ancestors evaluated. Beyond the front lie
-parents at future offsets, as far as the graph leads ahead.
+Theory of operation. An atom at a fixed point has children at points without end, so not all of
+them can be evaluated when it dies; yet the value of a task must not depend on who asks for it.
+So its children are evaluated, when it dies, at every point up to the *front*, the last point at
+which a task of the flow was admitted, and at later points as the front moves on (`move_front`):
+a task that is admitted finds all its ancestors evaluated. Parents at future offsets lie beyond
+the front; they are evaluated, too, as far ahead as the offsets of the graph lead.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ from tidewheel.core.sched.task_state import AtomValue, Flows, PoolState
 def settle_absolute(
     context: StepContext, link: IndexedLink, flow: int, value: AtomValue, *, spawns: bool = True
 ) -> None:
-    """Settles an absolute atom in a flow: tells children, begins chains, or evaluates."""
+    """Records the value of an atom at a fixed point in a flow, and does what follows from it.
+
+    If the atom is true, children that wait are satisfied, pruned ones are evaluated again, and
+    chains of children begin (only with `spawns`); if it is dead, children are evaluated, and if
+    it is open again, too. A suicide arrow removes its targets when the atom is true, and does
+    nothing else.
+    """
     pool = context.pool
     key = absolute_key(link.leaf)
     values = pool.absolute.setdefault(key, {})
@@ -61,9 +68,10 @@ def settle_absolute(
 
 
 def _evaluate_forgotten(context: StepContext, link: IndexedLink, flow: int) -> None:
-    """Evaluates verdicts behind the horizon that may follow from what an operator changed.
+    """Has pruned tasks behind the horizon evaluated again, since an operator changed the atom.
 
-    Until it was settled for the first time nothing was forgotten that it concerns.
+    This is for an atom that had a value before: until it is settled for the first time, the
+    pool forgets nothing that it concerns.
     """
     pool, horizon = context.pool, context.pool.run.horizon
     first = first_child_point(context, link, flow)
@@ -90,12 +98,12 @@ def _tell(
 
 
 def first_child_point(context: StepContext, link: IndexedLink, flow: int) -> Point | None:
-    """Returns the point of the first child that an arrow has in a flow."""
+    """Returns the point of the first child that an arrow has in a flow; None if it has none."""
     return link.arrow.sequence.sequence.first_from(_first_point(context.pool, flow))
 
 
 def _first_point(pool: TaskPool, flow: int) -> Point:
-    """Returns where the chain of a child begins: the start, or the point of `--from`."""
+    """Returns the first point for children in a flow: the start, or a later one of `--from`."""
     state = pool.flows.get(flow)
     first = pool.run.start
     if state is not None and state.chains_from is not None:
@@ -106,9 +114,10 @@ def _first_point(pool: TaskPool, flow: int) -> Point:
 def _evaluate_where_it_matters(
     context: StepContext, link: IndexedLink, node: IndexedNode, flow: int, *, is_first: bool
 ) -> None:
-    """Evaluates the children that anything is known of, and those up to the front.
+    """Queues for evaluation the children that are known, and those at points up to the front.
 
-    Others are evaluated when the front comes there, and the first one that is blocked shows it.
+    Others are evaluated when the front comes to them. If the atom is lost, the first child that
+    it blocks is sought, too, so that it is shown in the pool.
     """
     pool = context.pool
     points = live_points(pool, link)
@@ -136,7 +145,10 @@ def _evaluate_where_it_matters(
 
 
 def move_front(context: StepContext, admitted: Point, flows: Flows) -> None:
-    """Evaluates what is dead up to a point at which tasks of these flows are admitted."""
+    """Moves the front of these flows to a point at which their tasks are admitted.
+
+    Children of dead atoms at fixed points that lie on the way are queued for evaluation.
+    """
     pool = context.pool
     plan = pool.plan
     if not plan.absolute or not plan.policy.prunes_unreachable:
@@ -151,7 +163,10 @@ def move_front(context: StepContext, admitted: Point, flows: Flows) -> None:
 
 
 def evaluate_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
-    """Evaluates what is dead where a task is admitted by hand; the front stays behind."""
+    """Queues the children of dead fixed atoms at a point where a task is admitted by hand.
+
+    The front stays behind, since points in between are not evaluated.
+    """
     plan = context.plan
     if plan.absolute and plan.policy.prunes_unreachable:
         for flow in sorted(flows):
@@ -159,9 +174,11 @@ def evaluate_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
 
 
 def seek_blocked(context: StepContext) -> None:
-    """Evaluates the next point at which a lost atom may block a child, unless one shows it.
+    """Queues the next task that a lost fixed atom may block, unless a blocked one is shown.
 
-    A task that is pruned before it shows nothing, and what is dead there has to be known first.
+    One blocked task in the pool is enough to show people what is lost. A task that is pruned
+    shows nothing, so the front is moved to its point first: whether the task is pruned depends
+    on all atoms that are dead there.
     """
     node, flow, evaluated, left = context.to_seek_blocked.pop()
     point = node.next_after(evaluated)
@@ -176,7 +193,10 @@ def seek_blocked(context: StepContext) -> None:
 
 
 def is_shown(pool: TaskPool, node: IndexedNode, before: Point, flows: Flows) -> bool:
-    """Says whether a blocked one lies before a point: what fixed atoms block shows once."""
+    """Says whether a task of a node, in these flows, is blocked at an earlier point.
+
+    Of the tasks without end that a fixed atom blocks, only the first is put into the pool.
+    """
     return pool.standings[PoolState.BLOCKED] > 0 and any(
         task.blocked and task.plan is node and task.point < before and flows <= task.flows
         for task in pool.tasks.values()
@@ -196,7 +216,7 @@ def _evaluate_dead(context: StepContext, flow: int, begin: Point, last: Point) -
 
 
 def _prunes(pool: TaskPool) -> AtomValue:
-    """Returns what an atom of another point must be worth for a task to be pruned."""
+    """Returns the highest value of another point's atom with which a task is pruned."""
     return AtomValue.LOST if pool.run.prune_across_points else AtomValue.NOT_TAKEN
 
 
@@ -205,7 +225,7 @@ def _points(node: IndexedNode, begin: Point, last: Point) -> Iterator[Point]:
 
 
 def first_known(pool: TaskPool) -> Point:
-    """Returns the first point of which all parents are remembered."""
+    """Returns the first point at which the histories of all parents are still in memory."""
     horizon = pool.run.horizon
     if horizon is None:
         return pool.run.start

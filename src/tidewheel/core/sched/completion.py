@@ -1,14 +1,16 @@
-"""Reports of jobs, timers and xtriggers become outputs and ends (SEMANTICS §3, 4.7, 4.9, 6).
+"""Makes outputs and ends of what jobs, timers and xtriggers report (SEMANTICS §3, 4.7, 4.9, 6).
 
 A report counts only for the submission that is current: what an older one says is ignored. A
-timer tells that a task's time has passed; a task that becomes ready does not wait to be told.
-An ended task finishes, stays incomplete or is tried again.
+timer says when a task expires; a task that becomes ready later than that expires at once,
+without waiting for the timer's event. An ended task finishes, stays incomplete or is tried
+again.
 
-Two more ways to end stand here. *Suicide* (§4.8): the condition is a level, it applies whenever
-the task waits or is incomplete. It is looked up, not stored: when an output with a suicide
-arrow arrives, when a task ends incomplete or is to be tried again, and, as what a fixed point
-has made concerns points without end, when it is admitted. And a task that ran with `--wait`
-*flows on*, without running again, when a flow arrives.
+Two more ways to end stand here. *Suicide* (§4.8): the condition applies whenever the task waits
+or is incomplete, not only at the moment when it becomes true. It is looked up, not stored: when
+an output with a suicide arrow arrives, when a task ends incomplete or is to be tried again, and
+when a task is admitted, since an output at a fixed point concerns tasks at points without end.
+And a task that ran with `--wait` *flows on* when a flow arrives: its outputs are announced
+then, without running it again.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ NAMED_MAX = 3  # outputs, or tasks that wait for them, in one sentence
 
 
 def current(context: StepContext, key: Key, submit: int) -> PooledTask | None:
-    """Returns the task whose job this is; None if the report comes too late."""
+    """Returns the active task that a report is about; None, with a notice, if it is late."""
     task = context.pool.tasks.get(key)
     if task is None or task.submit != submit or task.standing is not _ACTIVE:
         context.notice(
@@ -142,7 +144,7 @@ def xtrigger_satisfied(context: StepContext, event: events.XtriggerSatisfied) ->
 
 
 def expire(context: StepContext, task: PooledTask) -> None:
-    """Expires a task that waits, for whatever reason, unless it was triggered by hand."""
+    """Expires a task that has no job, whatever it waits for, unless triggered by hand."""
     if task.stage is not JobPhase.WAITING or task.manual:
         return
     context.notice("expired", task.key, f"{context.plan.name_of(task.key)} expired")
@@ -162,7 +164,7 @@ def expire_ready(context: StepContext) -> bool:
 
 
 def _late_in(context: StepContext, number: int) -> Iterator[PooledTask]:
-    """Yields the first tasks of a limit group while they are late; they leave its queue."""
+    """Yields the next tasks of a limit group that are past their expiry; they are unqueued."""
     pool = context.pool
     heap = pool.queues[number].heap
     while heap:
@@ -204,9 +206,9 @@ def end(context: StepContext, task: PooledTask, output: str) -> None:
 
 
 def conclude(context: StepContext, task: PooledTask) -> None:
-    """Lets an ended task leave if it is complete or runs alone; else it stays as incomplete.
+    """Lets an ended task leave the pool if it is complete or in no flow; else it is incomplete.
 
-    The unmade outputs of a complete one die, unless it ran with --wait.
+    Outputs that a complete task did not make die, unless it ran with --wait.
     """
     if context.pool.run.stop_after == task.key:
         stop_after(context)
@@ -236,7 +238,7 @@ def conclude(context: StepContext, task: PooledTask) -> None:
 
 
 def stop_after(context: StepContext) -> None:
-    """Stops the run, which was to stop after a task that has ended, however it did."""
+    """Begins a clean stop of the run, because the task after which it was to stop has ended."""
     run = context.pool.run
     run.stop_after = None
     run.stopping = "clean"
@@ -244,7 +246,10 @@ def stop_after(context: StepContext) -> None:
 
 
 def is_complete(task: PooledTask) -> bool:
-    """Says whether a task's outputs suffice; custom ones count from any submission."""
+    """Says whether a task's outputs meet its completion rule.
+
+    Custom outputs count from any of its submissions, standard ones from the current one.
+    """
     outputs = task.outputs
     if SUCCEEDED in outputs and task.plan.success_suffices:
         return True
@@ -258,7 +263,10 @@ def _made_earlier(task: PooledTask) -> Iterator[str]:
 
 
 def lacking(task: PooledTask) -> list[frozenset[str]]:
-    """Returns what a task that succeeded would have had to make besides: any of these."""
+    """Returns sets of outputs, any one of which would have completed a task that succeeded.
+
+    The list is empty if the task did not succeed.
+    """
     if task.ended != SUCCEEDED:
         return []
     made = {*task.outputs, *_made_earlier(task)}
@@ -285,7 +293,7 @@ def lacking_text(pool: TaskPool, task: PooledTask) -> str:
 
 
 def _who_waits(pool: TaskPool, task: PooledTask, outputs: Iterable[str]) -> Iterator[str]:
-    """Yields the tasks of the run that these outputs lead to, each once."""
+    """Yields the ids of the tasks that wait for these outputs of a task, each once."""
     plan, node = pool.plan, task.plan
     seen = set()
     for output in outputs:
@@ -298,7 +306,7 @@ def _who_waits(pool: TaskPool, task: PooledTask, outputs: Iterable[str]) -> Iter
 
 
 def _first_points(pool: TaskPool, link: IndexedLink, parent: Point) -> Iterator[Point]:
-    """Yields the first points of the run to which a link leads; of a fixed point, only one."""
+    """Yields the first points at which tasks wait along a link; for a fixed atom, only one."""
     if link.leaf.absolute is not None and link.leaf.group is None:
         first = link.arrow.sequence.sequence.first_from(pool.run.start)
         found: Iterable[Point] = () if first is None else (first,)
@@ -345,7 +353,7 @@ BY_SUICIDE = Verdict(VerdictKind.SUICIDE, AtomValue.NOT_TAKEN)
 
 
 def consider(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
-    """Removes a task if its suicide condition holds, now that an output it names was made."""
+    """Removes a task from these flows if its suicide condition holds, even if not spawned."""
     pool = context.pool
     task = pool.tasks.get((point, node.name))
     if task is not None:
@@ -362,7 +370,7 @@ def consider(context: StepContext, node: IndexedNode, point: Point, flows: Flows
 
 
 def apply_level_to(context: StepContext, task: PooledTask) -> None:
-    """Removes a task that merely waits or is incomplete, if its suicide condition holds."""
+    """Removes a task as `apply_to` does, if the policy allows that without a new output."""
     if task.plan.suicides and context.plan.policy.suicide_is_a_level:
         apply_to(context, task)
 
@@ -382,7 +390,7 @@ def apply_to(context: StepContext, task: PooledTask) -> None:
 
 
 def flow_on(context: StepContext) -> None:
-    """Announces outputs that were held back, in the flows that arrived and the task's own."""
+    """Publishes outputs of tasks run with --wait, in the flows that arrived and their own."""
     arrived, context.flows_arrived = context.flows_arrived, []
     for node, point, flows in arrived:
         memory = context.pool.remember(point, node.name)

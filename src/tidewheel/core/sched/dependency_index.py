@@ -1,4 +1,4 @@
-"""Indexes the graph for the scheduler: who hears of an output, and through which bit.
+"""Indexes a graph for the scheduler: which tasks wait for an output, as which of their bits.
 
 Theory of operation. The compiled `Graph` says which arrows wait for an output. A step needs one
 thing more: *which atom* of the child that is. So every leaf of an arrow gets a number, every
@@ -59,7 +59,7 @@ class IndexedSequence:
 
 @dataclass(frozen=True, slots=True)
 class PreviousInstance:
-    """Leads to a node's previous instance on its sequences: `sequential` tasks wait for it."""
+    """Is the offset to a node's previous instance, for which `sequential` tasks wait."""
 
     sequences: tuple[Sequence, ...]
 
@@ -95,7 +95,7 @@ class IndexedAtom:
 
     @property
     def wanted(self) -> str:
-        """Returns what is waited for, in a word: of a family's `:finish` that is either end."""
+        """Returns the output that is waited for; `finished` for `:finish` of a family."""
         return (
             FINISHED if self.group is not None and len(self.group.outputs) > 1 else self.output
         )
@@ -145,7 +145,7 @@ class IndexedArrow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexedLink:
-    """Leads from an output to an arrow that waits for it."""
+    """Holds an arrow that waits for an output, with the leaf by which it does."""
 
     arrow: IndexedArrow
     leaf: IndexedAtom
@@ -164,15 +164,16 @@ class IndexedFamily:
 
     @property
     def term(self) -> tuple[str, str]:
-        """Returns what the family's atom means, in a form that no task and no output has."""
+        """Returns the family and its outputs as one term, in a form that no task's atom has."""
         return group_term(self.family, self.outputs, every=self.every)
 
 
 @dataclass(slots=True, eq=False)
 class Ask:
-    """Holds the points at which the same parents are asked for alike, and the nodes that ask.
+    """Holds the nodes that wait with one offset for parents on the same sequences.
 
-    Where the parents are not on their sequences, a task that asks for them is lost.
+    Where the parents are not on their sequences, a task that waits for them is lost. Nodes that
+    ask alike are kept together, so that one look at a point serves them all.
     """
 
     sequence: IndexedSequence
@@ -181,7 +182,10 @@ class Ask:
     nodes: dict[str, IndexedNode] = field(default_factory=dict)
 
     def is_in_vain(self, point: Point, plan: DependencyIndex, start: Point) -> bool:
-        """Says whether the parents of a task at this point would be where they never are."""
+        """Says whether parents of a task at this point would be off their sequences.
+
+        It is False for parents before the start or beyond the final point: those have a value.
+        """
         parent = self.leaf.parent_point(point, plan.initial)
         inside = parent >= start and (plan.final is None or parent <= plan.final)
         return inside and not any(one.has(parent) for one in self.parents)
@@ -189,7 +193,7 @@ class Ask:
 
 @dataclass(slots=True, eq=False)
 class IndexedNode:
-    """Holds a node with everything that happens because of it."""
+    """Holds a node with the arrows into it and the links from its outputs."""
 
     name: str
     definition: NodeDef
@@ -222,11 +226,11 @@ class IndexedNode:
         return any(sequence.has(point) for sequence in self.sequences)
 
     def arrows_at(self, point: Point) -> list[tuple[IndexedArrow, int]]:
-        """Returns the arrows into this node that hold at a point."""
+        """Returns the arrows into this node that apply at a point, each with its base."""
         return [pair for pair in self.arrows if pair[0].sequence.has(point)]
 
     def leaves_at(self, point: Point) -> Iterator[tuple[IndexedAtom, int]]:
-        """Yields the leaves of the arrows that hold at a point, each with its bit."""
+        """Yields the leaves of the arrows that apply at a point, each with its bit."""
         for arrow, base in self.arrows:
             if arrow.sequence.has(point):
                 for leaf in arrow.leaves:
@@ -244,7 +248,7 @@ class IndexedNode:
             point = self.next_after(point)
 
     def atoms_of(self, point: Point, true: int, initial: Point) -> tuple[AtomMeaning, ...]:
-        """Returns what the bits of a task at this point mean."""
+        """Returns the atoms, by their meaning, that the bits of a task at a point stand for."""
         found: dict[AtomMeaning, None] = {}
         for arrow, base in self.arrows:
             mask = true >> base & arrow.full
@@ -260,7 +264,7 @@ class IndexedNode:
         return tuple(found)
 
     def mask_of(self, point: Point, atoms: Iterable[AtomMeaning], initial: Point) -> int:
-        """Returns the bits of these atoms; those that nothing here asks for have none."""
+        """Returns the bits of these atoms at a point; atoms that no arrow asks for get none."""
         wanted = frozenset(atoms)
         return sum(
             bit
@@ -271,7 +275,7 @@ class IndexedNode:
 
 @dataclass(slots=True, eq=False)
 class DependencyIndex:
-    """Holds a whole graph, ready to be stepped through. It never changes once made."""
+    """Holds the index of a whole graph; later, only nodes that a reload removed are added."""
 
     graph: Graph
     policy: SchedulingPolicy
@@ -308,7 +312,7 @@ class DependencyIndex:
         return f"{point_text(self.graph.cycling.style, key[0])}/{key[1]}"
 
     def child_points(self, link: IndexedLink, point: Point) -> Iterator[Point]:
-        """Returns where the children of a parent at this point lie."""
+        """Yields the points of the children that a parent at this point has along a link."""
         shift = link.leaf.shift
         if shift is not None:
             child = Point(point - shift)
@@ -323,12 +327,12 @@ class DependencyIndex:
 
 @lru_cache(maxsize=4096)
 def point_text(style: PointStyle, point: Point) -> str:
-    """Returns a point as people write it: the same few are asked for again and again."""
+    """Returns a point as people write it; kept, since the same few are asked for repeatedly."""
     return style.text(point)
 
 
 def fixed_term(name: str, output: str) -> tuple[str, str]:
-    """Returns the same at a fixed point: such an atom has its own value (SEMANTICS §4.6)."""
+    """Returns the term of an atom at a fixed point: it has its own value (SEMANTICS §4.6)."""
     return (name, f"fixed:{output}")
 
 
@@ -347,9 +351,10 @@ def shift_of(offset: Offset | PreviousInstance | None) -> int | None:
 
 
 def orphan(name: str, rank: int) -> IndexedNode:
-    """Returns the node for one that a reload took out: what is active ends, nothing follows.
+    """Returns a stand-in for a node that a reload took out of the graph.
 
-    Made from its name alone, since after a restart nothing else is known of it.
+    A job of it that is active may end in any way, and nothing follows. The stand-in is made
+    from its name alone, since after a restart nothing else is known of it.
     """
     return IndexedNode(
         name=name,
@@ -366,11 +371,11 @@ class SchedulingPolicy:
     """Says how a run is scheduled; the defaults are tidewheel's own."""
 
     name: str = TIDEWHEEL.name
-    # What `failed`, `submit-failed` and `expired` of a task before the start are worth.
+    # The value of `failed`, `submit-failed` and `expired` of a task before the start.
     bad_end_before_start: AtomValue = AtomValue.NOT_TAKEN
     # Tasks that are placed before the start by hand need each other as anywhere else.
     earned_before_the_start: bool = True
-    # What anything beyond the final point is worth.
+    # The value of anything beyond the final point.
     beyond_final: AtomValue = AtomValue.NOT_TAKEN
     # Whether what can no longer happen is evaluated at all (SEMANTICS §5).
     prunes_unreachable: bool = True

@@ -23,7 +23,7 @@ POINTS_BEHIND_MAX = 1_000  # looked at for each arrow
 
 
 class Dependent(NamedTuple):
-    """Is a task that waits for an output, with the place of that atom among all its atoms."""
+    """Holds a task that waits for an output, and the place of that atom among all its atoms."""
 
     link: IndexedLink
     point: Point
@@ -44,8 +44,8 @@ def dependents(
 ) -> Iterator[Dependent]:
     """Yields the tasks that wait for this output of a task, without targets of suicide arrows.
 
-    What waits for a fixed point does so at points without end: given are those of which
-    anything is known.
+    Tasks that wait for a fixed point lie at points without end: those are yielded that lie at
+    points where any task is pooled or remembered.
     """
     for link in links_from(node, point, output):
         if not link.arrow.suicide:
@@ -68,7 +68,7 @@ def relative_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iter
 def evicted_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Dependent]:
     """Yields the tasks behind the horizon that waited for outputs of a task at a fixed point.
 
-    Only operators reach back there, so it may take a walk, though not an endless one.
+    Only commands of operators reach back there, so it may take a search, though a bounded one.
     """
     horizon = pool.run.horizon
     if horizon is None:
@@ -87,7 +87,7 @@ def evicted_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Itera
 
 
 def links_from(node: IndexedNode, point: Point, output: str) -> Iterator[IndexedLink]:
-    """Yields the links along which an output made at a point is heard."""
+    """Yields the links to all that waits for an output which a node's task makes at a point."""
     yield from node.links.get(output, ())
     for group in node.groups.get(output, ()):
         for link in group.links:
@@ -97,14 +97,14 @@ def links_from(node: IndexedNode, point: Point, output: str) -> Iterator[Indexed
 
 
 def child_points(pool: TaskPool, link: IndexedLink, point: Point) -> Iterable[Point]:
-    """Returns where the children along a link lie; of a fixed point, those that are known."""
+    """Returns the points of children along a link; for a fixed point, `live_points` only."""
     if link.leaf.absolute is None:
         return pool.plan.child_points(link, point)
     return sorted(live_points(pool, link))
 
 
 def live_points(pool: TaskPool, link: IndexedLink) -> set[Point]:
-    """Returns the points of an arrow at which there is a task, or one is remembered."""
+    """Returns the points of an arrow at which any task is pooled or remembered."""
     found = pool.population.counts.keys() | pool.memory.keys()
     return {
         point for point in found if point >= pool.run.start and link.arrow.sequence.has(point)
@@ -112,7 +112,10 @@ def live_points(pool: TaskPool, link: IndexedLink) -> set[Point]:
 
 
 def near_the_horizon(pool: TaskPool) -> list[Key]:
-    """Returns pooled tasks, sent there by operators, that may have evicted ones around them."""
+    """Returns pooled tasks so far back that tasks around them may be evicted from memory.
+
+    Only operators put tasks there.
+    """
     earliest, last = pool.population.earliest(), last_near_the_horizon(pool)
     if earliest is None or last is None or earliest > last:
         return []
@@ -120,7 +123,7 @@ def near_the_horizon(pool: TaskPool) -> list[Key]:
 
 
 def last_near_the_horizon(pool: TaskPool) -> Point | None:
-    """Returns the last point where a task may have evicted ones around it; None if none is."""
+    """Returns the last point whose tasks may have evicted neighbours; None if nothing is."""
     horizon, plan = pool.run.horizon, pool.plan
     return None if horizon is None else Point(horizon + plan.reach_back + plan.lead - 1)
 

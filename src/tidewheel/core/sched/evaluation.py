@@ -1,7 +1,7 @@
-"""Evaluation finds what atoms and tasks are worth to a child (SEMANTICS §1, §2, §5).
+"""Finds which value atoms and tasks have for a child (SEMANTICS §1, §2, §5).
 
 Everything here only reads. An atom is true if its output was made in any flow of the child,
-dead only if it is dead in every one of them; a task without flows sees nothing die.
+dead only if it is dead in every one of them; to a task in no flow nothing is dead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOT_TAKEN, LOST, OPEN, TRUE = AtomValue
 
 
 def holds(expression: Expression, mask: int) -> bool:
-    """Says whether a condition is true, given which of its leaves are."""
+    """Says whether a condition is true; `mask` has the bits of those of its leaves that are."""
     if isinstance(expression, int):
         return bool(mask >> expression & 1)
     if isinstance(expression, Any):
@@ -56,7 +56,7 @@ def missing_arrows(task: PooledTask) -> int:
 
 
 def worth(expression: Expression, values: list[AtomValue]) -> AtomValue:
-    """Returns what a condition is worth: AND is the minimum, OR the maximum of its terms."""
+    """Returns the value of a condition: AND is the minimum, OR the maximum of its terms."""
     if isinstance(expression, int):
         return values[expression]
     found = (worth(term, values) for term in expression.terms)
@@ -64,7 +64,7 @@ def worth(expression: Expression, values: list[AtomValue]) -> AtomValue:
 
 
 def output_value(memory: TaskHistory | None, output: str, flows: Flows) -> AtomValue:
-    """Returns what an output of one task is worth to a child in these flows."""
+    """Returns the value that an output of one task has for a child in these flows."""
     if memory is None:
         return OPEN
     made = memory.made.get(output)
@@ -99,7 +99,10 @@ def absolute_key(leaf: IndexedAtom) -> AbsoluteKey:
 def outside_value(
     pool: TaskPool, leaf: IndexedAtom, parent: Point, flows: Flows
 ) -> AtomValue | None:
-    """Returns the value of an atom before the start or beyond the final point; None: inside."""
+    """Returns the value of an atom whose parent lies before the start or beyond the end.
+
+    None means that the parent lies inside, so that its history decides.
+    """
     if parent < pool.run.start:
         return pool.plan.policy.bad_end_before_start if leaf.output in BAD_ENDS else TRUE
     if len(pool.flows) > 1:
@@ -115,7 +118,7 @@ def outside_value(
 
 
 def _ignoring(pool: TaskPool, parent: Point, flows: Flows) -> Flows:
-    """Returns the flows that were started with the option to ignore what lies before them."""
+    """Returns those of the flows that were started to ignore what lies at the parent."""
     states = ((flow, pool.flows.get(flow)) for flow in flows)
     return frozenset(
         flow
@@ -127,7 +130,7 @@ def _ignoring(pool: TaskPool, parent: Point, flows: Flows) -> Flows:
 
 
 def leaf_value(pool: TaskPool, leaf: IndexedAtom, point: Point, flows: Flows) -> AtomValue:
-    """Returns what one leaf of an arrow is worth to a child at this point."""
+    """Returns the value that one leaf of an arrow has for a child at this point."""
     plan = pool.plan
     parent = leaf.parent_point(point, plan.initial)
     # A task placed before the start by hand must earn what could have run.
@@ -155,7 +158,7 @@ def leaf_value(pool: TaskPool, leaf: IndexedAtom, point: Point, flows: Flows) ->
 
 
 def recorded_value(pool: TaskPool, leaf: IndexedAtom, flow: int) -> AtomValue:
-    """Returns what an atom at a fixed point is worth by what is remembered of its tasks."""
+    """Returns the value of a fixed atom in a flow, from the histories of its tasks."""
     assert leaf.absolute is not None
     flows = frozenset({flow})
     if leaf.group is not None:
@@ -178,10 +181,11 @@ def group_value(pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows
 def group_count(
     pool: TaskPool, group: IndexedFamily, point: Point, flow: int, changing: str = ""
 ) -> GroupCount:
-    """Returns the counts of a family at a point in a flow, begun if there are none.
+    """Returns the counts of a family at a point in a flow, made if there are none.
 
-    Members that ended there were counted, unless the pool has forgotten the point meanwhile:
-    then all are counted by what is known of them, one that is `changing` as it was before.
+    Members that end are counted when they do. Where the pool has dropped the histories of a
+    point, new counts begin with what is stored of each member; the member `changing` is counted
+    as it was before the change.
     """
     by_flow = pool.groups.setdefault((group.index, point), {})
     count = by_flow.get(flow)
@@ -213,9 +217,9 @@ def count_remembered(pool: TaskPool, point: Point) -> None:
 
 
 def value_to(pool: TaskPool, leaf: IndexedAtom, task: PooledTask) -> AtomValue:
-    """Returns what a leaf is worth to a pooled task.
+    """Returns the value that a leaf has for a pooled task.
 
-    Members of a family that ran alone count for those who waited when they did.
+    What members of a family made in no flow counts only for tasks that waited at that time.
     """
     value = leaf_value(pool, leaf, task.point, task.flows)
     if not task.heard or leaf.group is None or value is TRUE:
@@ -239,10 +243,10 @@ def task_values(
     flows: Flows,
     task: PooledTask | None = None,
 ) -> tuple[AtomValue, AtomValue]:
-    """Returns what a task is worth by the atoms of all points, and by its own point's only.
+    """Returns the value of a task by the atoms of all points, and by its own point's only.
 
-    In the second, lost atoms of other points are taken as open (SEMANTICS §5). For one that is
-    pooled what it has counts, too.
+    In the second, lost atoms of other points are taken as open (SEMANTICS §5). Atoms that a
+    pooled task has already are true in both.
     """
     overall, own = TRUE, TRUE
     final = pool.plan.final
@@ -269,7 +273,10 @@ def task_values(
 
 
 def suicide_holds(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
-    """Says whether all suicide arrows into a task are true; before the start nothing is."""
+    """Says whether all suicide arrows into a task are true; False if there are none.
+
+    An atom before the start or beyond the end is never true here.
+    """
     arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
     if not arrows:
         return False
@@ -299,7 +306,7 @@ def never_comes(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
 
 
 def prune_value(pool: TaskPool, overall: AtomValue, own: AtomValue) -> AtomValue | None:
-    """Returns what a task with these values is pruned as; None if it is not."""
+    """Returns the value with which a task is pruned, lost or not taken; None if it is not."""
     if overall is AtomValue.NOT_TAKEN:
         return AtomValue.NOT_TAKEN
     across = pool.run.prune_across_points

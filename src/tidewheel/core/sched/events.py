@@ -47,7 +47,7 @@ class StopMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The run begins from the start point on, or only from these tasks on."""
+    """Says that the run begins: at the start point, or only with these tasks."""
 
     at: Instant
     tasks: tuple[Key, ...] = ()
@@ -55,7 +55,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunContinued:
-    """A run that was stopped is started again, up to this point if one is given."""
+    """Says that a stopped run goes on, up to this point if one is given."""
 
     at: Instant
     stop: Point | None = None
@@ -86,7 +86,7 @@ class JobEnded(NamedTuple):
 
 
 class TimerFired(NamedTuple):
-    """Says that a timer fired that the core had asked for; without a task, the run's own."""
+    """Says that a timer fired which the core had asked for; with task None, one of the run."""
 
     task: Key | None
     name: str
@@ -153,14 +153,14 @@ class TasksRemoved:
 
 @dataclass(frozen=True, slots=True)
 class PlainEvent:
-    """Is an event of the run of which nothing more is to be said."""
+    """Is the form of events that concern the whole run and carry only their time."""
 
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class TasksEvent:
-    """Is an event that concerns these tasks."""
+    """Is the form of events that carry only the tasks they concern, and their time."""
 
     tasks: tuple[Key, ...]
     at: Instant
@@ -191,7 +191,7 @@ class JobsKilled(TasksEvent):
 
 
 class JobsPolled(TasksEvent):
-    """Asks how the jobs of tasks are."""
+    """Asks to find out in which state the jobs of tasks are."""
 
 
 class RunPaused(PlainEvent):

@@ -44,7 +44,10 @@ _STOPS = (RunStatus.STOPPING, RunStatus.STOPPED)
 
 
 class Reason(NamedTuple):
-    """Holds one reason; `passes` if nobody need do anything; `command` is what would help."""
+    """Holds one reason why a task does not run.
+
+    `passes` says whether it ends without anybody's help; `command` is what would help.
+    """
 
     text: str
     passes: bool
@@ -53,9 +56,9 @@ class Reason(NamedTuple):
 
 
 def why(pool: TaskPool, key: Key, due_at: DueAt = lambda _key, _wait: None) -> list[Reason]:
-    """Returns all that keeps a task from running, in the order in which it is looked at.
+    """Returns the reasons why a task does not run, in the order in which they are checked.
 
-    Times are not kept in the pool: `due_at` knows those of clocks and retries.
+    Times are not kept in the pool: `due_at` returns when a clock or a retry delay is over.
     """
     node = pool.plan.nodes.get(key[1])
     if node is None:
@@ -71,7 +74,7 @@ def why(pool: TaskPool, key: Key, due_at: DueAt = lambda _key, _wait: None) -> l
 
 
 def is_withdrawn(pool: TaskPool, task: PooledTask) -> bool:
-    """Tells whether the run stopped before a worker took the submission of an active task."""
+    """Says whether the run stopped before a worker took the submission of an active task."""
     return pool.run.status in _STOPS and task.is_active and not task.has_job
 
 
@@ -160,7 +163,7 @@ def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
 def _why_open(
     pool: TaskPool, leaves: list[dependency_index.IndexedAtom], child: Key, flows: Flows
 ) -> Iterator[Reason]:
-    """Returns why each of these atoms is not true yet; ways that were not taken come last.
+    """Yields why each of these atoms is not true yet; ways that were not taken come last.
 
     Of `a:fail | b => c` nobody wants to hear first that `a` should have failed.
     """
@@ -177,7 +180,7 @@ def _why_open(
 
 
 class _Atom(NamedTuple):
-    """An output of one task that another waits for, in these flows."""
+    """Holds an output of one task that another one waits for in these flows."""
 
     child: Key
     parent: Key
@@ -188,7 +191,7 @@ class _Atom(NamedTuple):
 def _why_family(
     pool: TaskPool, leaf: dependency_index.IndexedAtom, point: Point, child: Key, flows: Flows
 ) -> Reason:
-    """Names the first member that keeps the family from its output and that needs help."""
+    """Returns why a family has not made its output, by the first member that needs help."""
     group = leaf.group
     assert group is not None
     kind = "all" if group.every else "any"
@@ -298,7 +301,10 @@ class Tried(NamedTuple):
 
 
 class InterventionPreview(NamedTuple):
-    """Holds what would run, in order; what would then wait and for what; what would be said."""
+    """Holds what would run, in order; what would then wait and for what; what would be said.
+
+    `cut` says that the list ends at the limit of submissions and more would run.
+    """
 
     runs: tuple[events.Submit, ...]
     waits: dict[Key, list[Reason]]
@@ -307,7 +313,7 @@ class InterventionPreview(NamedTuple):
 
 
 def tried(pool: TaskPool, happened: Iterable[events.Event]) -> Tried:
-    """Returns what is so at once, before any job has done anything."""
+    """Steps a copy of the pool through these events; returns it, before any job reports."""
     copy = rebuild(pool.plan, everything(pool), pool.past)
     graph = pool.plan.graph
     touched: dict[Key, None] = {}
@@ -321,9 +327,10 @@ def tried(pool: TaskPool, happened: Iterable[events.Event]) -> Tried:
 
 
 def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview:
-    """Returns what follows if every job succeeds; `pool` is as it was before.
+    """Returns what follows from events that were tried, if every job succeeds.
 
-    Changes `start.pool`.
+    Changes `start.pool`. `pool` is the pool without those events: what waits there already is
+    left out.
     """
     copy = start.pool
     runs: list[events.Submit] = []
@@ -352,5 +359,5 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
 
 
 def preview(pool: TaskPool, event: events.Event) -> InterventionPreview:
-    """Looks ahead from one event."""
+    """Returns what would follow from one event if every job succeeds; changes nothing."""
     return look_ahead(pool, tried(pool, (event,)), event.at)

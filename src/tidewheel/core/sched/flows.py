@@ -1,4 +1,4 @@
-"""Keeps the flows of a run: where interventions go, how far each may go, when it has ended.
+"""Keeps the flows of a run: which one an intervention goes to, how far it may go, when it ends.
 
 SEMANTICS §8; seed 001, "Reflow restrictions".
 """
@@ -16,7 +16,7 @@ from tidewheel.core.sched.task_state import NO_FLOW, AtomValue, Flows, Key, Verd
 
 
 def active_flows(pool: TaskPool) -> Flows:
-    """Returns the flows of pooled tasks; if there are none, the latest flow."""
+    """Returns the flows that have pooled tasks and are not stopped; if none, the latest."""
     found = frozenset(
         flow
         for flow, count in pool.flow_counts.items()
@@ -39,7 +39,7 @@ def _begin(context: StepContext, state: FlowState) -> None:
 def named_flows(
     context: StepContext, choice: FlowChoice | Flows, event: TasksTriggered | None = None
 ) -> Flows | None:
-    """Returns the flows that were asked for, beginning new ones; None if that was left open.
+    """Returns the flows that a command asks for, beginning new ones; None if it names none.
 
     A new flow gets a number that was never used, and the bounds that the event asks for.
     """
@@ -65,7 +65,10 @@ def named_flows(
 
 
 def flows_to_trigger(context: StepContext, node: IndexedNode, point: Point) -> Flows:
-    """Returns where a task that is not pooled goes by default (SEMANTICS §8, `trigger`)."""
+    """Returns the flows in which a task that is not pooled is triggered by default (§8).
+
+    If there are none, the task runs alone: nothing follows from its outputs.
+    """
     pool = context.pool
     active = active_flows(pool)
     if point < pool.run.start:
@@ -97,7 +100,7 @@ def flows_it_ran_in(pool: TaskPool, key: Key) -> Flows:
 
 
 def brings_back(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -> list[Key]:
-    """Returns the tasks that are lost or blocked because of how this one ended."""
+    """Returns the tasks that are lost or blocked in a flow because of how this one ended."""
     flows = frozenset({flow})
     found = {
         child.key: None
@@ -131,7 +134,7 @@ def may_spawn(pool: TaskPool, flow: int, point: Point) -> bool:
 
 
 def report_ended_flows(context: StepContext) -> None:
-    """Reports flows without pooled tasks as ended; counters go, numbers are not used again."""
+    """Drops the counters of flows without pooled tasks, and reports all but flow 1 as ended."""
     pool = context.pool
     for flow in [flow for flow, count in pool.flow_counts.items() if not count]:
         del pool.flow_counts[flow]
@@ -140,7 +143,11 @@ def report_ended_flows(context: StepContext) -> None:
 
 
 def evaluate_ends_of_the_graph(context: StepContext, flow: int) -> None:
-    """Evaluates both ends: nothing failed before the start, nothing is after the end."""
+    """Queues tasks whose parents may lie before the start or beyond the end for evaluation.
+
+    Nothing failed before the start and nothing comes after the end, so an atom there may be
+    dead although no task has ended.
+    """
     pool = context.pool
     final = pool.plan.final
     ignored = pool.flows[flow].ignore_before

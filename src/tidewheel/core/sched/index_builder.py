@@ -192,7 +192,7 @@ class _Planner:
             parent.links.setdefault(leaf.output, []).append(link)
 
     def _measure(self, offset: Offset | PreviousInstance | None) -> int:
-        """Returns how far beyond its child a parent may lie."""
+        """Returns how far beyond its child a parent may lie; widens the graph's reach by it."""
         if not isinstance(offset, Relative | Truncated):
             return 0
         first = last = 0  # where it leads, at the earliest and at the latest
@@ -212,7 +212,7 @@ class _Planner:
 
 
 def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
-    """Returns the plan of a graph; a run makes it once, and again after a reload."""
+    """Returns the dependency index of a graph; a run makes one, and another after a reload."""
     planner = _Planner(graph, order)
     for index, arrow in order(tuple(enumerate(graph.arrows))):
         planner.read_arrow(index, arrow)
@@ -247,7 +247,7 @@ def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
 
 
 def _absolute(planner: _Planner) -> list[tuple[IndexedAtom, tuple[IndexedNode, ...]]]:
-    """Returns what is waited for at fixed points, and by whom."""
+    """Returns the atoms at fixed points, each once, with the nodes that wait for it."""
     found: dict[AtomMeaning, tuple[IndexedAtom, dict[str, IndexedNode]]] = {}
     for arrow in planner.arrows:
         for leaf in arrow.leaves:
@@ -260,7 +260,7 @@ def _absolute(planner: _Planner) -> list[tuple[IndexedAtom, tuple[IndexedNode, .
 
 
 def _asks(planner: _Planner) -> list[Ask]:
-    """Collects asks: where nodes on the same sequences ask alike, one look serves them all."""
+    """Returns the asks for parents at other points; nodes that ask alike share one."""
     found: dict[tuple[object, ...], Ask] = {}
     for arrow in planner.arrows:
         for leaf in arrow.leaves if not arrow.suicide else ():
@@ -304,7 +304,7 @@ def _concerned(planner: _Planner) -> frozenset[str]:
 
 
 def _links_from(node: IndexedNode) -> list[IndexedLink]:
-    """Returns the links along which its outputs are heard, as one of a family, too."""
+    """Returns the links from a node's outputs, those through its families included."""
     found = [link for links in node.links.values() for link in links]
     found += [link for links in node.absolute.values() for link in links]
     groups = dict.fromkeys(group for found in node.groups.values() for group in found)
@@ -312,7 +312,7 @@ def _links_from(node: IndexedNode) -> list[IndexedLink]:
 
 
 def _limits(planner: _Planner) -> list[int]:
-    """Returns the limit of each group; the first is of nodes that are in none."""
+    """Returns the limit of each limit group, and puts nodes into theirs; 0 has the others."""
     limits = [0]
     for number, group in enumerate(planner.graph.limit_groups, 1):
         limits.append(group.limit)

@@ -1,13 +1,14 @@
-"""Operators trigger, set, remove, hold, release, kill and poll single tasks (SEMANTICS §8).
+"""Obeys operators who trigger, set, remove, hold, release, kill and poll tasks (SEMANTICS §8).
 
 `remove` takes tasks out of the pool, or forgets that they ran. `refuse_unknown` refuses tasks
 that no intervention may name.
 
-`trigger` runs tasks now, whatever prerequisites, hold or limits say. Where a task goes: pooled,
-into its own flows; never run in an active flow, into all of them, so that it is not run twice
-and its children follow; already run, alone, unless its end is why others are lost or blocked:
-then again in those flows, which brings them back. Several ids form a group: what one of them
-needs of another must be earned, everything else counts as met.
+`trigger` runs tasks now, whatever prerequisites, hold or limits say. A task that is pooled runs
+in its own flows. One that has not run in an active flow runs in all active flows, so that it is
+not run twice and its children follow. One that has run there runs alone, unless its end is why
+others are lost or blocked: then it runs again in those flows, which brings the others back.
+Several ids form a group: an output that one of them needs of another must be made by that one's
+job, everything else counts as met.
 
 `set` completes outputs, or satisfies prerequisites, by hand.
 """
@@ -126,7 +127,10 @@ REMOVED = Verdict(VerdictKind.REMOVED, AtomValue.LOST)
 
 
 def removed(context: StepContext, event: events.TasksRemoved) -> None:
-    """Removes pooled tasks with a verdict, and forgets of others that they ran."""
+    """Takes pooled tasks out of their flows; of others, forgets that they ran.
+
+    Raises Refused for active tasks, unless their jobs are to be killed.
+    """
     refuse_unknown(context.pool, event.tasks)
     tasks = context.pool.tasks
     active = [key for key in event.tasks if key in tasks and tasks[key].is_active]
@@ -172,7 +176,8 @@ def _leave_flows(context: StepContext, task: PooledTask, flows: Flows) -> None:
 def forget(context: StepContext, key: Key, flows: Flows) -> None:
     """Drops spawn memory, verdict and outputs of a task, so that it can run again in the flows.
 
-    That it is pruned is no memory but a conclusion, which stands until it is drawn again.
+    Without flows it does so in all. A verdict that the task is pruned stays, since it does not
+    record what happened but follows from other tasks; evaluating the task again may end it.
     """
     pool = context.pool
     point, name = key
@@ -199,7 +204,7 @@ def forget(context: StepContext, key: Key, flows: Flows) -> None:
 
 
 def _open_again(context: StepContext, child: Dependent, flows: Flows) -> None:
-    """Opens a natural atom of a child again, if the child was not submitted."""
+    """Opens an atom of a child again, unless the child was submitted or helped by hand."""
     pool = context.pool
     task = pool.tasks.get(child.key)
     if task is None or task.stage is not JobPhase.WAITING:
@@ -332,7 +337,7 @@ def drop_waits(context: StepContext, task: PooledTask) -> None:
 def _wait_for_group(
     context: StepContext, task: PooledTask, group: frozenset[Key], flows: Flows
 ) -> bool:
-    """Satisfies what comes from outside the group; says whether there is more to wait for."""
+    """Satisfies a task's atoms from outside its group; says whether it waits for the group."""
     if len(group) == 1:
         return False
     initial = context.plan.initial
@@ -373,9 +378,9 @@ def outputs_set(context: StepContext, event: events.OutputsSet) -> None:
 
 
 def completing(node: IndexedNode, made: Collection[str] = ()) -> tuple[str, ...]:
-    """Returns what completes a task, if nothing is said: its first alternative.
+    """Returns the outputs to set if none is named: the first alternative that completes a task.
 
-    Of several ways to succeed it is the one of which an own output was made already.
+    Of several ways to succeed it is the one of which a custom output was made already.
     """
     alternatives = node.completion.alternatives
     first = alternatives[0]
@@ -432,7 +437,7 @@ def _set_absent(
 
 
 def _made_before(memory: TaskHistory, flow: int) -> set[str]:
-    """Returns what a task has made in a flow, heard or not."""
+    """Returns the outputs that a task made in a flow, even those that nothing waits for."""
     found = {output for output, where in memory.made.items() if flow in where}
     verdict = memory.verdicts.get(flow)
     if verdict is not None and verdict.ended:
@@ -501,7 +506,7 @@ def _is_wanted(
     parent: Point,
     wanted: set[tuple[Point, str, str]],
 ) -> bool:
-    """Says whether an atom is named; a family's is when the members that lack are named."""
+    """Says whether a command names an atom; a family's, if it names the members that lack."""
     if leaf.group is None:
         return (parent, leaf.node, leaf.output) in wanted
     met = (

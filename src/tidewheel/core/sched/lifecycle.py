@@ -1,13 +1,13 @@
-"""A run begins, pauses, is reloaded, stalls, stops and completes (SEMANTICS §4.1, 8, 9).
+"""Begins, pauses, reloads, stops and completes runs, and finds stalls (SEMANTICS §4.1, 8, 9).
 
 `update_status` says whether a run can go on by itself, and if not, why (§9). Whether a run is
 idle is known from counters. Only when it is, and that is the end of a run or a moment when a
 person is needed, are the tasks that are left looked at.
 
 On a reload a new definition replaces the old one, whole or not at all (§8). The pool is rebuilt
-from its own rows under the new plan, as after a restart: that is the one way in which a pool is
-made from what is known. What differs is looked up afterwards: prerequisites that changed, tasks
-that are gone, tasks that are new, and points that a later final point adds.
+from its own rows under the new index, as after a restart: that is the one way in which a pool
+is made from what is known. What differs is looked up afterwards: prerequisites that changed,
+tasks that are gone, tasks that are new, and points that a later final point adds.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def stop_task_set(context: StepContext, event: events.StopTaskSet) -> None:
 
 
 def run_continued(context: StepContext, event: events.RunContinued) -> None:
-    """Lets a stopped run go on where it was."""
+    """Lets a stopped run go on where it was, up to the stop point of the event."""
     run = context.pool.run
     run.stopping = ""
     run.status = RunStatus.RUNNING
@@ -125,7 +125,11 @@ def _open_queues(context: StepContext) -> None:
 
 
 def run_started(context: StepContext, event: events.RunStarted) -> None:
-    """Begins every chain, and evaluates what is dead although nothing has ended yet."""
+    """Begins a run: triggers the tasks that are given, or begins every chain.
+
+    Tasks whose parents lie before the start or beyond the end are evaluated, since they may be
+    lost although nothing has ended yet.
+    """
     pool = context.pool
     context.touched.run = True
     context.touched.flows[1] = None
@@ -146,7 +150,7 @@ _STUCK = (PoolState.INCOMPLETE, PoolState.BLOCKED)
 
 
 def update_status(context: StepContext) -> None:
-    """Sets the status of the run; a change of it is news."""
+    """Sets the status of the run, and sends a notice if it has changed."""
     pool = context.pool
     old, new = pool.run.status, status_of(pool)
     if new == old:
@@ -188,7 +192,10 @@ def _status_when_idle(pool: TaskPool) -> RunStatus:
 
 
 def left_over(pool: TaskPool) -> list[PooledTask]:
-    """Returns the tasks that keep an idle run from completing; never unadmitted ones."""
+    """Returns the tasks up to the stop point that are stuck, or admitted and wait for parents.
+
+    They keep an idle run from completing.
+    """
     stop = pool.run.stop
     return [
         task
@@ -205,7 +212,7 @@ def root_causes(pool: TaskPool) -> list[PooledTask]:
 
 
 def _follows(pool: TaskPool, task: PooledTask, others: set[Key]) -> bool:
-    """Says whether what it waits for, however far back, is one of the others."""
+    """Says whether a task waits, directly or through others, for one of these other tasks."""
     seen: set[Key] = set()
     todo = [task.key]
     while todo and len(seen) < PARENTS_MAX:
@@ -276,7 +283,7 @@ Atom = tuple[Point, tuple[str, ...], tuple[str, ...], bool]
 
 
 def reloaded(context: StepContext, event: events.RunReloaded) -> None:
-    """Goes on with another graph."""
+    """Goes on with another graph: rebuilds the pool under it and looks up what differs."""
     pool = context.pool
     old = pool.plan
     plan = build_index(event.graph)
@@ -318,9 +325,10 @@ def reloaded(context: StepContext, event: events.RunReloaded) -> None:
 
 
 def _settled_since(pool: TaskPool) -> list[tuple[IndexedLink, int, AtomValue]]:
-    """Settles atoms at fixed points that nobody waited for before: they have values, too.
+    """Records values of fixed atoms that nothing waited for before; returns those it changed.
 
-    They count at once; what follows from them comes when the tasks know what they wait for.
+    The values count at once; children are told of them later, when every task has looked up
+    what it waits for under the new graph.
     """
     found: list[tuple[IndexedLink, int, AtomValue]] = [
         (link, flow, value)
@@ -354,7 +362,7 @@ def _flows_known(pool: TaskPool, leaf: IndexedAtom) -> Flows:
 
 
 def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIndex) -> None:
-    """Begins chains: of new nodes from the base on, of others beyond the old final point."""
+    """Begins chains of new nodes at the runahead base, and of old ones after the old end."""
     pool = context.pool
     base = pool.counted.earliest()
     if base is None:
@@ -385,7 +393,7 @@ def _remembered(pool: TaskPool) -> list[tuple[Point, str, TaskHistory]]:
 
 
 def _leave_what_cannot_be_evaluated(context: StepContext) -> None:
-    """Leaves tasks alone whose parents are forgotten: they were evaluated in their time."""
+    """Takes off the agenda tasks whose parents are forgotten: they were evaluated before."""
     pool = context.pool
     horizon = pool.run.horizon
     if horizon is None:
@@ -397,15 +405,15 @@ def _leave_what_cannot_be_evaluated(context: StepContext) -> None:
 
 
 def _replace(pool: TaskPool, other: TaskPool) -> None:
-    """Replaces what is in the pool, which keeps its identity: the service holds on to it."""
+    """Replaces the contents of the pool but not the object, because the service keeps that."""
     pool.__dict__.update(other.__dict__ | {"scratch": pool.scratch})
 
 
 def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> None:
-    """Keeps what was true where it is still asked for, and looks up the rest.
+    """Keeps atoms of a task that were true and are still asked for, and looks up the rest.
 
-    A task that needed nothing more because an operator said so, or because it is tried again,
-    needs nothing more.
+    A task that lacked nothing, because an operator said so or because it is tried again, lacks
+    nothing under the new graph, either.
     """
     task.true = 0
     for leaf, bit in task.plan.leaves_at(task.point):

@@ -52,7 +52,7 @@ STEPS_MAX = 10_000  # points passed over in one search
 def admit_within_limit(context: StepContext) -> bool:
     """Admits every task within the limit; says whether there was any.
 
-    Where nothing counts there is no base and so no limit: what is left only waits for parents.
+    Where no task counts there is no base and so no limit: what is left only waits for parents.
     """
     pool = context.pool
     pool.may_admit = pool.counted.emptied = False
@@ -88,7 +88,10 @@ def _evaluate_in_vain(context: StepContext, base: Point, limit: Point) -> None:
 
 
 def _evaluate_next_in_vain(context: StepContext) -> None:
-    """Has the next task evaluated that asks in vain, since without a base there is no limit."""
+    """Has the next task evaluated whose parent is off its sequence, where there is no limit.
+
+    Without a base nothing says how far to look, so one point is looked at each time.
+    """
     pool = context.pool
     first = first_known(pool)
     if pool.run.looked_at is not None:
@@ -110,13 +113,16 @@ def _evaluate_next_in_vain(context: StepContext) -> None:
 
 
 def _look_at(context: StepContext, base: Point, limit: Point) -> None:
-    """Remembers the points looked at, over a restart, too: beyond them nothing is shown yet."""
+    """Records the points at which parents off their sequences were sought.
+
+    It is stored with the run: beyond these points no such task is shown as blocked yet.
+    """
     context.pool.run.looked_at = (base, limit)
     context.touched.run = True
 
 
 def _evaluate_everywhere(context: StepContext, ask: Ask, point: Point) -> None:
-    """Has tasks evaluated in the flow that the run began with, and in all that are alive."""
+    """Has the nodes of an ask evaluated at a point, in flow 1 and every flow that has tasks."""
     flows = {1, *(flow for flow, count in context.pool.flow_counts.items() if count)}
     context.to_evaluate.extend(
         ((point, name), flow) for name in ask.nodes for flow in sorted(flows)
@@ -126,7 +132,7 @@ def _evaluate_everywhere(context: StepContext, ask: Ask, point: Point) -> None:
 def _points_in_vain(
     pool: TaskPool, ask: Ask, first: Point, last: Point | None
 ) -> Iterator[Point]:
-    """Yields the points from first to last where parents are asked for that are never there."""
+    """Yields points from first to last at which parents asked for are off their sequences."""
     for point in islice(ask.sequence.sequence.points(first, last), POINTS_SEARCHED_MAX):
         if ask.is_in_vain(point, pool.plan, pool.run.start):
             yield point
@@ -151,7 +157,7 @@ def _admit_up_to(context: StepContext, limit: Point) -> bool:
 
 
 def _catch_up(context: StepContext, point: Point) -> None:
-    """Queues for evaluation what was put off until this point."""
+    """Queues the evaluations that were put off until a task at this point is admitted."""
     ahead = context.pool.ahead
     last = point + context.plan.lead
     due = [one for one in ahead if one[0][0] <= last]
@@ -161,7 +167,7 @@ def _catch_up(context: StepContext, point: Point) -> None:
 
 
 def admit(context: StepContext, task: PooledTask) -> None:
-    """Moves a task from the runahead pool to the active one; its successor is spawned."""
+    """Admits a task: its chain moves on, and its clock and xtriggers begin to be checked."""
     task.admitted = True
     pool = context.pool
     in_chain = (task.plan.name, next(iter(task.flows), 0)) in pool.chains
@@ -185,7 +191,7 @@ def admit_by_hand(context: StepContext, task: PooledTask) -> None:
 
 
 def take_back(context: StepContext, task: PooledTask) -> None:
-    """Takes the admission of a task back that only waits: it lies beyond the stop point."""
+    """Takes back the admission of a waiting task, because it lies beyond the stop point."""
     task.admitted = False
     context.pool.put_beyond_limit(task)
     end_checks(context, task)
@@ -220,7 +226,7 @@ def _slide(pool: TaskPool, base: Point, length: int) -> None:
 
 
 def next_point(pool: TaskPool, point: Point) -> Point | None:
-    """Returns the next point over all sequences."""
+    """Returns the next point on any sequence of the graph; None if there is none."""
     found = (one.sequence.next_after(point) for one in pool.plan.sequences)
     return min((one for one in found if one is not None), default=None)
 
@@ -242,7 +248,7 @@ _READY, _ACTIVE, _PREPARING = PoolState.READY, PoolState.ACTIVE, JobPhase.PREPAR
 
 
 def submit_ready(context: StepContext) -> None:
-    """Submits tasks that became ready, or that waited for the room that was made."""
+    """Submits tasks that became ready, and queued ones whose limit group has room again."""
     pool = context.pool
     run = pool.run
     closed = run.paused or bool(run.stopping)
@@ -341,10 +347,10 @@ def _is_parentless_by_shape(
 
 
 def start_chain(context: StepContext, node: IndexedNode, flow: int, first: Point) -> None:
-    """Spawns the first instance at or after a point that nobody else will spawn.
+    """Begins a node's chain in a flow at its first parentless point from `first` on.
 
-    A chain whose head is earlier comes there by itself. One whose head is later comes there
-    again: two of a chain do not wait for the runahead limit.
+    If the chain has an earlier head, it comes there by itself. A later head is withdrawn,
+    because of a chain only one instance waits beyond the runahead limit.
     """
     pool = context.pool
     before = Point(first - 1)
@@ -358,7 +364,7 @@ def start_chain(context: StepContext, node: IndexedNode, flow: int, first: Point
 
 
 def _withdraw(context: StepContext, task: PooledTask) -> None:
-    """Takes the head of a chain back, unless anything has happened to it but being spawned."""
+    """Takes the head of a chain out of the pool, if nothing happened to it but spawning."""
     by_hand = task.manual or task.satisfied_by_hand or task.held or task.heard
     if task.admitted or by_hand or task.outputs or len(task.flows) > 1 or task.plan.expiry:
         return
@@ -376,7 +382,7 @@ def move_on(context: StepContext, task: PooledTask) -> None:
 
 
 def join_chain(context: StepContext, task: PooledTask) -> None:
-    """Begins the chain of a flow with a task admitted by hand, where there is none."""
+    """Begins a chain after a parentless task admitted by hand, in each flow that has none."""
     pool = context.pool
     for flow in sorted(task.flows):
         if (task.plan.name, flow) not in pool.chains and is_parentless(
@@ -405,7 +411,7 @@ def _spawn_next(context: StepContext, node: IndexedNode, flow: int, after: Point
 
 
 def next_parentless(pool: TaskPool, node: IndexedNode, flow: int, after: Point) -> Point | None:
-    """Returns the next point at which a node is parentless and not known in that flow."""
+    """Returns the next point where a node is parentless and new to a flow; None if none is."""
     flows = frozenset({flow})
     point = after
     early = Point(_first_point(pool, flow) + pool.plan.reach_back)
@@ -430,9 +436,10 @@ def _first_point(pool: TaskPool, flow: int) -> Point:
 def _next_candidate(
     pool: TaskPool, node: IndexedNode, flows: Flows, after: Point, early: Point
 ) -> Point | None:
-    """Returns the next point at which a node may be parentless.
+    """Returns the next point at which a node may be parentless; None if there is none.
 
-    Beyond the reach of the start, that is so on fewer sequences.
+    From `early` on no parent lies before the start, so sequences are left out on which an arrow
+    needs parents.
     """
     if after < early:
         return node.next_after(after)
@@ -446,7 +453,7 @@ def _next_candidate(
 
 
 def _may_be_parentless(pool: TaskPool, arrow: IndexedArrow, flows: Flows) -> bool:
-    """Says whether absolute atoms alone make, or count as making, an arrow true."""
+    """Says whether an arrow needs no parents because its atoms at fixed points suffice."""
     if pool.plan.policy.parentless_by_shape:
         return all(leaf.absolute is not None for leaf in arrow.leaves)
     mask = 0

@@ -59,7 +59,7 @@ from tidewheel.core.sched.task_state import (
 
 
 class PooledTaskRow(NamedTuple):
-    """An entry of the pool. Defaults are not stored, and what a stored row lacks has them."""
+    """Holds an entry of the pool as it is stored; fields at their defaults are left out."""
 
     point: Point
     name: str
@@ -128,7 +128,7 @@ class ForgetMemory(NamedTuple):
 
 
 class PutChain(NamedTuple):
-    """Holds where the chain of a node has got to in a flow; None: nowhere any more."""
+    """Stores the point of the head of a node's chain in a flow; None if the chain is over."""
 
     name: str
     flow: int
@@ -136,7 +136,7 @@ class PutChain(NamedTuple):
 
 
 class PutAbsolute(NamedTuple):
-    """Holds the values of a fixed atom by flow; if none, it is no longer spoken of."""
+    """Stores the values of a fixed atom by flow; without values its row is deleted."""
 
     key: AbsoluteKey
     values: tuple[tuple[int, AtomValue], ...]
@@ -219,7 +219,7 @@ def _memory_row(key: Key, memory: TaskHistory) -> PutMemory:
 
 
 class PoolLedger:
-    """Holds the rows as a store does: the last of each thing."""
+    """Holds the last row that was written of each thing, as a store does."""
 
     __slots__ = ("rows",)
 
@@ -281,7 +281,7 @@ def rebuild(
 
 
 def outdated(plan: DependencyIndex, rows: Iterable[Change]) -> Touched:
-    """Returns what stands in rows of an old format: written once more, it does not."""
+    """Returns what is stored in rows of an old format, so that it is written in today's."""
     touched = Touched()
     for row in rows:
         match row:
@@ -296,9 +296,9 @@ def outdated(plan: DependencyIndex, rows: Iterable[Change]) -> Touched:
 
 
 def reads_otherwise(pool: TaskPool, rows: Iterable[Change]) -> bool:
-    """Says whether a waiting task has other prerequisites here than where it was written.
+    """Says whether a waiting task has other prerequisites now than when its row was written.
 
-    Then an atom of its row is asked for by nothing, or one is recorded that its row has not.
+    Then its row has an atom that no arrow asks for, or lacks one that is recorded as true.
     """
     initial = pool.plan.initial
     for row in _task_rows(rows):
@@ -322,9 +322,9 @@ def _missed_one(pool: TaskPool, task: PooledTask) -> bool:
 
 
 def _look_ahead(pool: TaskPool) -> None:
-    """Puts off the children of verdicts that lie beyond the lead and of which nothing is known.
+    """Puts off evaluating unknown children of tasks with verdicts that lie too far ahead.
 
-    They are not stored, since they follow from the verdicts.
+    That they were put off is not stored, since it follows from the verdicts.
     """
     if not pool.plan.policy.prunes_unreachable:
         return
@@ -340,7 +340,7 @@ def _look_ahead(pool: TaskPool) -> None:
 
 
 def _names(rows: list[Change]) -> set[str]:
-    """Returns all nodes that are spoken of, those that a reload has removed included."""
+    """Returns the names of all nodes in the rows, those that a reload has removed included."""
     tasks = {change.row.name for change in rows if isinstance(change, PutTask)}
     return tasks | {change.key[1] for change in rows if isinstance(change, PutMemory)}
 
@@ -402,19 +402,19 @@ def _admit(pool: TaskPool, task: PooledTask) -> None:
 
 
 def old_atoms(graph: Graph, row: PooledTaskRow) -> tuple[AtomMeaning, ...]:
-    """Returns the atoms that the bits of a row stand for."""
+    """Returns the atoms that the bits of a row of format 1 stand for."""
     bits, point = row.bits or 0, row.point
     atoms = _old_terms(graph, row.name, point) if bits else iter(())
     return tuple(dict.fromkeys(atom for bit, atom in enumerate(atoms) if bits >> bit & 1))
 
 
 def is_old_key(key: AtomMeaning) -> bool:
-    """Says whether this is what a family at a fixed point was called; no name has a colon."""
+    """Says whether a key is that of a family's fixed atom in format 1; no name has a colon."""
     return key[1].rpartition(":")[2].isdigit() and ":" in key[1]
 
 
 def new_absolute_key(graph: Graph, key: AtomMeaning) -> AtomMeaning:
-    """Returns what an atom at a fixed point is called now."""
+    """Returns the key that a fixed atom has now; an old key that nothing asks for stays."""
     if not is_old_key(key):
         return key
     family, _, number = key[1].rpartition(":")

@@ -1,13 +1,13 @@
 """Holds the state of a run: pooled tasks, what is remembered, and counters derived from both.
 
-Theory of operation. Only `Step` and the functions it is handed to change a pool. What is stored
+Theory of operation. Only `step` and the rules that it calls change a pool. What is stored
 are the tasks, the memories, the chains, the absolute atoms, the flows and the run's own
 settings; everything else (counters, queues, group counts) is derived from these and rebuilt on
 restart (`persistence.rebuild`). Each counter exists so that a step need not look at tasks which
 it does not touch: `standings` for idleness, `counted` for the runahead base, `population` for
 what may be evicted, `flow_counts` for flows that end. `PointCounter` counts by point, so that
 the earliest point which holds something is known without a search; `GroupCount` counts the
-members of a family by what they are worth.
+members of a family by their values.
 
 A `StepContext` is what one step touched, what it wants done and what is still to be looked at;
 every rule is handed it. Rules change the pool in place and say what they touched; the
@@ -59,10 +59,10 @@ class RunStatus(StrEnum):
 
 
 class Past(Protocol):
-    """Knows the tasks whose memory the pool has dropped. Asked, never told.
+    """Answers for tasks whose histories the pool has dropped; it is only ever read.
 
-    A step does no I/O: its caller has fetched what it may need before (`dependents.
-    neighbourhood`), and fetches more if that was not enough.
+    A step does no I/O: its caller has fetched what it may need before (`neighbourhood` of
+    `dependents`), and fetches more if that was not enough.
     """
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
@@ -94,7 +94,7 @@ class NoPast:
 
 @dataclass(slots=True)
 class FlowState:
-    """A flow: where it began and how far it may go. `stopped` flows spawn nothing."""
+    """Holds a flow and how far it may go. A `stopped` flow spawns nothing."""
 
     number: int
     until: Point | None = None
@@ -109,7 +109,7 @@ class FlowState:
 
 @dataclass(slots=True)
 class RunState:
-    """Holds what was said about the run as a whole."""
+    """Holds the state of a run besides its tasks: status, bounds, what operators asked for."""
 
     start: Point
     stop: Point | None = None
@@ -139,7 +139,7 @@ class LimitQueue:
 
 
 class TaskPool:
-    """Holds all that a run is at one moment."""
+    """Holds the state of a run in memory: its stored parts, and what is derived from them."""
 
     def __init__(self, plan: DependencyIndex, run: RunState, past: Past | None = None) -> None:
         self.plan = plan
@@ -174,7 +174,7 @@ class TaskPool:
         self.fronts: dict[int, Point] = {}
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """Returns what is remembered of a task."""
+        """Returns a task's history, from the past if it was dropped; None if there is none."""
         there = self.memory.get(point)
         memory = None if there is None else there.get(name)
         if memory is None and self.run.horizon is not None and point < self.run.horizon:
@@ -182,7 +182,7 @@ class TaskPool:
         return memory
 
     def remember(self, point: Point, name: str) -> TaskHistory:
-        """Returns what is remembered of a task, made if there is nothing."""
+        """Returns the history of a task, to be changed; begins an empty one if it has none."""
         there = self.memory.get(point)
         if there is None:
             there = self.memory[point] = {}
@@ -195,7 +195,7 @@ class TaskPool:
         return memory
 
     def stand(self, task: PooledTask, standing: PoolState) -> None:
-        """Counts a task under another standing."""
+        """Gives a task another standing, and changes the counters that depend on it."""
         old = task.standing
         self.standings[old] -= 1
         self.standings[standing] += 1
@@ -250,7 +250,7 @@ class TaskPool:
                 waiting.pop(key, None)
 
     def last_admitted(self) -> Point:
-        """Returns the last point that holds an admitted task."""
+        """Returns the last point that holds an admitted task; the start if none is."""
         beyond_limit = self.beyond_limit
         return max(
             (
@@ -304,7 +304,7 @@ class PointCounter:
 
 
 class GroupCount:
-    """Counts the members of a family by what they are worth, at one point in one flow."""
+    """Counts the members of a family by their values, at one point in one flow."""
 
     __slots__ = ("counts", "values")
 
@@ -318,14 +318,14 @@ class GroupCount:
         self.values[member] = value
 
     def value(self, every: bool) -> AtomValue:
-        """Returns the least of the members' values if all must count, else the greatest."""
+        """Returns the family's value: its members' least if all must count, else the most."""
         order = (0, 1, 2, 3) if every else (3, 2, 1, 0)
         return next((AtomValue(one) for one in order if self.counts[one]), AtomValue.OPEN)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Touched:
-    """Holds what a step, or several, may have changed. Names, never values."""
+    """Holds the keys of what a step, or several, may have changed; values only if forgotten."""
 
     tasks: dict[Key, None] = field(default_factory=dict)
     memory: dict[Key, None] = field(default_factory=dict)

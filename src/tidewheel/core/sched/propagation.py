@@ -1,4 +1,4 @@
-"""An output spawns children, merges into them and satisfies them, or will not be made (§4.4).
+"""Tells children that an output was made or never will be: spawns, merges, satisfies (§4.4).
 
 Theory of operation. `publish` is the only way in which an output becomes known. It records it
 in the parent's memory first and then visits the children, so that a child which looks up its
@@ -103,7 +103,10 @@ def _tell_pooled(context: StepContext, node: IndexedNode, point: Point, output: 
 def _tell_families(
     context: StepContext, node: IndexedNode, key: Key, output: str, flows: Flows
 ) -> None:
-    """Counts a member that made an output; with some that ran alone it may be enough."""
+    """Counts a member of families that made an output, and satisfies children if that decides.
+
+    For a pooled child, members that ran alone while it waited count as well.
+    """
     for group in node.groups.get(output, ()):
         count_member(context, group, key, flows)
         _wake_children(context, group, key[0], flows)
@@ -112,7 +115,7 @@ def _tell_families(
 
 
 def _satisfy_if_heard(context: StepContext, task: PooledTask) -> None:
-    """Satisfies what a task waits for of families, with what members told that ran alone."""
+    """Satisfies a task's family atoms, with outputs that members made alone while it waited."""
     for arrow, base in task.plan.arrows_at(task.point):
         for leaf in arrow.leaves:
             if (
@@ -168,7 +171,7 @@ def satisfy_child(
 def spawn_on_demand(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows, true: int = 0
 ) -> None:
-    """Spawns a task on demand, in those flows in which it is not known yet."""
+    """Spawns a task because of an output, in those flows that have not spawned or judged it."""
     pool = context.pool
     memory = pool.recall(point, node.name)
     fresh = flows
@@ -191,7 +194,7 @@ def spawn_on_demand(
 
 
 def consider_level(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
-    """Queues a task that came into these flows: its suicide arrows may hold already."""
+    """Queues a look at the suicide arrows of a task new in these flows: they may hold now."""
     if context.plan.policy.suicide_is_a_level:
         context.suicides.append((node, point, flows))
 
@@ -204,7 +207,7 @@ def count_member(
     *,
     spawns: bool = True,
 ) -> None:
-    """Counts a member whose worth changed, and tells the family's children if that decides."""
+    """Counts a member whose value changed, and tells the family's children if that decides."""
     point, name = member
     pool = context.pool
     memory = pool.recall(point, name)
@@ -250,9 +253,10 @@ def _wake_children(
 
 
 def _tell_merged(context: StepContext, group: IndexedFamily, point: Point, flow: int) -> None:
-    """Tells children in several flows, which may have their members from different flows.
+    """Tells children that are in several flows, to which members count from any of these.
 
-    One that ended incomplete and waits again does so for what the new flow makes, by itself.
+    A child that has outputs ended incomplete and waits again: for what the new flow makes
+    alone, so members of other flows do not satisfy it.
     """
     for link in group.links:
         if link.arrow.suicide or link.leaf.absolute is not None:
@@ -272,7 +276,7 @@ def _tell_merged(context: StepContext, group: IndexedFamily, point: Point, flow:
 def evaluate_children(
     context: StepContext, link: IndexedLink, point: Point, flows: Flows
 ) -> None:
-    """Queues the children of an atom that died or is open again; the closing evaluates them."""
+    """Queues the children of an atom that died or is open again, to be evaluated this step."""
     if link.arrow.suicide:
         return
     for child in context.plan.child_points(link, point):
@@ -345,7 +349,7 @@ FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN, ended=SUCCEEDED)
 
 
 def finished_as(ended: str) -> Verdict:
-    """Returns the verdict on a task that ended completely."""
+    """Returns the verdict on a complete task, by the output with which it ended."""
     if ended == SUCCEEDED:
         return FINISHED
     return Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended=ended)
@@ -354,7 +358,7 @@ def finished_as(ended: str) -> Verdict:
 def mark_unreachable(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
 ) -> None:
-    """Marks that nothing more comes of a task in these flows: its unmade outputs die there."""
+    """Records that a task makes no more outputs in these flows: those not made die there."""
     memory = context.pool.remember(point, node.name)
     verdicts = memory.verdicts
     for flow in flows:
@@ -369,7 +373,7 @@ def mark_unreachable(
 
 
 def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
-    """Takes a verdict back: what died by it is open again."""
+    """Takes a task's verdict in a flow back: outputs that died by it are open again."""
     del context.pool.remember(point, node.name).verdicts[flow]
     context.touched.memory[(point, node.name)] = None
     if context.plan.policy.prunes_unreachable:
@@ -379,7 +383,7 @@ def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) ->
 def reevaluate_dependents(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows
 ) -> None:
-    """Has the children evaluated whose atoms of this task are not true."""
+    """Has the children evaluated that wait for outputs not made by a task in these flows."""
     key = (point, node.name)
     memory = context.pool.remember(point, node.name)
     for output in node.heard:

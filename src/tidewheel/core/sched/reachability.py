@@ -1,9 +1,9 @@
 """Finds the tasks that will not run, those that are blocked, and those that come back (§5).
 
-Theory of operation. Evaluating a task is a pure question: what are its prerequisites worth in a
-flow, given the outputs made and the verdicts recorded so far? The answer does not depend on the
-order of events, so evaluating too often is harmless and evaluating again is how verdicts are
-taken back. A task is evaluated whenever one of its atoms stopped being open or became open
+Theory of operation. Evaluating a task is a pure question: which value do its prerequisites have
+in a flow, given the outputs made and the verdicts recorded so far? The answer does not depend
+on the order of events, so evaluating too often is harmless and evaluating again is how verdicts
+are taken back. A task is evaluated whenever one of its atoms stopped being open or became open
 again:
 
 - not taken, or lost by atoms of its own point: *pruned*. It leaves the pool, or never enters
@@ -73,7 +73,7 @@ def evaluate_all(context: StepContext) -> None:
 
 
 def may_be_pruned(task: PooledTask) -> bool:
-    """Says whether a task waits for parents, was not submitted, and nobody has helped it."""
+    """Says whether a task may be pruned: it waits for parents, unsubmitted and not helped."""
     return bool(
         task.stage is JobPhase.WAITING
         and task.missing
@@ -149,7 +149,7 @@ def _spawn_blocked(context: StepContext, node: IndexedNode, point: Point, flows:
 
 
 def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
-    """Brings a pruned task back that may run after all; in another flow, it joins that one."""
+    """Spawns a pruned task that may run after all, or merges its flow into the pooled one."""
     key, flows = (point, node.name), frozenset({flow})
     pooled = context.pool.tasks.get(key)
     if pooled is not None:
@@ -162,9 +162,10 @@ def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int
 
 
 def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
-    """Says whether a lost task is shown: what is lost by absolute atoms alone shows once.
+    """Says whether a lost task is put into the pool, where it is seen as blocked.
 
-    What asks for a parent off its sequence shows when its point comes within the limit.
+    Of those that are lost by fixed atoms alone, only the first is. One that asks for a parent
+    off its sequence is, when its point comes within the runahead limit.
     """
     looked_at = pool.run.looked_at
     far = looked_at is None or point > looked_at[1]
@@ -222,7 +223,7 @@ def _renew_cause(
 def _cause(
     pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, death: AtomValue
 ) -> Cause:
-    """Returns the first dead atom that explains a verdict."""
+    """Returns the first atom with this value, which explains a verdict."""
     return next(_causes(pool, node, point, flows, death))
 
 
@@ -250,7 +251,7 @@ def _text(context: StepContext, cause: Cause) -> str:
 
 
 def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
-    """Returns why a task will not run, back to the end that caused it."""
+    """Returns why a task will not run, as a sentence back to the task whose end caused it."""
     plan = pool.plan
     parts: list[str] = []
     for here, verdict in _chain(pool, key, flow):
@@ -275,7 +276,7 @@ def failed_cause(pool: TaskPool, key: Key, flow: int) -> Key | None:
 
 
 def _chain(pool: TaskPool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict | None]]:
-    """Yields a task and what it was condemned by, up to one that was condemned by no other."""
+    """Yields a task with its verdict, then the task that caused it, and so on to the first."""
     here: Key | None = key
     for _ in range(CHAIN_MAX):
         if here is None:

@@ -1,4 +1,4 @@
-"""Tasks come into the pool when an output they wait for is made (SEMANTICS §4.4, 4.5).
+"""Puts tasks into the pool when an output they wait for is made (SEMANTICS §4.4, 4.5).
 
 A task is spawned once per flow, whatever its parents do later: the memory of what was spawned
 outlives the pool entry. It starts with every atom already recorded in its own flows, so it does
@@ -55,7 +55,7 @@ def standing_of(task: PooledTask | PooledTaskRow) -> PoolState:
 
 
 def settle(context: StepContext, task: PooledTask) -> None:
-    """Counts a task anew after a change; one that became ready joins its limit group."""
+    """Brings a task's standing up to date after a change; one that became ready is queued."""
     standing = standing_of(task)
     if standing is not task.standing:
         context.pool.stand(task, standing)
@@ -75,8 +75,8 @@ def spawn(
 ) -> PooledTask:
     """Puts a task into the pool, in these flows; `true` are atoms known to be true.
 
-    The head of a chain is admitted when it is its turn; others that lie between the base and
-    the limit need not wait for the closing of the step, unless the base may step back in it.
+    The head of a chain is admitted when it is its turn. Any other that lies between the base
+    and the limit is admitted here, unless an event of this kind may bring an earlier base.
     """
     pool = context.pool
     key = (point, node.name)
@@ -122,7 +122,7 @@ def _is_within_limit(pool: TaskPool, point: Point) -> bool:
 
 
 def look_up(pool: TaskPool, task: PooledTask) -> None:
-    """Makes every atom true that is recorded, and counts the arrows that are not true."""
+    """Makes true every atom of a task that is recorded, and counts the arrows that are not."""
     missing = 0
     true = task.true
     for arrow, base in task.plan.arrows_at(task.point):
@@ -199,19 +199,19 @@ def leave(context: StepContext, task: PooledTask) -> None:
 
 
 def no_longer_waits(context: StepContext, task: PooledTask, name: str) -> None:
-    """Ends the wait for an xtrigger or a timer; what its chain waited for may be over, too."""
+    """Ends a task's wait for an xtrigger or a timer; a chain that waited for it moves on."""
     del task.waits[name]
     if task.admitted and name in task.plan.in_sequence and not keeps_its_place(task):
         context.chains_to_advance.append(task)
 
 
 def keeps_its_place(task: PooledTask) -> bool:
-    """Says whether the next of its chain waits for a sequential xtrigger of this one."""
+    """Says whether a task waits for a sequential xtrigger, so that its chain stays there."""
     return not task.plan.in_sequence.isdisjoint(task.waits)
 
 
 def begin_checks(context: StepContext, task: PooledTask) -> None:
-    """Asks for what an admitted task waits for besides its parents."""
+    """Asks for the timer and the xtrigger checks that an admitted task waits for."""
     key = task.key
     for name in task.waits:
         if name == CLOCK:
@@ -222,7 +222,7 @@ def begin_checks(context: StepContext, task: PooledTask) -> None:
 
 
 def end_checks(context: StepContext, task: PooledTask) -> None:
-    """Ends what an admitted task has asked for besides its parents."""
+    """Cancels the timers and the xtrigger checks that an admitted task waits for."""
     for name in task.waits:
         end = CancelTimer if name in TIMERS else DropXtrigger
         context.effects.append(end(task.key, name))

@@ -107,7 +107,7 @@ def new_pool(
 
 
 def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
-    """Applies an event to a pool of this graph."""
+    """Applies an event to a pool of this graph; returns what it touched and wants done."""
     assert pool.plan.graph is graph, "the pool was made from another graph"
     context = pool.scratch
     if not isinstance(context, StepContext) or context.pool is not pool:
@@ -132,7 +132,7 @@ def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
 
 
 def _follow_up(context: StepContext) -> None:
-    """Looks at what follows from what has happened so far, until nothing does."""
+    """Does what the event makes necessary, and what follows from that, until nothing does."""
     pool = context.pool
     for _ in range(ROUNDS_MAX):
         if context.suicides:
@@ -159,7 +159,7 @@ def _follow_up(context: StepContext) -> None:
 
 
 def _catch_up(context: StepContext) -> None:
-    """Does what outputs led to besides children: suicides, flows that go on, first children."""
+    """Applies suicides, announces outputs for flows that arrived, and spawns queued tasks."""
     _apply_suicides(context)
     flow_on(context)
     todo, context.to_spawn = context.to_spawn, []
@@ -214,9 +214,9 @@ def evict(context: StepContext) -> None:
 
 
 def _may_be_settled(pool: TaskPool, horizon: Point) -> bool:
-    """Says whether an atom at a fixed point has no value yet in a flow that is alive.
+    """Says whether an atom at a fixed point may still get a value in a flow that has tasks.
 
-    One before the horizon has none to come, unless another one brings it.
+    An atom before the horizon gets none, unless another such atom brings its task.
     """
     plan = pool.plan
     first = max(horizon, pool.run.start)

@@ -26,7 +26,7 @@ FIRST_FLOW: Flows = frozenset({1})
 
 
 class AtomValue(IntEnum):
-    """Says what an atom or a condition is worth: AND is the minimum, OR the maximum."""
+    """Is the value of an atom or a condition; of values, AND is the minimum, OR the maximum."""
 
     NOT_TAKEN = 0
     LOST = 1
@@ -45,7 +45,7 @@ class JobPhase(IntEnum):
 
 
 class PoolState(IntEnum):
-    """Says why a pooled task is there. All but WAITING hold the runahead base (§4.3)."""
+    """Says why a task is in the pool. All but WAITING hold the runahead base (§4.3)."""
 
     WAITING = 0  # only for parents
     UNRELEASED = 1  # nothing is missing but the runahead limit; people read this word
@@ -67,7 +67,10 @@ class VerdictKind(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """Holds what became of a task in one flow. `death` is what its unmade outputs are worth."""
+    """Holds how a task ended in one flow.
+
+    `death` is the value that outputs it did not make have for those that wait for them.
+    """
 
     kind: VerdictKind
     death: AtomValue
@@ -90,13 +93,13 @@ class TaskHistory:
     held_back: tuple[str, ...] = ()
 
     def copy(self) -> TaskHistory:
-        """Returns a copy that can be changed by itself."""
+        """Returns a copy that can be changed without changing the original."""
         return replace(self, made=dict(self.made), verdicts=dict(self.verdicts))
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class PooledTask:
-    """A task in the pool. Mutable, owned by the pool; a `PooledTaskRow` leaves the core.
+    """Holds a task in the pool. Mutable, owned by the pool; a `PooledTaskRow` leaves the core.
 
     `true` has a bit for every atom that is true, `missing` counts the arrows that are not;
     `waits` are the names of xtriggers and timers that are still open.
@@ -130,7 +133,7 @@ class PooledTask:
 
     @property
     def has_job(self) -> bool:
-        """Tells whether a worker, or its batch system, has said that it has the job."""
+        """Says whether a worker, or its batch system, has said that it has the job."""
         return self.stage in (JobPhase.SUBMITTED, JobPhase.RUNNING)
 
     @property
