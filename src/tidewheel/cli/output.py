@@ -59,10 +59,8 @@ def json_line(document: object) -> str:
 
 
 def _printable_json(text: str) -> str:
-    """Returns JSON with escapes for the characters that a terminal must not see.
-
-    They stand in strings only: outside of these JSON has no such characters but line ends.
-    """
+    """Returns JSON with escapes for the characters that a terminal must not see. They stand in
+    strings only: outside of these JSON has no such characters but line ends."""
 
     def spelled(letter: str) -> str:
         units = letter.encode("utf-16-be", "surrogatepass").hex()

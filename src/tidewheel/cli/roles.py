@@ -147,10 +147,8 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 async def _last_look(
     store_url: str | None, worker: Worker, names: frozenset[str]
 ) -> tuple[Counter[str], list[str]]:
-    """Returns how many tasks a worker leaves, by reason, and queues unknown to the store.
-
-    Both are empty if the store does not answer.
-    """
+    """Returns how many tasks a worker leaves, by reason, and queues unknown to the store. Both
+    are empty if the store does not answer."""
     with suppress(Refused, Unavailable, TimeoutError):
         async with asyncio.timeout(LAST_LOOK_SECONDS_MAX), opened_store(store_url) as store:
             left = await left_behind(store, worker.settings, names)
@@ -160,9 +158,7 @@ async def _last_look(
 
 def _load_handlers(where: str | None) -> Handlers | None:
     """Returns the Handlers object that MODULE:OBJECT names, also from modules in this folder.
-
-    Returns None if nothing is named; raises BadSetting if there is no such object.
-    """
+    Returns None if nothing is named; raises BadSetting if there is no such object."""
     if where is None:
         return None
     accepted = "MODULE:OBJECT, where OBJECT is a tidewheel.Handlers"

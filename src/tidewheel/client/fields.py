@@ -265,10 +265,8 @@ def _is_of(value: object, kinds: tuple[type, ...]) -> bool:
 
 
 def _spec(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the field ``spec`` with its JSON text, or nothing if no spec is given.
-
-    A spec of None is JSON's null, which is a value; without the field there is no spec.
-    """
+    """Returns the field ``spec`` with its JSON text, or nothing if no spec is given. A spec of
+    None is JSON's null, which is a value; without the field there is no spec."""
     if "spec" in fields and fields.get("spec_text") is not None:
         raise ValueError("it has both spec and spec_text; give one of them")
     try:

@@ -153,10 +153,8 @@ def write_server_file(home: Path, url: str, store: str) -> None:
 
 
 def _is_taken(home: Path, process: HostProcess) -> bool:
-    """Says whether `server.json` names another server that is alive on this host.
-
-    False if it names one on another host.
-    """
+    """Says whether `server.json` names another server that is alive on this host. False if it
+    names one on another host."""
     found = found_server(home)
     if found is None or found.process.boot_id != process.boot_id:
         return False

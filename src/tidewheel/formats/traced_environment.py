@@ -211,10 +211,8 @@ def _read_marks(marked: str) -> list[tuple[int, int]]:
 
 
 def _look_up(text: str, lines: list[str]) -> list[tuple[int, int]]:
-    """Returns the origins of lines by their wording.
-
-    A line that is not unique in the template has the origin of the line before it.
-    """
+    """Returns the origins of lines by their wording. A line that is not unique in the template
+    has the origin of the line before it."""
     places: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         places[line.strip()] = 0 if line.strip() in places else number

@@ -143,10 +143,8 @@ async def run_handler(one: HandlerCommand) -> HandlerEnd:
 
 
 def _kill_group(process: asyncio.subprocess.Process) -> None:
-    """Kills the process group of a handler that has not ended.
-
-    After its end the number of the group may be that of another one.
-    """
+    """Kills the process group of a handler that has not ended. After its end the number of the
+    group may be that of another one."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -151,10 +151,8 @@ def _append(descriptor: int, size: int, offset: int, content: bytes, bytes_max: 
 
 
 def _write_all(descriptor: int, content: bytes) -> int:
-    """Writes content, and returns how many bytes were written.
-
-    On a full disk these may be fewer: the sender is asked for the rest again.
-    """
+    """Writes content, and returns how many bytes were written. On a full disk these may be
+    fewer: the sender is asked for the rest again."""
     written = 0
     while written < len(content):
         try:

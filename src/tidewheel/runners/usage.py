@@ -99,10 +99,8 @@ class Gpus:
         return CardReading(memory_bytes=memory, percent=percent)
 
     def _percent_by_process(self, index: int, card: Card) -> dict[int, float] | None:
-        """Returns how busy each process keeps a card, in percent.
-
-        None if the card does not tell that, or has nothing new to tell.
-        """
+        """Returns how busy each process keeps a card, in percent. None if the card does not
+        tell that, or has nothing new to tell."""
         since = self._seen_until[index]
         try:
             samples = self._library.nvmlDeviceGetProcessUtilization(card, since)

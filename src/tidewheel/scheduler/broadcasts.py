@@ -305,10 +305,8 @@ def _taken_back(
 def _check_reached(
     namespace: str, settings: Iterable[Setting], graph: Graph, containers: Set[str]
 ) -> None:
-    """Raises Refused for settings of shells that would reach only tasks run as containers.
-
-    They could change nothing, so something else must be meant.
-    """
+    """Raises Refused for settings of shells that would reach only tasks run as containers. They
+    could change nothing, so something else must be meant."""
     meant = {
         name
         for name, node in graph.nodes.items()

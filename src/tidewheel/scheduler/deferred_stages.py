@@ -150,10 +150,8 @@ def _cannot(engine: RunEngine, one: Submit, why: str, now: Instant) -> None:
 
 
 def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Made:
-    """Renders stages; those that are given the same values are rendered together.
-
-    The reason is that a process costs more than the rendering does.
-    """
+    """Renders stages; those that are given the same values are rendered together. The reason is
+    that a process costs more than the rendering does."""
     groups: list[tuple[Mapping[str, Values], list[str]]] = []
     for stage, known in values.items():
         same = next((names for other, names in groups if other == known), None)

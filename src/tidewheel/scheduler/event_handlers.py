@@ -255,10 +255,8 @@ def _handles_any(restored: RestoredDefinition) -> bool:
 
 
 def _log(directory: Path, one: _Handling, end: HandlerEnd) -> None:
-    """Logs the end of a handler beside the job's logs, or with the scheduler's.
-
-    A full disk costs log lines only.
-    """
+    """Logs the end of a handler beside the job's logs, or with the scheduler's. A full disk
+    costs log lines only."""
     notice = one.notice
     path = directory / RUN_ACTIVITY_LOG
     if notice.task is not None:

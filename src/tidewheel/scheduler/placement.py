@@ -137,9 +137,7 @@ def _platform_of(node: NodeDef, platforms: Mapping[str, Platform]) -> Platform |
 
 
 def _label(item: str, name: str) -> str:
-    """Returns the label that a worker would have to offer to take such a job.
-
-    A name that no label can have becomes one that no worker offers.
-    """
+    """Returns the label that a worker would have to offer to take such a job. A name that no
+    label can have becomes one that no worker offers."""
     label = f"{item}:{name}"
     return label if label.isprintable() and len(label) <= LABEL_LENGTH_MAX else f"{item}:?"

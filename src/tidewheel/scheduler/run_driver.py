@@ -202,10 +202,8 @@ class RunDriver(Service):
     async def _fetch_past(
         self, engine: RunEngine, happenings: Sequence[requests.Happening]
     ) -> None:
-        """Fetches what the steps of this pass may need of tasks that the pool has evicted.
-
-        Only steps behind the horizon, where operators have sent tasks, need it.
-        """
+        """Fetches what the steps of this pass may need of tasks that the pool has evicted. Only
+        steps behind the horizon, where operators have sent tasks, need it."""
         pool = engine.pool
         keys, last = dependents.near_the_horizon(pool), dependents.last_near_the_horizon(pool)
         assert last is not None
@@ -313,9 +311,7 @@ class RunDriver(Service):
 
     async def _drop_what_was_half_done(self) -> None:
         """Drops the engine if a pass ended in the middle, so that the run is read again.
-
-        Otherwise what had been decided so far would be decided again on top of itself.
-        """
+        Otherwise what had been decided so far would be decided again on top of itself."""
         if self._is_half_done and self._engine is not None:
             engine, self._engine = self._engine, None
             self._is_half_done = False

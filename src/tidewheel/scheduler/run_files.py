@@ -114,10 +114,8 @@ class RunFiles:
 
     @staticmethod
     def _begin_anew(path: Path) -> None:
-        """Renames a full log, so that a new one begins, and deletes the oldest ones.
-
-        A part says in its name where it begins, so readers go on reading.
-        """
+        """Renames a full log, so that a new one begins, and deletes the oldest ones. A part
+        says in its name where it begins, so readers go on reading."""
         before = log_generations(path)
         start = before[-1][0] + before[-1][1].stat().st_size if before else 0
         os.replace(path, log_generation(path, start))

@@ -218,10 +218,8 @@ def _run_text(run: RunFacts) -> str:
 
 
 def _results(xtriggers: JobXtriggers) -> Pairs:
-    """Returns results as variables LABEL_KEY, without names that no shell accepts.
-
-    A function may answer with any keys.
-    """
+    """Returns results as variables LABEL_KEY, without names that no shell accepts. A function
+    may answer with any keys."""
     named = (
         (f"{label}_{key}", str(value))
         for label, result in xtriggers

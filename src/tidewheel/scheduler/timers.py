@@ -292,10 +292,8 @@ class TaskTimers:
 
 
 def _is_told(task: PooledTask, timer: str) -> bool:
-    """Says whether people are told that a timer of a task is due.
-
-    An incomplete task has ended, and its failure was told instead.
-    """
+    """Says whether people are told that a timer of a task is due. An incomplete task has ended,
+    and its failure was told instead."""
     return task.stage is not JobPhase.INCOMPLETE if timer == LATE else task.is_active
 
 

@@ -232,10 +232,8 @@ class Xtriggers:
         return len(waiting) == 1
 
     def _is_sequential(self, wait: _Wait) -> bool:
-        """Says whether an xtrigger is called for one point after the other.
-
-        That is so only for tasks without parents.
-        """
+        """Says whether an xtrigger is called for one point after the other. That is so only for
+        tasks without parents."""
         xtrigger = self._graph.xtriggers.get(wait.label)
         point, name = wait.key
         if xtrigger is None or not xtrigger.sequential or name not in self._graph.nodes:

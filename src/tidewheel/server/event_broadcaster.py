@@ -113,9 +113,7 @@ class EventBroadcaster:
         self, follower: Subscriber, *, is_checked: bool
     ) -> AsyncIterator[bytes]:
         """Yields earlier events until the follower has read as far as the hub, and joins it.
-
-        The cursor with which a follower comes may be too old, or of another store.
-        """
+        The cursor with which a follower comes may be too old, or of another store."""
         is_at_end = is_checked
         while not (is_checked and self._joins(follower, is_at_end=is_at_end)):
             if self._stopping.is_set():
@@ -247,10 +245,8 @@ class EventBroadcaster:
         return told
 
     async def _check_tokens(self) -> None:
-        """Ends the streams of readers whose token is no longer valid.
-
-        It looks again after half a second at the earliest.
-        """
+        """Ends the streams of readers whose token is no longer valid. It looks again after half
+        a second at the earliest."""
         now = time.monotonic()
         if now - self._tokens_at < TOKEN_SECONDS:
             return

@@ -251,10 +251,8 @@ class ConnectionLimit:
 
 
 def _is_among(address: str, proxies: Sequence[str]) -> bool:
-    """Says whether an address is one of the proxies: addresses, networks, or * for all.
-
-    That is how uvicorn judges whose X-Forwarded-For counts.
-    """
+    """Says whether an address is one of the proxies: addresses, networks, or * for all. That is
+    how uvicorn judges whose X-Forwarded-For counts."""
     if "*" in proxies or address in proxies:
         return True
     try:

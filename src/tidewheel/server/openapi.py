@@ -76,10 +76,8 @@ def document(routes: Iterable[Route]) -> OpenApiDocument:
 
 
 def _for_generators(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    """Returns a schema without `items: false`, which generators of clients do not know.
-
-    The length of a tuple says the same.
-    """
+    """Returns a schema without `items: false`, which generators of clients do not know. The
+    length of a tuple says the same."""
     match schema:
         case dict():
             return {

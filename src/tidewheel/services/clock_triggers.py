@@ -47,10 +47,8 @@ class ClockTriggers:
         return Instant(at + seconds)
 
     def _offset(self, xtrigger: XtriggerDef) -> tuple[Interval, float]:
-        """Returns the offset of a clock from the point: an interval, and seconds besides.
-
-        It was checked when the definition was read.
-        """
+        """Returns the offset of a clock from the point: an interval, and seconds besides. It
+        was checked when the definition was read."""
         if xtrigger.label not in self._offsets:
             given = xtrigger.arguments[0] if xtrigger.arguments else None
             given = dict(xtrigger.keywords).get("offset", given)

@@ -90,9 +90,7 @@ class Supplies:
 
     async def __call__(self, task: Claimed, directory: Path) -> None:
         """Brings the files that a task needs into the folder of its run, if they are not there.
-
-        Raises RunnerUnable if they cannot be had now, Refused if never.
-        """
+        Raises RunnerUnable if they cannot be had now, Refused if never."""
         wanted = wanted_definition(task)
         if not wanted or self._supplied.get(directory) == wanted:
             return

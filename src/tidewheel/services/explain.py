@@ -138,10 +138,8 @@ def _worker_reasons(
     able: Sequence[WorkerView],
     suitable: Sequence[WorkerView],
 ) -> list[str]:
-    """Returns why no worker takes a task: none there, able, big enough, or free.
-
-    ``suitable`` are those that would run it if they ran nothing else.
-    """
+    """Returns why no worker takes a task: none there, able, big enough, or free. ``suitable``
+    are those that would run it if they ran nothing else."""
     if not serving:
         return [f"No worker serves queue {task.queue!r}; {_start_one(task)}"]
     if all(worker.trouble is not None for worker in serving):
@@ -162,10 +160,8 @@ async def _room_reasons(
     suitable: Sequence[WorkerView],
     workers: Sequence[WorkerView],
 ) -> list[str]:
-    """Returns why no worker that could run the task has room for it; empty if one has.
-
-    Workers of one process that offer the same, as those of ``tidewheel up``, share a machine.
-    """
+    """Returns why no worker that could run the task has room for it; empty if one has. Workers
+    of one process that offer the same, as those of ``tidewheel up``, share a machine."""
     leased: list[Task] | None = None
     held: list[Task] = []
     for worker in suitable:

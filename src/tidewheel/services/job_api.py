@@ -51,10 +51,8 @@ class JobApi:
         self._allowing: dict[str, bool] = {}  # by the digest of a definition
 
     async def __call__(self, caller: TaskId, call: Document) -> Document:
-        """Answers a call: `{"command": {…}}`, or `{"look": NAME, "arguments": {…}}`.
-
-        With `"wait": false` a command is answered when it is stored, not when it is obeyed.
-        """
+        """Answers a call: `{"command": {…}}`, or `{"look": NAME, "arguments": {…}}`. With
+        `"wait": false` a command is answered when it is stored, not when it is obeyed."""
         if "command" in call:
             return await self._command(
                 caller, call["command"], wait=bool(call.get("wait", True))

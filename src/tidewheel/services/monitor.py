@@ -132,10 +132,8 @@ class Monitor(Service):
         return [self.report("leases.taken_back", **signals)] if signals else []
 
     async def _keep_retention(self) -> list[ServiceReport]:
-        """Exports and deletes one batch of old tasks.
-
-        When the batch was full the next follows at once, after a look at the leases.
-        """
+        """Exports and deletes one batch of old tasks. When the batch was full the next follows
+        at once, after a look at the leases."""
         settings = self._settings
         self._retention_at = self._clock.monotonic() + settings.retention_interval_seconds
         if settings.retention_seconds is None:
@@ -157,9 +155,7 @@ class Monitor(Service):
 
     async def _let_runs_go(self) -> list[ServiceReport]:
         """Deletes one part of one old run and its files; the next pass deletes the next part.
-
-        So leases are looked at between the parts.
-        """
+        So leases are looked at between the parts."""
         if self._settings.retention_seconds is None:
             return []
         expired = await self._store.expired_runs(self._settings.retention_seconds, 1)
@@ -180,10 +176,8 @@ class Monitor(Service):
         return [self.report("run.deleted", run=expired[0])] if gone else []
 
     async def _remove_task_files(self, expired: Sequence[Task]) -> None:
-        """Removes the files of those of the expired tasks that are gone from the store.
-
-        Each is looked up again: one that a new task depends on by now was not deleted.
-        """
+        """Removes the files of those of the expired tasks that are gone from the store. Each is
+        looked up again: one that a new task depends on by now was not deleted."""
         if self._home is None or not expired:
             return
         store_id = await self._store.store_id()
@@ -198,10 +192,8 @@ class Monitor(Service):
         await asyncio.to_thread(remove_task_files, self._home, store_id, seqs)
 
     def _forgotten(self, what: str, forgotten: int) -> list[ServiceReport]:
-        """Returns a report of how many rows were removed, or none if there were none.
-
-        After a full batch the next follows at once.
-        """
+        """Returns a report of how many rows were removed, or none if there were none. After a
+        full batch the next follows at once."""
         self._answered()
         if forgotten == self._settings.deleted_per_batch_max:
             self._retention_at = self._clock.monotonic()
@@ -217,10 +209,8 @@ class Monitor(Service):
         return self._forgotten("definitions", gone)
 
     async def _forget_workers(self) -> list[ServiceReport]:
-        """Deletes workers that were silent for long.
-
-        After an outage all workers seem silent until they are heard again, so it waits first.
-        """
+        """Deletes workers that were silent for long. After an outage all workers seem silent
+        until they are heard again, so it waits first."""
         seconds = self._settings.workers_retention_seconds
         watched_seconds = self._watch.seconds(self._clock.monotonic())
         if seconds is None or watched_seconds < HEARD_SECONDS_MAX:

@@ -72,9 +72,7 @@ Thing = TypeVar("Thing", bound=NamedTuple)
 
 def _named(thing: type[NamedTuple], **otherwise: tuple[Any, Any]) -> type[msgspec.Struct]:
     """Returns a type with the fields of a tuple type, which JSON holds as an object.
-
-    ``otherwise`` gives a field another (type, default); (None, None) leaves it out.
-    """
+    ``otherwise`` gives a field another (type, default); (None, None) leaves it out."""
     hints = get_type_hints(thing)
     defaults: dict[str, Any] = thing._field_defaults
     fields: list[Any] = []
@@ -133,10 +131,8 @@ class _TaskOfFormat1(NamedTuple):
 
 
 def _reader(thing: type[Thing], body: type[msgspec.Struct]) -> Callable[[str | bytes], Thing]:
-    """Returns a function that reads a body of either format.
-
-    A body of format 1 is an array, with the fields of the tuple in their order.
-    """
+    """Returns a function that reads a body of either format. A body of format 1 is an array,
+    with the fields of the tuple in their order."""
     named, positional = msgspec.json.Decoder(body), msgspec.json.Decoder(thing)
 
     def read(text: str | bytes) -> Thing:

@@ -144,10 +144,8 @@ class PostgresTransaction(Transaction):
 
 @cache
 def _json_parameters(query_text: str) -> frozenset[str]:
-    """Returns the names of the parameters of a query that are lists of rows, sent as JSON.
-
-    All other lists are sent as arrays.
-    """
+    """Returns the names of the parameters of a query that are lists of rows, sent as JSON. All
+    other lists are sent as arrays."""
     return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
 
 
@@ -256,10 +254,8 @@ class PostgresStore(DatabaseStore):
 
     @staticmethod
     def _commit(connection: psycopg.Connection[Row], wake: Wake | None) -> None:
-        """Commits, and tells other processes in the same round trip what to look at.
-
-        None: there is nothing to tell.
-        """
+        """Commits, and tells other processes in the same round trip what to look at. None:
+        there is nothing to tell."""
         if wake is None:
             connection.execute(b"COMMIT")
             return

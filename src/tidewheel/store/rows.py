@@ -138,9 +138,7 @@ class Now(NamedTuple):
 
 def _lease(owner: str, status: str, *facts: Any) -> Lease | None:  # noqa: ANN401 - columns
     """Returns the lease that a row of a task holds; None if its status is one without a lease.
-
-    The owner alone is no sign of a lease: it is kept after the end.
-    """
+    The owner alone is no sign of a lease: it is kept after the end."""
     if status not in LEASED:
         return None
     deadline_at, lease_seconds, claimed_at, started_at, progress, messages = facts
@@ -347,10 +345,8 @@ def digest_of(task: NewTask) -> str:
 
 
 def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 - any version's
-    """Returns the fields of a thing that count for a digest.
-
-    These are the known ones, and others whose value is not their default.
-    """
+    """Returns the fields of a thing that count for a digest. These are the known ones, and
+    others whose value is not their default."""
     found = {name: getattr(thing, name, default) for name, default in known.items()}
     for one in fields(thing):
         if one.name in known or one.name in _NO_PART:
@@ -366,10 +362,8 @@ _seconds = attrgetter(*_SECONDS)
 
 
 def _in_floats(task: NewTask) -> NewTask:
-    """Returns the task with its durations and its cpu as floats.
-
-    5 and 5.0 are one number, and for a task that came by HTTP nobody can tell which was meant.
-    """
+    """Returns the task with its durations and its cpu as floats. 5 and 5.0 are one number, and
+    for a task that came by HTTP nobody can tell which was meant."""
     retry, cpu = task.retry, task.resources.cpu
     delays = retry.seconds if isinstance(retry, FixedDelays) else astuple(retry)
     if int not in map(type, (*_seconds(task), *delays, cpu)):

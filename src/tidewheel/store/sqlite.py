@@ -125,10 +125,8 @@ class _Aged(NamedTuple):
 
 @cache
 def _parameter_names(text: str) -> tuple[str, ...]:
-    """Returns the parameters of a query in the order in which SQLite numbers them.
-
-    That is the order of their first use.
-    """
+    """Returns the parameters of a query in the order in which SQLite numbers them. That is the
+    order of their first use."""
     return tuple(dict.fromkeys(re.findall(r":(\w+)", text)))
 
 

@@ -198,10 +198,8 @@ def migrate_sqlite(
 
 
 def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None:
-    """Builds the file under another name, and links it to its own when it is complete.
-
-    So under its own name it is complete or not there at all.
-    """
+    """Builds the file under another name, and links it to its own when it is complete. So under
+    its own name it is complete or not there at all."""
     if path.with_name(path.name + "-wal").exists():
         raise errors.CorruptStore(str(path), "the file is missing, but its -wal file is there")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -223,9 +221,7 @@ def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None
 
 def _own_versions(path: Path, connection: apsw.Connection) -> set[int]:
     """Returns the versions that were applied; an empty set if nothing is in the file yet.
-
-    Raises UnsafeStore for a database of another program.
-    """
+    Raises UnsafeStore for a database of another program."""
     applied = _applied(connection)
     others = "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'schema_version%'"
     if not applied and connection.execute(others).get:

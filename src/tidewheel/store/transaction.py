@@ -95,9 +95,7 @@ class Transaction(ABC):
 
     def _new_reader(self, query: str, of: type[Record]) -> Callable[[Row], Record] | None:
         """Returns the reader of a query's rows, and keeps it; None if the columns are unknown.
-
-        This is so if nothing was found.
-        """
+        This is so if nothing was found."""
         columns = self.columns()
         if not columns:
             return None

@@ -54,10 +54,8 @@ def run_document(snapshot: RunSnapshot, submissions: Submissions) -> api.RunDocu
 
 
 def _causes(snapshot: RunSnapshot) -> Iterator[api.RunCause]:
-    """Yields the tasks that keep a run from going on.
-
-    While the run goes on, these are the tasks that will never go on by themselves.
-    """
+    """Yields the tasks that keep a run from going on. While the run goes on, these are the
+    tasks that will never go on by themselves."""
     pool, run = snapshot.pool, snapshot.view.name
     found = root_causes(pool) if snapshot.started else []
     if pool.run.status not in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
@@ -197,9 +195,7 @@ async def summary(asked: AskedView) -> api.RunSummary:
 
 def _tasks_to_come(snapshot: RunSnapshot) -> int | None:
     """Counts the tasks of points that have not begun; None if the run has no end, or a far one.
-
-    Tasks are counted by recurrences: nodes that share these have a task at the same points.
-    """
+    Tasks are counted by recurrences: nodes that share these have a task at the same points."""
     pool = snapshot.pool
     ends = [end for end in (pool.run.stop, pool.plan.final) if end is not None]
     if not ends:

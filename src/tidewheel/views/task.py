@@ -292,10 +292,8 @@ class _Task:
             }
 
     def _did_without(self, label: str) -> bool:
-        """Says whether somebody released the task by hand before the xtrigger was satisfied.
-
-        A command after the first submission does not count.
-        """
+        """Says whether somebody released the task by hand before the xtrigger was satisfied. A
+        command after the first submission does not count."""
         let_go_at = None
         for view, command in self._obeyed:
             satisfied = command.prerequisites if isinstance(command, Set) else ()

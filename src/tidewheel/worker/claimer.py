@@ -264,10 +264,8 @@ class Claimer(Service):
         return claimed
 
     async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
-        """Claims tasks and begins their jobs.
-
-        Returns how many, and whether nothing that fits is left in the queue.
-        """
+        """Claims tasks and begins their jobs. Returns how many, and whether nothing that fits
+        is left in the queue."""
         async with self._machine.claiming:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)

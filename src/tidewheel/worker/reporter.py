@@ -156,10 +156,8 @@ class Reporter(Service):
     def _heed_refusal(
         self, attempt: Attempt, report: Report, refused: Refused
     ) -> ServiceReport:
-        """Stops or fails the attempt whose report was refused, and never this worker.
-
-        A refused report changed nothing in the store.
-        """
+        """Stops or fails the attempt whose report was refused, and never this worker. A refused
+        report changed nothing in the store."""
         if isinstance(refused, _SUPERSEDED):
             if report.end is None:
                 self._jobs.stop(attempt, StopReason.LOST, 0.0)

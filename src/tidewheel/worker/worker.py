@@ -359,10 +359,8 @@ class Worker(Service):
         return Runtime(self, worker, tasks, group)
 
     async def _adopt_orphans(self, runtime: Runtime, served: Served | None = None) -> None:
-        """Adopts jobs of dead workers: only those in these queues, if any are named.
-
-        A worker that ties jobs to itself adopts none: tied jobs died with their worker.
-        """
+        """Adopts jobs of dead workers: only those in these queues, if any are named. A worker
+        that ties jobs to itself adopts none: tied jobs died with their worker."""
         host = self.host
         if self.settings.tie_jobs:
             return
@@ -372,10 +370,8 @@ class Worker(Service):
                 await runtime.adoption.adopt(lease, self.persist)
 
     async def _remove_leftovers(self) -> None:
-        """Removes the leftovers of attempts that have no lease any more.
-
-        What cannot be removed now is tried again later, and keeps the worker from nothing.
-        """
+        """Removes the leftovers of attempts that have no lease any more. What cannot be removed
+        now is tried again later, and keeps the worker from nothing."""
         runners = [r for r in self.runners if isinstance(r, TidyRunner)]
         if not runners:
             return

@@ -175,10 +175,8 @@ def workflow_state(said: Arguments) -> tuple[Iterator[str], int]:
 
 
 def _found(ids: Ids, said: Arguments) -> list[Document]:
-    """Returns the tasks that are as asked for right now.
-
-    There are none if the run or a worker is not there: it may still come.
-    """
+    """Returns the tasks that are as asked for right now. There are none if the run or a worker
+    is not there: it may still come."""
     flow = said.last("flow")
     try:
         document = look(

@@ -68,9 +68,7 @@ def _verbs() -> list[str]:
 
 def _verb(word: str) -> str:
     """Returns the verb that a word means: itself, an alias, or the beginning of only one verb.
-
-    Raises BadUsage for any other word.
-    """
+    Raises BadUsage for any other word."""
     verbs = _verbs()
     word = (ALIASES | CALL_ALIASES).get(word, word)
     if word in verbs:
@@ -116,10 +114,8 @@ def _command(verb: str, arguments: Sequence[str]) -> int:
 
 
 def _tell_broadcast(answer: dict[str, Any]) -> int:
-    """Prints what was set and what was cancelled; returns the exit status.
-
-    That is 1 if there was nothing to cancel.
-    """
+    """Prints what was set and what was cancelled; returns the exit status. That is 1 if there
+    was nothing to cancel."""
     rows = sorted(answer["broadcasts"], key=lambda row: (row["point"], row["namespace"]))
     for sign, title, field in (("+", "set", "value"), ("-", "cancelled", "was")):
         found = [row for row in rows if (row["value"] is None) == (sign == "-")]
@@ -167,10 +163,8 @@ class CylcVerb(NamedTuple):
 
 
 def _command_of(verb: Verb, call: CylcCall, said: Arguments) -> tuple[str, Command]:
-    """Returns the workflow and the command that a call means.
-
-    The fields of the command are filled from the options that the verb has here as well.
-    """
+    """Returns the workflow and the command that a call means. The fields of the command are
+    filled from the options that the verb has here as well."""
     name, kind = call.name or verb.name, COMMANDS[verb.name]
     types = {one.name: str(one.type) for one in fields(kind)}
     given = dict(call.always)

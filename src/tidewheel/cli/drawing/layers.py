@@ -96,10 +96,8 @@ def without_circles(count: int, pairs: Sequence[Pair]) -> list[Pair]:
 def _shorten(
     here: int, ranks: list[int], preceding: Sequence[int], following: Sequence[int]
 ) -> bool:
-    """Moves a box to where its lines are shortest, between its parents and its children.
-
-    Says whether it moved.
-    """
+    """Moves a box to where its lines are shortest, between its parents and its children. Says
+    whether it moved."""
     if not following:
         return False
     left = max((ranks[one] + 1 for one in preceding), default=None)

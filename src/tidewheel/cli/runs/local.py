@@ -197,9 +197,7 @@ async def _deliver_left(
     on_report: OnReport | None = None,
 ) -> None:
     """Calls event handlers that ended runs of this workflow could not call before being killed.
-
-    Those of the run itself it calls only if the run is over; else its scheduler does.
-    """
+    Those of the run itself it calls only if the run is over; else its scheduler does."""
     home = home_directory()
     try:
         found = await store.undelivered_runs(0.0, UNDELIVERED_MAX)

@@ -175,9 +175,7 @@ async def _earlier(
     runs: Runs, workflow: str, origin: Origin, wanted: Wanted, how: Following
 ) -> Chosen | None:
     """Returns the newest run if it is to go on, or its result is owed; None to begin a new one.
-
-    Raises RunUnderWay if it is driven, or its result is being told, for another command.
-    """
+    Raises RunUnderWay if it is driven, or its result is being told, for another command."""
     listed = documents(await runs.list(workflow=workflow), "runs")
     names = [str(one["name"]) for one in listed if one["folder"] == origin.folder]
     views = [await runs.find(name) for name in names[:1]]

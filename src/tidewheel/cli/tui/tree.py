@@ -198,10 +198,8 @@ def _children(tree: Tree, found: object, point: str, depth: int, parent: str) ->
 
 
 def _shown(tree: Tree, below: list[Row]) -> tuple[str, ...]:
-    """Returns the tasks in these rows and below them, if there is a filter, else nothing.
-
-    A closed family has its own tasks in its row.
-    """
+    """Returns the tasks in these rows and below them, if there is a filter, else nothing. A
+    closed family has its own tasks in its row."""
     if not tree.is_narrowed:
         return ()
     tasks = (one for row in below for one in ((row.ids,) if row.kind == TASK else row.shown))

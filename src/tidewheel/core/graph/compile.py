@@ -195,9 +195,7 @@ def _completion(
 
 def _without_xtriggers(condition: Condition) -> tuple[Condition | None, list[str]]:
     """Returns a condition without its xtriggers (None if nothing is left), and their labels.
-
-    The task itself waits for all of its xtriggers, beside its arrows.
-    """
+    The task itself waits for all of its xtriggers, beside its arrows."""
     if isinstance(condition, XtriggerTerm):
         return None, [condition.label]
     if not isinstance(condition, AllOf):

@@ -329,9 +329,7 @@ def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
 
 def _prerequisite(pool: TaskPool, key: Key, text: str) -> AtomMeaning | list[str] | None:
     """Returns the prerequisite that a text names; raises Refused if the task does not have it.
-
-    `POINT/NAME[:OUTPUT]` is an atom, `xtrigger/LABEL` a list of labels, and `all` is None.
-    """
+    `POINT/NAME[:OUTPUT]` is an atom, `xtrigger/LABEL` a list of labels, and `all` is None."""
     if text == EVERYTHING:
         return None
     if text.startswith(XTRIGGER):

@@ -328,10 +328,8 @@ def read_id(text: str) -> WrittenId:
 
 
 def _selector(part: str) -> tuple[str, str]:
-    """Returns a part of an id without its status, and the status, "" if it has none.
-
-    Points may have colons, too, so what begins with a digit is no status.
-    """
+    """Returns a part of an id without its status, and the status, "" if it has none. Points may
+    have colons, too, so what begins with a digit is no status."""
     head, colon, word = part.rpartition(":")
     if not colon or not head or word.isdigit() or word[:1].isdigit():
         return part, ""

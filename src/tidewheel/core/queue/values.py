@@ -73,10 +73,8 @@ def _is_too_deep(found: dict[str, object]) -> bool:
 
 
 def _integer(digits: str) -> int:
-    """Returns an integer that fits into 64 bits, so that any program can hold it.
-
-    Raises BadValues for a larger one.
-    """
+    """Returns an integer that fits into 64 bits, so that any program can hold it. Raises
+    BadValues for a larger one."""
     if len(digits) > DIGITS_MAX or not -(2**63) <= int(digits) < 2**64:
         raise BadValues(f"{digits[:DIGITS_MAX]}… needs more than 64 bits; write it as a text")
     return int(digits)

@@ -163,10 +163,8 @@ def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
 def _why_open(
     pool: TaskPool, leaves: list[dependency_index.IndexedAtom], child: Key, flows: Flows
 ) -> Iterator[Reason]:
-    """Yields why each of these atoms is not true yet; ways that were not taken come last.
-
-    Of `a:fail | b => c` nobody wants to hear first that `a` should have failed.
-    """
+    """Yields why each of these atoms is not true yet; ways that were not taken come last. Of
+    `a:fail | b => c` nobody wants to hear first that `a` should have failed."""
     not_taken = [
         leaf_value(pool, leaf, child[0], flows) is AtomValue.NOT_TAKEN for leaf in leaves
     ]
@@ -266,9 +264,7 @@ def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) ->
 
 def _mending(pool: TaskPool, key: Key, flow: int) -> str:
     """Returns the commands that mend a task: to trigger the failed cause, or the task itself.
-
-    The cause comes first: once it succeeds, all that was lost because of it is back.
-    """
+    The cause comes first: once it succeeds, all that was lost because of it is back."""
     cause = failed_cause(pool, key, flow)
     first = "" if cause is None or cause == key else f"trigger {pool.plan.name_of(cause)}, or "
     return f"{first}trigger {pool.plan.name_of(key)}"

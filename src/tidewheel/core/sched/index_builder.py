@@ -95,10 +95,8 @@ class _Planner:
         )
 
     def _is_sequential(self, label: str) -> bool:
-        """Says whether an xtrigger is sequential.
-
-        One that nobody defines is the wall clock itself, and that only goes forward.
-        """
+        """Says whether an xtrigger is sequential. One that nobody defines is the wall clock
+        itself, and that only goes forward."""
         known = self.graph.xtriggers.get(label)
         return known is None or known.sequential
 

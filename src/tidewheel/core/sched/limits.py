@@ -89,9 +89,7 @@ def _evaluate_in_vain(context: StepContext, base: Point, limit: Point) -> None:
 
 def _evaluate_next_in_vain(context: StepContext) -> None:
     """Has the next task evaluated whose parent is off its sequence, where there is no limit.
-
-    Without a base nothing says how far to look, so one point is looked at each time.
-    """
+    Without a base nothing says how far to look, so one point is looked at each time."""
     pool = context.pool
     first = first_known(pool)
     if pool.run.looked_at is not None:
@@ -113,10 +111,8 @@ def _evaluate_next_in_vain(context: StepContext) -> None:
 
 
 def _look_at(context: StepContext, base: Point, limit: Point) -> None:
-    """Records the points at which parents off their sequences were sought.
-
-    It is stored with the run: beyond these points no such task is shown as blocked yet.
-    """
+    """Records the points at which parents off their sequences were sought. It is stored with
+    the run: beyond these points no such task is shown as blocked yet."""
     context.pool.run.looked_at = (base, limit)
     context.touched.run = True
 

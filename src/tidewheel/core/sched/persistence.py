@@ -322,10 +322,8 @@ def _missed_one(pool: TaskPool, task: PooledTask) -> bool:
 
 
 def _look_ahead(pool: TaskPool) -> None:
-    """Puts off evaluating unknown children of tasks with verdicts that lie too far ahead.
-
-    That they were put off is not stored, since it follows from the verdicts.
-    """
+    """Puts off evaluating unknown children of tasks with verdicts that lie too far ahead. That
+    they were put off is not stored, since it follows from the verdicts."""
     if not pool.plan.policy.prunes_unreachable:
         return
     last = pool.last_admitted() + pool.plan.lead

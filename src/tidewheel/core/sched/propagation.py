@@ -104,9 +104,7 @@ def _tell_families(
     context: StepContext, node: IndexedNode, key: Key, output: str, flows: Flows
 ) -> None:
     """Counts a member of families that made an output, and satisfies children if that decides.
-
-    For a pooled child, members that ran alone while it waited count as well.
-    """
+    For a pooled child, members that ran alone while it waited count as well."""
     for group in node.groups.get(output, ()):
         count_member(context, group, key, flows)
         _wake_children(context, group, key[0], flows)

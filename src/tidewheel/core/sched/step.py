@@ -214,10 +214,8 @@ def evict(context: StepContext) -> None:
 
 
 def _may_be_settled(pool: TaskPool, horizon: Point) -> bool:
-    """Says whether an atom at a fixed point may still get a value in a flow that has tasks.
-
-    An atom before the horizon gets none, unless another such atom brings its task.
-    """
+    """Says whether an atom at a fixed point may still get a value in a flow that has tasks. An
+    atom before the horizon gets none, unless another such atom brings its task."""
     plan = pool.plan
     first = max(horizon, pool.run.start)
     flows = [flow for flow, count in pool.flow_counts.items() if count]

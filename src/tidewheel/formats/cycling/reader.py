@@ -221,10 +221,8 @@ def read_recurrence(text: str, expressions: Expressions) -> Sequence:
 def _excluding(
     sequence: Sequence, excluded: Iterable[str], expressions: Expressions, span: _Span
 ) -> Sequence:
-    """Returns a sequence without what is excluded.
-
-    The exclusions are read between the start and the end of the recurrence.
-    """
+    """Returns a sequence without what is excluded. The exclusions are read between the start
+    and the end of the recurrence."""
     expressions = replace(expressions, days_at_time_of_context=True)
     start = span.start.point
     end = expressions.final if span.end is None else span.end
@@ -292,10 +290,8 @@ class _Recurrence:
         return interval or None  # repeating without moving on is one point
 
     def _moved(self, anchor: Found, step: Interval, count: int) -> Point:
-        """Returns the point some steps away.
-
-        They are added at once, as metomi does to find the other end of a bounded recurrence.
-        """
+        """Returns the point some steps away. They are added at once, as metomi does to find the
+        other end of a bounded recurrence."""
         calendar = self.expressions.style.calendar
         return add(calendar, anchor.point, step * count, anchor.utc_offset_minutes)
 
@@ -327,10 +323,8 @@ class _Recurrence:
         return _Span(start, step, self._moved(start, step, found[1]))
 
     def _between(self, start: Found, end: Found) -> _Span:
-        """Returns the span between two points.
-
-        Of date-times the end is the second point; of integers it is the last of n (Cylc).
-        """
+        """Returns the span between two points. Of date-times the end is the second point; of
+        integers it is the last of n (Cylc)."""
         distance, count = end.point - start.point, self.form.repetitions
         if not distance:
             return _Span(start, None, start.point)

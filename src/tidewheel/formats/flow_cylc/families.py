@@ -123,10 +123,8 @@ class _Linearizer:
 
 
 def _merge(sequences: list[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Returns the C3 merge of several orders, or None if they contradict each other.
-
-    It takes the first head that is in no tail until all is merged.
-    """
+    """Returns the C3 merge of several orders, or None if they contradict each other. It takes
+    the first head that is in no tail until all is merged."""
     if len(sequences) == 2:  # noqa: PLR2004 - one parent and the list that names it
         return sequences[0]
     rests = [list(reversed(sequence)) for sequence in sequences if sequence]

@@ -162,10 +162,8 @@ class Namespaces:
             self.by_name[ROOT] = Namespace(ROOT, Section(ROOT, -1))
 
     def _are_too_many(self, sections: list[Section]) -> bool:
-        """Says whether the headings stand for too many names, and reports it.
-
-        The names are counted before any is made, because making too many would be the harm.
-        """
+        """Says whether the headings stand for too many names, and reports it. The names are
+        counted before any is made, because making too many would be the harm."""
         count = 0
         for section in sections:
             with contextlib.suppress(BadParameter):  # reported where it is expanded

@@ -193,10 +193,8 @@ class _Parser:
         return following
 
     def _odd_item(self, index: int, line: str) -> int:
-        """Reports a name that no item can have; returns the index of the next line to read.
-
-        A long text behind the name is passed over whole.
-        """
+        """Reports a name that no item can have; returns the index of the next line to read. A
+        long text behind the name is passed over whole."""
         found = _ODD_ITEM.match(line)
         if found is None:
             self._bad_line(index, line)
@@ -254,10 +252,8 @@ class _Parser:
         return self._unclosed(index, text, quotes)
 
     def _unclosed(self, index: int, text: str, quotes: str) -> tuple[str, int]:
-        """Reports a text without closing quotes; returns it and the index of the next line.
-
-        It ends before the next heading, or before an item that opens a text: it was meant so.
-        """
+        """Reports a text without closing quotes; returns it and the index of the next line. It
+        ends before the next heading, or before an item that opens a text: it was meant so."""
         lines = self._lines
         stop = index + 1
         while stop < len(lines) and not (
@@ -276,9 +272,7 @@ class _Parser:
 
     def _unopened_text(self, index: int, name: str) -> tuple[str, int]:
         """Returns the text of an item with nothing behind `=`, and the index of the next line.
-
-        The text is "". If closing quotes come next, they are reported, and it ends there.
-        """
+        The text is "". If closing quotes come next, they are reported, and it ends there."""
         last = self._next_stop(index)
         line = self._lines[last] if last < len(self._lines) else ""
         quotes = next((one for one in _TRIPLE_QUOTES if one in line), "")
@@ -291,10 +285,8 @@ class _Parser:
         return "\n".join(body), last + 1
 
     def _next_stop(self, index: int) -> int:
-        """Returns the index of the next line with triple quotes or a heading.
-
-        It is kept, so that a file is searched once.
-        """
+        """Returns the index of the next line with triple quotes or a heading. It is kept, so
+        that a file is searched once."""
         if self._stop <= index:
             self._stop = index + 1
             while self._stop < len(self._lines):

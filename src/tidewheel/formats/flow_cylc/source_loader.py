@@ -180,10 +180,8 @@ def _within_limits(source: SourceText, findings: Findings) -> SourceText:
 
 
 def _render(source: SourceText, options: SourceOptions, findings: Findings) -> SourceText:
-    """Returns the rendered template; empty, with a finding, if that fails.
-
-    Blank lines are removed, as in Cylc: statements leave them behind.
-    """
+    """Returns the rendered template; empty, with a finding, if that fails. Blank lines are
+    removed, as in Cylc: statements leave them behind."""
     from tidewheel.formats import templates  # noqa: PLC0415 - a plain file never needs it
 
     name = options.workflow_name or source.folder.resolve().name

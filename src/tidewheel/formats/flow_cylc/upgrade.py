@@ -49,10 +49,8 @@ _MAILS_ARE_GLOBAL = "remove it: how mail is sent is a setting of the machine, no
 
 
 def _runahead(text: str) -> str:
-    """Returns Cylc 7's limit, which counts all active points, as Cylc 8 writes it.
-
-    Cylc 8 counts those beyond the first.
-    """
+    """Returns Cylc 7's limit, which counts all active points, as Cylc 8 writes it. Cylc 8
+    counts those beyond the first."""
     return f"P{int(text) - 1}" if re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*", text) else text
 
 

@@ -79,10 +79,8 @@ class StatementReader:
             yield Chain(tuple(self._mended(side) for side in chain.sides), chain.position)
 
     def _mended(self, side: Expression) -> Expression:
-        """Returns a side with success in place of each output that its task lacks.
-
-        Each of them is reported, in Python's words.
-        """
+        """Returns a side with success in place of each output that its task lacks. Each of them
+        is reported, in Python's words."""
         if not isinstance(side, Token):
             return type(side)(tuple(self._mended(term) for term in side.terms))
         if side.kind is not GraphTokenKind.NODE:

@@ -153,10 +153,8 @@ class Xtrigger(TermLeaf):
 
 
 def _at(node: Named, offset: object) -> Mention:
-    """Returns the mention of a node at an offset.
-
-    The offset's text is read when all of the workflow is known.
-    """
+    """Returns the mention of a node at an offset. The offset's text is read when all of the
+    workflow is known."""
     if isinstance(offset, str):
         return replace(node.mention, offset="".join(offset.split()))
     if not isinstance(offset, int) or isinstance(offset, bool):

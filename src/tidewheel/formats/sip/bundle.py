@@ -240,10 +240,8 @@ _COPY = "copy what it leads to into the folder: only that is stored with the wor
 
 
 def _stage_folders(root: Path) -> Iterator[str]:
-    """Yields `stages`, the folders in it and those in them, for advice on missing ones.
-
-    Where there is no `stages`, it yields the folders that are there: one of them may be meant.
-    """
+    """Yields `stages`, the folders in it and those in them, for advice on missing ones. Where
+    there is no `stages`, it yields the folders that are there: one of them may be meant."""
     if not (root / STAGES_FOLDER).is_dir():
         yield from _names(root)
         return

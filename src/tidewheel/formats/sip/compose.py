@@ -86,10 +86,8 @@ def _told(node: Node) -> Node:
 
 
 def _text(node: Node) -> Node:
-    """Returns a scalar as a text in quotes; a key with nothing behind it keeps nothing.
-
-    To an engine an empty text would be a value.
-    """
+    """Returns a scalar as a text in quotes; a key with nothing behind it keeps nothing. To an
+    engine an empty text would be a value."""
     return node if not isinstance(node, Scalar) or is_null(node) else replace(node, quoted=True)
 
 

@@ -257,10 +257,8 @@ def nearest_stage(name: str, stages: Iterable[model.Stage]) -> str | None:
 
 
 def _without_decoration(name: str) -> str:
-    """Returns a name without signs, capitals and leading zeros.
-
-    `stage-01` and `stage1` are the same to a person.
-    """
+    """Returns a name without signs, capitals and leading zeros. `stage-01` and `stage1` are the
+    same to a person."""
     letters = re.sub(r"[\W_]+", "", name.lower())
     return re.sub(r"0+(?=\d)", "", letters)
 

@@ -162,10 +162,8 @@ class Builder:
         return Scalar(text_of_value(value), isinstance(value, str), position, printed=True)
 
     def _has_places(self, text: str, position: Position) -> bool:
-        """Says whether the reserved signs in a text are places, and reports others.
-
-        Others can only have been written by a person.
-        """
+        """Says whether the reserved signs in a text are places, and reports others. Others can
+        only have been written by a person."""
         numbers = [int(place[1]) for place in PLACE.finditer(text)]
         others = RESERVED.search(PLACE.sub("", text))
         if others is None and all(number < len(self._values) for number in numbers):

@@ -177,10 +177,8 @@ def values_of_definition(folders: Mapping[str, StageFolder], request: Values) ->
 
 
 def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
-    """Returns the values that a request gives this stage alone.
-
-    There are none if a parameter has the name of the stage.
-    """
+    """Returns the values that a request gives this stage alone. There are none if a parameter
+    has the name of the stage."""
     inside = request.get(stage)
     if not isinstance(inside, dict) or stage in declared:
         return {}

@@ -212,10 +212,8 @@ class _Folder:
             self._findings.error("no-compose-file", message, advice, Position(self._folder))
 
     def _parameters(self) -> tuple[dict[str, Json], tuple[str, ...]]:
-        """Returns the defaults of parameters, and the names of those without a default.
-
-        A request or an earlier stage must give these.
-        """
+        """Returns the defaults of parameters, and the names of those without a default. A
+        request or an earlier stage must give these."""
         file = self._text(PARAMETERS, _DATA, "parameters", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if file is not None and any(sign in file.text for sign in _TEMPLATE_SIGNS):

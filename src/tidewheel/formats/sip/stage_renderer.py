@@ -219,10 +219,8 @@ class StageRenderer:
     def _read_all(
         self, choose: Callable[[StageFolder], StageText | None], args: Mapping[str, Read]
     ) -> dict[str, Read]:
-        """Returns the nodes of one file of each stage; templates know the arguments.
-
-        ``args`` are those that were read before, by stage.
-        """
+        """Returns the nodes of one file of each stage; templates know the arguments. ``args``
+        are those that were read before, by stage."""
         read: dict[str, Read] = {}
         templates: list[tuple[str, Template]] = []
         for stage in self._wish.stages:

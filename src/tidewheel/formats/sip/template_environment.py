@@ -430,10 +430,8 @@ def _in_words(message: str, error: Exception) -> str:
 
 
 def _hidden_stage_advice(attribute: str, variables: dict[str, object]) -> str:
-    """Returns advice on `beams.parameters` where a parameter has the name of a stage.
-
-    It is "" where that is not so.
-    """
+    """Returns advice on `beams.parameters` where a parameter has the name of a stage. It is ""
+    where that is not so."""
     stages = variables.get("stages")
     ids = [str(one) for one in stages] if isinstance(stages, dict) else []
     hidden = [one for one in ids if not isinstance(variables.get(one), dict)]
@@ -461,10 +459,8 @@ def _names(tree: nodes.Template) -> Iterator[tuple[str, int]]:
 
 
 def _staying_unknown(made: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a filter that returns a value unchanged if it is not known yet.
-
-    Some filters get the environment or the context first, and the value after it.
-    """
+    """Returns a filter that returns a value unchanged if it is not known yet. Some filters get
+    the environment or the context first, and the value after it."""
 
     @wraps(made)
     def filtered(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - any filter

@@ -113,10 +113,8 @@ def _read(text: str, what: str) -> Document:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Raises BadStage if a file is too large or too deep with every alias written out.
-
-    A few lines can stand for a billion.
-    """
+    """Raises BadStage if a file is too large or too deep with every alias written out. A few
+    lines can stand for a billion."""
     waiting, count = [(root, 0)], 0
     while waiting:
         node, depth = waiting.pop()

@@ -458,10 +458,8 @@ class SwarmEngine(Engine):
             await asyncio.sleep(STOPPED_LOOK_SECONDS)
 
     async def _with_memory(self, part: ProjectPart) -> ProjectPart:
-        """Returns a part with whether it ran out of memory.
-
-        A Swarm never says so; the engine of this node does, of its own containers.
-        """
+        """Returns a part with whether it ran out of memory. A Swarm never says so; the engine
+        of this node does, of its own containers."""
         if part.exit_status != KILLED:
             return part
         if part.id not in self._lacked_memory:

@@ -128,9 +128,7 @@ class EnginePoller:
 
     async def _listen(self, arguments: tuple[str, ...]) -> None:
         """Begins a look early whenever the engine tells of an event, for as long as it runs.
-
-        Without events the regular looks suffice.
-        """
+        Without events the regular looks suffice."""
         while True:
             async with self.engine.cli.following(*arguments) as process:
                 assert process.stdout is not None
@@ -187,10 +185,8 @@ class ContainerSampler:
                 job.reports.usage(used_by_job)
 
     async def _ask(self, ids: Sequence[str]) -> dict[str, UsageSample]:
-        """Returns what each container uses, by id; empty if one of them is gone.
-
-        The next sample leaves that one out.
-        """
+        """Returns what each container uses, by id; empty if one of them is gone. The next
+        sample leaves that one out."""
         stats, fields = ("stats", "--no-stream", "--no-trunc"), (".ID", ".CPUPerc", ".MemUsage")
         try:
             rows = await self._cli.inspect(stats, fields, ids)
@@ -200,10 +196,8 @@ class ContainerSampler:
 
 
 def _sample(cpu: str, memory: str) -> UsageSample:
-    """Returns the sample of ``12.34%`` and ``1.5MiB / 7.6GiB``.
-
-    Raises ValueError or BadSetting for ``--``, which docker prints of an ended container.
-    """
+    """Returns the sample of ``12.34%`` and ``1.5MiB / 7.6GiB``. Raises ValueError or BadSetting
+    for ``--``, which docker prints of an ended container."""
     return UsageSample(
         memory_bytes=parse_size(memory.partition("/")[0]),
         cpu_percent=round(float(cpu.rstrip("%")), 1),

@@ -256,10 +256,8 @@ class ProjectLogs:
             log.settle()
 
     async def _read_rest(self, source: Source) -> None:
-        """Reads the rest of a part's log; nothing is read where the part is gone.
-
-        If the engine went away while it was read, and came back, it is asked again.
-        """
+        """Reads the rest of a part's log; nothing is read where the part is gone. If the engine
+        went away while it was read, and came back, it is asked again."""
         for _ in range(READ_TRIES):
             source.again()
             if await self._read(source, follow=False):

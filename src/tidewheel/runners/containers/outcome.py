@@ -206,10 +206,8 @@ async def out_of_memory(cli: Cli, killed: Sequence[str]) -> set[str]:
 
 
 async def _limited(cli: Cli, ids: Sequence[str]) -> list[tuple[str, bool]]:
-    """Returns those of the containers that this engine has and whose memory is limited.
-
-    Each is (id, whether the engine says that it lacked memory).
-    """
+    """Returns those of the containers that this engine has and whose memory is limited. Each is
+    (id, whether the engine says that it lacked memory)."""
     fields = (".Id", ".State.OOMKilled", ".HostConfig.Memory")
     rows = await cli.inspect(("inspect", "--type", "container"), fields, ids)
     return [(id_, lacked_memory) for id_, lacked_memory, limit in rows if limit]

@@ -227,10 +227,8 @@ def _is_foreign_network(value: object) -> bool:
 
 
 def _is_below_zero(value: object) -> bool:
-    """Says whether an OOM score is negative: the kernel would kill others in its place.
-
-    What is no number counts as negative, too.
-    """
+    """Says whether an OOM score is negative: the kernel would kill others in its place. What is
+    no number counts as negative, too."""
     try:
         return int(str(value)) < 0
     except ValueError:

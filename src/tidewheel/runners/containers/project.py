@@ -88,9 +88,7 @@ def project_name(store: str, task_id: TaskId, attempt: int, longest_service: int
 
 def _shortened(text: str, length_max: int) -> str:
     """Returns a text with its middle cut out, down to a length; "" if the length is 0 or less.
-
-    The run's beginning and the stage's end stay, as what lies between tells the least.
-    """
+    The run's beginning and the stage's end stay, as what lies between tells the least."""
     if length_max <= 0:
         return ""
     if len(text) <= length_max:

@@ -119,10 +119,8 @@ def _constraints(node: object) -> list[str]:
 
 
 def _label_constraints(labels: object) -> list[str]:
-    """Returns the constraints that labels of a Swarm node mean, as people write them.
-
-    They write {"zone": "a"}, "zone=a" or "zone".
-    """
+    """Returns the constraints that labels of a Swarm node mean, as people write them. They
+    write {"zone": "a"}, "zone=a" or "zone"."""
     if isinstance(labels, dict):
         pairs: Mapping[str, object] = labels
         return [f"node.labels.{name} == {value}" for name, value in pairs.items()]

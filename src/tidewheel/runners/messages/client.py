@@ -187,10 +187,8 @@ def _ask(
 
 
 def _connect(connection: socket.socket, directory: Path) -> None:
-    """Connects to the worker's socket.
-
-    Its path may be longer than the 107 bytes that fit into an address.
-    """
+    """Connects to the worker's socket. Its path may be longer than the 107 bytes that fit into
+    an address."""
     folder = os.open(directory, os.O_PATH | os.O_DIRECTORY)
     try:
         connection.connect(f"/proc/self/fd/{folder}/{SOCKET_LINK}")

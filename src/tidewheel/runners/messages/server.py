@@ -115,10 +115,8 @@ class Speaker:
 
 
 def _parse_spooled(line: bytes) -> client.SpooledMessage | None:
-    """Returns the message in a line of a spool; None if it is none.
-
-    A job can write anything into its spool.
-    """
+    """Returns the message in a line of a spool; None if it is none. A job can write anything
+    into its spool."""
     try:
         key, text, output = json.loads(line)
     except (ValueError, TypeError):
@@ -323,10 +321,8 @@ def _digest(secret: str) -> bytes:
 
 
 def _bind(path: Path) -> socket.socket:
-    """Returns a socket that is bound to a path.
-
-    The path may be longer than the 107 bytes that fit into an address.
-    """
+    """Returns a socket that is bound to a path. The path may be longer than the 107 bytes that
+    fit into an address."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -128,10 +128,8 @@ class Functions:
             return self._child
 
     def _read(self, answer: Mapping[str, object]) -> FunctionAnswer | FunctionFailure:
-        """Returns the answer in a message, which is not trusted.
-
-        The function shares the process that wrote it.
-        """
+        """Returns the answer in a message, which is not trusted. The function shares the
+        process that wrote it."""
         said = str(answer.get("said", ""))
         results = answer.get("results")
         if "failed" in answer or not isinstance(results, dict):

@@ -72,10 +72,8 @@ def tying_prefix(prefixes: tuple[tuple[str, ...], ...] = PREFIXES) -> tuple[str,
 
 
 def _works(prefix: tuple[str, ...]) -> bool:
-    """Says whether a prefix works here, by trying it.
-
-    Containers often forbid namespaces, so one that is installed may fail.
-    """
+    """Says whether a prefix works here, by trying it. Containers often forbid namespaces, so
+    one that is installed may fail."""
     try:
         probe = subprocess.run(
             (*prefix, "/bin/sh", "-c", "exit 0"),

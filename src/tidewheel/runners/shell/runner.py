@@ -267,10 +267,8 @@ class ShellRunner:
             reap_orphans(self._children)
 
     def _forget(self, assignment: Assignment) -> None:
-        """Passes on what an ended job said last, and hears nothing more of it.
-
-        The guard of fenced jobs is told that it has ended.
-        """
+        """Passes on what an ended job said last, and hears nothing more of it. The guard of
+        fenced jobs is told that it has ended."""
         if assignment.task.fence_kill:
             self._fence.open_for(assignment.directory)
         if self._parts.messages is not None:

@@ -285,10 +285,8 @@ class SlurmWatch:
             self._say(job, SpooledMessage(f"slurm-{job.record.key}", text, SUBMITTED))
 
     def _tell_waiting(self, job: SlurmJob, row: programs.SlurmRow) -> None:
-        """Reports, once per reason, why a job waits where somebody has to act.
-
-        It also reports that nobody has to act any more.
-        """
+        """Reports, once per reason, why a job waits where somebody has to act. It also reports
+        that nobody has to act any more."""
         words = outcome.waiting_words(row)
         if words == job.waits:
             return
@@ -405,9 +403,7 @@ class SlurmWatch:
 
     def _end_of_unlisted(self, job: SlurmJob, seen: FilesSeen) -> End | None:
         """Returns the end of a job that Slurm does not list: never submitted, or long over.
-
-        None means that the job goes on, or that it may still be seen how it ended.
-        """
+        None means that the job goes on, or that it may still be seen how it ended."""
         if job.record.id is None and seen.status.process is None:
             make_void(job.files.path, job.record)
             if JobDirectory(job.files.path).read_status().process is None:
@@ -438,10 +434,8 @@ class SlurmWatch:
 
 
 def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, FilesSeen]:
-    """Cuts the logs of jobs that have begun, and returns what their folders show, by job.
-
-    Call it in a thread.
-    """
+    """Cuts the logs of jobs that have begun, and returns what their folders show, by job. Call
+    it in a thread."""
     begun = [job for job in jobs if job.row is None or job.row.state not in outcome.WAITS]
     for job in begun:
         for log in (job.files.out, job.files.err):

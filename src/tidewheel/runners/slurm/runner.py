@@ -176,10 +176,8 @@ class SlurmRunner:
         return job
 
     async def _end_earlier_attempts(self, assignment: Assignment) -> None:
-        """Ends the job of an earlier attempt whose worker was lost with its host.
-
-        Raises RunnerUnable if Slurm does not answer, or does not end it.
-        """
+        """Ends the job of an earlier attempt whose worker was lost with its host. Raises
+        RunnerUnable if Slurm does not answer, or does not end it."""
         for directory in _earlier_directories(assignment):
             record = slurm_job.read_record(directory)
             if record is None:
@@ -237,10 +235,8 @@ def _options(assignment: Assignment, lines: list[str], key: str) -> list[str]:
 
 
 def _earlier_directories(assignment: Assignment) -> Iterator[Path]:
-    """Yields the folders of the attempts before this one, the latest first.
-
-    Which they are follows from its own name: ``JobFolders`` has two layouts.
-    """
+    """Yields the folders of the attempts before this one, the latest first. Which they are
+    follows from its own name: ``JobFolders`` has two layouts."""
     directory, attempt = assignment.directory, assignment.task.attempt
     is_of_run = directory.name.startswith("attempt-")
     for earlier in range(attempt - 1, 0, -1):

@@ -82,10 +82,8 @@ async def list_runs(call: Call) -> object:
 
 
 async def _summary(call: Call, run: str) -> Document | None:
-    """Returns the summary of a run; None if it cannot be looked into.
-
-    The other runs are shown all the same.
-    """
+    """Returns the summary of a run; None if it cannot be looked into. The other runs are shown
+    all the same."""
     try:
         looking = run_door(call).look("summary", {"run": run})
         return {**await call.doors.apart(looking), "run": run}

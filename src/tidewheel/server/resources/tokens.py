@@ -185,10 +185,8 @@ def deed_words(entry: AuditEntry) -> str:
 
 
 def _filled(entry: AuditEntry, deed: Deed) -> str:
-    """Returns what a call was done to, in words.
-
-    The audit keeps what the path names first, then what the handler named.
-    """
+    """Returns what a call was done to, in words. The audit keeps what the path names first,
+    then what the handler named."""
     names = re.findall(r"{(\w+)}", entry.verb)
     named = entry.target.split(", ", len(names)) if entry.target else []
     said = dict.fromkeys(names, "…") | dict(zip(names, named, strict=False))

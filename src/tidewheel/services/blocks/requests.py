@@ -130,10 +130,8 @@ class _Making:
                 )
 
     async def _known(self, name: str) -> BlockView | None:
-        """Returns the block of this id, None if there is none.
-
-        A text that can be no block's id is not looked for.
-        """
+        """Returns the block of this id, None if there is none. A text that can be no block's id
+        is not looked for."""
         if not is_block_id(name):
             return None
         try:

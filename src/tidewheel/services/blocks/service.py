@@ -107,10 +107,8 @@ class BlockService:
         }
 
     def _check_permitted(self, request: SbiRequest, file: str, findings: Findings) -> None:
-        """Raises Refused if the client may not ask for this.
-
-        If its text has mistakes, it raises InvalidSbi instead, which tells those alone.
-        """
+        """Raises Refused if the client may not ask for this. If its text has mistakes, it
+        raises InvalidSbi instead, which tells those alone."""
         try:
             self._rights.permit(request)
         except Refused:

@@ -181,10 +181,8 @@ def read_window(
 
 
 def _nearer_stop(graph: Graph, start: Point, stop: Point, tasks_max: int) -> Point:
-    """Returns the last point up to which there are at most ``tasks_max`` tasks.
-
-    If the first point alone has more, it is that one.
-    """
+    """Returns the last point up to which there are at most ``tasks_max`` tasks. If the first
+    point alone has more, it is that one."""
     if graph.cycling.final is not None:
         stop = min(stop, graph.cycling.final)
     weights = Counter(one for node in graph.nodes.values() for one in node.sequences)

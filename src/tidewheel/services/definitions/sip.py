@@ -95,9 +95,7 @@ class Verdicts:
 
     def _is_warned(self, *, of_request: bool = False) -> bool:
         """Says whether there are warnings about the definition, or (`of_request`) the request.
-
-        Those about the request do not keep a definition from being registered.
-        """
+        Those about the request do not keep a definition from being registered."""
         return any(
             one.severity is Severity.WARNING and (one.position == REQUEST) == of_request
             for one in self.validation.findings

@@ -193,10 +193,8 @@ class NotifierService(Service):
         return True
 
     async def _write(self) -> bool:
-        """Writes the notebook and says whether it is still held.
-
-        A notebook that has not changed is written only now and then.
-        """
+        """Writes the notebook and says whether it is still held. A notebook that has not
+        changed is written only now and then."""
         assert self._epoch is not None
         body, now = write_state(self._state), self._clock.monotonic()
         is_due = now - self._written_at > self._settings.lease_seconds / 3
@@ -214,10 +212,8 @@ class NotifierService(Service):
     # ---- what happened ----
 
     async def _notice(self) -> None:
-        """Puts messages about all that happened into the state, or none.
-
-        If the store goes away meanwhile, the state is as before, and the next pass begins anew.
-        """
+        """Puts messages about all that happened into the state, or none. If the store goes away
+        meanwhile, the state is as before, and the next pass begins anew."""
         before = write_state(self._state)
         try:
             await self._take_in()
@@ -240,10 +236,8 @@ class NotifierService(Service):
                 return
 
     async def _put_all(self, found: Sequence[Noticed], now: float) -> None:
-        """Makes messages of all that was noticed; what raises is reported and left out.
-
-        So the process goes on with the runs that it drives.
-        """
+        """Makes messages of all that was noticed; what raises is reported and left out. So the
+        process goes on with the runs that it drives."""
         for one in found:
             try:
                 await self._put(one, now)
@@ -265,10 +259,8 @@ class NotifierService(Service):
                 self._put_message(rule, message, now)
 
     async def _with_causes(self, message: Notification) -> Notification:
-        """Returns a message of a stall with the tasks that cause it, and their reasons.
-
-        It is the message as it was if the run cannot be read.
-        """
+        """Returns a message of a stall with the tasks that cause it, and their reasons. It is
+        the message as it was if the run cannot be read."""
         read, home = self._definition_of, self._settings.home
         try:
             view = await self._store.find_run(message.run)

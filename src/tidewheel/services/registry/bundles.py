@@ -76,10 +76,8 @@ def _bundles_at(path: Path, findings: Findings) -> list[Bundle]:
 
 
 def _bundle(folder: Path, suffix: str, file: str, findings: Findings) -> Bundle:
-    """Returns the bundle of the files below a folder that have a suffix ("": any).
-
-    `file` is the definition among them.
-    """
+    """Returns the bundle of the files below a folder that have a suffix ("": any). `file` is
+    the definition among them."""
     files, too_large = files_of(folder)
     for one in [path for path in too_large if path.endswith(suffix)]:
         findings.error(

@@ -65,10 +65,8 @@ class RegistryService:
         code_trusted: bool,
         permit: Callable[[Iterable[str]], None] = lambda _: None,
     ) -> None:
-        """Sets up the registry for a caller.
-
-        ``permit`` raises if the caller may not register workflows of these names.
-        """
+        """Sets up the registry for a caller. ``permit`` raises if the caller may not register
+        workflows of these names."""
         self._store, self._runs = store, runs
         self._code_trusted, self._permit = code_trusted, permit
 
@@ -263,10 +261,8 @@ def _loaded(
 def _made(
     kept: StoredDefinition, asked: RunRequest, findings: Findings
 ) -> tuple[StoredDefinition, RunOptions]:
-    """Returns the definition and the options of a run.
-
-    Raises InvalidDefinition, with all findings, if no run could begin with this request.
-    """
+    """Returns the definition and the options of a run. Raises InvalidDefinition, with all
+    findings, if no run could begin with this request."""
     options = asked.options
     if kept.kind == PYTHON:
         _check_python(kept, asked, findings)
@@ -284,10 +280,8 @@ def _made(
 
 
 def _values(asked: RunRequest) -> Values:
-    """Returns the parameters of a request as the validation of SIP definitions takes them.
-
-    A value that is no JSON becomes a finding there.
-    """
+    """Returns the parameters of a request as the validation of SIP definitions takes them. A
+    value that is no JSON becomes a finding there."""
     return cast("Values", dict(asked.parameters))
 
 

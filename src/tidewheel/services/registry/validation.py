@@ -374,10 +374,8 @@ def _validated(given: Bundle, manner: ValidationOptions) -> Iterator[Validated]:
 
 
 def _inside(bundle: Bundle) -> Bundle:
-    """Returns a bundle of one folder as the bundle of what lies in the folder.
-
-    Without a name of its own it is called as the folder is.
-    """
+    """Returns a bundle of one folder as the bundle of what lies in the folder. Without a name
+    of its own it is called as the folder is."""
     tops = {path.partition("/")[0] for path in bundle.files}
     if len(tops) != 1 or any("/" not in path for path in bundle.files):
         return bundle

@@ -123,10 +123,8 @@ class _Play:
     # What happens.
 
     def _next(self) -> bool:
-        """Plays the next thing that happens, if any does; says whether there was one.
-
-        That a job started is known at once, without a step of time.
-        """
+        """Plays the next thing that happens, if any does; says whether there was one. That a
+        job started is known at once, without a step of time."""
         if self._started:
             job = self._started.popleft()
             self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
@@ -213,9 +211,7 @@ class _Play:
 
     def _check(self, key: Key, label: str) -> None:
         """Sets when an xtrigger will be satisfied: a clock at its time, others after a check.
-
-        For those others it notes that this is an assumption.
-        """
+        For those others it notes that this is an assumption."""
         xtrigger, now = self._triggers.find(label), self._now
         due_at = self._triggers.due_at(label, key[0])
         if due_at is not None and not self._graph.cycling.is_integer:
@@ -303,9 +299,7 @@ class _Play:
 
 def _causes(pool: TaskPool) -> list[Cause]:
     """Returns the tasks that keep a stalled run from going on, or that are held, with reasons.
-
-    It is empty for a run of any other status.
-    """
+    It is empty for a run of any other status."""
     if pool.run.status == RunStatus.WAITING_FOR_RELEASE:
         found = [one for one in pool.tasks.values() if one.standing is PoolState.HELD]
     elif pool.run.status == RunStatus.STALLED:

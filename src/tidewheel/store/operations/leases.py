@@ -210,10 +210,8 @@ def _wanted(request: ClaimRequest) -> dict[str, object]:
 
 
 def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> list[ClaimedRow]:
-    """Claims tasks of a queue that has limits.
-
-    The rows of the limits are locked first, so that no two claims count the same places.
-    """
+    """Claims tasks of a queue that has limits. The rows of the limits are locked first, so that
+    no two claims count the same places."""
     locked = tx.pairs("lock_limits", Now, Limit, queue=request.queue)
     now, limits = locked[0][0].now, [limit for _, limit in locked]
     running = Counter(
@@ -313,10 +311,8 @@ def report(
 def _succeed_plainly(
     tx: Transaction, reports: Sequence[Report], effects: Effects
 ) -> dict[int, Reported]:
-    """Ends the attempts of plain successes, the common case, all at once.
-
-    Returns the answers by position. Reports without an answer are left to ``_report_round``.
-    """
+    """Ends the attempts of plain successes, the common case, all at once. Returns the answers
+    by position. Reports without an answer are left to ``_report_round``."""
     plain: dict[WorkerId, dict[TaskId, tuple[int, _PlainSuccess]]] = {}
     for position, one in enumerate(reports):
         if (told := _plain_success(one)) is not None:
@@ -374,9 +370,7 @@ def _start_plainly(
     tx: Transaction, reports: Sequence[Report], effects: Effects
 ) -> dict[int, Reported]:
     """Notes reports that tell of a start and of nothing else; returns the answers by position.
-
-    They decide nothing about their tasks, so only the leases are written.
-    """
+    They decide nothing about their tasks, so only the leases are written."""
     plain: dict[WorkerId, dict[TaskId, int]] = {}
     for position, one in enumerate(reports):
         if one.started and one.end is None and not one.messages and not one.usage:
@@ -426,9 +420,7 @@ def _accept(
     task: TaskState | None, one: Report, chance: Callable[[], float], writes: _Writes
 ) -> Status:
     """Adds what a report changes to ``writes``, and returns the status of its task after it.
-
-    Everything is checked first, so that a refused report leaves nothing behind.
-    """
+    Everything is checked first, so that a refused report leaves nothing behind."""
     if task is None:
         raise NotFound("task", one.holder.task_id)
     check_holder(task, one.holder, "a report")

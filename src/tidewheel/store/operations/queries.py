@@ -95,9 +95,7 @@ def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[tas
 
 def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
     """Returns the queries that find the tasks of a filter, each with parameters of its own.
-
-    Each follows the index for one condition; the other conditions are tested on the way.
-    """
+    Each follows the index for one condition; the other conditions are tested on the way."""
     for name in _FILTERS:
         if getattr(which, name) is not None and is_common(finder := f"find_tasks_by_{name}"):
             return [(finder, {})]
@@ -107,10 +105,8 @@ def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
 
 
 def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
-    """Returns the query that finds tasks of a status, and its parameters.
-
-    Each status but succeeded has a table or an index by which it is found.
-    """
+    """Returns the query that finds tasks of a status, and its parameters. Each status but
+    succeeded has a table or an index by which it is found."""
     match status:
         case Status.READY:
             return "find_ready_tasks", {}

@@ -41,10 +41,8 @@ def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Register
 
 
 def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
-    """Says whether the version that is registered has the same content.
-
-    If so, and the new one is trusted, the registered one is marked as trusted, too.
-    """
+    """Says whether the version that is registered has the same content. If so, and the new one
+    is trusted, the registered one is marked as trusted, too."""
     found = tx.records("get_workflow", WorkflowView, name=new.name, version=new.version)
     if not found:
         raise Conflict("it was removed at the same moment")

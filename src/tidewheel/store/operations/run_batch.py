@@ -187,10 +187,8 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
 
 
 def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
-    """Lets workers claim again what was withdrawn from them.
-
-    The tasks are the same submissions, under the same numbers.
-    """
+    """Lets workers claim again what was withdrawn from them. The tasks are the same
+    submissions, under the same numbers."""
     rows = tx.rows("find_withdrawn", run=run)
     seqs = [row[0] for row in rows]
     # A cancel at this moment waits for the lock, or came first: add_ready skips such a task.

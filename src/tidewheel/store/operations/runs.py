@@ -55,9 +55,7 @@ def _files(text: str) -> tuple[StoredFile, ...]:
 
 def _files_text(files: Sequence[StoredFile]) -> str:
     """Returns files as JSON text, with their content, which may be any bytes, as base64.
-
-    ``json`` is used because msgspec refuses a path that is no Unicode.
-    """
+    ``json`` is used because msgspec refuses a path that is no Unicode."""
     return json.dumps(
         [(one.path, base64.b64encode(one.content).decode(), one.executable) for one in files]
     )
@@ -205,10 +203,8 @@ def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
 def _why_not(
     tx: Transaction, run: RunView, seen_epoch: int | None
 ) -> errors.RunWaits | errors.RunHeld | errors.RunLost | Conflict:
-    """Returns the error that says why a run cannot be leased.
-
-    It waits for others, is held, or was leased since the caller looked.
-    """
+    """Returns the error that says why a run cannot be leased. It waits for others, is held, or
+    was leased since the caller looked."""
     needs = [] if run.batch else tx.records("list_needs", NeedView, runs=[run.number])
     waits = [str(one) for one in needs if one.state is not NeedState.MET]
     if waits:
@@ -287,9 +283,7 @@ def post_command(tx: Transaction, effects: Effects, command: NewCommand) -> int:
 
 def _reopen(tx: Transaction, command: NewCommand) -> None:
     """Lets any scheduler go on with a run that has ended, if the command is one for that.
-
-    Raises NotRunning if it is not, Aborted if the run was aborted.
-    """
+    Raises NotRunning if it is not, Aborted if the run was aborted."""
     run = get_run(tx, command.run)
     if run.is_aborted:
         raise errors.Aborted(run.name, run.reason)

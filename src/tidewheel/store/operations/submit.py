@@ -72,10 +72,8 @@ def submit(
 
 
 def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
-    """Accepts the first task of each id in the call.
-
-    A later one that says the same gets the answer of the first; one that differs is refused.
-    """
+    """Accepts the first task of each id in the call. A later one that says the same gets the
+    answer of the first; one that differs is refused."""
     for position, task in tasks:
         digest = digest_of(task)
         first = batch.accepted.get(task.id)
@@ -91,10 +89,8 @@ def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
 
 
 def _drop_stored(batch: _Batch) -> None:
-    """Drops tasks whose id is stored already.
-
-    One that says the same as the stored task is answered as not created; another is refused.
-    """
+    """Drops tasks whose id is stored already. One that says the same as the stored task is
+    answered as not created; another is refused."""
     wanted = list(batch.accepted)
     stored: dict[str, str] = dict(rows_in_chunks(batch.tx, "find_task_digests", "ids", wanted))
     for task_id, (position, _, ours) in list(batch.accepted.items()):
@@ -159,10 +155,8 @@ def _check_unique_key(
 
 
 def _refuse_bad_edges(batch: _Batch) -> None:
-    """Refuses tasks whose edges are impossible or form a cycle, until nothing more drops out.
-
-    A refused task may have been the neighbour of another.
-    """
+    """Refuses tasks whose edges are impossible or form a cycle, until nothing more drops out. A
+    refused task may have been the neighbour of another."""
     named_by: dict[str, list[TaskId]] = {}
     for _, task, _ in batch.accepted.values():
         for neighbour in _neighbours_of(task):
@@ -285,10 +279,8 @@ def _insert_edges(
     edges: Sequence[tuple[int, int, str, EdgeState]],
     stored: Mapping[TaskId, TaskState],
 ) -> None:
-    """Stores edges, given by seqs, and joins the graphs of their tasks.
-
-    ``stored`` holds those of the tasks that were there before.
-    """
+    """Stores edges, given by seqs, and joins the graphs of their tasks. ``stored`` holds those
+    of the tasks that were there before."""
     rows = [
         {"parent": parent, "child": child, "output": output, "state": state}
         for parent, child, output, state in edges

@@ -179,10 +179,8 @@ def _settle_edges(
 def _decide_children(
     tx: Transaction, children: Mapping[int, set[EdgeState]]
 ) -> list[tuple[TaskState, Change]]:
-    """Returns the changes of children whose edges were settled.
-
-    A dead edge cancels its child; a child becomes ready with the last of its edges that is met.
-    """
+    """Returns the changes of children whose edges were settled. A dead edge cancels its child;
+    a child becomes ready with the last of its edges that is met."""
     if not children:
         return []
     seqs = sorted(children)

@@ -325,10 +325,8 @@ class Pool:
             self._idle.pop().drop()
 
     def _kept(self) -> Connection | None:
-        """Returns the connection used last, or None.
-
-        One that the server may be about to close is dropped.
-        """
+        """Returns the connection used last, or None. One that the server may be about to close
+        is dropped."""
         while self._idle:
             connection = self._idle.pop()
             idle_seconds = self.loop.time() - connection.idle_since

@@ -132,10 +132,8 @@ def _rows(service: ServiceName, name: str) -> tuple[Operation, ...]:
 
 
 def _row(service: ServiceName, name: str, given: Mapping[str, object]) -> Operation:
-    """Returns the row for these arguments: the first for whose path all is given.
-
-    The last row is for whatever fits no other.
-    """
+    """Returns the row for these arguments: the first for whose path all is given. The last row
+    is for whatever fits no other."""
     rows = [one for one in _rows(service, name) if one.fixed.items() <= given.items()]
     for row in rows[:-1]:
         if all(given.get(one.name) for one in row.takes if one.place is Place.PATH):

@@ -494,10 +494,8 @@ def refusal_from(problem: ReceivedProblem | None) -> Refused | None:
 def _built(
     code: str, root: type[TidewheelError], details: dict[str, Any]
 ) -> Iterator[TidewheelError]:
-    """Yields the problem as an error of each class that its code stands for.
-
-    The most special comes first; a class is left out if the problem lacks an argument of it.
-    """
+    """Yields the problem as an error of each class that its code stands for. The most special
+    comes first; a class is left out if the problem lacks an argument of it."""
     for kind in _classes(code):
         needed, known = _arguments(cast("Hashable", kind))
         if issubclass(kind, root) and needed <= details.keys():

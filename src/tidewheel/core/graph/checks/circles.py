@@ -86,10 +86,8 @@ _NameGraph = dict[Hashable, list[Hashable]]
 def _name_graphs(
     graph: Graph,
 ) -> tuple[_NameGraph, _NameGraph, list[tuple[Hashable, Hashable]]]:
-    """Returns the edges between names: within a point, all, and those not into the past.
-
-    A family is a vertex of its own, and so is an arrow, to keep the edges few.
-    """
+    """Returns the edges between names: within a point, all, and those not into the past. A
+    family is a vertex of its own, and so is an arrow, to keep the edges few."""
     same_point: _NameGraph = defaultdict(list)
     every: _NameGraph = defaultdict(list)
     forward: list[tuple[Hashable, Hashable]] = []
