@@ -402,7 +402,10 @@ def stall_words(waits: str, until: float | None) -> str:
 
 
 def waited_for_text(engine: RunEngine) -> str:
-    """Returns what an idle run waits for, and until when; "" if that comes soon or never."""
+    """Returns what an idle run waits for, and until when if that is known.
+
+    It is "" if the run waits for nothing, or not long enough to be worth saying.
+    """
     pool, now = engine.pool, time.time_ns() / 1e9
     never = Instant(math.inf)
     waits = [
