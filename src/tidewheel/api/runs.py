@@ -325,7 +325,7 @@ class AttemptOfRun(TypedDict):
 
 
 class RunAttempts(TypedDict):
-    """Lists attempts, oldest first; `left_out`: older submissions may have had more."""
+    """Lists attempts, oldest first; `left_out`: some of older submissions may be missing."""
 
     run: str
     now: str

@@ -51,7 +51,7 @@ def parse_limit(text: str) -> Limit:
 
 
 def parse_rate(text: str) -> Limit:
-    """Reads `[KEY=]N/TIME`: how many tasks may start in a time, of the queue, of one key or
+    """Reads `[KEY=]N/TIME`: how many tasks may start in a period, of the queue, of one key or
     (`*`) of each."""
     key, _, rate = text.rpartition("=")
     count, _, period = rate.partition("/")

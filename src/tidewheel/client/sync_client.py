@@ -98,7 +98,7 @@ class Client:
 
     @property
     def runs(self) -> BlockingRuns:
-        """Gives access to runs: to look at them, and act on those that a scheduler drives."""
+        """Gives access to runs: to begin, look at, command, carry on and delete them."""
         # An application that only uses the queue need not load what knows about runs.
         from tidewheel.client.runs import BlockingRuns
 

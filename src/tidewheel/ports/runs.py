@@ -147,8 +147,8 @@ class RegistryDoor(Protocol):
     async def check(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        """Says whether a workflow can be registered and run; if parameters are given, with
-        these."""
+        """Returns whether a registered workflow can run, with the findings; with parameters,
+        whether a run with these could begin."""
 
     async def render(
         self, name: str, version: str = "", parameters: Parameters | None = None
@@ -197,7 +197,8 @@ class BlockDoor(Protocol):
         of it."""
 
     async def objects(self, *, after: str = "", count: int = 1_000) -> Document:
-        """Returns the objects that are present, by name."""
+        """Returns up to ``count`` buffer objects that are present, sorted by name, of those
+        behind the name ``after``."""
 
     async def remove_object(self, name: str) -> Document:
         """Stores that an object is there no more; stages that have seen it go on."""

@@ -80,7 +80,8 @@ class Gpus:
         self._seen_until = [0] * count
 
     def read(self) -> dict[int, GpuUse]:
-        """Returns what each process uses now."""
+        """Returns what each process uses of the GPUs, by pid: memory now, and percent since the
+        last read (of the whole card where no more is known)."""
         return use_by_process(self._read_card(index) for index in range(len(self._cards)))
 
     def _read_card(self, index: int) -> CardReading:

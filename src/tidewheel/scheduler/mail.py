@@ -192,7 +192,7 @@ class Mailer:
         return not is_cut_off
 
     async def _rests(self, seconds: float) -> bool:
-        """Waits before the next try; returns False if there is no time for one."""
+        """Waits before the next try; returns False if there will be none: it ends."""
         task = asyncio.current_task()
         assert task is not None
         if self._is_draining:

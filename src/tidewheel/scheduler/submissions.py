@@ -75,7 +75,8 @@ class JobFacts:
 
 
 class DefinitionInForce(NamedTuple):
-    """Holds the definition that a run has from now on, for all that keep a part of it."""
+    """Holds the definition of a run, as its components get it at the start and after a
+    reload."""
 
     digest: str
     restored: RestoredDefinition

@@ -216,7 +216,8 @@ def problem(error: TidewheelError, correlation: str) -> Problem:
 
 def _details(error: TidewheelError) -> dict[str, Any]:
     """Returns the attributes of a refusal, from which a client raises the same error; {} for
-    any other error, or if they are too large."""
+    other errors, for InvalidDefinition (its findings are sent apart), or if they are too
+    large."""
     if not isinstance(error, Refused) or isinstance(error, InvalidDefinition):
         return {}
     details = msgspec.to_builtins(vars(error), enc_hook=str)

@@ -293,7 +293,7 @@ class PostgresStore(DatabaseStore):
 
 
 def connect(settings: StoreSettings) -> psycopg.Connection[Row]:
-    """Opens a connection that begins and commits transactions only when told to."""
+    """Opens a connection in autocommit mode: a transaction lasts from a BEGIN to a COMMIT."""
     standard: dict[str, str | int] = {
         "connect_timeout": max(1, int(settings.busy_seconds_max)),
         "application_name": "tidewheel",

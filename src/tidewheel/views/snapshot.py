@@ -245,7 +245,8 @@ async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
 
 
 async def _chain(store: Store, need: NeedView) -> Chain:
-    """Returns the shortest chain to an end where somebody has to act, else to any end."""
+    """Returns the shortest way from an unmet need to one that stays unmet unless somebody
+    acts; if there is none, to any last one."""
     todo: deque[Chain] = deque([(need,)])
     seen = {need.parent}
     ends: list[Chain] = []

@@ -237,7 +237,8 @@ class LeaseBook:
         self.fence_wakeup.ring()
 
     def due(self, now: float) -> list[Attempt]:
-        """Returns the attempts whose heartbeat is due, or nearly so, to save a call."""
+        """Returns the attempts to send a heartbeat for: it is due or half due (to save a call),
+        or there is progress to tell."""
         with self._lock:
             news = self._untold if self._told_at + NEWS_SECONDS <= now else frozenset()
             return [

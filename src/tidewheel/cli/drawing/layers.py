@@ -164,7 +164,8 @@ def nearest_rising(wished: Sequence[float], weights: Sequence[float]) -> list[fl
 
 @dataclass(slots=True)
 class Lattice:
-    """Holds all cells in columns: first the boxes of the sketch, then bends, then fillers."""
+    """Holds the cells of a layout, numbered: boxes first, then bends, then fillers. ``ranks``
+    has the column of each."""
 
     box_count: int
     ranks: list[int]

@@ -41,7 +41,7 @@ async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -
 async def say_log(
     client: AsyncClient, task: Task, stream: str, attempt: int | None, *, follow: bool
 ) -> None:
-    """Prints the log of one attempt; with ``follow`` until that attempt is over.
+    """Prints the log of one attempt; with ``follow`` until another begins or the task ends.
 
     Without a number the latest attempt is meant. Raises Refused if there is no log.
     """

@@ -232,7 +232,7 @@ class Lookalikes:
 
 
 def _parts(word: str) -> Iterator[str]:
-    """Yields the word, and what is left without any one of its letters."""
+    """Yields the word, and unless it is short, the word without each of its letters."""
     if len(word) < LOOKALIKE_LENGTH_MIN:
         return
     yield word

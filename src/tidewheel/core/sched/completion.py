@@ -293,7 +293,8 @@ def lacking_text(pool: TaskPool, task: PooledTask) -> str:
 
 
 def _who_waits(pool: TaskPool, task: PooledTask, outputs: Iterable[str]) -> Iterator[str]:
-    """Yields the ids of the tasks that wait for these outputs of a task, each once."""
+    """Yields ids of tasks that the graph lets wait for these outputs, each once; of each link
+    only the first points."""
     plan, node = pool.plan, task.plan
     seen = set()
     for output in outputs:

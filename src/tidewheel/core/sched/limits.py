@@ -277,7 +277,8 @@ def fill(context: StepContext, queue: LimitQueue) -> None:
 
 
 def launch(context: StepContext, task: PooledTask) -> None:
-    """Runs a task once: makes a new submission."""
+    """Decides to submit a task: it gets its next submit number and takes a place in its limit
+    group."""
     pool = context.pool
     key = task.key
     task.stage = _PREPARING

@@ -101,7 +101,8 @@ def object_name_problem(name: str) -> str:
 
 
 def object_node(name: str) -> str:
-    """Returns the name of a buffer object's node: what no name may have is written as %XX."""
+    """Returns the name of a buffer object's node: all but ASCII letters, digits and ``_ + -``
+    is written as %XX."""
     safe = re.sub(
         r"[^A-Za-z0-9_.+-]|\.",
         lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()),

@@ -294,7 +294,8 @@ class ProjectLogs:
             source.again()
 
     async def _read(self, source: Source, *, follow: bool) -> bool:
-        """Reads the log that there is, and returns whether docker came to the end of it."""
+        """Copies a log from where the last read ended, with ``follow`` until docker ends it;
+        returns whether docker ended well."""
         since = ("--since", source.since.decode()) if source.since else ()
         arguments = (
             *(*self._engine.log_command, "--timestamps", *since),

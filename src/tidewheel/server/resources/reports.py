@@ -65,7 +65,7 @@ class OneBeat(In):
 
 
 class BeatsIn(In):
-    """Signs of life for all leases of a worker."""
+    """Signs of life for some leases of a worker."""
 
     worker: str
     beats: Annotated[list[OneBeat], msgspec.Meta(max_length=10_000)]

@@ -120,7 +120,7 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
 def claim_by_id(
     tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
 ) -> Claimed:
-    """Leases one task by its id (R002-34); raises WrongStatus or NotDue if it cannot be leased.
+    """Leases one task by its id (R002-34); raises WrongStatus, NotDue or NotRunning.
 
     The pause and the limits of its queue do not count: they are for claims of any task.
     """

@@ -327,7 +327,7 @@ export type AttemptOfRun = {
   used: AttemptUsed;
 };
 
-/** Lists attempts, oldest first; `left_out`: older submissions may have had more. */
+/** Lists attempts, oldest first; `left_out`: some of older submissions may be missing. */
 export type RunAttempts = {
   run: string;
   now: string;
