@@ -344,6 +344,32 @@ def test_a_torn_line_in_the_spool_takes_no_other_line_along(tmp_path):
     play(tmp_path, scenario)
 
 
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link"])
+def test_a_spool_that_is_no_file_says_nothing_and_stops_nobody(tmp_path, kind):
+    async def scenario(server, speaker):
+        spool = speaker.directory / SPOOL_NAME
+        if kind == "folder":
+            spool.mkdir()
+        elif kind == "pipe":
+            os.mkfifo(spool)
+        else:
+            spool.symlink_to("/dev/zero")
+        server.forget(speaker.secret)
+        assert speaker.reports.messages == []
+
+    play(tmp_path, scenario)
+
+
+def test_a_line_in_the_spool_that_is_nested_without_end_takes_no_other_line_along(tmp_path):
+    async def scenario(server, speaker):
+        (speaker.directory / SPOOL_NAME).write_bytes(b"[" * 200_000 + b"\n")
+        append(speaker.directory, SpooledMessage(key="1", text="one"))
+        server.forget(speaker.secret)
+        assert speaker.reports.messages == [("one", None)]
+
+    play(tmp_path, scenario)
+
+
 def test_a_message_that_nobody_can_keep_is_not_lost_in_silence(tmp_path):
     with pytest.raises(Unavailable, match="no worker answers"):
         send_message(tmp_path / "gone", "secret", text="hello")

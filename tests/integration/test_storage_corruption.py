@@ -128,6 +128,23 @@ def test_an_index_that_does_not_fit_its_table_is_found_by_verify(folder, databas
 
 
 @pytest.mark.usefixtures("permissive_umask")
+def test_a_row_that_cannot_be_read_stops_nobody_but_the_operation_that_reads_it(folder):
+    """RELIABILITY 27: what a later version wrote, say, into one task."""
+    door, other = open_door(folder), open_door(folder)
+    door.put(*(f"t{n}" for n in range(4)))
+    with apsw.Connection(str(folder / NAME)) as connection:
+        connection.execute(
+            "UPDATE task SET retry = '{\"of_a_later_version\": 1}' WHERE id = 't0'"
+        )
+    with pytest.raises(TypeError):
+        door.cancel(["t0", "t1", "t2", "t3"])
+    other.put("of another process")
+    door.put("new")
+    assert door.get("new").status == "ready"
+    door.leave()
+    other.leave()
+
+
 def test_nobody_else_may_read_any_of_its_files(folder):
     """S31: whatever the umask says."""
     home = folder / "new" / "home"

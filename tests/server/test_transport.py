@@ -85,6 +85,22 @@ def test_the_request_after_one_that_broke_off_goes_to_the_next_server():
     assert len(heard) == 1
 
 
+def test_two_requests_that_broke_off_at_once_turn_to_the_next_server_once():
+    async def conversation(urls):
+        transport = Transport(urls, None, seconds_max=5.0)
+        both = [transport.call(*POST) for _ in range(2)]
+        errors = await asyncio.gather(*both, return_exceptions=True)
+        answer = await transport.call(*POST)
+        await transport.close()
+        return errors, answer
+
+    with scripted(HANG_UP, HANG_UP, HANG_UP) as (first, heard), scripted(OK) as (second, _):
+        errors, answer = asyncio.run(conversation(f"{first},{second}"))
+    assert [type(error) for error in errors] == [StoreUnreachable] * 2
+    assert answer.status == 200
+    assert len(heard) == 2
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -332,7 +332,9 @@ def digest_of(task: NewTask) -> str:
         # The id is the first field. What it says cannot end it: there a quote has a backslash.
         body = whole[whole.index(b',"queue":') :]
         if later:
-            body = body.removesuffix(b"," + msgspec.json.encode(later)[1:]) + b"}"
+            ending = b"," + msgspec.json.encode(later)[1:]
+            assert body.endswith(ending), body  # a default is written as its type says
+            body = body.removesuffix(ending) + b"}"
     else:
         picked = _picked(task, _TASK) | {
             "needs": [_picked(need, _NEED) for need in task.needs],

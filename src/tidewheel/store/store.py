@@ -409,6 +409,7 @@ class DatabaseStore(ABC):
         self,
         name: str,
         operation: Callable[Concatenate[Transaction, Effects, P], R],
+        /,
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> R:

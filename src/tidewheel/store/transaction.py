@@ -82,7 +82,8 @@ class Transaction(ABC):
         """
         found = self.ask(query, parameters)
         read = self.readers.get((query, of)) or self._new_reader(query, of)
-        return list(map(read, found)) if read else []
+        rows = list(found)  # before one is read: a cursor left halfway would keep its snapshot
+        return list(map(read, rows)) if read else []
 
     def pairs(
         self, query: str, one: type[Record], other: type[Other], /, **parameters: object
@@ -91,7 +92,8 @@ class Transaction(ABC):
         found = self.ask(query, parameters)
         read = self.readers.get((query, one)) or self._new_reader(query, one)
         read_other = self.readers.get((query, other)) or self._new_reader(query, other)
-        return [(read(row), read_other(row)) for row in found] if read and read_other else []
+        rows = list(found)
+        return [(read(row), read_other(row)) for row in rows] if read and read_other else []
 
     def _new_reader(self, query: str, of: type[Record]) -> Callable[[Row], Record] | None:
         """Returns the reader of a query's rows, and keeps it; None if the columns are unknown.

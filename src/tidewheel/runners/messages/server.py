@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import socket
+import stat
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -92,12 +93,20 @@ class Speaker:
         """
         spool = self.directory / client.SPOOL_NAME
         try:
-            descriptor = os.open(spool, os.O_RDONLY | os.O_NOFOLLOW)
+            # Jobs can put anything there; to open a pipe would wait for its writer.
+            descriptor = os.open(spool, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             return  # the job has said nothing
-        with open(descriptor, "rb") as file:
-            file.seek(self.offset)
-            written = file.read(max(0, SPOOL_BYTES_MAX - self.offset))
+        try:
+            facts = os.fstat(descriptor)
+            unheard = min(facts.st_size, SPOOL_BYTES_MAX) - self.offset
+            if not stat.S_ISREG(facts.st_mode) or unheard <= 0:
+                return
+            written = os.pread(descriptor, unheard, self.offset)
+        except OSError:
+            return
+        finally:
+            os.close(descriptor)
         complete = written[: written.rfind(b"\n") + 1]
         self.offset += len(complete)
         for message in map(_parse_spooled, complete.splitlines()):
@@ -119,7 +128,7 @@ def _parse_spooled(line: bytes) -> client.SpooledMessage | None:
     into its spool."""
     try:
         key, text, output = json.loads(line)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
     if not isinstance(key, str) or not isinstance(text, str):
         return None

@@ -232,16 +232,18 @@ class ShellRunner:
         is_child = leader.pid in self._children  # else it was adopted: nobody here reaps it
 
         def leader_ended() -> None:
-            if let_go is not None:
-                let_go()
-            self._forget(assignment)
-            for log in logs:
-                cut_log(log, self._log_bytes_max)
-            if work is not None:
-                with suppress(OSError):  # it stays if there are files in it
-                    os.rmdir(work)
-            job.find_end((reap(leader.pid) if is_child else None) or _recorded_exit(files))
-            self._children.discard(leader.pid)
+            try:
+                if let_go is not None:
+                    let_go()
+                self._forget(assignment)
+                for log in logs:
+                    cut_log(log, self._log_bytes_max)
+                if work is not None:
+                    with suppress(OSError):  # it stays if there are files in it
+                        os.rmdir(work)
+            finally:  # no trouble with what a job left costs its end
+                job.find_end((reap(leader.pid) if is_child else None) or _recorded_exit(files))
+                self._children.discard(leader.pid)
             if self._takes_in_orphans:
                 self._reap_orphans()
 

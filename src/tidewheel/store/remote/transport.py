@@ -204,7 +204,11 @@ class Transport:
         content = body if isinstance(body, bytes) else msgspec.json.encode(body)
         content = b"" if body is None else content
 
+        asked = self._at
+
         async def ask() -> Response:
+            nonlocal asked
+            asked = self._at
             target = self._address.target(path, query)
             request = self._request(method, target, content, given)
             return await self._answered(request, repeatable, seconds)
@@ -214,7 +218,7 @@ class Transport:
                 return await self._of_any_server(ask)
         except TimeoutError:
             silent = self._unreachable(f"no answer within {seconds:g} s")
-            self._turn_to_next()
+            self._turn_from(asked)
             raise silent from None
 
     async def events(
@@ -253,20 +257,23 @@ class Transport:
         the next server.
         """
         for _ in self._addresses[1:]:
+            asked = self._at
             try:
                 return await ask()
             except StoreUnreachable as error:
-                self._turn_to_next()
+                self._turn_from(asked)
                 if not isinstance(error, _NotConnected):
                     raise
+        asked = self._at
         try:
             return await ask()
         except StoreUnreachable:
-            self._turn_to_next()
+            self._turn_from(asked)
             raise
 
-    def _turn_to_next(self) -> None:
-        if len(self._addresses) == 1:
+    def _turn_from(self, asked: int) -> None:
+        """Speaks to the next server from now on, unless another request has turned already."""
+        if len(self._addresses) == 1 or asked != self._at:
             return
         self._at = (self._at + 1) % len(self._addresses)
         pool, self._pool = self._pool, None
