@@ -166,6 +166,7 @@ def test_a_run_that_cannot_be_read_is_put_aside_and_harms_no_other(sqlite_crew):
 def set_text(crew, digest, text):
     """What no part of the program does."""
     with apsw.Connection(crew.store.removeprefix("sqlite:///")) as connection:
+        connection.set_busy_timeout(10_000)  # the crew writes, too
         connection.execute("UPDATE definition SET text = ? WHERE digest = ?", (text, digest))
 
 
