@@ -73,6 +73,15 @@ def test_the_life_of_a_task_is_one_line_for_each_state():
     ]
 
 
+def test_a_job_whose_start_nobody_told_is_shown_to_have_run_if_it_stays_in_the_pool():
+    run = LoggedRun("a:x => b", "[[a]]\n[[[outputs]]]\nx = x\n[[b]]").ends("a")
+    assert [line for line in run.last if " => " in line] == [
+        "INFO - [1/a/01:preparing] => submitted",
+        "INFO - [1/a/01:submitted] => running",
+        "INFO - [1/a/01:running] => succeeded",
+    ]
+
+
 def test_states_that_were_passed_through_are_shown_too():
     run = LoggedRun("a => b").starts("a")
     assert run.last == [

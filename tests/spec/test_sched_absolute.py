@@ -38,6 +38,16 @@ def test_a_waiting_child_hears_of_the_absolute_parent():
     assert run.succeeds("1/start").submitted[-2:] == ["1/foo", "2/foo"]
 
 
+def test_a_blocked_task_is_removed_by_a_suicide_arrow_that_holds_already():
+    graph = "R1 = start:fail => mail\nP1 = start[^]:out => foo\nP1 = bar => !foo"
+    run = Scenario(graph, _OUT, final=4).succeeds("1/bar", "2/bar")
+    run.fails("1/start").succeeds("1/mail")
+    assert run.pool["3/foo"] == "blocked"
+    assert "2/foo" not in run.pool
+    run.succeeds("3/bar")
+    assert "3/foo" not in run.pool
+
+
 def test_a_lost_absolute_parent_blocks_its_child_once_at_the_first_point():
     run = Scenario("R1 = start:fail => mail\nP1 = start[^]:out => foo", _OUT, final=4)
     run.fails("1/start").succeeds("1/mail")

@@ -114,6 +114,12 @@ def test_an_unreleased_head_that_is_removed_makes_way_for_the_next():
     assert run.pool["7/foo"] == "waiting"
 
 
+def test_a_suicide_arrow_counts_when_it_comes_true_not_when_its_task_comes():
+    run = cylc8("a => b\nx => !b").succeeds("1/a")
+    assert run.pool == {"1/x": "running", "1/b": "running"}
+    assert run.succeeds("1/b").succeeds("1/x").completed
+
+
 def test_a_family_in_a_suicide_arrow_spawns_nobody():
     runtime = "[[F]]\n[[m1, m2]]\ninherit = F\n[[x, y]]"
     run = Scenario("F:fail-any? => !x\nx & y => z?\nF?", runtime + "\n[[z]]", policy="cylc8")

@@ -10,6 +10,7 @@ from tidewheel.core.queue.access import (
     Grant,
     NewToken,
     Scope,
+    Served,
     TokenKind,
     TokenView,
     allowed_scopes,
@@ -157,3 +158,11 @@ def test_whatever_a_covered_pattern_stands_for_its_glob_covers(glob, pattern, da
             data.draw(st.text("abc", max_size=3)) + part for part in parts[1:]
         )
         assert covers_queue(grant, filled)
+
+
+def test_news_of_several_queues_concern_a_worker_that_serves_one_of_them():
+    by_name, by_pattern = Served(["a", "b"]), Served(["run:x*"])
+    assert by_name.any_of(frozenset({"b", "z"}))
+    assert by_pattern.any_of(frozenset({"z", "run:xy"}))
+    assert not by_name.any_of(frozenset({"z"}))
+    assert not by_pattern.any_of(frozenset({"run:a"}))
