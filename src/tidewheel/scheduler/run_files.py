@@ -49,7 +49,11 @@ class RunFiles:
         self.log_path = directory / "log" / "scheduler" / "log"
         self.trigger_log = trigger_log  # None: there is none
         self._troubles: dict[Path, str] = {}
-        self.trouble = ""  # which of the logs cannot be written, and why
+
+    @property
+    def trouble(self) -> str:
+        """Returns which of the logs cannot be written, and why; "" if all can."""
+        return "; ".join(self._troubles.values())
 
     def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
         """Makes the run's folders and puts the definition's files there; `anew` replaces those.
@@ -107,10 +111,8 @@ class RunFiles:
                 self._begin_anew(path)
         except OSError as error:
             self._troubles[path] = f"{path} cannot be written: {error.strerror}"
-            self.trouble = "; ".join(self._troubles.values())
         else:
-            if self._troubles.pop(path, None) is not None:
-                self.trouble = "; ".join(self._troubles.values())
+            self._troubles.pop(path, None)
 
     @staticmethod
     def _begin_anew(path: Path) -> None:

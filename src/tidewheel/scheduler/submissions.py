@@ -88,7 +88,6 @@ class EffectiveSettings:
     def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[StoredBroadcast]) -> None:
         self._graph = graph
         self.mode = RunMode(mode)  # of the run; in a live one each node has its own
-        self.has_broadcasts = False
         # By point: xtriggers leave a few for each, and a task asks for its own point only.
         self._by_point: dict[str, dict[tuple[str, str], StoredBroadcast]] = {}
         for one in broadcasts:
@@ -109,7 +108,10 @@ class EffectiveSettings:
             there[one.namespace, one.setting] = one
         elif not there:
             del self._by_point[one.point]
-        self.has_broadcasts = bool(self._by_point)
+
+    @property
+    def has_broadcasts(self) -> bool:
+        return bool(self._by_point)
 
     @property
     def broadcasts(self) -> list[StoredBroadcast]:

@@ -86,16 +86,17 @@ else:
     block_operations, run_operations = _Later("blocks"), _Later("runs")
 
 
+def _loaded(operation: Callable[P, R] | _LaterFunction) -> Callable[P, R]:
+    return operation.load() if isinstance(operation, _LaterFunction) else operation
+
+
 def reads(
     operation: Callable[Concatenate[Transaction, P], R] | _LaterFunction,
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
     """Returns a method of a store that runs an operation which changes nothing."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        nonlocal operation
-        if isinstance(operation, _LaterFunction):
-            operation = operation.load()
-        run = operation
+        run = _loaded(operation)
         return await self.look(lambda tx: run(tx, *args, **kwargs))
 
     method.operation = operation  # type: ignore[attr-defined]
@@ -108,10 +109,7 @@ def writes(
     """Returns a method of a store that runs an operation whose change wakes nobody."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        nonlocal operation
-        if isinstance(operation, _LaterFunction):
-            operation = operation.load()
-        run = operation
+        run = _loaded(operation)
         return await self._write(name, lambda tx, _: run(tx, *args, **kwargs))
 
     method.operation = operation  # type: ignore[attr-defined]
@@ -124,10 +122,7 @@ def tells(
     """Returns a method of a store that runs an operation which notes whom its change wakes."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        nonlocal operation
-        if isinstance(operation, _LaterFunction):
-            operation = operation.load()
-        return await self._write(name, operation, *args, **kwargs)
+        return await self._write(name, _loaded(operation), *args, **kwargs)
 
     method.operation = operation  # type: ignore[attr-defined]
     return method

@@ -43,7 +43,6 @@ class Machine:
         self._memory_bytes = capacity.memory_bytes
         self._gpu = capacity.gpu
         self.nodes = capacity.nodes  # less those that somebody has alone
-        self.idle_nodes = max(0, self.nodes)  # on which nothing runs
         self._shared: Counter[int] = Counter()  # how many tasks share so many nodes
         self._buffer_bytes = capacity.buffer_bytes
 
@@ -58,6 +57,11 @@ class Machine:
             idle_nodes=self.idle_nodes,
             buffer_bytes=self._buffer_bytes,
         )
+
+    @property
+    def idle_nodes(self) -> int:
+        """Returns how many nodes have nothing running on them."""
+        return max(0, self.nodes - max(self._shared, default=0))
 
     def may_follow(self, asked: Resources) -> bool:
         """Says whether tasks that fit may be left after a claim that ended with this task.
@@ -76,11 +80,10 @@ class Machine:
         self._buffer_bytes += sign * asked.buffer_bytes
         if asked.exclusive:
             self.nodes += sign * asked.nodes
-        else:
-            self._shared[asked.nodes] -= sign
-            if not self._shared[asked.nodes]:
-                del self._shared[asked.nodes]
-        self.idle_nodes = max(0, self.nodes - max(self._shared, default=0))
+            return
+        self._shared[asked.nodes] -= sign
+        if not self._shared[asked.nodes]:
+            del self._shared[asked.nodes]
 
 
 AttemptKey = tuple[TaskId, int]

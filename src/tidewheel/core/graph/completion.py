@@ -153,6 +153,7 @@ def _alternatives(standings: Mapping[str, _Standing]) -> tuple[frozenset[str], .
     failure_is_fine = any(
         output in standings and standings[output].optional for output in (SUCCEEDED, FAILED)
     )
+    assert required or failure_is_fine, "a task that needs nothing would be complete at once"
     alternatives = [frozenset(required)]
     if failure_is_fine:
         alternatives = [frozenset(required | {SUCCEEDED}), frozenset({FAILED})]

@@ -114,7 +114,7 @@ def write_batch(
         _write_timers(tx, run, batch)
     failpoint("retry_scheduled")
     if batch.xtriggers or batch.broadcasts or batch.outbox:
-        _write_supplies(tx, run, batch)
+        _write_around_the_pool(tx, run, batch)
     if batch.answers or batch.ends:
         _answer(tx, run, batch)
         effects.runs.add(run)  # those who asked, or wait for the end, can look now
@@ -219,7 +219,7 @@ def _write_timers(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
     )
 
 
-def _write_supplies(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
+def _write_around_the_pool(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
     """Writes results of xtriggers, broadcasts, and the events for the outbox."""
     calls = {one.signature: one for one in batch.xtriggers}
     results = [one._asdict() | {"result": one.result or None} for one in calls.values()]
