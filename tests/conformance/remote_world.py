@@ -13,11 +13,11 @@ from tests.kit.memory import MemoryStore
 from tests.support.http_server import RunningServer
 from tidewheel.client.tokens import make_token
 from tidewheel.config import Credentials, ServerSettings, StoreSettings
-from tidewheel.core.queue.access import Grant, Scope
+from tidewheel.core.queue.access import EVERYTHING, Grant, Scope
 from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.store.remote import RemoteStore, open_remote_store
 
-ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))
+ADMIN = Grant(scopes=frozenset({Scope.ADMIN}), names=EVERYTHING)
 # What a server does for others with its own store.
 OF_MONITORS = frozenset(
     {"take_back_lapsed_leases", "expired_tasks", "delete_tasks", "delete_workers"}

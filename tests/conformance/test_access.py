@@ -18,19 +18,19 @@ DAY = 86_400.0
 
 
 def token(name="deploy", digest="a" * 64, lasts=None, **grant):
-    given = Grant(**({"scopes": frozenset({Scope.READ})} | grant))
+    given = Grant(**({"scopes": frozenset({Scope.READ}), "names": ("*",)} | grant))
     return NewToken(name=name, digest=digest, grant=given, lasts_seconds=lasts)
 
 
 def test_a_token_is_kept_with_what_it_allows_and_only_the_hash_of_its_secret(store):
     """S4."""
     scopes = frozenset({Scope.SUBMIT, Scope.WORKER})
-    made = store.create_token(token(scopes=scopes, queues=("a*", "b"), workflows=("nightly",)))
+    made = store.create_token(token(scopes=scopes, names=("a*", "queue:b", "nightly")))
     found, _ = store.token(made.number)
     assert found == made
     assert (found.name, found.digest) == ("deploy", "a" * 64)
     assert found.grant.scopes == scopes
-    assert (found.grant.queues, found.grant.workflows) == (("a*", "b"), ("nightly",))
+    assert found.grant.names == ("a*", "queue:b", "nightly")
     assert (found.expires_at, found.used_at, found.revoked_at) == (None, None, None)
 
 
@@ -127,9 +127,9 @@ def test_a_token_that_is_not_there_is_not_found(store, number):
         token(scopes=frozenset()),
         token(lasts=0.0),
         token(lasts=float("nan")),
-        token(queues=()),
-        token(queues=("a\x1b",)),
-        token(workflows=("x",) * 101),
+        token(names=()),
+        token(names=("a\x1b",)),
+        token(names=("x",) * 101),
     ],
 )
 def test_a_token_that_breaks_a_rule_is_not_stored(store, bad):

@@ -89,13 +89,20 @@ class DrivenRun:
     """The door to `scheduler`."""
 
     def __init__(
-        self, folder: Path, flow: Flow, *, trusted: bool = True, **options: object
+        self,
+        folder: Path,
+        flow: Flow,
+        *,
+        trusted: bool = True,
+        sees: tuple[str, ...] | None = None,
+        **options: object,
     ) -> None:
         """``flow`` is a flow.cylc, or the files of a SIP definition, its own the first.
 
-        ``trusted``: it came from its owner's folder, not over the network.
+        ``trusted``: it came from its owner's folder, not over the network. ``sees``: what the
+        token covers that began the run.
         """
-        self.trusted = trusted
+        self.trusted, self._sees = trusted, sees
         self.home = folder / "home"
         self.reports: list[ServiceReport] = []
         self._clock = HandClock()
@@ -138,7 +145,11 @@ class DrivenRun:
     async def _create(self, flow: Flow) -> int:
         digest = await self._save(flow)
         new = NewRun(
-            workflow="flow", definition=digest, options=self._options, folder=str(self._source)
+            workflow="flow",
+            definition=digest,
+            options=self._options,
+            folder=str(self._source),
+            sees=self._sees,
         )
         return (await self._store.create_run(new)).number
 

@@ -51,7 +51,7 @@ def test_a_route_without_a_policy_cannot_be_made():
     with pytest.raises(TypeError, match="no guard"):
         Route(method="GET", path="/x", guard=None, handler=handler, says="x")
     with pytest.raises(AssertionError):
-        Needs(scopes=(), queues=handler)
+        Needs(scopes=(), names=handler)
 
 
 @pytest.mark.parametrize("route", GUARDED, ids=lambda route: route.verb)

@@ -116,5 +116,5 @@ def test_runs_are_counted_by_status_and_their_pools_measured(tmp_path):
         found = figures(server.caller("read"))
         assert found["tidewheel_runs"] == {(("status", "running"),): 1.0}
         assert found["tidewheel_run_pool_tasks"][("run", run.name),] >= 1.0
-        other = figures(server.caller("read", workflows=["other"]))
+        other = figures(server.caller("read", names=["other"]))
         assert "tidewheel_run_pool_tasks" not in other and "tidewheel_runs" not in other

@@ -28,7 +28,7 @@ def own_server(tmp_path):
 def test_a_token_for_one_workflow_cancels_nothing_of_another_by_a_filter(server, admin):
     """S5: a token may be for every queue and yet not for every workflow."""
     admin.post("/tasks", {"id": "theirs", "queue": "run:others/run1", "spec": 1})
-    narrow = server.caller("submit", "operate", workflows=["mine"])
+    narrow = server.caller("submit", "operate", names=["mine"])
     reply = narrow.post("/tasks/cancel", {"filter": {"status": "ready"}})
     assert (reply.status, reply.code) == (403, "forbidden")
     assert admin.get("/tasks/theirs").json["status"] == "ready"
@@ -38,7 +38,7 @@ def test_a_token_for_one_workflow_cancels_nothing_of_another_by_a_filter(server,
 
 def test_nobody_takes_the_id_of_a_job_of_another_s_run(server, admin):
     """Its run could not submit it any more."""
-    narrow = server.caller("submit", queues=["a", "run:mine/*"], workflows=["mine"])
+    narrow = server.caller("submit", names=["queue:a", "mine"])
     for body in (
         {"id": "others/run1/1/a/1", "queue": "a"},
         [{"queue": "a"}, {"id": "others/run1/20260101T0000Z/a/01", "queue": "a"}],
@@ -56,10 +56,12 @@ def test_a_run_of_another_workflow_is_not_described_to_those_who_ask_for_its_tas
 ):
     asked = {"workflow": "hidden", "flow": FLOW, "queue": "secret-queue"}
     number = admin.post("/runs", asked).json["run"]["number"]
-    narrow = server.caller("read", queues=["a"], workflows=["mine"])
-    reply = narrow.get(f"/tasks?run={number}&queue=a")
-    assert (reply.status, reply.code) == (403, "forbidden")
-    assert b"secret-queue" not in reply.body
+    narrow = server.caller("read", names=["a", "mine"])
+    for text, status in ((number, 404), ("hid", 404), (in_path("hidden/run1"), 403)):
+        reply = narrow.get(f"/tasks?run={text}&queue=a")
+        assert reply.status == status
+        assert b"secret-queue" not in reply.body
+        assert status == 403 or b"hidden/run1" not in reply.body
 
 
 def test_a_page_and_figures_know_no_worker_that_serves_only_others(own_server):

@@ -17,7 +17,7 @@ from tidewheel.server.call import Call
 from tidewheel.server.errors import QuotaSpent
 from tidewheel.server.load_shedding import RateLimit, Urgency
 from tidewheel.server.route_table import ROUTES
-from tidewheel.server.routes import Needs, Open, Route, no_queue
+from tidewheel.server.routes import Needs, Open, Route, no_name
 
 SHARES = {
     "streams_max": 1,
@@ -29,7 +29,7 @@ SHARES = {
 # From the most urgent on; reports have no limit.
 ORDER = (Urgency.CANCEL, Urgency.CLAIM, Urgency.SUBMIT, Urgency.READ, Urgency.STREAM)
 LIMITS = dict(zip(ORDER, reversed(SHARES.values()), strict=True))
-READERS = Needs(scopes=(Scope.READ,), queues=no_queue)
+READERS = Needs(scopes=(Scope.READ,), names=no_name)
 
 
 class Busy:

@@ -9,7 +9,7 @@ from tests.server.conftest import register
 from tests.server.test_sessions import FORM, code_of
 from tests.support.http_server import running_server
 from tidewheel.client.tokens import make_token
-from tidewheel.core.queue.access import Grant, Scope, TokenKind
+from tidewheel.core.queue.access import EVERYTHING, Grant, Scope, TokenKind
 from tidewheel.server.auth import Authenticator, ShownCredentials
 from tidewheel.server.errors import NotAuthenticated
 from tidewheel.server.load_shedding import ReservedConnections
@@ -93,7 +93,7 @@ def test_why_a_token_is_not_good_cannot_be_told_by_words_or_by_steps():
     async def look():
         now = [1_000.0]
         store = Counted(MemoryStore(lambda: now[0]))
-        grant = Grant(scopes=frozenset({Scope.READ}))
+        grant = Grant(scopes=frozenset({Scope.READ}), names=EVERYTHING)
         good, _ = await make_token(store, "a", grant)
         late, _ = await make_token(store, "b", grant, 1.0)
         gone, view = await make_token(store, "c", grant)

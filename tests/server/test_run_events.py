@@ -91,7 +91,7 @@ def test_a_run_can_be_named_by_its_number_or_the_beginning_of_its_name(follow, r
 
 def test_a_token_for_another_workflow_hears_nothing_of_a_run(server, follow, run):
     """S5."""
-    other = server.caller("read", workflows=["nightly*"])
+    other = server.caller("read", names=["nightly*", "queue:*"])
     assert other.get(f"/events?run={in_path(run.name)}").status == 403
     assert other.get(f"/events/snapshot?run={in_path(run.name)}").status == 403
     stream = follow(other)

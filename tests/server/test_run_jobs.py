@@ -1,11 +1,19 @@
 """Jobs of a run with tokens of their own, and their logs: what reaches the run."""
 
+import asyncio
+
 import pytest
 
 from tests.support.command_line import CommandLine
 from tests.support.http_server import Caller, in_path, running_server
 from tests.support.prepared_run import FLOW, PreparedRun
 from tidewheel.core.operator.definition import JOB_OUTPUTS
+from tidewheel.core.queue.task import TaskId
+from tidewheel.errors import Refused
+from tidewheel.services.job_api import JobApi
+from tidewheel.services.workflow_state import answer, definitions_of, question_of_id
+from tidewheel.wiring.services import run_door
+from tidewheel.wiring.stores import opened_store
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +32,12 @@ def run(tidewheel):
 def closed_run(tidewheel):
     """Its jobs may speak, and no more."""
     flow = "[scheduler]\n    job commands = False\n" + FLOW
-    return PreparedRun(tidewheel, flow, "closed").starts()
+    return PreparedRun(tidewheel, flow, "closed", sees=("closed", "public*")).starts()
+
+
+@pytest.fixture(scope="module")
+def public_run(tidewheel):
+    return PreparedRun(tidewheel, FLOW, "public").starts()
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +79,26 @@ def closed_job(server, caller, closed_run):
     return Job(server, caller, closed_run, "1/prep/1")
 
 
-def test_a_job_looks_at_its_own_run_and_at_no_other(job, closed_job):
-    assert job.own.get(job.run_path).json["run"] is not None
-    assert job.own.get(f"{job.run_path}/history").status == 200
-    assert job.own.get(closed_job.run_path).status == 403
-    assert job.own.get("/runs").status == 403
+def test_h4_a_job_looks_at_its_own_run_and_at_what_its_submitter_may_see(
+    job, closed_job, run, public_run
+):
+    """S6: its worker's token is for all runs, that of the run's submitter for some."""
+    its, other = closed_job.own, job.run_path
+    for path in ("", "/history", "/definition", "/workflow-state?id=//*/*"):
+        assert its.get(closed_job.run_path + path).status == 200, path
+        assert its.get(f"/runs/{in_path(public_run.name)}{path}").status == 200, path
+        refused = its.get(other + path)
+        assert refused.status == 403, path
+        assert "it is for closed, public*" in refused.json["message"]
+    for text in (run.view.number, "forec", "forecast"):
+        assert (found := its.get(f"/runs/{text}")).status == 404 and b"run1" not in found.body
+    told = its.get("/runs").json["runs"]
+    assert {one["name"] for one in told} == {"closed/run1", public_run.name}
+
+
+def test_a_job_of_a_run_that_somebody_at_the_store_began_sees_every_run(job, closed_job):
+    assert job.own.get(closed_job.run_path).status == 200
+    assert {one["name"] for one in job.own.get("/runs").json["runs"]} >= {"closed/run1"}
 
 
 def test_a_job_operates_its_own_run_where_the_definition_allows_it(job, closed_job, run):
@@ -117,3 +145,51 @@ def test_the_log_of_a_job_elsewhere_is_found_where_people_look(server, tidewheel
     assert tidewheel("log", run.name, "1/prep", "--file", "job").out == "#!/bin/bash\n"
     node = tidewheel.state / "runs" / run.name / "log/job/1/prep"
     assert (node / "NN").readlink().name == "01"
+
+
+def test_h4_a_worker_that_opens_the_store_shows_a_job_no_more(
+    tidewheel, closed_run, public_run, run
+):
+    """S6: the same by the socket of a worker, without a server."""
+
+    async def looks(name, **arguments):
+        async with opened_store(tidewheel.store) as store:
+            calls = JobApi(run_door(store, tidewheel.state), tidewheel.state)
+            caller = TaskId(f"{closed_run.name}/1/prep/1")
+            return await calls(caller, {"look": name, "arguments": arguments})
+
+    shown = asyncio.run(looks("runs"))["runs"]
+    assert {one["name"] for one in shown} == {closed_run.name, public_run.name}
+    for text, name in (("public", public_run.name), ("", closed_run.name)):
+        assert asyncio.run(looks("facts", run=text))["run"]["name"] == name
+    for name in ("facts", "tasks", "history", "log", "workflow-state"):
+        with pytest.raises(Refused, match="is for closed, public"):
+            asyncio.run(looks(name, run=run.name, id=""))
+    told = asyncio.run(looks("workflow-state", run="nobody", id="*/*"))
+    assert "nobody" in told["reason"] and told["tasks"] == []
+
+
+def test_h4_an_xtrigger_sees_no_more_than_the_submitter_of_its_run(
+    tidewheel, closed_run, public_run, run
+):
+    async def asked(asker, workflow):
+        async with opened_store(tidewheel.store) as store:
+            definition_of = definitions_of(store, tidewheel.state)
+            question = question_of_id(f"{workflow}//1/prep")
+            return await answer(store, question, definition_of, asker.view.number)
+
+    assert "may not look at" in asyncio.run(asked(closed_run, run.name)).reason
+    assert asyncio.run(asked(closed_run, public_run.name)).run == public_run.name
+    assert asyncio.run(asked(run, closed_run.name)).run == closed_run.name
+
+
+def test_h4_who_gives_a_run_code_and_sees_less_narrows_what_its_jobs_see(server, tidewheel):
+    """Else the token of an operator would see by a broadcast what only the submitter may."""
+    run = PreparedRun(tidewheel, FLOW, "given").starts()
+    operator = server.caller("operate", names=["given", "public/x"])
+    path = f"/runs/{in_path(run.name)}/broadcast?wait_s=0"
+    assert operator.post(path, {"settings": ["script=true"]}).status == 202
+    assert server.do(server.store.find_run(run.name)).sees == ("given", "public/x")
+    narrower = server.caller("operate", names=["given"])
+    assert narrower.post(path, {"settings": ["script=true"]}).status == 202
+    assert server.do(server.store.find_run(run.name)).sees == ("given",)

@@ -139,7 +139,7 @@ def test_a_command_that_is_none_is_refused(server, operator, body):
 
 def test_a_token_for_another_workflow_sees_and_does_nothing(server, run):
     """S5."""
-    other = server.caller("operate", "submit", workflows=["nightly*"])
+    other = server.caller("operate", "submit", names=["nightly*"])
     assert other.get("/runs").json["runs"] == []
     for part in ("", "/why?ids=1/a", "/tree", "/pool", "/history", "/log"):
         assert other.get(server.path + part).status == 403, part
@@ -147,7 +147,7 @@ def test_a_token_for_another_workflow_sees_and_does_nothing(server, run):
     jobs = f"run:{run.name}"
     assert other.get(f"/tasks?queue={in_path(jobs)}").status == 403
     assert other.post("/tasks/cancel", {"filter": {"queue": jobs}}).status == 403
-    own = server.caller("operate", workflows=["forecast"])
+    own = server.caller("operate", names=["forecast"])
     assert own.get(server.path).status == 200
     assert own.get(f"/tasks?run={in_path(run.name)}").json["tasks"] != []
 

@@ -153,6 +153,6 @@ def test_who_may_only_look_may_try(operator, server):
     assert reader.post(f"{operator.path}/hold?dry_run=true", body["command"]).status == 403
     for bad in ({"command": {}}, {"command": []}, {}, {"command": {"verb": "fly"}}):
         assert reader.post(f"{operator.path}/dry-run", bad).status == 422
-    other = server.caller("read", workflows=["nightly"])
+    other = server.caller("read", names=["nightly"])
     assert other.post(f"{operator.path}/dry-run", body).status == 403
     assert server.caller("admin").get("/audit").json["entries"] == []

@@ -11,7 +11,7 @@ from tests.support.http_server import Caller, running_server
 from tests.support.patience import allowed, eventually
 from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Call
-from tidewheel.server.routes import Needs, Route, no_queue
+from tidewheel.server.routes import Needs, Route, no_name
 
 
 class Channel:
@@ -128,7 +128,7 @@ def test_a_mistake_of_ours_is_told_without_its_reasons_and_a_slow_store_in_time(
         await call.stopping.wait()
         return {}
 
-    guard = Needs(scopes=(Scope.READ,), queues=no_queue)
+    guard = Needs(scopes=(Scope.READ,), names=no_name)
     routes = tuple(
         Route(method="GET", path=path, guard=guard, handler=handler, says="A test.")
         for path, handler in (("/broken", broken), ("/stuck", stuck))

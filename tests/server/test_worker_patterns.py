@@ -38,7 +38,7 @@ def test_each_claim_of_a_pattern_worker_is_judged_by_its_real_queue(server, clie
     mine, theirs = f"run:mine/{next(_numbers)}", f"run:theirs/{next(_numbers)}"
     for queue in (mine, theirs):
         assert client.post("/tasks", {"queue": queue, "command": "true"}).status == 201
-    caller = server.caller("worker", queues=["run:*"], workflows=["mine"])
+    caller = server.caller("worker", names=["workflow:mine"])
     worker = register(caller, "run:*")
     assert mine in caller.get("/ready-queues").json["queues"]
     assert theirs not in caller.get("/ready-queues").json["queues"]

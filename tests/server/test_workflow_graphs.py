@@ -100,6 +100,6 @@ def test_what_is_written_in_python_is_not_read_by_a_server(server, reader):
 
 
 def test_only_those_who_may_see_a_workflow_see_its_graph(server, reader):
-    other = server.caller("read", workflows=("ebb",))
+    other = server.caller("read", names=("ebb",))
     assert drawn(other, "tide/1").status == 403
     assert drawn(reader, "none/1").status == 404

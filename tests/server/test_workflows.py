@@ -298,8 +298,8 @@ def test_a_workflow_is_checked_and_rendered_with_parameters(sender):
 
 
 def test_only_workflows_that_a_token_is_for_are_seen_and_changed(server, sender):
-    vis = server.caller("submit", workflows=["vis"])
-    tide = server.caller("submit", workflows=["tide"])
+    vis = server.caller("submit", names=["vis"])
+    tide = server.caller("submit", names=["tide"])
     flow = {"files": {"flow.cylc": FLOW}, "name": "tide"}
     both = {"bundles": [{"files": sip_files()}, flow]}
     refused = vis.post("/workflows", both)

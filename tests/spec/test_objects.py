@@ -5,6 +5,7 @@ import pytest
 from tests.kit.driven_run import DrivenRun
 from tests.support.sips import definition, stage
 from tidewheel.core.operator.blocks import NewObject
+from tidewheel.wiring.services import run_door
 
 STAGES = definition(
     stage("ingest", "object:visibilities-7 present"),
@@ -62,6 +63,14 @@ def test_an_object_is_there_for_runs_that_go_on_later(run):
     flow = run()
     flow.look(lambda store, _: store.post_objects([NewObject(name="visibilities-7")], "ada"))
     assert flow.crash().running == ["1/ingest/1"]
+
+
+def test_m4_an_object_that_the_run_s_submitter_does_not_cover_lets_no_stage_go(run):
+    flow = run(sees=("flow", "model"))
+    assert post(flow, "visibilities-7", "model").running == []
+    asked = {"run": "flow/run1", "ids": ["1/ingest"]}
+    told = flow.look(lambda store, _: run_door(store, flow.home).look("why", asked))
+    assert "not for this run: the token that began it is for flow, model" in str(told)
 
 
 def test_an_object_that_was_seen_may_go(run):

@@ -15,7 +15,7 @@ from tests.support.http_server import Caller
 from tests.support.patience import eventually
 from tests.support.ports import free_port
 from tidewheel.client.tokens import make_token
-from tidewheel.core.queue.access import Grant, Scope
+from tidewheel.core.queue.access import EVERYTHING, Grant, Scope
 from tidewheel.wiring.stores import is_embedded, opened_store
 
 ANSWERING = re.compile(r"answering at (http://\S+?);")
@@ -55,7 +55,7 @@ class Afar(Fleet):
     def new_token(self, *scopes: str) -> str:
         async def make() -> str:
             async with opened_store(self.store) as store:
-                grant = Grant(scopes=frozenset(map(Scope, scopes)))
+                grant = Grant(scopes=frozenset(map(Scope, scopes)), names=EVERYTHING)
                 return (await make_token(store, "a test", grant))[0]
 
         return asyncio.run(make())

@@ -15,7 +15,7 @@ from tests.support.answer_types import checked
 from tests.support.patience import allowed
 from tidewheel.client.tokens import make_token
 from tidewheel.config import ServerSettings
-from tidewheel.core.queue.access import Grant, Scope
+from tidewheel.core.queue.access import EVERYTHING, Grant, Scope, names_for
 from tidewheel.server.app import HttpServer
 from tidewheel.server.load_shedding import kept_reserve
 from tidewheel.server.route_table import ROUTES
@@ -132,13 +132,13 @@ class RunningServer:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
 
     def caller(
-        self, *scopes: str, queues: Any = ("*",), workflows: Any = ("*",), lasts: Any = None
+        self, *scopes: str, names: Any = (), queues: Any = None, lasts: Any = None
     ) -> Caller:
-        """Somebody with a new token of these scopes."""
+        """Somebody with a new token of these scopes, for everything if nothing is said."""
+        of_queues = () if queues is None else names_for(tuple(queues), None)
         grant = Grant(
             scopes=frozenset(map(Scope, scopes)),
-            queues=tuple(queues),
-            workflows=tuple(workflows),
+            names=(*names, *of_queues) or EVERYTHING,
         )
         text, _ = self.do(make_token(self.store, "a test", grant, lasts))
         return Caller(self.address, text)

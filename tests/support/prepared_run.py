@@ -72,7 +72,11 @@ class PreparedRun:
     now = NOW
 
     def __init__(
-        self, tidewheel: CommandLine, flow: str = FLOW, workflow: str = "forecast"
+        self,
+        tidewheel: CommandLine,
+        flow: str = FLOW,
+        workflow: str = "forecast",
+        sees: tuple[str, ...] | None = None,
     ) -> None:
         self.tidewheel = tidewheel
         self.folder = tidewheel.folder / workflow
@@ -96,6 +100,7 @@ class PreparedRun:
                 definition=definition.digest,
                 options=options,
                 folder=str(self.folder),
+                sees=sees,
             )
             self.view = await store.create_run(new)
 

@@ -21,7 +21,7 @@ import pytest
 from tests.support.fleet import Program
 from tests.support.run_crew import RunCrew
 from tidewheel.client.tokens import make_token
-from tidewheel.core.queue.access import Grant, Scope
+from tidewheel.core.queue.access import EVERYTHING, Grant, Scope
 from tidewheel.errors import Unavailable
 from tidewheel.runners.job_environment import known_home_id
 from tidewheel.wiring.machine import this_process
@@ -92,7 +92,7 @@ class Site(RunCrew):
         make_certificate(self.certificate, self.key, network.address)
 
     def token(self, *scopes: str) -> str:
-        grant = Grant(scopes=frozenset(map(Scope, scopes)), queues=("*",), workflows=("*",))
+        grant = Grant(scopes=frozenset(map(Scope, scopes)), names=EVERYTHING)
         text, _ = self.look(lambda store: make_token(store, "-".join(scopes), grant))
         return text
 

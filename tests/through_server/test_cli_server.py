@@ -44,7 +44,7 @@ def test_tokens_are_made_listed_and_revoked(tidewheel):
     secret = made.word.split("_", 2)[2]
     assert secret not in tidewheel("token", "list").out
     [stored] = tidewheel("token", "list", "--json").json["tokens"]
-    assert (stored["scopes"], stored["queues"]) == (["submit"], ["ci-*"])
+    assert (stored["scopes"], stored["names"]) == (["submit"], ["queue:ci-*"])
     for file in tidewheel.state.iterdir():
         assert secret.encode() not in file.read_bytes()
     with tidewheel.started("server", "--port", "0") as server:
@@ -61,7 +61,7 @@ def test_tokens_are_made_listed_and_revoked(tidewheel):
         (("create",), "NAME"),
         (("create", "x"), "--scope"),
         (("create", "x", "--scope", "root"), "root"),
-        (("create", "x", "--scope", "admin", "--queue", "a"), "admin is for every queue"),
+        (("create", "x", "--scope", "admin", "--queue", "a"), "admin is for everything"),
         (("revoke", "x"), "no number"),
         (("revoke", "99"), "no token '99'"),
     ],
@@ -84,7 +84,7 @@ def test_a_server_is_not_reached_from_elsewhere_without_token_and_tls(tidewheel,
     certificate.write_text("")
     answer = tidewheel("server", "--certificate", str(certificate))
     assert answer.status == 2 and "key" in answer.err
-    tidewheel("token", "create", "x", "--scope", "read")
+    tidewheel("token", "create", "x", "--scope", "read", "--for", "*")
     with tidewheel.started(
         "server", "--host", "0.0.0.0", "--port", "0", "--behind-proxy", "10.0.0.1"
     ) as server:
@@ -121,7 +121,7 @@ def test_nothing_of_the_web_is_loaded_unless_a_server_runs():
 @pytest.mark.parametrize("point", ["submit_before_commit", "submit_after_commit"])
 def test_a_server_that_dies_in_a_request_makes_no_second_task(tidewheel, point):
     """Scenario 12, T12, D1: repeated with the same key, nothing is lost or doubled."""
-    token = tidewheel("token", "create", "x", "--scope", "submit").word
+    token = tidewheel("token", "create", "x", "--scope", "submit", "--for", "*").word
     body, key = [{"queue": "once"}, {"queue": "once"}], {"Idempotency_Key": "k"}
     arguments = ("server", "--port", "0")
     with tidewheel.started(*arguments, TIDEWHEEL_FAILPOINT=point) as server:
@@ -137,7 +137,9 @@ def test_a_server_that_dies_in_a_request_makes_no_second_task(tidewheel, point):
 
 def test_two_servers_share_everything_but_their_memory(tidewheel):
     """Tokens, workers, kept answers: whichever server is asked, the answer is the same."""
-    token = tidewheel("token", "create", "x", "--scope", "submit", "--scope", "worker").word
+    token = tidewheel(
+        "token", "create", "x", "--scope", "submit", "--scope", "worker", "--for", "*"
+    ).word
     with (
         tidewheel.started("server", "--port", "0") as first,
         tidewheel.started("server", "--port", "0") as second,

@@ -143,7 +143,7 @@ def test_tokens_are_made_listed_and_revoked_through_a_server(server, there, here
         (one["number"], one["name"]) for one in near
     ]
     [stored] = [one for one in near if str(one["number"]) == number]
-    assert (stored["queues"], stored["revoked_at"] is None) == (["ci-*"], False)
+    assert (stored["names"], stored["revoked_at"] is None) == (["queue:ci-*"], False)
 
 
 def test_a_server_is_named_by_option_or_environment_and_the_nearer_one_counts(server, here):

@@ -8,18 +8,22 @@ from hypothesis import strategies as st
 
 from tidewheel.core.queue.access import (
     Grant,
+    Name,
     NewToken,
     Scope,
     Served,
     TokenKind,
     TokenView,
     allowed_scopes,
-    covers_pattern,
-    covers_queue,
-    covers_workflow,
+    covers,
+    covers_served,
     grant_of,
     matches,
+    names_for,
+    narrowed,
+    queue_name,
     token_findings,
+    workflow_name,
 )
 
 PIECES = st.text(alphabet="ab*", max_size=8)
@@ -39,43 +43,144 @@ def test_letters_that_mean_something_elsewhere_mean_themselves(glob):
 
 def test_every_scope_includes_reading_and_admin_everything():
     for scope in Scope:
-        allowed = allowed_scopes(Grant(scopes=frozenset({scope})))
+        allowed = allowed_scopes(Grant(scopes=frozenset({scope}), names=("*",)))
         assert allowed == (set(Scope) if scope is Scope.ADMIN else {scope, Scope.READ})
-    assert allowed_scopes(Grant(scopes=frozenset())) == frozenset()
+    assert allowed_scopes(Grant(scopes=frozenset(), names=())) == frozenset()
 
 
-def test_a_grant_is_for_its_queues_and_its_workflows():
-    grant = Grant(scopes=frozenset({Scope.READ}), queues=("a*", "b"), workflows=("night*",))
-    assert [covers_queue(grant, queue) for queue in ("a", "ab", "b", "bb")] == [1, 1, 1, 0]
-    assert covers_workflow(grant, "nightly") and not covers_workflow(grant, "daily")
-
-
-def test_the_queue_of_a_run_needs_its_workflow_as_well():
-    grant = Grant(scopes=frozenset({Scope.READ}), workflows=("nightly",))
-    assert covers_queue(grant, "run:nightly/run3") and covers_queue(grant, "run:nightly")
-    assert not covers_queue(grant, "run:daily/run1")
-    assert covers_queue(grant, "anything else")
+# What there is of two teams, by kind.
+THINGS = {
+    "queue team-a": queue_name("team-a"),
+    "queue team-a/gpu": queue_name("team-a/gpu"),
+    "queue team-ab": queue_name("team-ab"),
+    "queue of a run": queue_name("run:team-a/nightly/run3"),
+    "queue of its code": queue_name("run:team-a/nightly/run3/code"),
+    "run": Name("team-a/nightly/run3", workflow="team-a/nightly"),
+    "run with a name of its own": Name("PB-1", workflow="team-a/nightly"),
+    "workflow": workflow_name("team-a/nightly"),
+    "object": workflow_name("team-a/raw"),
+    "run of another": Name("team-b/nightly/run3", workflow="team-b/nightly"),
+    "queue of another": queue_name("team-b"),
+}
+OF_RUNS = {"queue of a run", "queue of its code", "run"}
 
 
 @pytest.mark.parametrize(
-    ("queues", "workflows", "allowed"),
+    ("pattern", "covered"),
     [
-        (None, None, (("*",), ("*",))),
-        (("ci-*",), None, (("ci-*",), ())),
-        (("run:*", "default"), None, (("run:*", "default"), ("*",))),
-        (("run:wfa*", "run:b/run*", "run:b/x"), None, (None, ("wfa*", "b"))),
-        (("*",), None, (("*",), ("*",))),
-        (None, ("wfa*",), (("run:*",), ("wfa*",))),
-        (("ci-*",), ("wfa*",), (("ci-*",), ("wfa*",))),
-        (("ci-*",), (), (("ci-*",), ())),
+        ("*", set(THINGS)),
+        (
+            "team-a",
+            OF_RUNS | {"queue team-a", "queue team-a/gpu", "workflow", "object"},
+        ),
+        ("team-a/*", OF_RUNS | {"queue team-a/gpu", "workflow", "object"}),
+        ("team-a/nightly/run3", OF_RUNS),
+        ("queue:team-a", {"queue team-a"}),
+        ("queue:*", {"queue team-a", "queue team-a/gpu", "queue team-ab", "queue of another"}),
+        ("run:team-a/nightly/run3", OF_RUNS),
+        ("run:team-a/*", OF_RUNS | {"workflow", "object"}),
+        (
+            "workflow:team-a/nightly",
+            OF_RUNS | {"run with a name of its own", "workflow"},
+        ),
+        ("PB-*", {"run with a name of its own"}),
+        ("nightly", set()),
     ],
 )
-def test_what_a_token_leaves_out_is_no_more_than_what_it_names(queues, workflows, allowed):
+def test_a_pattern_covers_a_name_of_any_kind_and_what_is_named_under_it(pattern, covered):
+    """H5, M4, S6."""
+    assert {what for what, name in THINGS.items() if covers((pattern,), name)} == covered
+
+
+# Tokens of earlier versions had a list of queues and one of workflows; None: not given.
+@pytest.mark.parametrize(
+    ("queues", "workflows", "names"),
+    [
+        (None, None, ("*",)),
+        (("*",), ("*",), ("*",)),
+        (("ci-*",), None, ("queue:ci-*",)),
+        (("ci-*",), ("*",), ("queue:ci-*",)),  # H5: it was for all workflows
+        (("run:*", "default"), None, ("queue:default", "run:*")),
+        (("run:wfa*",), ("wfa*",), ("workflow:wfa*",)),
+        (("run:wfa*",), ("wf*",), ("workflow:wfa*",)),
+        (("run:b/*",), ("b",), ("workflow:b",)),
+        (("run:b/run*",), ("b",), ("run:b/run*",)),
+        (("run:wfa*",), ("wfab",), ("workflow:wfab",)),
+        (("run:b/run3",), ("*",), ("run:b/run3",)),
+        (("run:b/run3",), ("c",), ()),
+        (None, ("wfa*",), ("workflow:wfa*",)),
+        (("*",), ("wfa*",), ("queue:*", "workflow:wfa*")),
+        (("qa",), ("wfa*",), ("queue:qa",)),  # H2: it operated runs in queues of others
+        (("*",), (), ("queue:*",)),
+    ],
+)
+def test_two_lists_become_patterns_for_no_more_than_both_said(queues, workflows, names):
     """S6."""
-    grant = grant_of([Scope.SUBMIT], queues, workflows)
-    assert (grant.queues, grant.workflows) == (allowed[0] or queues, allowed[1])
-    new = NewToken(name="n", digest="", grant=grant)
-    assert token_findings(new) == []
+    assert names_for(queues, workflows) == names
+
+
+@pytest.mark.parametrize(
+    ("names", "other", "both"),
+    [
+        (None, ("team-a",), ("team-a",)),
+        (("*",), ("team-a", "queue:ci"), ("team-a", "queue:ci")),
+        (("team-a",), ("team-a/x", "team-b"), ("team-a/x",)),
+        (("team-a/x",), ("team-a",), ("team-a/x",)),
+        (("workflow:a",), ("a",), ()),  # its runs may be called otherwise
+        (("workflow:a",), ("workflow:*",), ("workflow:a",)),
+        (("run:a/*",), ("a",), ("run:a/*",)),
+        (("queue:ci-1",), ("ci-*",), ("queue:ci-1",)),
+        (("ci-1",), ("queue:ci-*",), ()),
+        (("a",), ("b",), ()),
+    ],
+)
+def test_what_two_tokens_see_together_is_no_more_than_each_sees(names, other, both):
+    assert narrowed(names, other) == both
+    for name in THINGS.values():
+        if covers(both, name):
+            assert covers(other, name) and (names is None or covers(names, name))
+
+
+PATTERNS = st.sampled_from(
+    ["*", "a", "a*", "a/b", "b", "queue:a*", "queue:a", "run:a", "run:a/b", "workflow:a"]
+)
+
+
+@given(
+    names=st.lists(PATTERNS, max_size=3).map(tuple),
+    other=st.lists(PATTERNS, max_size=3).map(tuple),
+    text=st.sampled_from(["a", "ab", "a/b", "a/b/c", "b", "run:a/b", "run:b", "run:ab/c"]),
+    workflow=st.sampled_from(["", "a", "b"]),
+)
+def test_what_is_narrowed_is_never_wider_than_either(names, other, text, workflow):
+    name = queue_name(text) if not workflow else Name(text, workflow=workflow)
+    if covers(narrowed(names, other), name):
+        assert covers(names, name) and covers(other, name)
+
+
+GLOBS = st.sampled_from(["*", "a*", "a", "run:*", "run:a*", "run:a/*", "run:a/run1", "run:ab*"])
+
+
+@given(
+    queues=st.lists(GLOBS, min_size=1, max_size=3).map(tuple),
+    workflows=st.lists(st.sampled_from(["*", "a", "a*", "ab", "b"]), max_size=2).map(tuple),
+    run=st.sampled_from(["a/run1", "a/run2", "ab/run1", "b/run1", "a/x/run1", "a"]),
+    queue=st.sampled_from(["a", "ab", "b", "r"]),
+)
+def test_an_old_token_is_never_for_more_than_it_was(queues, workflows, run, queue):
+    """S6: by the old rule, a queue of a run needed both lists, a run its workflow."""
+    now, workflow = names_for(queues, workflows), run.rpartition("/")[0] or run
+    of_workflow = any(matches(one, workflow) for one in workflows)
+    # What is named under a plain workflow counts as its own now, and a run that is called as a
+    # workflow has its queue with it.
+    of_workflow |= any(run.startswith(f"{one}/") for one in workflows)
+    names = (f"run:{run}", f"run:{run}/run1")
+    of_queue = any(matches(one, name) for one in queues for name in names)
+    if covers(now, queue_name(f"run:{run}")):
+        assert of_workflow and of_queue
+    if covers(now, Name(run, workflow=workflow)):
+        assert of_workflow
+    assert covers(now, queue_name(queue)) == any(matches(one, queue) for one in queues)
 
 
 def view(**times):
@@ -86,7 +191,7 @@ def view(**times):
         parent=None,
         name="n",
         digest="0" * 64,
-        grant=Grant(scopes=frozenset({Scope.READ})),
+        grant=Grant(scopes=frozenset({Scope.READ}), names=("*",)),
         **(known | times),
     )
 
@@ -104,25 +209,29 @@ def test_a_token_is_valid_until_it_ends_or_is_revoked():
         ({"name": " "}, "name is empty"),
         ({"scopes": ()}, "no scope"),
         ({"lasts_seconds": float("inf")}, "lasts"),
-        ({"queues": ()}, "queues has 0 globs"),
-        ({"workflows": ("a\n",)}, "workflows"),
-        ({"scopes": (Scope.ADMIN,), "queues": ("a",)}, "every queue"),
+        ({"names": ()}, "it is for 0 names"),
+        ({"names": ("a\n",)}, "names"),
+        ({"scopes": (Scope.ADMIN,), "names": ("a",)}, "for everything"),
     ],
 )
 def test_what_is_wrong_with_a_new_token_is_said(changed, said):
-    given = {"name": "n", "scopes": (Scope.READ,), "queues": ("*",), "workflows": ("*",)}
-    given |= changed
-    grant = Grant(
-        scopes=frozenset(given["scopes"]), queues=given["queues"], workflows=given["workflows"]
-    )
+    given = {"name": "n", "scopes": (Scope.READ,), "names": ("*",)} | changed
+    grant = Grant(scopes=frozenset(given["scopes"]), names=given["names"])
     new = NewToken(
         name=given["name"], digest="", grant=grant, lasts_seconds=given.get("lasts_seconds")
     )
     assert said in "; ".join(token_findings(new))
 
 
+def test_only_an_admin_s_token_is_for_everything_unless_it_says_so():
+    """H5."""
+    assert grant_of([Scope.ADMIN]).names == ("*",)
+    assert grant_of([Scope.SUBMIT]).names == ()
+    assert grant_of([Scope.SUBMIT], ("team-a",), ("ci",)).names == ("team-a", "queue:ci")
+
+
 @pytest.mark.parametrize(
-    ("queues", "pattern", "covered"),
+    ("names", "pattern", "covered"),
     [
         (("*",), "*", True),
         (("*",), "run:*", True),
@@ -140,24 +249,26 @@ def test_what_is_wrong_with_a_new_token_is_said(changed, said):
         (("a*b*c",), "a*c", False),
         (("a", "b"), "*", False),
         (("a*", "*z"), "a*z", True),
+        (("team-a",), "run:team-a/*", True),
+        (("team-a",), "team-a*", False),
+        (("workflow:mine",), "run:*", True),  # each claim is judged by its queue
+        (("workflow:mine",), "*", False),
     ],
 )
-def test_a_grant_covers_a_pattern_if_one_glob_covers_all_its_queues(queues, pattern, covered):
+def test_a_grant_covers_a_pattern_if_one_glob_covers_all_its_queues(names, pattern, covered):
     """S6."""
-    grant = Grant(scopes=frozenset({Scope.WORKER}), queues=queues)
-    assert covers_pattern(grant, pattern) is covered
+    assert covers_served(names, pattern) is covered
 
 
 @pytest.mark.slow
 @given(glob=st.text("ab*", max_size=6), pattern=st.text("ab*", max_size=6), data=st.data())
 def test_whatever_a_covered_pattern_stands_for_its_glob_covers(glob, pattern, data):
-    grant = Grant(scopes=frozenset({Scope.WORKER}), queues=(glob,))
-    if covers_pattern(grant, pattern):
+    if covers_served((glob,), pattern):
         parts = pattern.split("*")
         filled = parts[0] + "".join(
             data.draw(st.text("abc", max_size=3)) + part for part in parts[1:]
         )
-        assert covers_queue(grant, filled)
+        assert covers((glob,), queue_name(filled))
 
 
 def test_news_of_several_queues_concern_a_worker_that_serves_one_of_them():

@@ -71,6 +71,8 @@ def test_workflows_are_listed_by_name_with_the_highest_version_first():
 def test_a_reference_is_a_name_with_or_without_a_version():
     assert split_reference("vis-ingest/1.0.0") == ("vis-ingest", "1.0.0")
     assert split_reference("vis-ingest") == ("vis-ingest", "")
+    assert split_reference("team/vis-ingest/v1.0") == ("team/vis-ingest", "v1.0")
+    assert split_reference("team/vis-ingest") == ("team/vis-ingest", "")
 
 
 def test_a_run_that_is_asked_for_names_the_version_only_if_one_was_said():
@@ -87,12 +89,30 @@ def test_the_same_parameters_are_the_same_text_and_none_are_no_text():
     assert RunRequest(workflow="w").parameters_text == ""
 
 
-@pytest.mark.parametrize("name", ["vis-ingest", "a", "x.y_z+1@b%c", "9"])
+@pytest.mark.parametrize("name", ["vis-ingest", "a", "x.y_z+1@b%c", "9", "a/b", "a/b/c"])
 def test_good_names(name):
     assert name_problem(name) == ""
 
 
-@pytest.mark.parametrize("name", ["", "-a", "a/b", "a b", "..", ".a", "é", "a" * 201, "a\n"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "-a",
+        "a/",
+        "/b",
+        "a//b",
+        "a/../b",
+        "a/1.0",
+        "a/run1",
+        "a b",
+        "..",
+        ".a",
+        "é",
+        "a" * 201,
+        "a\n",
+    ],
+)
 def test_bad_names(name):
     assert name_problem(name)
 

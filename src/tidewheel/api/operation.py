@@ -35,9 +35,9 @@ class Concern(Enum):
     CHANGED_TASK = auto()  # the queue of the task in the path, which no job may change so
     QUEUE = auto()  # the queue in the path
     WORKER = auto()  # the worker in the path, which must be the caller's own
-    WORKFLOW = auto()  # the workflow in the path
-    BLOCK = auto()  # the workflow of the block in the path
-    SBI = auto()  # the workflows of all blocks of the instance in the path
+    NAME = auto()  # the workflow or the object in the path
+    BLOCK = auto()  # the block in the path, which is a run
+    SBI = auto()  # all blocks of the instance in the path
 
 
 class Work(Enum):
@@ -99,12 +99,13 @@ class Echo(NamedTuple):
 
 
 class ListedDocuments(NamedTuple):
-    """Describes a document that holds a list of documents; a caller sees those whose workflow
-    its token covers."""
+    """Describes a document that holds a list of documents; a caller sees those that its token
+    covers."""
 
     kind: str
     key: str
-    workflow: str  # the field that has it
+    name: str  # the field that has the name of each
+    workflow: str  # the field that has its workflow
 
 
 Answer = Listed | Part | Echo | ListedDocuments | type | str

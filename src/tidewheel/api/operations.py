@@ -99,7 +99,8 @@ _NAMED: dict[str, tuple[Concern, Parameter]] = {
     "/workers/{id}": (Concern.WORKER, _path("worker", "id", check=check_worker)),
     "/sbis/{sbi}": (Concern.SBI, _path("sbi_id", "sbi")),
     "/processing-blocks/{block}": (Concern.BLOCK, _path("block_id", "block")),
-    "/workflows/{name}": (Concern.WORKFLOW, _path("name")),
+    "/workflows/{name}": (Concern.NAME, _path("name")),
+    "/objects/{name}": (Concern.NAME, _path("name")),
 }
 
 
@@ -362,7 +363,7 @@ BLOCKS = tuple(
             "blocks",
             "GET /processing-blocks",
             "Processing blocks, newest first.",
-            ListedDocuments("api.blocks.BlockList", "blocks", "workflow"),
+            ListedDocuments("api.blocks.BlockList", "blocks", "id", "workflow"),
             takes=(
                 _query("sbi", str | None, None),
                 _query("count", Count, 100, key="limit"),
@@ -407,7 +408,6 @@ OBJECTS = tuple(
             "An object is there no more; whoever has seen it goes on.",
             "api.blocks.BufferObject",
             scopes=CHANGES_OBJECTS,
-            takes=(_path("name"),),
             again=False,
         ),
     )
@@ -448,7 +448,7 @@ WORKFLOWS = (
         "list",
         "GET /workflows",
         "Registered workflows by name, the highest version first.",
-        ListedDocuments("api.workflows.WorkflowList", "workflows", "name"),
+        ListedDocuments("api.workflows.WorkflowList", "workflows", "name", "name"),
         of=ServiceName.REGISTRY,
         takes=(_query("name", Named, ""),),
     ),

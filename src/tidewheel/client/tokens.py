@@ -23,7 +23,7 @@ from tidewheel.config import (
     store_url,
     token_file_of,
 )
-from tidewheel.core.queue.access import Grant, NewToken, Scope, TokenKind, TokenView
+from tidewheel.core.queue.access import EVERYTHING, Grant, NewToken, Scope, TokenKind, TokenView
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.tokens import secret_digest, split_token
 from tidewheel.errors import BadSetting, NotFound, StoreUnreachable
@@ -32,7 +32,7 @@ from tidewheel.wiring.machine import is_process_alive, make_private_directory, t
 from tidewheel.wiring.stores import is_remote, store_settings
 
 SECRET_BYTES = 32
-ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))
+ADMIN = Grant(scopes=frozenset({Scope.ADMIN}), names=EVERYTHING)
 
 
 async def make_token(

@@ -200,7 +200,7 @@ def _xtriggers(
                 directory=str(files.directory),
             ),
             functions=Functions(files.directory, home.environment),
-            ask=lambda question: answer(home.store, question, remembered),
+            ask=lambda question: answer(home.store, question, remembered, opened.run.number),
             clock=home.surroundings.clock,
             wake=wake,
             on_report=home.surroundings.on_report,

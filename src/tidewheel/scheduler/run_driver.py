@@ -30,7 +30,7 @@ from tidewheel.core.operator.definition import SIP, RunOptions, StoredDefinition
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.selection import named_tasks
 from tidewheel.core.operator.verbs import read_command
-from tidewheel.core.operator.views import RunView, Undone, with_undone
+from tidewheel.core.operator.views import RunView, Undone, sees_object, with_undone
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
@@ -456,8 +456,10 @@ async def _apply_xtriggers(engine: RunEngine, now: Instant, store: Store) -> Non
     # The buffer objects that stages wait for: in SIP nothing else comes from outside. Posting
     # one wakes this run.
     names = xtriggers.awaited_messages() if engine.definition.kind == SIP else ()
-    for there in await store.objects_there(names) if names else ():
-        xtriggers.hear(there.name, there.name)
+    if names:
+        run = await store.run(engine.run.number)
+        for there in await store.objects_there([one for one in names if sees_object(run, one)]):
+            xtriggers.hear(there.name, there.name)
     for one in xtriggers.take_satisfied():
         # Broadcast first, so that a task that this step submits finds the results.
         engine.broadcast(xtriggers.broadcasts(one))

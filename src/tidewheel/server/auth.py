@@ -191,9 +191,9 @@ class Authenticator:
 # Jobs that speak to the server themselves: which attempt is behind a token, what is its own.
 #
 # A job's token opens only routes that say so, each with a rule of its own: its messages, its
-# task, its run. It has no scope, no queue and no workflow.
+# task, its run. It has no scope and is for no name.
 
-NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())
+NOTHING = Grant(scopes=frozenset(), names=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

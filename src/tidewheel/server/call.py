@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import ServerSettings
+from tidewheel.core.operator.views import RunView, name_of_run
 from tidewheel.core.queue import access
 from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.errors import NotFound
+from tidewheel.errors import AmbiguousRun, NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import NotAllowed
 
 if TYPE_CHECKING:
-    from tidewheel.core.operator.views import RunView
     from tidewheel.server.auth import Authenticator, JobIdentity
     from tidewheel.server.event_broadcaster import EventBroadcaster
     from tidewheel.server.load_shedding import RateLimit, RequestSlot
@@ -103,8 +103,27 @@ class Call:
     async def found_run(self) -> RunView:
         """Returns the run that the path names: by name, number, or the beginning of a name."""
         if self.run is None:
-            self.run = await self.asking.find_run(self.path["run"])
+            self.run = await self.run_called(self.path["run"])
         return self.run
+
+    async def run_called(self, text: str) -> RunView:
+        """Returns a run by name, number, or the beginning of a name.
+
+        Only by its whole name is a run found that the caller may not see, and refused by the
+        guard then: a number must not lead to the name of another's run.
+        """
+        try:
+            run = await self.asking.find_run(text)
+        except AmbiguousRun as several:
+            seen = [name for name in several.names if self.covers(access.run_name(name))]
+            if len(seen) > 1:
+                raise AmbiguousRun(text, seen) from None
+            if not seen:
+                raise NotFound("run", text) from None
+            run = await self.asking.find_run(seen[0])
+        if run.name != text and not self.covers(name_of_run(run)):
+            raise NotFound("run", text)
+        return run
 
     def kept_answer(self, status: int, body: bytes) -> access.KeptAnswer | None:
         """Returns the answer to keep, in case the same request comes again with the same
@@ -119,47 +138,29 @@ class Call:
             body=body.decode(),
         )
 
-    @property
-    def covers_everything(self) -> bool:
-        """Says whether the caller may see everything, so that no queue has to be looked at."""
-        return self.grant.queues == self.grant.workflows == access.EVERYTHING
+    def covers(self, name: access.Name) -> bool:
+        """Says whether the caller's token is for this name."""
+        return access.covers(self.grant.names, name)
 
-    def covers(self, queue: str) -> bool:
-        """Says whether the caller may see this queue."""
-        return access.covers_queue(self.grant, queue)
+    def covers_queue(self, queue: str) -> bool:
+        """Says whether the caller's token is for this queue."""
+        return access.covers(self.grant.names, access.queue_name(queue))
 
     def sees(self, worker: WorkerView) -> bool:
         """Says whether a worker serves a queue that the caller may see."""
-        return any(
-            access.covers_pattern(self.grant, queue)
-            if access.is_pattern(queue)
-            else self.covers(queue)
-            for queue in worker.queues
-        )
+        return any(access.covers_served(self.grant.names, queue) for queue in worker.queues)
 
-    def require_queues(self, queues: Iterable[str]) -> None:
-        """Raises NotAllowed unless the token is for all of these queues."""
-        for queue in queues:
-            if not self.covers(queue):
-                its = ", ".join(self.grant.queues)
-                raise NotAllowed(f"this token is not for queue {queue!r}; it is for {its}")
+    def require(self, names: Iterable[access.Name]) -> None:
+        """Raises NotAllowed unless the token is for all of these names.
 
-    def require_patterns(self, patterns: Iterable[str]) -> None:
-        """Raises NotAllowed unless the token is for every queue that a pattern stands for."""
-        for pattern in patterns:
-            if not access.covers_pattern(self.grant, pattern):
-                its = ", ".join(self.grant.queues)
-                words = f"this token is not for all queues {pattern!r}; it is for {its}"
-                raise NotAllowed(words)
-
-    def require_workflows(self, workflows: Iterable[str]) -> None:
-        """Raises NotAllowed unless the token is for all of these workflows."""
-        for workflow in workflows:
-            if not access.covers_workflow(self.grant, workflow):
-                its = ", ".join(self.grant.workflows) or "none: only for tasks of its queues"
-                raise NotAllowed(
-                    f"this token is not for workflow {workflow!r}; it is for {its}"
-                )
+        What the path names is called as the caller called it: where a number or an id leads is
+        not told to strangers.
+        """
+        for name in names:
+            if not self.covers(name):
+                asked = next(iter(self.path.values()), name.text)
+                its = ", ".join(self.grant.names)
+                raise NotAllowed(f"this token is not for {asked[:256]!r}; it is for {its}")
 
     async def require_worker(self, worker: str) -> WorkerId:
         """Returns the id of a worker that was registered with this token, so that the caller

@@ -41,12 +41,7 @@ from tidewheel.core.operator.stream import (
     RunEvent,
     TaskEvent,
 )
-from tidewheel.core.queue.access import (
-    EVERYTHING,
-    TokenView,
-    covers_queue,
-    covers_workflow,
-)
+from tidewheel.core.queue.access import Name, TokenView, covers, queue_name
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
@@ -303,7 +298,7 @@ class Subscriber:
 
     def __init__(self, which: EventFilter, token: TokenView, cursor: EventCursor) -> None:
         self.which, self.token = which, token
-        self._sees_all = token.grant.queues == token.grant.workflows == EVERYTHING
+        self._sees_all = token.grant.covers_everything
         self.cursor = cursor  # up to here it has read, or will from its buffer
         self.is_over = self.is_slow = False
         self._parts: list[bytes] = []
@@ -315,8 +310,8 @@ class Subscriber:
         if not self.which.wants(event) or self._sees_all:
             return self.which.wants(event)
         if isinstance(event, TaskEvent):
-            return covers_queue(self.token.grant, event.queue)
-        return covers_workflow(self.token.grant, event.workflow)
+            return covers(self.token.grant.names, queue_name(event.queue))
+        return covers(self.token.grant.names, Name(event.run, workflow=event.workflow))
 
     def is_behind(self, place: EventPlace) -> bool:
         return self.cursor.place < place

@@ -29,7 +29,8 @@ from tidewheel.api.operation import (
 )
 from tidewheel.api.wire import answer, out_type, write
 from tidewheel.config import scheduler_settings
-from tidewheel.core.queue.access import RUN_QUEUE, covers_workflow
+from tidewheel.core.operator.views import name_of_run
+from tidewheel.core.queue.access import Name, run_name, workflow_name
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.load_shedding import Urgency
@@ -38,7 +39,7 @@ from tidewheel.server.routes import (
     Handler,
     Needs,
     Route,
-    no_queue,
+    no_name,
     own_task,
     queue_of_path,
     queue_of_task,
@@ -171,7 +172,7 @@ _WORK: dict[Work, Callable[[Call, Any], Awaitable[Any]]] = {
 
 _SEES: dict[str | None, Callable[[Call, Any], bool]] = {
     None: lambda _, __: True,
-    "queue": lambda call, one: call.covers(one.queue),
+    "queue": lambda call, one: call.covers_queue(one.queue),
     "worker": lambda call, one: call.sees(one),
 }
 
@@ -192,9 +193,13 @@ def _teller(answers: Answer) -> Callable[[Call, Any], object]:
             return lambda call, found: write({key: [one for one in found if sees(call, one)]})
         case Echo(_, key):
             return lambda call, _: {key: call.path[key]}
-        case ListedDocuments(_, key, workflow):
+        case ListedDocuments(_, key, name, workflow):
             return lambda call, found: {
-                key: [one for one in found[key] if covers_workflow(call.grant, one[workflow])]
+                key: [
+                    one
+                    for one in found[key]
+                    if call.covers(Name(one[name], workflow=one[workflow]))
+                ]
             }
         case _:
             return lambda _, found: write(found)
@@ -203,28 +208,28 @@ def _teller(answers: Answer) -> Callable[[Call, Any], object]:
 # Who may ask.
 
 
-async def workflow_of_path(call: Call) -> Iterable[str]:
-    """Returns the workflow that the path names."""
-    return (call.path["name"],)
+async def name_of_path(call: Call) -> Iterable[Name]:
+    """Returns the name in the path, of a workflow or an object."""
+    return (workflow_name(call.path["name"]),)
 
 
-async def _workflow_of_block(call: Call) -> Iterable[str]:
-    return ((await call.asking.block(call.path["block"])).run.workflow,)
+async def _run_of_block(call: Call) -> Iterable[Name]:
+    return (name_of_run((await call.asking.block(call.path["block"])).run),)
 
 
-async def _workflows_of_sbi(call: Call) -> Iterable[str]:
-    return [one.run.workflow for one in (await call.asking.sbi(call.path["sbi"])).blocks]
+async def _runs_of_sbi(call: Call) -> Iterable[Name]:
+    return [name_of_run(one.run) for one in (await call.asking.sbi(call.path["sbi"])).blocks]
 
 
 _GUARDS: dict[Concern, dict[str, Any]] = {
-    Concern.NOTHING: {"queues": no_queue},
-    Concern.TASK: {"queues": queue_of_task, "job": own_task},
-    Concern.CHANGED_TASK: {"queues": queue_of_task},
-    Concern.QUEUE: {"queues": queue_of_path},
-    Concern.WORKER: {"queues": no_queue, "worker": lambda call: call.path["id"]},
-    Concern.WORKFLOW: {"queues": no_queue, "workflows": workflow_of_path},
-    Concern.BLOCK: {"queues": no_queue, "workflows": _workflow_of_block},
-    Concern.SBI: {"queues": no_queue, "workflows": _workflows_of_sbi},
+    Concern.NOTHING: {"names": no_name},
+    Concern.TASK: {"names": queue_of_task, "job": own_task},
+    Concern.CHANGED_TASK: {"names": queue_of_task},
+    Concern.QUEUE: {"names": queue_of_path},
+    Concern.WORKER: {"names": no_name, "worker": lambda call: call.path["id"]},
+    Concern.NAME: {"names": name_of_path},
+    Concern.BLOCK: {"names": _run_of_block},
+    Concern.SBI: {"names": _runs_of_sbi},
 }
 
 # Whom it is asked of.
@@ -240,7 +245,11 @@ def registry_door(call: Call) -> RegistryService:
     from tidewheel.services.registry.service import RegistryService
 
     return RegistryService(
-        call.store, run_door(call), code_trusted=False, permit=call.require_workflows
+        call.store,
+        run_door(call),
+        code_trusted=False,
+        permit=lambda names: call.require(map(workflow_name, names)),
+        sees=call.grant.names,
     )
 
 
@@ -249,15 +258,15 @@ def block_door(call: Call) -> BlockService:
     from tidewheel.services.blocks.service import BlockService, Rights
 
     def permit(request: SbiRequest) -> None:
-        call.require_workflows(one.workflow for one in request.blocks)
-        call.require_queues(f"{RUN_QUEUE}{one.id}" for one in request.blocks)
+        call.require(workflow_name(one.workflow) for one in request.blocks)
+        call.require(run_name(one.id) for one in request.blocks)
 
     return BlockService(
         call.store,
         run_door(call),
         call.settings.state_directory,
         code_trusted=False,
-        rights=Rights(permit=permit, sees=partial(covers_workflow, call.grant)),
+        rights=Rights(permit=permit, names=call.grant.names),
     )
 
 

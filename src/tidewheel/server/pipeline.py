@@ -298,9 +298,7 @@ async def _judge(call: Call, guard: Needs) -> None:
         return
     if guard.narrow is not None:
         _require_scope(call, guard.narrow(call))
-    call.require_queues(await guard.queues(call))
-    if guard.workflows is not None:
-        call.require_workflows(await guard.workflows(call))
+    call.require(await guard.names(call))
     if guard.worker is not None and (worker := guard.worker(call)) is not None:
         await call.require_worker(worker)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -12,7 +12,8 @@ import msgspec
 from tidewheel.api.operation import READ
 from tidewheel.client.log_places import is_submission
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.queue.access import Scope
+from tidewheel.core.operator.views import RunView, name_of_run
+from tidewheel.core.queue.access import EVERYTHING, Grant, Name, Scope, queue_name
 from tidewheel.server.call import Call
 from tidewheel.server.errors import NotAllowed
 from tidewheel.server.load_shedding import Urgency, urgency_of
@@ -22,7 +23,7 @@ from tidewheel.wiring.services import run_door
 API = "/api/v1"
 
 Handler = Callable[[Call], Awaitable[object]]
-Queues = Callable[[Call], Awaitable[Iterable[str]]]
+Names = Callable[[Call], Awaitable[Iterable[Name]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Lets in a caller with one of these scopes, for every queue that the request concerns.
+    """Lets in a caller with one of these scopes, for every name that the request concerns.
 
     ``narrow`` looks into the request where one route does several kinds of things. ``worker``
     names the worker that the request speaks for, which must be the caller's own. ``job``
@@ -43,8 +44,7 @@ class Needs:
     """
 
     scopes: tuple[Scope, ...]
-    queues: Queues
-    workflows: Queues | None = None  # the same for workflows
+    names: Names
     narrow: Callable[[Call], tuple[Scope, ...]] | None = None
     worker: Callable[[Call], str | None] | None = None
     job: Callable[[Call], Awaitable[None]] | None = None
@@ -136,37 +136,45 @@ class RouteList(list[Route]):
         return add
 
 
-async def no_queue(call: Call) -> Iterable[str]:
-    """Returns no queue.
+async def no_name(call: Call) -> Iterable[Name]:
+    """Returns no name.
 
-    The request concerns none, or its handler shows only what the caller may see.
+    The request concerns nothing that has one, or its handler shows only what the caller may
+    see.
     """
     del call
     return ()
 
 
-async def queue_of_path(call: Call) -> Iterable[str]:
-    """Returns the queue that the path names."""
-    return (call.path["queue"],)
+async def queue_of_path(call: Call) -> Iterable[Name]:
+    """Returns the name of the queue in the path."""
+    return (queue_name(call.path["queue"]),)
 
 
-async def queue_asked(call: Call) -> Iterable[str]:
-    """Returns the queue that the query names; none if it names none, as the handler then shows
-    what the caller may see."""
-    return () if call.query.queue is None else (call.query.queue,)
+async def queue_asked(call: Call) -> Iterable[Name]:
+    """Returns the name of the queue in the query; none if it names none, as the handler then
+    shows what the caller may see."""
+    return () if call.query.queue is None else (queue_name(call.query.queue),)
 
 
-async def workflow_of_run(call: Call) -> Iterable[str]:
-    """Returns the workflow of the run that the path names."""
-    return ((await call.found_run()).workflow,)
+async def run_of_path(call: Call) -> Iterable[Name]:
+    """Returns the name of the run in the path."""
+    return (name_of_run(await call.found_run()),)
 
 
-async def queue_of_task(call: Call) -> Iterable[str]:
-    """Returns the queue of the task that the path names."""
-    return ((await call.found_task()).queue,)
+async def run_and_queue(call: Call) -> Iterable[Name]:
+    """Returns the names of the run in the path and of the queue where its jobs run: who
+    commands a run has code executed there."""
+    run = await call.found_run()
+    return (name_of_run(run), queue_name(run.queue))
 
 
-READS = Needs(READ, no_queue)
+async def queue_of_task(call: Call) -> Iterable[Name]:
+    """Returns the name of the queue of the task in the path."""
+    return (queue_name((await call.found_task()).queue),)
+
+
+READS = Needs(READ, no_name)
 
 # What a job may do with its own token: see its task and its run, and operate its run.
 #
@@ -189,19 +197,34 @@ async def own_task(call: Call) -> None:
 READS_TASK = Needs(READ, queue_of_task, job=own_task)
 
 
-async def own_run(call: Call) -> None:
-    """Raises NotAllowed unless the path names the run that the job belongs to."""
-    assert call.job is not None
-    task_id, run = call.job.task.id, await call.found_run()
-    belongs = await is_submission(call.asking, task_id)
-    if not belongs or read_job_name(task_id).run != run.name:
-        raise NotAllowed(f"this token is of task {task_id!r}, which is not of {run.name}")
+async def run_of_job(call: Call) -> RunView:
+    """Returns the run that the calling job belongs to, and lets the job see from now on what
+    the token that asked for this run may see."""
+    assert call.job is not None and call.token is not None
+    task_id = call.job.task.id
+    if not await is_submission(call.asking, task_id):
+        raise NotAllowed(f"this token is of task {task_id!r}, which is of no run")
+    run = await call.asking.find_run(read_job_name(task_id).run)
+    names = EVERYTHING if run.sees is None else run.sees
+    call.token = replace(call.token, grant=Grant(scopes=frozenset(), names=names))
+    return run
+
+
+async def looking(call: Call) -> None:
+    """Lets a job look at its own run, and at what its submitter may see."""
+    own = await run_of_job(call)
+    if call.path["run"] == own.name:
+        call.run = own
+    elif (await call.found_run()).number != own.number:
+        call.require(await run_of_path(call))
 
 
 async def operating_own_run(call: Call) -> None:
     """Raises NotAllowed unless the path names the job's own run and jobs may command it."""
-    await own_run(call)
-    run = await call.found_run()
+    own, asked = await run_of_job(call), call.path["run"]
+    if asked != own.name:
+        raise NotAllowed(f"a job of {own.name} may command its own run, not {asked[:256]!r}")
+    call.run = run = own
     home = call.settings.state_directory
     if not await JobApi(run_door(call.store, home), home).allows_commands(run):
         raise NotAllowed(

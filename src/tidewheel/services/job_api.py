@@ -1,9 +1,9 @@
 """Answers what a job asks of its run, through its worker: commands, and looks at runs.
 
 A job has no key to the store. Its worker knows which task the job is, and so which run it may
-speak to: commands go to that run alone and are recorded as its doing; looking is free. Where
-the run is behind a server, the worker shows the job's own token for a command, and the server
-judges it.
+speak to: commands go to that run alone and are recorded as its doing; a job may look at its run
+and at whatever the token that began its run may see. Where the run is behind a server, the
+worker shows the job's own token, and the server judges it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.verbs import read_command
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import RunView, may_look_at
+from tidewheel.core.queue.access import Name, covers
 from tidewheel.core.queue.task import TaskId
-from tidewheel.errors import Refused
+from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.ports.runs import Document, RunDoor
 from tidewheel.services.paths import run_directory
 
@@ -61,7 +63,40 @@ class JobApi:
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise Refused('a call has a "command", or a "look" with "arguments"')
         run, _ = _who(caller)
-        return await self._door.look(name, {"run": run, **arguments})
+        asked = {"run": run, **arguments}
+        if self._speaking_for is None:
+            return await self._look(run, name, asked)
+        async with self._speaking_for(caller) as door:
+            return await door.look(name, asked)
+
+    async def _look(self, run: str, name: str, asked: Document) -> Document:
+        """Answers with what a view shows, if the submitter of the caller's run may see it."""
+        own = await self._door.find(run)
+        if own.sees is None:
+            return await self._door.look(name, asked)
+        if name == "runs":
+            found = await self._door.look(name, asked)
+            listed: Any = found["runs"]
+            shown = [
+                one
+                for one in listed
+                if one["name"] == own.name
+                or covers(own.sees, Name(one["name"], workflow=one["workflow"]))
+            ]
+            return found | {"runs": shown}
+        text = str(asked["run"]) or own.name
+        try:
+            other = await self._door.find(text)
+        except AmbiguousRun:
+            raise NotFound("run", text) from None
+        except NotFound:  # the view says it in its own words
+            return await self._door.look(name, asked)
+        if not may_look_at(own, other):
+            raise Refused(
+                f"jobs of {own.name} may not look at {text!r}: the token that began their run "
+                f"is for {', '.join(own.sees)}"
+            )
+        return await self._door.look(name, asked | {"run": other.name})
 
     async def _command(self, caller: TaskId, body: object, *, wait: bool) -> Document:
         command = read_command(json.dumps(body))

@@ -17,7 +17,7 @@ from tidewheel.core.cycling.calendar import add
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import ENDS, FINISHED, STARTED, SUBMITTED, standard_name
 from tidewheel.core.operator.definition import RunOptions
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import RunView, may_look_at
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory, PutTask
 from tidewheel.core.sched.task_state import Flows, JobPhase, Key, VerdictKind
 from tidewheel.errors import NotFound, Refused
@@ -194,9 +194,12 @@ def _text(value: object) -> str:
 
 
 async def answer(
-    store: Store, question: StateQuestion, definition_of: DefinitionOf
+    store: Store,
+    question: StateQuestion,
+    definition_of: DefinitionOf,
+    asker: int | None = None,
 ) -> StateAnswer:
-    """Returns the tasks that fit a question.
+    """Returns the tasks that fit a question; ``asker`` is the number of the run that asks.
 
     Where there is no such run, nothing is raised, since it may still come: the answer has no
     rows, and a reason.
@@ -205,6 +208,12 @@ async def answer(
         run = await store.find_run(question.workflow)
     except NotFound as error:
         return StateAnswer(reason=str(error))
+    own = None if asker is None else await store.run(asker)
+    if own is not None and not may_look_at(own, run):
+        return StateAnswer(
+            reason=f"{own.name} may not look at {question.workflow!r}: the token that began "
+            f"it is for {', '.join(own.sees or ())}"
+        )
     definition = await definition_of(run)
     point = _point_text(question, definition)
     stored = await store.read_run(run.number)

@@ -333,6 +333,7 @@ class DatabaseStore(ABC):
     # ---- runs: operators, looking ----
 
     post_command = tells("post_command", run_operations.post_command)
+    narrow_run = writes("narrow_run", run_operations.narrow_run)
     command = reads(run_batch.command)
     commands = reads(run_batch.commands)
     submissions = reads(run_batch.submissions)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from tidewheel.api.run_details import TaskReasons, WhyDocument
 from tidewheel.api.runs import RunAction, RunReason, RunStall
 from tidewheel.core.operator.blocks import NeedState
-from tidewheel.core.operator.views import WITHDRAWN_STATUSES
+from tidewheel.core.operator.views import WITHDRAWN_STATUSES, sees_object
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
 from tidewheel.core.sched.explain import Reason
@@ -269,8 +269,12 @@ def post_commands(snapshot: RunSnapshot, key: Key, text: str) -> list[str]:
         (key[0], name) for name in snapshot.pool.plan.nodes if name.startswith(OBJECT_PREFIX)
     )
     spoken = (object_name(snapshot, one) for one in others if snapshot.id_of(one) in text)
-    return [post_command(name) for name in spoken if name is not None]
+    return [how_posted(snapshot, name) for name in spoken if name is not None]
 
 
-def post_command(name: str) -> str:
-    return f"tidewheel objects post {shlex.quote(name)}"
+def how_posted(snapshot: RunSnapshot, name: str) -> str:
+    """Returns the command that posts a buffer object, or why none would help this run."""
+    if sees_object(snapshot.view, name):
+        return f"tidewheel objects post {shlex.quote(name)}"
+    its = ", ".join(snapshot.view.sees or ())
+    return f"# {name} is not for this run: the token that began it is for {its}"

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _TOKEN = (
-    *("number", "kind", "parent", "name", "digest", "scopes", "queues", "workflows"),
+    *("number", "kind", "parent", "name", "digest", "scopes", "names"),
     *("created_at", "expires_at", "used_at", "revoked_at"),
 )
 _AUDIT = ("number", "at", "token", "who", "client", "verb", "target", "status", "correlation")

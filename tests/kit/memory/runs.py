@@ -45,6 +45,7 @@ __all__ = [
     "lock_runs",
     "list_undelivered_runs",
     "mark_run_deleted",
+    "narrow_run",
     "offer_run",
     "renew_run",
     "reopen_run",
@@ -178,6 +179,11 @@ def reopen_run(t: Tables, *, run: int, given: str) -> list[Row]:
         return []
     t.update(t.run, run, given=row["given"] or given)
     return [(run,)]
+
+
+def narrow_run(t: Tables, *, run: int, sees: str) -> list[Row]:
+    t.update(t.run, run, sees=sees)
+    return []
 
 
 def list_claimable_runs(t: Tables, count: int) -> list[Row]:

@@ -152,8 +152,7 @@ export interface TokenFacts {
   parent: number | null;
   name: string;
   scopes: Scope[];
-  queues: string[];
-  workflows: string[];
+  names: string[];
   created_at: string;
   expires_at: string | null;
   used_at: string | null;

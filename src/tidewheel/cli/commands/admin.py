@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 @session_command(
     "token",
+    "token create ada --scope submit --scope operate --for team-a",
     "token create ci --scope submit --queue 'ci-*' --lasts 90d",
-    "token create nightly --scope submit --workflow 'nightly*'",
     "token list",
     "token revoke 3",
     "token link",
@@ -49,10 +49,12 @@ if TYPE_CHECKING:
     type=click.Choice([scope.value for scope in Scope]),
 )
 @option(
-    "--queue GLOB...",
-    "Only for these queues; for no workflow, but those of `run:NAME…` among them.",
+    "--for NAME...",
+    "For what: queues, workflows, runs and objects of this name, and all that is named "
+    "under it. `*` stands for any text.",
 )
-@option("--workflow GLOB...", "Only for these workflows, and the queues of their runs.")
+@option("--queue GLOB...", "Only for these queues, and runs where it is `run:NAME`.")
+@option("--workflow GLOB...", "Only for these workflows and their runs.")
 @option("--lasts", "How long it is good. [default: until revoked]", type=DURATION)
 def token_command(session: Session, action: str, name: str | None, **options: Any) -> int:  # noqa: ANN401
     """Create a token called NAME, list tokens, or revoke one by its number.
@@ -75,8 +77,16 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
 
     if not options["scope"]:
         raise click.UsageError("say what it allows: --scope " + "|".join(Scope))
-    scopes, queues, workflows = options["scope"], options["queue"], options["workflow"]
-    grant = grant_of(map(Scope, scopes), queues or None, workflows or None)
+    grant = grant_of(
+        map(Scope, options["scope"]),
+        options["for"],
+        options["queue"] or None,
+        options["workflow"] or None,
+    )
+    if not grant.names:
+        raise click.UsageError(
+            "say what it is for: --for team-a (that name and all under it), or --for '*'"
+        )
     text, view = session.ask_or_make(
         lambda client: make_token(client.store, name, grant, options["lasts"])
     )
@@ -85,8 +95,7 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
         say(text)
         revoke = f"tidewheel token revoke {view.number}"
         note(f"token {view.number}, shown this once; revoke it: {revoke}")
-        if not view.grant.workflows:
-            note("it is for tasks of these queues, and for no workflow: --workflow names some")
+        note(f"it is for {', '.join(map(safe, view.grant.names))}")
 
     return session.answer({"token": text, "stored": document(view)}, show)
 
@@ -107,8 +116,7 @@ def _list_tokens(session: Session) -> int:
         "KIND": lambda view: view.kind.value,
         "NAME": lambda view: view.name,
         "SCOPES": lambda view: ",".join(sorted(view.grant.scopes)),
-        "QUEUES": lambda view: ",".join(view.grant.queues),
-        "WORKFLOWS": lambda view: ",".join(view.grant.workflows) or "(none)",
+        "FOR": lambda view: ",".join(view.grant.names),
         "USED": lambda view: time_text(view.used_at) or "never",
         "ENDS": lambda view: time_text(view.expires_at) or "",
         "STATE": state,
@@ -116,7 +124,7 @@ def _list_tokens(session: Session) -> int:
     empty = "no tokens; make one: tidewheel token create NAME --scope admin"
     return session.answer(
         {"tokens": [document(view) for view in tokens]},
-        lambda _: say_found(tokens, columns, empty, drop=("WORKFLOWS", "ENDS")),
+        lambda _: say_found(tokens, columns, empty, drop=("ENDS",)),
     )
 
 

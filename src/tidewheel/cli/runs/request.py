@@ -142,7 +142,7 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
     definition.
     """
     asked = wanted.registered
-    if asked is None or not await store.workflows(asked.workflow, 1):
+    if asked is None or not await _is_registered(store, asked.workflow):
         return None
     from tidewheel.services.registry.service import request_run
 
@@ -162,6 +162,12 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
         # The variables of a template are no part of what a run can be found by.
         is_new=wanted.is_new or (definition.kind != SIP and bool(asked.parameters)),
     )
+
+
+async def _is_registered(store: Store, name: str) -> bool:
+    """Says whether a workflow is registered under a name, or with the last part as version."""
+    names = {name, name.rpartition("/")[0] or name}
+    return any([await store.workflows(one, 1) for one in names])
 
 
 def _refuse_unused(asked: RunRequest, findings: Findings) -> None:

@@ -131,6 +131,7 @@ class NewRun:
     # Any scheduler may begin it; None: the process that makes the run will drive it.
     given: RunOptions | None = None
     request: str = ""  # asking again in the same words gives the same run
+    sees: tuple[str, ...] | None = None  # see RunView
 
 
 LATEST = "NN"  # the link to the submission that was made last

@@ -13,7 +13,8 @@ from tidewheel.core.queue.task import Instant
 NO_VERSION = "0.0.0"
 NAME_LENGTH_MAX = 200
 
-_NAME = re.compile(r"\w[\w.+@%-]*", re.ASCII)
+_NAME = re.compile(r"\w[\w.+@%-]*(/\w[\w.+@%-]*)*", re.ASCII)
+_VERSION_LIKE = re.compile(r"v?\d")  # the beginning of a part that can be no name's last
 _VERSION = re.compile(r"\w[\w.+-]*", re.ASCII)
 _OF_A_RUN = re.compile(r"run\d+")
 _PARTS = re.compile(r"(\d+)|([^\W\d_]+)", re.ASCII)
@@ -87,6 +88,7 @@ class RunRequest:
     options: RunOptions = field(default_factory=RunOptions)  # without the parameters
     queue: str = ""
     request: str = ""
+    sees: tuple[str, ...] | None = None
     # Whether code that came with the definition may run here, to read it.
     code_trusted: bool = False
 
@@ -105,7 +107,13 @@ class RunRequest:
 def name_problem(name: str) -> str:
     """Returns why a workflow cannot be called so; empty if it can."""
     if not _NAME.fullmatch(name):
-        return "names have letters, digits and _ . + @ % -, and begin with a letter or digit"
+        return (
+            "names have letters, digits and _ . + @ % -, and begin with a letter or digit; a / "
+            "stands between the parts of a name, such as team/nightly"
+        )
+    above, _, last = name.rpartition("/")
+    if above and (_VERSION_LIKE.match(last) or _OF_A_RUN.fullmatch(last)):
+        return "its last part looks like a version or a run; begin it with a letter"
     return _too_long(name)
 
 
@@ -123,9 +131,12 @@ def _too_long(text: str) -> str:
 
 
 def split_reference(text: str) -> tuple[str, str]:
-    """Returns name and version of `NAME/VERSION`; the version of `NAME` is empty."""
-    name, _, version = text.partition("/")
-    return name, version
+    """Returns name and version of `NAME/VERSION`; the version of `NAME` is empty.
+
+    A name may have parts, `team/nightly`: a version begins with a digit, or with v and a digit.
+    """
+    name, _, version = text.rpartition("/")
+    return (name, version) if name and _VERSION_LIKE.match(version) else (text, "")
 
 
 def registry_text(reference: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.queue.access import Name, covers, workflow_name
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.pool import NOTHING_RAN
@@ -121,6 +122,9 @@ class RunView:
     )  # when a scheduler let it go last; of a complete run, since when it is
     # Any scheduler is asked to drive it, with these options anew; None: none is asked.
     given: RunOptions | None = None
+    # What its jobs may look at beside their own run: the names that the token covered which
+    # asked for the run. None: everything, as for somebody who can open the store.
+    sees: tuple[str, ...] | None = None
 
     def is_driven(self, now: Instant) -> bool:
         """Says whether a scheduler holds the run: its lease has not run out."""
@@ -140,6 +144,23 @@ class RunView:
         """Says whether a scheduler was asked for, or holds the run, or died holding it."""
         is_open = self.status in ("created", *OPEN_STATUSES)
         return self.given is not None or (self.owner is not None and is_open)
+
+
+def name_of_run(run: RunView) -> Name:
+    """Returns the name of a run as patterns of tokens see it."""
+    return Name(run.name, workflow=run.workflow)
+
+
+def may_look_at(run: RunView, other: RunView) -> bool:
+    """Says whether jobs and xtriggers of a run may look at another run."""
+    return (
+        run.sees is None or run.number == other.number or covers(run.sees, name_of_run(other))
+    )
+
+
+def sees_object(run: RunView, name: str) -> bool:
+    """Says whether stages of a run may wait for a buffer object of this name."""
+    return run.sees is None or covers(run.sees, workflow_name(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,11 @@
-"""Decides what a token allows: which kinds of request, for which queues and workflows.
+"""Decides what a token allows: which kinds of request, and for which names.
 
-A token is shown once and stored as a hash. A scope says which kind of request it allows; globs
-say where. Every scope but ``read`` includes reading, ``admin`` includes everything. A worker
-names the queues that it serves by the same patterns (`Served`).
+A token is shown once and stored as a hash. A scope says which kind of request it allows; every
+scope but ``read`` includes reading, ``admin`` includes everything. Patterns say for what:
+queues, workflows, runs and objects all have names, and a pattern covers a name and whatever is
+named under it. `team-a` covers the queue `team-a`, the workflow `team-a/nightly`, its run
+`team-a/nightly/run3` and that run's own queues. A worker names the queues that it serves by
+patterns, too (`Served`).
 """
 
 from __future__ import annotations
@@ -10,14 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import Instant
 
-GLOBS_MAX = 100
-EVERYTHING = ("*",)
+NAMES_MAX = 100  # patterns of a token
+ANY_TEXT = "*"
+EVERYTHING = (ANY_TEXT,)
 RUN_QUEUE = "run:"  # and the name of the run, unless a run was given another queue
+CODE_QUEUE = "/code"  # behind it: for code of the definition that belongs to no task
+ONLY_QUEUES, ONLY_WORKFLOWS = "queue:", "workflow:"
 _UNKNOWN = Instant(0.0)
 
 
@@ -42,32 +49,175 @@ INCLUDES: dict[Scope, frozenset[Scope]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Holds what a token allows: kinds of request, for some queues and some workflows."""
+    """Holds what a token allows: kinds of request, for what the patterns cover.
+
+    `*` stands for any text. A pattern may be for one kind of thing: `queue:ci-*` covers only
+    queues, those of runs excepted; `run:nightly/*` only workflows, runs and their queues;
+    `workflow:nightly` only a workflow and its runs, whatever these are called.
+    """
 
     scopes: frozenset[Scope]
-    queues: tuple[str, ...] = EVERYTHING  # globs: * stands for any text
-    workflows: tuple[str, ...] = EVERYTHING  # none: for no run and no registered workflow
+    names: tuple[str, ...]
+
+    @property
+    def covers_everything(self) -> bool:
+        """Says whether no name has to be looked at."""
+        return ANY_TEXT in self.names
+
+
+class Name(NamedTuple):
+    """Is the name of a thing, as patterns see it, and what else patterns may be for.
+
+    ``queue`` is set for queues that are not of a run, ``workflow`` for workflows and for what
+    belongs to a run.
+    """
+
+    text: str
+    queue: str = ""
+    workflow: str = ""
+
+
+def queue_name(queue: str) -> Name:
+    """Returns the name of a queue; the queues of a run are named as the run, or under it."""
+    if not queue.startswith(RUN_QUEUE):
+        return Name(queue, queue=queue)
+    run = queue.removeprefix(RUN_QUEUE)
+    return Name(run, workflow=workflow_of_run(run.removesuffix(CODE_QUEUE)))
+
+
+def workflow_name(workflow: str) -> Name:
+    """Returns the name of a workflow, or of an object, as patterns see it."""
+    return Name(workflow, workflow=workflow)
+
+
+def run_name(run: str) -> Name:
+    """Returns the name of a run that is called after its workflow, as patterns see it."""
+    return Name(run, workflow=workflow_of_run(run))
+
+
+def workflow_of_run(name: str) -> str:
+    """Returns the workflow by the name of a run: that of `nightly/run3` is `nightly`."""
+    return name.rpartition("/")[0] or name
+
+
+def covers(names: Iterable[str], name: Name) -> bool:
+    """Says whether one of some patterns covers a name."""
+    return any(_covers(pattern, name) for pattern in names)
+
+
+def _covers(pattern: str, name: Name) -> bool:
+    kind, glob = _kind(pattern)
+    if kind == ONLY_QUEUES:
+        return bool(name.queue) and matches(glob, name.queue)
+    if kind == ONLY_WORKFLOWS:
+        return bool(name.workflow) and matches(glob, name.workflow)
+    if kind == RUN_QUEUE and not name.workflow:
+        return False
+    return _is_under(glob, name.text)
+
+
+def _is_under(glob: str, text: str) -> bool:
+    return matches(glob, text) or matches(f"{glob}/{ANY_TEXT}", text)
+
+
+def narrowed(names: tuple[str, ...] | None, other: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns patterns for what is covered twice, by some patterns and by others; None stands
+    for everything. What only parts of two patterns have in common is left out."""
+    if names is None:
+        return other
+    both = [one for one in names if _is_within(one, other)]
+    return tuple(dict.fromkeys([*both, *(one for one in other if _is_within(one, names))]))
+
+
+def _is_within(pattern: str, names: Iterable[str]) -> bool:
+    """Says whether one of some patterns covers all that a pattern covers.
+
+    The pattern is compared as if it were a plain name, see `covers_served`. Runs of a workflow
+    may be called as one likes: only a pattern for workflows covers one for workflows.
+    """
+    kind, glob = _kind(pattern)
+    for one in names:
+        its_kind, wide = _kind(one)
+        if one == ANY_TEXT or its_kind == kind or (not its_kind and kind != ONLY_WORKFLOWS):
+            fits = matches if its_kind in (ONLY_QUEUES, ONLY_WORKFLOWS) else _is_under
+            if fits(wide, glob):
+                return True
+    return False
+
+
+def _kind(pattern: str) -> tuple[str, str]:
+    """Returns the kind of things that a pattern is for, "" for all, and its glob."""
+    for kind in (ONLY_QUEUES, ONLY_WORKFLOWS, RUN_QUEUE):
+        if pattern.startswith(kind):
+            return kind, pattern.removeprefix(kind)
+    return "", pattern
+
+
+def covers_served(names: Iterable[str], pattern: str) -> bool:
+    """Says whether a worker that is for these names may serve the queues of a pattern.
+
+    The pattern is compared as if it were a plain name: the ``*`` of a glob that matches the
+    pattern's ``*`` matches whatever that stands for, too. Of the queues of runs a worker may
+    serve all that it covers: each claim is judged by the queue that it names.
+    """
+    if pattern.startswith(RUN_QUEUE) and any(one.startswith(ONLY_WORKFLOWS) for one in names):
+        return True
+    return covers(names, queue_name(pattern))
+
+
+def names_for(
+    queues: tuple[str, ...] | None, workflows: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """Returns the patterns of a token that is for some queues and some workflows.
+
+    None stands for those that its maker did not name. Tokens of earlier versions had two lists:
+    a queue of a run was covered if both covered it, a run if its workflow was. Here a workflow
+    is covered only where a queue of its runs is: never more than what both lists say.
+    """
+    if queues is None:
+        queues = EVERYTHING if workflows is None else (f"{RUN_QUEUE}{ANY_TEXT}",)
+    of_runs = [one.removeprefix(RUN_QUEUE) for one in queues if one.startswith(RUN_QUEUE)]
+    of_runs += [ANY_TEXT] if ANY_TEXT in queues else []
+    if workflows is None:
+        workflows = EVERYTHING
+    if ANY_TEXT in queues and ANY_TEXT in workflows:
+        return EVERYTHING
+    plain = [f"{ONLY_QUEUES}{one}" for one in queues if not one.startswith(RUN_QUEUE)]
+    both = [_within(run, workflow) for run in of_runs for workflow in workflows]
+    return tuple(dict.fromkeys([*plain, *filter(None, both)]))
 
 
 def grant_of(
     scopes: Iterable[Scope],
+    names: tuple[str, ...] = (),
     queues: tuple[str, ...] | None = None,
     workflows: tuple[str, ...] | None = None,
 ) -> Grant:
-    """Returns the grant of a new token; None as an argument: its maker did not name any.
+    """Returns the grant of a new token; only an admin's is for everything unless it says so."""
+    given = frozenset(scopes)
+    if queues is not None or workflows is not None:
+        names += names_for(queues, workflows)
+    if Scope.ADMIN in given and not names:
+        names = EVERYTHING
+    return Grant(scopes=given, names=tuple(dict.fromkeys(names)))
 
-    Who names only queues gets no other workflows than those whose runs' queues are among them.
-    Who names only workflows gets their runs, in the queues that runs have of their own
-    (`run:…`).
+
+def _within(run: str, workflow: str) -> str:
+    """Returns a pattern for what two globs cover together, of runs' names and of workflows; ""
+    if there is none that covers no more.
+
+    A `*` may stand for several parts of a name. What is named under a plain workflow is taken
+    for its own.
     """
-    if queues is None:
-        queues = EVERYTHING if workflows is None else (f"{RUN_QUEUE}*",)
-        workflows = EVERYTHING if workflows is None else workflows
-    elif workflows is None:
-        of_runs = [one for one in queues if one.startswith(RUN_QUEUE)]
-        workflows = tuple(dict.fromkeys(map(workflow_of_queue, of_runs)))
-        workflows = EVERYTHING if EVERYTHING[0] in queues else workflows
-    return Grant(scopes=frozenset(scopes), queues=queues, workflows=workflows)
+    if workflow == ANY_TEXT:
+        return f"{RUN_QUEUE}{run}"
+    if matches(run, f"{workflow}/{ANY_TEXT}"):  # every run of these workflows
+        return f"{ONLY_WORKFLOWS}{workflow}"
+    if matches(workflow, run) and run.endswith(ANY_TEXT):  # all workflows that begin so
+        return f"{ONLY_WORKFLOWS}{run}"
+    is_plain = ANY_TEXT not in workflow and run.startswith(f"{workflow}/")
+    is_one_run = ANY_TEXT not in run and matches(workflow, workflow_of_run(run))
+    return f"{RUN_QUEUE}{run}" if is_plain or is_one_run else ""
 
 
 class TokenKind(StrEnum):
@@ -141,34 +291,6 @@ def allowed_scopes(grant: Grant) -> frozenset[Scope]:
     return frozenset().union(*(INCLUDES[scope] for scope in grant.scopes))
 
 
-def covers_queue(grant: Grant, queue: str) -> bool:
-    """Says whether a grant covers a queue and, if that is a run's, the run's workflow."""
-    if queue.startswith(RUN_QUEUE) and not covers_workflow(grant, workflow_of_queue(queue)):
-        return False
-    return any(matches(glob, queue) for glob in grant.queues)
-
-
-def covers_pattern(grant: Grant, pattern: str) -> bool:
-    """Says whether a grant covers every queue that a pattern can stand for.
-
-    The pattern is compared as if it were a plain name: the ``*`` of a glob that matches the
-    pattern's ``*`` matches whatever that stands for, too. Workflows are not looked at, because
-    nobody knows which there will be: each claim is judged by the queue that it names.
-    """
-    return any(matches(glob, pattern) for glob in grant.queues)
-
-
-def workflow_of_queue(queue: str) -> str:
-    """Returns the workflow of a queue: that of `run:nightly/run3` is `nightly`."""
-    name = queue.removeprefix(RUN_QUEUE)
-    return name.rpartition("/")[0] or name
-
-
-def covers_workflow(grant: Grant, workflow: str) -> bool:
-    """Says whether a grant covers a workflow."""
-    return any(matches(glob, workflow) for glob in grant.workflows)
-
-
 def matches(glob: str, text: str) -> bool:
     """Says whether a glob matches a text; ``*`` stands for any text, all else for itself.
 
@@ -197,20 +319,14 @@ def token_findings(token: NewToken) -> list[str]:
         findings.append(f"it has no scope; give some of {', '.join(Scope)}")
     if token.lasts_seconds is not None and not 0 < token.lasts_seconds < float("inf"):
         findings.append(f"it lasts {token.lasts_seconds:g} s; give more than 0")
-    whole = (token.grant.queues, token.grant.workflows) == (EVERYTHING, EVERYTHING)
-    if Scope.ADMIN in token.grant.scopes and not whole:
+    if Scope.ADMIN in token.grant.scopes and not token.grant.covers_everything:
         # With it one could make a token that is good for everything.
-        findings.append("scope admin is for every queue and workflow; leave out the globs")
-    findings += _glob_findings("queues", token.grant.queues, count_min=1)
-    return findings + _glob_findings("workflows", token.grant.workflows, count_min=0)
-
-
-def _glob_findings(what: str, globs: Iterable[str], count_min: int) -> list[str]:
-    given = tuple(globs)
-    if not count_min <= len(given) <= GLOBS_MAX:
-        accepted = f"{count_min} to {GLOBS_MAX}, * is everything"
-        return [f"{what} has {len(given)} globs; give {accepted}"]
-    return [finding for glob in given if (finding := name_finding(what, glob))]
+        findings.append("scope admin is for everything; leave out the names")
+    if not 1 <= len(token.grant.names) <= NAMES_MAX:
+        accepted = f"1 to {NAMES_MAX} patterns, such as team-a; * is everything"
+        findings.append(f"it is for {len(token.grant.names)} names; give {accepted}")
+    found = (name_finding("names", name) for name in token.grant.names)
+    return findings + [one for one in found if one]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,9 +342,6 @@ class JobWords:
     output: str | None = None
     progress: float | None = None
     kept: KeptAnswer | None = None
-
-
-ANY_TEXT = "*"
 
 
 def is_pattern(queue: str) -> bool:

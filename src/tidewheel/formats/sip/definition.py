@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tidewheel.core.graph.findings import Findings, Position, nearest
+from tidewheel.core.operator.registry import name_problem
 from tidewheel.formats.sip import model
 from tidewheel.formats.sip.document import KINDS, Fields, Node, Scalar, is_null
 from tidewheel.formats.sip.field_reader import (
@@ -96,10 +97,11 @@ def _identity(
     reader: FieldReader, from_file: model.NameAndVersion, findings: Findings
 ) -> tuple[str, str]:
     name = reader.text("id")
-    if name is not None and (problem := model.workflow_id_problem(name)):
+    if name is not None and (problem := name_problem(name)):
         _bad_name("workflow", name, problem, reader.position_of("id"), findings)
     version = _version(reader, findings, required=False)
-    if name is not None and name not in (from_file.stem, from_file.name):
+    own = None if name is None else name.rpartition("/")[2]
+    if own not in (None, from_file.stem, from_file.name):
         seen = f"the file is called {from_file.stem} and the workflow {name}"
         hint = "a file's name should tell which workflow it defines: rename one of them"
         findings.warning("name-differs", seen, hint, reader.position_of("id"))

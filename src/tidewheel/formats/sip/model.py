@@ -42,7 +42,6 @@ PARAMETERS_BYTES_MAX = 64_000  # of a request, as JSON; jobs get them in their e
 # A node of the graph that stands for a buffer object; no stage may be called so.
 OBJECT_PREFIX = "object@"
 
-_WORKFLOW = re.compile(r"\w[\w.+@%-]*", re.ASCII)
 _VERSION = re.compile(r"\w[\w.+-]*", re.ASCII)
 _VERSION_AT_END = re.compile(r"(?P<name>.+?)[-_]v?(?P<version>\d+\.\d[\w.+-]*)", re.ASCII)
 JINJA_NAMES = frozenset(
@@ -70,12 +69,6 @@ def name_and_version(stem: str) -> NameAndVersion:
     if found is None:
         return NameAndVersion(stem, stem)
     return NameAndVersion(stem, found["name"], found["version"])
-
-
-def workflow_id_problem(name: str) -> str:
-    if not _WORKFLOW.fullmatch(name):
-        return "names have letters, digits and _ . + @ % -, and begin with a letter or digit"
-    return _length_problem(name)
 
 
 def stage_id_problem(name: str) -> str:

@@ -13,14 +13,15 @@ from starlette.responses import StreamingResponse
 from tidewheel.api.operation import READ, WORKER
 from tidewheel.api.runs import EventSnapshot
 from tidewheel.core.operator.stream import EventFilter, EventKind, read_cursor
-from tidewheel.core.queue.access import Served
+from tidewheel.core.operator.views import name_of_run
+from tidewheel.core.queue.access import Name, Served
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import BadSetting, NotFound, Unavailable
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, Overloaded
 from tidewheel.server.event_broadcaster import EventStream
-from tidewheel.server.routes import Needs, RouteList, no_queue, queue_asked
+from tidewheel.server.routes import Needs, RouteList, no_name, queue_asked
 from tidewheel.server.validation import In
 from tidewheel.views.events import queue_snapshot, run_snapshot
 
@@ -44,16 +45,16 @@ class EventsQuery(WhereQuery):
     since: str | None = None
 
 
-async def workflow_asked(call: Call) -> Iterable[str]:
-    """Returns the workflow of the run that the query names; none if it names no run."""
-    run = call.query_as(WhereQuery).run
-    if run is None:
-        return ()
-    call.run = await call.asking.find_run(run)
-    return (call.run.workflow,)
+async def _asked(call: Call) -> Iterable[Name]:
+    """Returns the names of the queue and of the run in the query, if it has some."""
+    names, run = [*await queue_asked(call)], call.query_as(WhereQuery).run
+    if run is not None:
+        call.run = await call.run_called(run)
+        names.append(name_of_run(call.run))
+    return names
 
 
-_READS = Needs(READ, queue_asked, workflow_asked)
+_READS = Needs(READ, _asked)
 
 
 @ROUTES.add(
@@ -65,7 +66,7 @@ _READS = Needs(READ, queue_asked, workflow_asked)
     media_type=EventStream.media_type,
 )
 async def follow(call: Call) -> object:
-    """Returns a stream of the events whose queue or workflow the token covers."""
+    """Returns a stream of the events of what the token covers."""
     assert call.token is not None
     if call.metrics.streams >= call.settings.followers_max or call.stopping.is_set():
         raise Overloaded()
@@ -112,7 +113,7 @@ RETRY_MS = 1000
 
 @CHANNEL_ROUTES.add(
     "GET /workers/{id}/channel",
-    Needs(WORKER, no_queue, worker=lambda call: call.path["id"]),
+    Needs(WORKER, no_name, worker=lambda call: call.path["id"]),
     "Server-sent events for a worker: cancel, at once; wake, when there may be work.",
     str,
     media_type="text/event-stream",

@@ -232,7 +232,7 @@ async def of_everything(call: Call) -> object:
     found = [
         one
         for one in await call.store.ended_attempts(ATTEMPTS_MAX)
-        if call.covers(one.queue)
+        if call.covers_queue(one.queue)
         and query.queue in (None, one.queue)
         and query.name in (None, one.name)
     ]

@@ -28,7 +28,7 @@ from tidewheel.runners.job_environment import home_id
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.resources.reports import REPORTS, Attempt, HolderIn
-from tidewheel.server.routes import Needs, RouteList, any_job, no_queue, own_task, queue_of_task
+from tidewheel.server.routes import Needs, RouteList, any_job, no_name, own_task, queue_of_task
 from tidewheel.server.validation import In
 
 LATE_SECONDS_MAX = 86_400.0  # after its end: this server may have been away for long
@@ -122,7 +122,7 @@ async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
 
 @ROUTES.add(
     "GET /home",
-    Needs(WORKER, no_queue),
+    Needs(WORKER, no_name),
     "Which folder this server keeps logs in, for workers that may share it.",
     HomeOut,
 )
@@ -252,7 +252,7 @@ def _check_declared(task: Task, output: str) -> None:
 
 ROUTES.add(
     "POST /job/messages",
-    Needs(WORKER, no_queue, job=any_job),
+    Needs(WORKER, no_name, job=any_job),
     "The same for the job whose token is shown: it need not know its task's id.",
     HeardOut,
     body=WordsIn,

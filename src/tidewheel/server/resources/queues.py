@@ -14,7 +14,7 @@ from tidewheel.api.operations import MANY, ORPHANS, PAUSES, QUEUES, WORKERS
 from tidewheel.api.tasks import QueueView
 from tidewheel.api.wire import answer, out_type, time_text, write
 from tidewheel.client.async_client import AsyncClient
-from tidewheel.core.queue.access import is_pattern
+from tidewheel.core.queue.access import Name, covers_served, is_pattern, queue_name
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import (
@@ -38,7 +38,7 @@ from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import answer_type, routes_of
 from tidewheel.server.resources.events import NewsListener
 from tidewheel.server.resources.reports import REPORTS, Bytes, LostAttempt, worker_of_body
-from tidewheel.server.routes import Needs, RouteList, no_queue, queue_of_path
+from tidewheel.server.routes import Needs, RouteList, no_name, queue_of_path
 from tidewheel.server.validation import In
 
 POLL_SECONDS = 5.0  # a wake-up may be lost; this bounds the wait
@@ -51,7 +51,7 @@ ROUTES = RouteList()
 
 async def list_ready_queues(call: Call) -> object:
     found = await call.store.ready_queues()
-    seen = {queue: priority for queue, priority in found.items() if call.covers(queue)}
+    seen = {queue: priority for queue, priority in found.items() if call.covers_queue(queue)}
     return {"queues": list(seen), "priorities": seen}
 
 
@@ -61,7 +61,7 @@ async def get_queue(call: Call) -> object:
 
 async def get_many(call: Call) -> object:
     found = await call.store.get_many([TaskId(one) for one in call.body.ids])
-    call.require_queues({task.queue for task in found})
+    call.require(map(queue_name, {task.queue for task in found}))
     return write({"tasks": found})
 
 
@@ -250,15 +250,18 @@ class WorkerIn(In):
     started: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 0.0
 
 
-async def queues_served(call: Call) -> Iterable[str]:
+async def queues_served(call: Call) -> Iterable[Name]:
     """Returns the queues that a worker wants to serve by name, for the guard, after judging its
     patterns.
 
     A pattern is judged as a whole: the token must be for every queue that it stands for.
     """
     wanted = call.body_as(WorkerIn).queues
-    call.require_patterns(one for one in wanted if is_pattern(one))
-    return [one for one in wanted if not is_pattern(one)]
+    for one in wanted:
+        if is_pattern(one) and not covers_served(call.grant.names, one):
+            its = ", ".join(call.grant.names)
+            raise NotAllowed(f"this token is not for all queues {one!r}; it is for {its}")
+    return [queue_name(one) for one in wanted if not is_pattern(one)]
 
 
 @ROUTES.add(
@@ -321,7 +324,7 @@ async def orphans(call: Call) -> object:
     found = await call.store.orphans(call.query.host, call.query.boot_id)
     owners = {lease.owner for lease in found}
     own = {owner for owner in owners if await call.speaks_for(owner)}
-    shown = [one for one in found if one.owner in own and call.covers(one.task.queue)]
+    shown = [one for one in found if one.owner in own and call.covers_queue(one.task.queue)]
     return write({"leases": shown})
 
 
@@ -363,7 +366,7 @@ async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
 
 @ROUTES.add(
     "GET /workers/{id}/cancelling",
-    Needs(WORKER, no_queue, worker=lambda call: call.path["id"]),
+    Needs(WORKER, no_name, worker=lambda call: call.path["id"]),
     "Which leases of a worker were asked to cancel.",
     answer(
         "CancellingOut",

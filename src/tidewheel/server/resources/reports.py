@@ -25,7 +25,7 @@ from tidewheel.errors import WrongStatus
 from tidewheel.exact_json import decode
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, Problem, problem
-from tidewheel.server.routes import Needs, RouteList, no_queue, queue_of_task
+from tidewheel.server.routes import Needs, RouteList, no_name, queue_of_task
 from tidewheel.server.validation import In, Out
 
 Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -343,7 +343,7 @@ for _name, _body, _handler, _answers, _says in (
 
 # Reports on many attempts; none names a queue: they count only for leases of the own worker.
 
-_OWN_LEASES = Needs(WORKER, no_queue, worker=worker_of_body)
+_OWN_LEASES = Needs(WORKER, no_name, worker=worker_of_body)
 
 
 @ROUTES.add(

@@ -27,8 +27,15 @@ from tidewheel.core.operator.definition import (
     StoredFile,
 )
 from tidewheel.core.operator.registry import RunRequest
-from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.access import RUN_QUEUE, Scope, workflow_of_queue
+from tidewheel.core.operator.views import RunView, name_of_run
+from tidewheel.core.queue.access import (
+    RUN_QUEUE,
+    Name,
+    Scope,
+    queue_name,
+    run_name,
+    workflow_name,
+)
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.errors import NotFound
 from tidewheel.quantities import parse_duration
@@ -36,14 +43,14 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import registry_door, run_door
 from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN
-from tidewheel.server.routes import Needs, RouteList, workflow_of_run
+from tidewheel.server.routes import Needs, RouteList, run_and_queue
 from tidewheel.server.validation import Duration, In, read
 
 ROUTES = RouteList()
 SECONDS_MAX = 60.0  # a long definition takes its time to be read
 TEXT_BYTES_MAX = 5_000_000
 FILES_MAX = 10_000
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+Named = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Text = Annotated[str, msgspec.Meta(max_length=TEXT_BYTES_MAX)]
 Path = Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
 Point = Annotated[str, msgspec.Meta(max_length=100)]
@@ -61,7 +68,7 @@ class FileIn(In):
 class DefinitionIn(In):
     """A definition as a client captured it."""
 
-    workflow: Name
+    workflow: Named
     text: Text  # as rendered; of a SIP definition the name of its file
     kind: Literal["flow.cylc", "python", "sip"] = "flow.cylc"
     variables: Texts = ()  # template variables, as NAME=LITERAL
@@ -76,7 +83,7 @@ class OptionsIn(In):
     initial: Point = ""
     final: Point = ""
     start: Point = ""
-    start_tasks: Annotated[tuple[Name, ...], msgspec.Meta(max_length=1_000)] = ()
+    start_tasks: Annotated[tuple[Named, ...], msgspec.Meta(max_length=1_000)] = ()
     stop: Point = ""
     hold_after: Point = ""
     paused: bool = False
@@ -133,16 +140,17 @@ class DefinitionQuery(In):
     path: str = ""
 
 
-async def _workflow_unless_served(call: Call) -> Iterable[str]:
-    """Returns the workflow of the run, for the guard; none for a worker that may take the run's
+async def _run_unless_served(call: Call) -> Iterable[Name]:
+    """Returns the name of the run, for the guard; none for a worker that may take the run's
     jobs."""
     run = await call.found_run()
-    return () if call.allows(WORKER) and call.covers(run.queue) else (run.workflow,)
+    is_served = call.allows(WORKER) and call.covers_queue(run.queue)
+    return () if is_served else (name_of_run(run),)
 
 
 @ROUTES.add(
     f"GET {RUN}/definition",
-    replace(READS_RUN, workflows=_workflow_unless_served),
+    replace(READS_RUN, names=_run_unless_served),
     "What the run runs: its text and files, or one file.",
     DefinitionOut,
     query=DefinitionQuery,
@@ -245,23 +253,18 @@ def _sent(form: DefinitionIn) -> StoredDefinition:
     )
 
 
-async def _new_queue(call: Call) -> Iterable[str]:
-    """Returns the queue of the new run's jobs: the one given, else that of the run's name."""
+async def _new_names(call: Call) -> Iterable[Name]:
+    """Returns the names that a new run takes or uses: its own, those of its workflow and of the
+    queue of its jobs."""
     asked = call.body_as(Begin)
-    named = asked.form.name or f"{asked.workflow}/run"
-    return (asked.form.queue or f"{RUN_QUEUE}{named}",)
-
-
-async def _new_workflow(call: Call) -> Iterable[str]:
-    asked = call.body_as(Begin)
-    # A name says to whom a run belongs as well as its workflow does.
-    named = {workflow_of_queue(f"{RUN_QUEUE}{asked.form.name}")} if asked.form.name else set()
-    return {asked.workflow} | named
+    run = asked.form.name or f"{asked.workflow}/run"
+    queue = asked.form.queue or f"{RUN_QUEUE}{run}"
+    return workflow_name(asked.workflow), run_name(run), queue_name(queue)
 
 
 @ROUTES.add(
     "POST /runs",
-    Needs(SUBMIT, _new_queue, _new_workflow),
+    Needs(SUBMIT, _new_names),
     "Begin a run: of a registered workflow, of a flow.cylc as it is written, or of a "
     "captured definition.",
     RunCreated,
@@ -297,6 +300,7 @@ async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
         "options": options,
         "queue": form.queue,
         "request": _request(call),
+        "sees": call.grant.names,
     }
     if asked.sent is not None:
         definition = upload.sealed_definition(asked.sent)
@@ -320,13 +324,9 @@ def _request(call: Call) -> str:
     return hashlib.sha256(said).hexdigest()
 
 
-async def _queue_of_run(call: Call) -> Iterable[str]:
-    return ((await call.found_run()).queue,)
-
-
 @ROUTES.add(
     f"POST {RUN}/carry-on",
-    Needs((Scope.SUBMIT, Scope.OPERATE), _queue_of_run, workflow_of_run),
+    Needs((Scope.SUBMIT, Scope.OPERATE), run_and_queue),
     "Ask any scheduler to go on with a run that nobody drives.",
     RunCreated,
     body=CarryOnIn,

@@ -18,7 +18,7 @@ from tidewheel.api.views import RUNS_QUERY, TREE_QUERY, VIEWS, Number, View, Vie
 from tidewheel.api.wire import answer
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.queue.access import covers_workflow
+from tidewheel.core.queue.access import Name
 from tidewheel.errors import NoAnswer, NotFound, Refused
 from tidewheel.ports.runs import LogPart
 from tidewheel.server.call import Answer, Call
@@ -32,10 +32,11 @@ from tidewheel.server.routes import (
     Handler,
     Needs,
     RouteList,
-    no_queue,
+    looking,
     operating_own_run,
-    own_run,
-    workflow_of_run,
+    run_and_queue,
+    run_of_job,
+    run_of_path,
 )
 from tidewheel.server.validation import In, check_body, read
 from tidewheel.services.paths import runs_directory
@@ -44,7 +45,7 @@ Document = dict[str, Any]
 
 WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
 RUN = "/runs/{run}"
-READS_RUN = Needs(READ, no_queue, workflow_of_run, job=own_run)
+READS_RUN = Needs(READ, run_of_path, job=looking)
 ROUTES, COMMAND_ROUTES = RouteList(), RouteList()
 
 
@@ -61,9 +62,13 @@ class RunLogQuery(PartQuery):
     wait_s: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 0.0
 
 
+async def _as_job(call: Call) -> None:
+    await run_of_job(call)
+
+
 @ROUTES.add(
     "GET /runs",
-    READS,
+    replace(READS, job=_as_job),
     "Runs, newest first, page by page; with summary=true how far each is.",
     RunList,
     query=RUNS_QUERY,
@@ -73,7 +78,7 @@ async def list_runs(call: Call) -> object:
     asked = {"workflow": query.workflow, "count": query.limit, "before": query.before}
     found = await run_door(call).look("runs", asked)
     listed: Any = found["runs"]
-    shown = [one for one in listed if covers_workflow(call.grant, one["workflow"])]
+    shown = [one for one in listed if call.covers(Name(one["name"], workflow=one["workflow"]))]
     if not query.summary:
         return found | {"runs": shown}
     known = call.doors.summaries
@@ -199,7 +204,8 @@ REQUEST_SECONDS_MAX = COMMAND_SECONDS_MAX + 10.0
 ACCEPTED = 202
 NAMED_MAX = 5  # tasks, in the audit
 
-OPERATES = Needs(OPERATE, no_queue, workflow_of_run)
+CODE = (verbs.Broadcast, verbs.Reload)  # commands that bring code of whoever gives them
+OPERATES = Needs(OPERATE, run_and_queue)
 
 
 class CommandQuery(In):
@@ -277,6 +283,9 @@ async def give(call: Call) -> object:
     if query.dry_run:
         call.only_tried = True
         return await _tried(call)
+    if isinstance(command, CODE) and call.job is None and not call.grant.covers_everything:
+        # Whoever gives a run code must not see by it what only its submitter may see.
+        await call.store.narrow_run(run.number, call.grant.names)
     who = f"{call.token.name} (token {call.token.number})"
     if call.job is not None:  # as history has it for one that asks through its worker
         who = f"job {read_job_name(call.job.task.id).text}"

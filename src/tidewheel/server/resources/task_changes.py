@@ -17,7 +17,7 @@ from tidewheel.api.operations import ARM
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import answer, out_type, write
 from tidewheel.client.fields import amendment
-from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.access import Name, Scope, queue_name
 from tidewheel.core.queue.requests import Cancelled, End, Ending, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import TaskError, TaskId
@@ -81,15 +81,15 @@ def many(call: Call) -> Edges:
     ]
 
 
-async def queues_of_both_ends(call: Call) -> Iterable[str]:
+async def queues_of_both_ends(call: Call) -> Iterable[Name]:
     """Returns the queues of all tasks at both ends of the edges, for the guard; none for a
     caller who may see everything."""
-    if call.covers_everything:
+    if call.grant.covers_everything:
         return ()
     ids = list(dict.fromkeys(end for edge in call.body_as(list) for end in edge))
     portions = [ids[start : start + EDGES_MAX] for start in range(0, len(ids), EDGES_MAX)]
     found = [task for some in portions for task in await call.store.get_many(some)]
-    return {task.queue for task in found}
+    return map(queue_name, {task.queue for task in found})
 
 
 async def _tie(verb: str, call: Call) -> object:
@@ -129,7 +129,7 @@ class CancelIn(In):
     count_max: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000
 
 
-async def queues_to_cancel(call: Call) -> Iterable[str]:
+async def queues_to_cancel(call: Call) -> Iterable[Name]:
     """Returns the queues to judge a cancel by: those of the tasks named by id, or that of the
     filter, which must name one unless the caller may use all queues."""
     form = call.body_as(CancelIn)
@@ -137,16 +137,15 @@ async def queues_to_cancel(call: Call) -> Iterable[str]:
         raise BadRequest(["give either ids or a filter"])
     if form.filter == FilterIn() and not form.all:
         raise BadRequest(['filter names nothing, and so every task; say so: "all": true'])
-    if call.covers_everything:
+    if call.grant.covers_everything:
         return ()
     if form.ids is not None:
         ids = [TaskId(one) for one in form.ids]
-        return {task.queue for task in await call.store.get_many(ids)}
+        return map(queue_name, {task.queue for task in await call.store.get_many(ids)})
     assert form.filter is not None
     if form.filter.queue is not None:
-        return (form.filter.queue,)
-    # A queue of a run is its workflow's, too: one that is for every queue need not be for it.
-    raise NotAllowed("this token is not for every queue and workflow; name one: filter.queue")
+        return (queue_name(form.filter.queue),)
+    raise NotAllowed("this token is not for everything; name a queue: filter.queue")
 
 
 @ROUTES.add(

@@ -13,6 +13,7 @@ from tidewheel.api.wire import answer, json_value, out_type, part_type, write
 from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.fields import Filters, explained, task_filter
 from tidewheel.client.log_places import STREAMS, attempt_log
+from tidewheel.core.operator.views import name_of_run
 from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
@@ -106,7 +107,7 @@ async def list_tasks(call: Call) -> object:
         which, KeysetPage(count=query.limit, before=query.before)
     )
     following = found[-1].seq if len(found) == query.limit else None
-    shown = [task for task in found if call.covers(task.queue)]
+    shown = [task for task in found if call.covers_queue(task.queue)]
     fields = _fields(query, leave_out=SPEC)
     told = [await _document(call, task, query.vocabulary, fields) for task in shown]
     return _told({"tasks": told, "next": following}, query.vocabulary)
@@ -116,8 +117,8 @@ async def _queue_filter(call: Call, name: str | None, queue: str | None) -> str 
     """Returns the queue of the named run, else the queue that was given, which may be None."""
     if name is None:
         return queue
-    run = await call.store.find_run(name)
-    call.require_workflows((run.workflow,))  # before anything is said of it
+    run = await call.run_called(name)
+    call.require((name_of_run(run),))  # before anything is said of it
     if queue not in (None, run.queue):
         raise BadRequest([f"run {run.name} has its tasks in queue {run.queue!r}"])
     return run.queue

@@ -16,7 +16,7 @@ from tidewheel.client import fields
 from tidewheel.client.async_client import new_id
 from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, new_task
 from tidewheel.core.operator.definition import run_named_by
-from tidewheel.core.queue.access import RUN_QUEUE
+from tidewheel.core.queue.access import Name, queue_name, run_name
 from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge
@@ -235,14 +235,14 @@ def _own_id(call: Call, index: int) -> str:
     return "k-" + hashlib.sha256(said).hexdigest()[:32]
 
 
-async def queues_concerned(call: Call) -> Iterable[str]:
+async def queues_concerned(call: Call) -> Iterable[Name]:
     """Returns the queues of all new tasks, and of all stored tasks that one is tied to."""
     tasks = call.body_as(Submission).tasks
     queues = {task.queue for task in tasks}
-    if not call.covers_everything:
+    if not call.grant.covers_everything:
         _require_own_ids(call, tasks)
         queues |= await _queues_of_references(call, tasks)
-    return queues
+    return map(queue_name, queues)
 
 
 def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
@@ -254,10 +254,10 @@ def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
     """
     for task in tasks:
         run = run_named_by(task.id)
-        if run is not None and not call.covers(f"{RUN_QUEUE}{run}"):
+        if run is not None and not call.covers(run_name(run)):
             raise NotAllowed(
                 f"{task.id!r} is what a job of a run {run!r} is called, and this token is not "
-                f"for queue '{RUN_QUEUE}{run}'; choose another id, or leave it out"
+                "for that run; choose another id, or leave it out"
             )
 
 

@@ -33,24 +33,25 @@ from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import routes_of
-from tidewheel.server.routes import API, READS, Needs, Open, RouteList, no_queue
+from tidewheel.server.routes import API, READS, Needs, Open, RouteList, no_name
 from tidewheel.server.static_page import PLAIN_HEAD
 from tidewheel.server.validation import Duration, In
 
-_ADMINS = Needs(ADMIN, no_queue)
+_ADMINS = Needs(ADMIN, no_name)
 ROUTES = RouteList()
 
 # Tokens.
 
 
 class TokenIn(In):
-    """A token to be made; for everything unless it says for which queues or workflows.
+    """A token to be made, for what the patterns in ``names`` cover; an admin's is for
+    everything.
 
-    Who names queues alone makes it for no workflow but those of the runs' queues among them;
-    who names workflows alone, for the queues of their runs."""
+    ``queues`` and ``workflows`` are the words of earlier versions for some of the names."""
 
     name: str
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)]
+    names: tuple[str, ...] = ()
     queues: tuple[str, ...] | None = None
     workflows: tuple[str, ...] | None = None
     lasts: Duration | None = None  # null: until it is revoked
@@ -76,7 +77,7 @@ NewTokenOut = answer(
 )
 async def create(call: Call) -> object:
     form = call.body_as(TokenIn)
-    grant = grant_of(form.scopes, form.queues, form.workflows)
+    grant = grant_of(form.scopes, form.names, form.queues, form.workflows)
     lasts = None if form.lasts is None else parse_duration(form.lasts, "lasts")
     text = None
     if form.digest is None:
@@ -377,8 +378,7 @@ async def session(call: Call) -> object:
         "name": token.name,
         "kind": token.kind.value,
         "scopes": sorted(grant.scopes),
-        "queues": list(grant.queues),
-        "workflows": list(grant.workflows),
+        "names": list(grant.names),
         "csrf": csrf_token(token) if token.kind is TokenKind.SESSION else None,
     }
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from starlette.responses import RedirectResponse
 
-from tidewheel.core.queue.access import covers_workflow
+from tidewheel.core.operator.views import name_of_run
 from tidewheel.errors import NotFound, TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import metrics, static_page
@@ -96,9 +96,9 @@ async def _seen_by(call: Call) -> metrics.StoreFigures:
     seen = await call.metrics.seen(partial(_look, call.store))
     return replace(
         seen,
-        queues=[one for one in seen.queues if call.covers(one.queue)],
+        queues=[one for one in seen.queues if call.covers_queue(one.queue)],
         workers=[one for one in seen.workers if call.sees(one)],
-        runs=[one for one in seen.runs if covers_workflow(call.grant, one.workflow)],
+        runs=[one for one in seen.runs if call.covers(name_of_run(one))],
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -27,18 +27,19 @@ from tidewheel.api.operations import (
 from tidewheel.api.workflows import DefinitionGraph, RegisteredWorkflows
 from tidewheel.core.operator.blocks import BLOCKS_MAX, OBJECTS_MAX, PRIORITY_MAX, PRIORITY_MIN
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.core.queue.access import covers_workflow
+from tidewheel.core.operator.views import name_of_run
+from tidewheel.core.queue.access import Name, workflow_name
 from tidewheel.errors import NotFound
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import (
     block_door,
+    name_of_path,
     registry_door,
     routes_of,
-    workflow_of_path,
 )
 from tidewheel.server.resources.run_creation import FILES_MAX, Path, Point, Text
-from tidewheel.server.routes import Needs, RouteList, no_queue
+from tidewheel.server.routes import Needs, RouteList, no_name
 from tidewheel.server.validation import In, read
 
 BUNDLES_MAX = 1_000
@@ -112,7 +113,7 @@ def _content(path: str, given: str | BytesIn) -> bytes:
 
 @ROUTES.add(
     "POST /workflows",
-    Needs(SUBMIT, no_queue),
+    Needs(SUBMIT, no_name),
     "Register every definition of a bundle, or none: an archive, or files as JSON.",
     RegisteredWorkflows,
     query=RegisterQuery,
@@ -153,7 +154,7 @@ ROUTES += routes_of(WORKFLOWS)
 
 @ROUTES.add(
     "POST /workflows/{name}/{version}/graph",
-    Needs(READ, no_queue, workflow_of_path),
+    Needs(READ, name_of_path),
     "The graph of one version before any run: who would wait for whom.",
     DefinitionGraph,
     body=GraphIn,
@@ -170,8 +171,8 @@ async def graph(call: Call) -> object:
 # Scheduling block instances, their blocks, and the objects that stages wait for.
 #
 # An instance begins runs: scope submit, for the workflow and the name of each of its blocks.
-# Objects belong to nobody: who may submit or operate anything may post and remove them.
 
+PAGES_LOOKED_THROUGH_MAX = 100  # for objects that the caller may see
 BlockName = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Version = str | float
 
@@ -237,7 +238,7 @@ class ObjectsIn(In):
 
 @ROUTES.add(
     "POST /sbis",
-    Needs(SUBMIT, no_queue),
+    Needs(SUBMIT, no_name),
     "Ask for every block of a scheduling block instance, or for none: JSON or YAML.",
     SbiAnswer,
     query=SbiQuery,
@@ -259,7 +260,7 @@ async def submit(call: Call) -> object:
 async def list_sbis(call: Call) -> object:
     """Returns the scheduling block instances of which the caller may see every block."""
     told = await block_door(call).sbis(call.query.limit)
-    if call.covers_everything:
+    if call.grant.covers_everything:
         return told
     found: Any = told["sbis"]
     return {"sbis": [one for one in found if await _sees_all(call, one["id"])]}
@@ -270,15 +271,20 @@ async def _sees_all(call: Call, sbi_id: str) -> bool:
         sbi = await call.asking.sbi(sbi_id)
     except NotFound:  # its last block was deleted since it was listed
         return False
-    return all(covers_workflow(call.grant, one.run.workflow) for one in sbi.blocks)
+    return all(call.covers(name_of_run(one.run)) for one in sbi.blocks)
 
 
 ROUTES += routes_of(BLOCKS, {"sbis": list_sbis})
 
 
+async def objects_posted(call: Call) -> Iterable[Name]:
+    """Returns the names of the objects in the body."""
+    return [workflow_name(one.name) for one in call.body_as(ObjectsIn).objects]
+
+
 @ROUTES.add(
     "POST /objects",
-    Needs(CHANGES_OBJECTS, no_queue),
+    Needs(CHANGES_OBJECTS, objects_posted),
     "Objects that are there from now on: stages that wait for them begin.",
     ObjectList,
     body=ObjectsIn,
@@ -289,4 +295,16 @@ async def post_objects(call: Call) -> object:
     return await block_door(call).post_objects(posted, who=call.who)
 
 
-ROUTES += routes_of(OBJECTS)
+async def list_objects(call: Call) -> object:
+    """Returns the objects that the caller may see; those of others take no place in a page."""
+    after, wanted, shown = call.query.after, call.query.limit, []
+    for _ in range(PAGES_LOOKED_THROUGH_MAX):
+        found: Any = (await block_door(call).objects(after=after, count=wanted))["objects"]
+        shown += [one for one in found if call.covers(workflow_name(one["name"]))]
+        if len(found) < wanted or len(shown) >= wanted:
+            break
+        after = found[-1]["name"]
+    return {"objects": shown[:wanted]}
+
+
+ROUTES += routes_of(OBJECTS, {"objects": list_objects})

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, InvalidDefinition
 from tidewheel.core.operator.blocks import BlockView, InvalidSbi, NewBlock, NewSbi
@@ -26,7 +26,8 @@ from tidewheel.ports.store import Store
 from tidewheel.services.registry.service import request_run
 from tidewheel.services.run_service import NOTHING_GIVEN
 
-Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
+if TYPE_CHECKING:
+    from tidewheel.services.blocks.service import Rights
 
 
 def fingerprint(request: SbiRequest) -> str:
@@ -41,11 +42,11 @@ async def new_sbi(
     *,
     who: str,
     code_trusted: bool,
-    sees: Sees,
+    rights: Rights,
 ) -> NewSbi:
     """Returns the instance with its runs; raises InvalidSbi if one of them cannot be made."""
     own = {one.id for one in request.blocks}
-    making = _Making(store, request.id, own, findings, await store.now(), sees, code_trusted)
+    making = _Making(store, request.id, own, findings, await store.now(), rights, code_trusted)
     blocks = [await making.block(one) for one in request.blocks]
     if findings.has_errors:
         raise InvalidSbi(request.id or "(no id)", findings.sorted())
@@ -68,7 +69,7 @@ class _Making:
     own: set[str]
     findings: Findings
     now: Instant
-    sees: Sees
+    rights: Rights
     code_trusted: bool
     definitions: dict[str, StoredDefinition] = field(default_factory=dict)
 
@@ -83,6 +84,7 @@ class _Making:
             parameters=asked.parameters,
             name=asked.id,
             options=RunOptions(now=float(self.now), priority=asked.priority),
+            sees=self.rights.names,
             code_trusted=self.code_trusted,
         )
         found = Findings()
@@ -107,7 +109,7 @@ class _Making:
         known = await self._known(asked.id)
         if known is None or known.sbi == self.sbi:
             return
-        whose = f"a block of {known.sbi}" if self.sees(known.run.workflow) else "taken"
+        whose = f"a block of {known.sbi}" if self.rights.cover(known) else "taken"
         self.findings.error(
             "duplicate-block",
             f"{asked.id} is {whose} already",
@@ -120,7 +122,7 @@ class _Making:
             if name in self.own:
                 continue
             known = await self._known(name)  # one that may not be seen is as if not there
-            if known is None or not self.sees(known.run.workflow):
+            if known is None or not self.rights.cover(known):
                 self.findings.error(
                     "unknown-block",
                     f"{asked.id} waits for {name!r}, which is no block of this instance or of "

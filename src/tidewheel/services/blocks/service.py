@@ -29,7 +29,8 @@ from tidewheel.core.operator.blocks import (
 )
 from tidewheel.core.operator.definition import SIP, read_job_name
 from tidewheel.core.operator.verbs import Stop
-from tidewheel.core.operator.views import ABORTED_BY, SubmissionView
+from tidewheel.core.operator.views import ABORTED_BY, SubmissionView, name_of_run
+from tidewheel.core.queue.access import covers
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.task_state import Key
@@ -40,7 +41,7 @@ from tidewheel.ports.store import Store
 from tidewheel.views.run_facts import document_of
 from tidewheel.views.snapshot import RunSnapshot, gather, submissions_by_task
 from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, WAITING
-from tidewheel.views.why import object_name, post_command, reason_text, task_reasons
+from tidewheel.views.why import how_posted, object_name, reason_text, task_reasons
 from tidewheel.vocabulary import time_text
 
 if TYPE_CHECKING:
@@ -56,7 +57,11 @@ class Rights:
     """Says what a client may ask for and see: by default all, as one that opens the store."""
 
     permit: Callable[[SbiRequest], None] = lambda _: None  # raises if it may not be asked for
-    sees: Callable[[str], bool] = lambda _: True  # of which workflows there are blocks
+    names: tuple[str, ...] | None = None  # which blocks it may know of; None: all
+
+    def cover(self, block: BlockView) -> bool:
+        """Says whether the client may know of a block."""
+        return self.names is None or covers(self.names, name_of_run(block.run))
 
 
 class BlockService:
@@ -96,7 +101,7 @@ class BlockService:
                 *(self._store, request, findings),
                 who=who,
                 code_trusted=self._code_trusted,
-                sees=self._rights.sees,
+                rights=self._rights,
             )
             created = await self._store.create_sbi(new)
             known, made = created.sbi, created.made
@@ -301,7 +306,7 @@ def _why(looked: RunSnapshot, key: Key, state: str) -> list[str]:
         return []
     name = object_name(looked, key)
     if name is not None:
-        return [f"it was not posted yet: {post_command(name)}"]
+        return [f"it was not posted yet: {how_posted(looked, name)}"]
     found = [reason_text(one) for one in task_reasons(looked, key)]
     for other in looked.pool.plan.nodes:
         if (name := object_name(looked, (key[0], other))) is not None:

@@ -37,6 +37,7 @@ from tidewheel.core.operator.registry import (
     registry_text,
 )
 from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.access import covers, workflow_name
 from tidewheel.errors import Refused, UnknownWorkflow
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
@@ -64,10 +65,11 @@ class RegistryService:
         *,
         code_trusted: bool,
         permit: Callable[[Iterable[str]], None] = lambda _: None,
+        sees: tuple[str, ...] | None = None,
     ) -> None:
         """Sets up the registry for a caller. ``permit`` raises if the caller may not register
-        workflows of these names."""
-        self._store, self._runs = store, runs
+        workflows of these names; ``sees`` covers the names that the caller may be told."""
+        self._store, self._runs, self._sees = store, runs, sees
         self._code_trusted, self._permit = code_trusted, permit
 
     async def register(
@@ -95,7 +97,7 @@ class RegistryService:
         return {"workflows": [_listed(one) for one in in_order(found)]}
 
     async def show(self, name: str, version: str = "") -> Document:
-        view = await found_workflow(self._store, name, version)
+        view = await found_workflow(self._store, name, version, sees=self._sees)
         definition = await self._store.definition(view.definition)
         versions = await self._store.workflows(view.name, WORKFLOWS_MAX)
         return _listed(view) | {
@@ -139,7 +141,7 @@ class RegistryService:
         self, name: str, version: str, parameters: Parameters | None
     ) -> tuple[WorkflowView, StoredDefinition, RunRequest]:
         """Returns a workflow, its definition, and the request for a run with these values."""
-        view = await found_workflow(self._store, name, version)
+        view = await found_workflow(self._store, name, version, sees=self._sees)
         kept = await self._store.definition(view.definition)
         asked = RunRequest(
             workflow=view.name,
@@ -151,7 +153,9 @@ class RegistryService:
         return view, kept, asked
 
     async def remove(self, name: str, version: str = "") -> Document:
-        view = await found_workflow(self._store, name, version, may_guess=False)
+        view = await found_workflow(
+            self._store, name, version, may_guess=False, sees=self._sees
+        )
         return _listed(await self._store.remove_workflow(view.name, view.version))
 
     async def begin(self, asked: RunRequest) -> RunView:
@@ -173,14 +177,25 @@ def _listed(view: WorkflowView) -> Document:
 
 
 async def found_workflow(
-    store: Store, name: str, version: str, *, may_guess: bool = True
+    store: Store,
+    name: str,
+    version: str,
+    *,
+    may_guess: bool = True,
+    sees: tuple[str, ...] | None = None,
 ) -> WorkflowView:
     """Returns a version of a workflow, the highest for ""; raises UnknownWorkflow for none.
-    Unless ``may_guess``, it raises Refused for "" if there are several versions.
+    Unless ``may_guess``, it raises Refused for "" if there are several versions. ``sees`` has
+    patterns for the names that the caller may be told; None: all.
     """
     versions = in_order(await store.workflows(name, WORKFLOWS_MAX))
+    if not versions and "/" in name and not version:  # a version that begins with a letter
+        above, _, last = name.rpartition("/")
+        of_above = in_order(await store.workflows(above, WORKFLOWS_MAX))
+        if any(one.version == last for one in of_above):
+            name, version, versions = above, last, of_above
     if not versions:
-        raise await _unknown(store, name)
+        raise await _unknown(store, name, sees)
     known = ", ".join(one.version for one in versions[:10])
     if not version:
         if len(versions) > 1 and not may_guess:
@@ -192,8 +207,9 @@ async def found_workflow(
     raise UnknownWorkflow(f"{name}/{version}", f"registered versions: {known}")
 
 
-async def _unknown(store: Store, name: str) -> UnknownWorkflow:
-    names = sorted({one.name for one in await store.workflows(None, WORKFLOWS_MAX)})
+async def _unknown(store: Store, name: str, sees: tuple[str, ...] | None) -> UnknownWorkflow:
+    known = {one.name for one in await store.workflows(None, WORKFLOWS_MAX)}
+    names = sorted(one for one in known if sees is None or covers(sees, workflow_name(one)))
     near = nearest(name, names)
     if near is not None:
         return UnknownWorkflow(name, f"did you mean {near!r}?")
@@ -217,7 +233,7 @@ async def request_run(
     """
     findings = Findings() if findings is None else findings
     try:
-        view = await found_workflow(store, asked.workflow, asked.version)
+        view = await found_workflow(store, asked.workflow, asked.version, sees=asked.sees)
     except UnknownWorkflow as unknown:
         known = unknown.name == asked.workflow
         code = "unknown-workflow" if known else "unknown-version"
@@ -236,6 +252,7 @@ async def request_run(
         folder=registry_text(str(view)),
         queue=asked.queue,
         request=asked.request,
+        sees=asked.sees,
     )
     return new, definition
 

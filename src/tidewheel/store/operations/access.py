@@ -7,11 +7,13 @@ from dataclasses import asdict
 
 from tidewheel.core.queue.access import (
     AuditEntry,
+    Grant,
     KeptAnswer,
     NewToken,
     Scope,
     TokenKind,
     TokenView,
+    names_for,
     token_findings,
 )
 from tidewheel.core.queue.task import Instant, WorkerId
@@ -23,10 +25,21 @@ KEEP_SECONDS = 86_400.0  # a client that has not repeated its request by then ne
 FORGOTTEN_AT_ONCE_MAX = 100
 LOGINS_KEPT_SECONDS = 3_600.0  # used or over: only the list of tokens shows them
 NUMBER_MAX = 2**63 - 1
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Returns the patterns of a token; earlier versions kept two lists in place of one."""
+    kept = json.loads(text)
+    if isinstance(kept, list):
+        return tuple(kept)
+    return names_for(tuple(kept["queues"]), tuple(kept["workflows"]))
+
+
 STORED[frozenset[Scope]] = Stored(
     lambda text: frozenset(map(Scope, json.loads(text))),
     lambda scopes: json.dumps(sorted(scopes)),
 )
+STORED[Grant, "names"] = Stored(_names, json.dumps)
 
 
 def create_token(tx: Transaction, new: NewToken) -> TokenView:

@@ -23,6 +23,7 @@ from tidewheel.core.operator.definition import (
 )
 from tidewheel.core.operator.requests import NewCommand, RunClaim, RunLease
 from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.access import narrowed
 from tidewheel.core.queue.lease import LEASE_SECONDS_MAX
 from tidewheel.core.queue.task import Instant, TaskState
 from tidewheel.store.operations.queries import page_count
@@ -61,9 +62,12 @@ def _files_text(files: Sequence[StoredFile]) -> str:
     )
 
 
+PATTERNS = Stored(lambda text: tuple(json.loads(text)), json.dumps)
 STORED |= {
     RunOptions: Stored(lambda text: msgspec.json.decode(text, type=RunOptions), options_text),
     tuple[StoredFile, ...]: Stored(_files, _files_text),
+    (NewRun, "sees"): PATTERNS,
+    (RunView, "sees"): PATTERNS,
     (NeedView, "aborted"): None,  # the run's own status says it
 }
 
@@ -181,6 +185,12 @@ def list_runs(
     """Returns runs, of one workflow or of all, newest first."""
     asked = {"workflow": workflow, "count": page_count(count), "before": before}
     return tx.records("list_runs", RunView, **asked)
+
+
+def narrow_run(tx: Transaction, number: int, names: tuple[str, ...]) -> None:
+    """Lets jobs of a run see no more than these patterns cover, beside their own run."""
+    sees = narrowed(get_run(tx, number).sees, names)
+    tx.rows("narrow_run", run=number, sees=json.dumps(sees))
 
 
 # ---- driving ----

@@ -239,8 +239,7 @@ class RemoteAccess(ServerPart):
         body = {
             "name": new.name,
             "scopes": sorted(new.grant.scopes),
-            "queues": new.grant.queues,
-            "workflows": new.grant.workflows,
+            "names": new.grant.names,
             "lasts": new.lasts_seconds,
             "digest": new.digest,
         }

@@ -16,7 +16,7 @@ import { SCOPES, tokenBody, tokenWord, type TokenWish } from "./tokens";
 import { Audit } from "./Audit";
 import "./elsewhere.css";
 
-const NEW: TokenWish = { name: "", scopes: ["read"], queues: "", workflows: "", lasts: "" };
+const NEW: TokenWish = { name: "", scopes: ["read"], names: "", lasts: "" };
 
 export function TokensPage() {
   const admin = useMay("admin");
@@ -44,15 +44,14 @@ function Tokens() {
       </div>
       <div className="card table-card">
         <table className="plain-table">
-          <thead><tr><th>Name</th><th>Kind</th><th>May</th><th>Queues</th><th>Workflows</th><th>Made</th><th>Used</th><th>Good until</th><th /></tr></thead>
+          <thead><tr><th>Name</th><th>Kind</th><th>May</th><th>For</th><th>Made</th><th>Used</th><th>Good until</th><th /></tr></thead>
           <tbody>
             {shown.map((token) => (
               <tr key={token.number} className={tokenWord(token, now) === "good" ? "" : "faint"}>
                 <td><b>{token.name}</b> <span className="faint">{token.number}</span></td>
                 <td>{token.kind}</td>
                 <td>{token.scopes.join(", ")}</td>
-                <td>{token.queues.join(", ")}</td>
-                <td>{token.workflows.join(", ") || "none"}</td>
+                <td>{token.names.join(", ")}</td>
                 <td><Ago at={token.created_at} /></td>
                 <td>{token.used_at === null ? "never" : <Ago at={token.used_at} />}</td>
                 <td>{tokenWord(token, now) === "revoked" ? "revoked" : token.expires_at === null ? "it is revoked" : <At at={token.expires_at} />}</td>
@@ -99,8 +98,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
             </label>
           ))}
         </fieldset>
-        <label>Queues <input placeholder="all, or those of the workflows’ runs; names and globs with commas" {...set("queues")} /></label>
-        <label>Workflows <input placeholder="all, or none if queues are given; names and globs with commas" {...set("workflows")} /></label>
+        <label>For <input placeholder="names with commas, each with all that is named under it: team-a; * is everything" {...set("names")} /></label>
         <label>Good for <input placeholder="until it is revoked; or 12h, 30d" {...set("lasts")} /></label>
         {making.error !== null && <Failure error={making.error} />}
         <div className="dialog-foot">

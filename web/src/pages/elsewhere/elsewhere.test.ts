@@ -36,5 +36,5 @@ test("a token is good until it is revoked or has run out", () => {
 });
 
 test("what is not said of a token is left to the server", () => {
-  expect(tokenBody({ name: " ci ", scopes: ["read"], queues: "", workflows: "a*, b", lasts: "" })).toEqual({ name: "ci", scopes: ["read"], workflows: ["a*", "b"] });
+  expect(tokenBody({ name: " ci ", scopes: ["read"], names: "team-a, b*", lasts: "" })).toEqual({ name: "ci", scopes: ["read"], names: ["team-a", "b*"] });
 });

@@ -3,7 +3,7 @@ import type { TokenFacts } from "../../api/storeTypes";
 import type { Scope } from "../../api/types";
 
 export const SCOPES: readonly [Scope, string][] = [
-  ["read", "look at everything"],
+  ["read", "look"],
   ["submit", "submit tasks and begin runs"],
   ["operate", "act on tasks, runs and queues"],
   ["worker", "take tasks and report on them"],
@@ -13,8 +13,7 @@ export const SCOPES: readonly [Scope, string][] = [
 export interface TokenWish {
   name: string;
   scopes: Scope[];
-  queues: string; // with commas; neither these nor workflows: all
-  workflows: string;
+  names: string; // patterns with commas; only an admin needs none
   lasts: string; // as PT1H or 30d; none: until it is revoked
 }
 
@@ -25,12 +24,11 @@ export function tokenWord(token: Pick<TokenFacts, "revoked_at" | "expires_at">, 
 
 export function tokenBody(wish: TokenWish): Record<string, unknown> {
   const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
-  const [queues, workflows] = [list(wish.queues), list(wish.workflows)];
+  const names = list(wish.names);
   return {
     name: wish.name.trim(),
     scopes: wish.scopes,
-    ...(queues.length > 0 ? { queues } : {}),
-    ...(workflows.length > 0 ? { workflows } : {}),
+    ...(names.length > 0 ? { names } : {}),
     ...(wish.lasts.trim() ? { lasts: wish.lasts.trim() } : {}),
   };
 }
