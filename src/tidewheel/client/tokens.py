@@ -61,7 +61,13 @@ async def derive_token(
     # A session is made from a login, which is used up then: its parent is the login's parent.
     above = parent.number if parent.parent is None else parent.parent
     return await make_token(
-        store, parent.name, parent.grant, lasts_seconds, kind=kind, parent=above
+        store,
+        parent.name,
+        parent.grant,
+        lasts_seconds,
+        kind=kind,
+        parent=above,
+        identity=parent.identity,
     )
 
 

@@ -79,6 +79,15 @@ class TokenKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Names a person who signed in: how, and in which groups the person was then."""
+
+    person: str
+    source: str  # oidc or header
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
     """Describes a token that is to be stored; its maker alone keeps the secret."""
 
@@ -88,6 +97,8 @@ class NewToken:
     digest: str  # SHA-256 of the secret, as hexadecimal digits
     grant: Grant
     lasts_seconds: float | None = None  # None: until it is revoked
+    # Whose it is, if a person signed in; what it allows then follows from the access file.
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +115,7 @@ class TokenView:
     expires_at: Instant | None
     used_at: Instant | None
     revoked_at: Instant | None
+    identity: Identity | None = None  # the person who signed in; None: a token that was made
 
     def is_valid(self, now: Instant) -> bool:
         """Says whether the token is accepted at this time: neither revoked nor past its end."""

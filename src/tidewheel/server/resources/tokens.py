@@ -15,7 +15,7 @@ import msgspec
 from starlette.responses import Response
 
 from tidewheel.api.operation import ADMIN
-from tidewheel.api.operations import TOKENS, Count, Number
+from tidewheel.api.operations import SESSIONS, TOKENS, Count, Number
 from tidewheel.api.wire import Out, answer, time_text, write
 from tidewheel.client.tokens import derive_token, make_token
 from tidewheel.core.operator.verbs import TABLE
@@ -27,12 +27,14 @@ from tidewheel.core.queue.access import (
     TokenView,
     grant_of,
 )
+from tidewheel.core.queue.people import is_own
+from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
 from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
-from tidewheel.server.operation_routes import routes_of
+from tidewheel.server.operation_routes import routes_of, whole_number
 from tidewheel.server.routes import API, READS, Needs, Open, RouteList, no_queue
 from tidewheel.server.static_page import PLAIN_HEAD
 from tidewheel.server.validation import Duration, In
@@ -166,6 +168,7 @@ DEEDS: dict[str, Deed] = {
     f"POST {API}/login-links": Deed("make", "made", "a link to log in with"),
     "POST /login": Deed("log in", "logged in", ""),
     f"POST {API}/logout": Deed("log out", "logged out", ""),
+    f"POST {API}/sessions/{{number}}/end": Deed("end", "ended", "session {number}"),
 }
 
 
@@ -305,6 +308,12 @@ SessionOut = answer(
 )
 async def make_link(call: Call) -> object:
     assert call.token is not None
+    if call.token.kind is TokenKind.SESSION:
+        # Others, made from it, would not end with it.
+        raise NotAllowed(
+            "a session makes no links for further ones; make one with a token: "
+            "tidewheel token link"
+        )
     call.key = None  # what is good once is kept nowhere
     return Answer(body={"path": await login_path(call.store, call.token)}, status=201)
 
@@ -392,3 +401,27 @@ async def logout(call: Call) -> object:
     answer = Response(status_code=204)
     answer.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict", secure=call.secure)
     return answer
+
+
+# Who is signed in: everybody sees and ends sessions of their own, admins those of all.
+
+
+def _sees_session(call: Call, session: TokenView) -> bool:
+    assert call.token is not None
+    return call.allows(ADMIN) or is_own(session, call.token)
+
+
+async def list_sessions(call: Call) -> object:
+    found = [one for one in await call.store.sessions() if _sees_session(call, one)]
+    return write({"sessions": found})
+
+
+async def end_session(call: Call) -> object:
+    number = whole_number("number", call.path["number"])
+    session, _ = await call.store.token(number)
+    if not _sees_session(call, session):
+        raise NotFound("token", str(number))  # as if there were none
+    return write(await call.store.end_session(number))
+
+
+ROUTES += routes_of(SESSIONS, {"sessions": list_sessions, "end_session": end_session})
