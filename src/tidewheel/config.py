@@ -172,6 +172,7 @@ class ServerSettings:
     stop_seconds_max: float = 10.0
     manual: Path | None = None  # the built documentation; None: what was installed with us
     home: Path | None = None  # the state directory; None: that of this user
+    access_file: Path | None = None  # how people sign in, and what they may; None: nobody does
     web: Path | None = None  # the built web page; None: the one that was installed with us
 
     def __post_init__(self) -> None:
@@ -334,8 +335,30 @@ def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credent
 def _is_here(server: str) -> bool:
     """Says whether an address can only be that of a server on this machine."""
     try:
-        host = urlsplit(server.strip()).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
+        return is_loopback(urlsplit(server.strip()).hostname or "")
+    except ValueError:
+        return False
+
+
+def is_safe_url(text: str) -> bool:
+    """Says whether a URL leads over TLS, or nowhere but to this machine."""
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError:
+        return False
+    if parts.username is not None or not text.isascii() or not host:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
+
+
+def is_loopback(host: str) -> bool:
+    """Says whether an address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
     except ValueError:
         return False
 

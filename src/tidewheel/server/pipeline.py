@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from urllib.parse import unquote
 
 import msgspec
@@ -27,6 +28,7 @@ from tidewheel.core.queue.access import AuditEntry, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
+from tidewheel.server.access_file import AccessFile, person_behind
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.event_broadcaster import EventBroadcaster
@@ -39,9 +41,10 @@ from tidewheel.server.load_shedding import (
 )
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.middleware import KNOWN
+from tidewheel.server.oidc import Provider
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_services import RunServices
-from tidewheel.server.static_page import LOGIN_NEEDED
+from tidewheel.server.static_page import login_needed
 from tidewheel.server.validation import read, read_query
 from tidewheel.views.events import EventDocuments
 
@@ -68,7 +71,11 @@ class Pipeline:
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
         self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
-        self._authenticator = Authenticator(self._reserve, settings.failures_max)
+        self._people = AccessFile(settings.access_file)
+        self._provider = Provider(self._people)
+        self._authenticator = Authenticator(
+            self._reserve, settings.failures_max, people=self._people
+        )
         self._admission = Admission(settings, connections)
         self._quota = RateLimit(settings.submit_rate)
         self._keys = IdempotencyLocks()
@@ -101,7 +108,8 @@ class Pipeline:
             accepted = request.headers.get("accept", "")
             is_page = route.media_type == "text/html" and "text/html" in accepted
             if isinstance(error, problems.NotAuthenticated) and is_page:  # for people
-                response = HTMLResponse(LOGIN_NEEDED, response.status_code)
+                page = login_needed(self._people.now)
+                response = HTMLResponse(page, response.status_code)
         except ClientDisconnect:
             response = Response(status_code=499)  # nobody will read it
         except Exception:
@@ -144,9 +152,29 @@ class Pipeline:
                 )
             return
         call.token = await self._authenticator.token_of(shown, call.client)
+        self._recognise(call)
         if route.changes and call.token.kind is TokenKind.SESSION:
             _require_csrf(request, call.token)
+        call.choose_rules(guard.scopes)
         _require_scope(call, guard.scopes)
+
+    def _recognise(self, call: Call) -> None:
+        """Finds the rules of a person who signed in, as the access file has them now; raises
+        NotAuthenticated if there are none left."""
+        assert call.token is not None
+        identity = call.token.identity
+        if identity is None:
+            return
+        if identity.source == "header":
+            # The proxy says with every request who is calling, and in which groups.
+            told = person_behind(call)
+            if told is None or told.person != identity.person:
+                raise problems.NotAuthenticated()
+            identity = told
+        call.rules = self._people.rules_for(identity)
+        if not call.rules:
+            raise problems.NotAuthenticated()
+        call.token = replace(call.token, identity=identity)
 
     def _call(
         self, route: Route, request: Request, correlation: str, place: RequestSlot
@@ -168,6 +196,9 @@ class Pipeline:
             stopping=self.stopping,
             secure=request.url.scheme == "https",
             routes=self.routes,
+            request=request,
+            people=self._people,
+            provider=self._provider,
             path={name: unquote(text) for name, text in request.path_params.items()},
             client=request.client.host if request.client else "",
             correlation=correlation,
@@ -297,7 +328,9 @@ async def _judge(call: Call, guard: Needs) -> None:
         await guard.job(call)
         return
     if guard.narrow is not None:
-        _require_scope(call, guard.narrow(call))
+        narrowed = guard.narrow(call)
+        call.choose_rules(narrowed)
+        _require_scope(call, narrowed)
     call.require_queues(await guard.queues(call))
     if guard.workflows is not None:
         call.require_workflows(await guard.workflows(call))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tidewheel.core.queue.access import (
     EVERYTHING,
+    GLOBS_MAX,
     INCLUDES,
     RUN_QUEUE,
     Grant,
@@ -73,6 +74,13 @@ def grant_for(rules: Iterable[AccessRule], wanted: Iterable[Scope]) -> Grant | N
             common = frozenset.intersection(*(scopes for scopes, _ in chosen))
             return grant_for_names(common, (name for _, names in chosen for name in names))
     return None
+
+
+def stored_grant(rules: Iterable[AccessRule]) -> Grant:
+    """Returns what is stored with a person's token: reading only, since at each request the
+    rules are asked again; of very many names the first ones."""
+    names = dict.fromkeys(name for rule in rules for name in rule.names)
+    return grant_for_names({Scope.READ}, list(names)[: GLOBS_MAX // 2])
 
 
 def outline(rules: Iterable[AccessRule]) -> Grant:

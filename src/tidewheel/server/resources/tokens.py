@@ -27,7 +27,7 @@ from tidewheel.core.queue.access import (
     TokenView,
     grant_of,
 )
-from tidewheel.core.queue.people import is_own
+from tidewheel.core.queue.people import is_own, outline
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
@@ -36,7 +36,7 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import routes_of, whole_number
 from tidewheel.server.routes import API, READS, Needs, Open, RouteList, no_queue
-from tidewheel.server.static_page import PLAIN_HEAD
+from tidewheel.server.static_page import PLAIN_HEAD, login_needed
 from tidewheel.server.validation import Duration, In
 
 _ADMINS = Needs(ADMIN, no_queue)
@@ -167,6 +167,9 @@ DEEDS: dict[str, Deed] = {
     f"POST {API}/tokens/{{number}}/revoke": Deed("revoke", "revoked", "token {number}"),
     f"POST {API}/login-links": Deed("make", "made", "a link to log in with"),
     "POST /login": Deed("log in", "logged in", ""),
+    "POST /login/oidc": Deed("sign in", "signed in", ""),
+    "POST /login/proxy": Deed("sign in", "signed in", "by the proxy"),
+    f"POST {API}/sign-in/token": Deed("sign in", "signed in", "at a command line"),
     f"POST {API}/logout": Deed("log out", "logged out", ""),
     f"POST {API}/sessions/{{number}}/end": Deed("end", "ended", "session {number}"),
 }
@@ -328,14 +331,15 @@ async def login_path(store: Store, token: TokenView) -> str:
 @ROUTES.add(
     "GET /login",
     _LOGIN,
-    "The page behind such a link.",
+    "The page behind such a link; without its code, the ways to sign in by name.",
     str,
     root="",
     query=LoginQuery,
     media_type="text/html",
 )
 async def login_page(call: Call) -> object:
-    page = _PAGE.format(code=escape(call.query_as(LoginQuery).code))
+    code = call.query_as(LoginQuery).code
+    page = _PAGE.format(code=escape(code)) if code else login_needed(call.people.now)
     return Answer(body=page, media_type="text/html; charset=utf-8")
 
 
@@ -361,11 +365,16 @@ def read_form(call: Call) -> str:
 async def login(call: Call) -> object:
     used = await call.authenticator.spend(call.body_as(str), call.client)
     text, call.token = await derive_token(call.store, used, TokenKind.SESSION, SESSION_SECONDS)
+    return session_answer(call, text, SESSION_SECONDS)
+
+
+def session_answer(call: Call, text: str, lasts_seconds: float) -> Response:
+    """Returns the answer that gives a browser its session and leads it to the page."""
     answer = Response(status_code=303, headers={"location": AFTER_LOGIN})
     answer.set_cookie(
         SESSION_COOKIE,
         text,
-        max_age=int(SESSION_SECONDS),
+        max_age=int(lasts_seconds),
         secure=call.secure,
         httponly=True,
         samesite="strict",
@@ -381,7 +390,7 @@ async def login(call: Call) -> object:
 )
 async def session(call: Call) -> object:
     assert call.token is not None
-    token, grant = call.token, call.grant
+    token, grant = call.token, outline(call.rules) if call.rules else call.grant
     return {
         "name": token.name,
         "kind": token.kind.value,
