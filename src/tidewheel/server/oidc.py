@@ -200,7 +200,7 @@ class Provider:
             raise ProviderUnreachable(f"{address} answered {status}")
         endpoints = _endpoints(settings, found)
         keys = await self._fetch_keys(settings, endpoints)
-        return _Known(settings, endpoints, now, keys, now)
+        return _Known(settings, endpoints, now, keys, now - KEYS_SECONDS_MIN)
 
     async def _fetch_keys(self, settings: OidcSettings, endpoints: Endpoints) -> list[Document]:
         status, found = await self._fetch(settings, endpoints.keys)
