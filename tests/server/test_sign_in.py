@@ -20,7 +20,7 @@ from tests.server.test_sessions import FORM
 from tests.support.http_server import Caller, running_server
 from tests.support.oidc_provider import ADA, CLIENT, After, Key, running_provider
 from tests.support.patience import eventually
-from tidewheel.server.oidc import challenge_of
+from tidewheel.core.queue.tokens import challenge_of
 
 
 @pytest.fixture

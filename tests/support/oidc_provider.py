@@ -73,6 +73,7 @@ class Provider:
         self.document: dict[str, Any] = {}  # changes of the document about itself
         self.answers: dict[str, Any] = {}  # by path: (status, headers, content) instead
         self.codes: dict[str, dict[str, Any]] = {}
+        self.patience: list[Any] = ["authorization_pending"]  # with devices
         self.devices: dict[str, Any] = {}
         self.asked: list[dict[str, str]] = []
         self.headers: list[Any] = []
@@ -119,14 +120,17 @@ class Provider:
         known = self.devices.get(form.get("device_code", ""))
         if known is None:
             return 400, {"error": "expired_token"}
-        if isinstance(known, list):  # the words for those who ask too soon
-            return 400, {"error": known.pop(0) if len(known) > 1 else known[0]}
+        if isinstance(known, list):  # the words for those who ask too soon, then the claims
+            word = known.pop(0) if len(known) > 1 else known[0]
+            if isinstance(word, str):
+                return 400, {"error": word}
+            known = word
         del self.devices[form["device_code"]]
         return 200, {"id_token": self.id_token(known, None, {})}
 
     def device(self) -> tuple[int, dict[str, Any]]:
         code = secrets.token_urlsafe(16)
-        self.devices[code] = ["authorization_pending"]
+        self.devices[code] = list(self.patience)
         told = {"device_code": code, "user_code": "WDJB-MJHT", "expires_in": 60}
         return 200, {**told, "verification_uri": f"{self.url}/device", "interval": 0.05}
 

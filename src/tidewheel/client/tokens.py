@@ -79,7 +79,7 @@ async def first_token(store: Store, home: Path) -> Path | None:
     if await store.tokens():
         return None
     text, _ = await make_token(store, "first start", ADMIN)
-    return _written(text, home / TOKEN_FILE)
+    return write_private(text, home / TOKEN_FILE)
 
 
 async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView, Path]:
@@ -96,7 +96,7 @@ async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView
     if view := await _good_admin(store, beside):
         return view, beside
     text, view = await make_token(store, "up", ADMIN)
-    return view, _written(text, beside if usual.exists() else usual)
+    return view, write_private(text, beside if usual.exists() else usual)
 
 
 async def _good_admin(store: Store, path: Path) -> TokenView | None:
@@ -115,7 +115,8 @@ async def _good_admin(store: Store, path: Path) -> TokenView | None:
     return None
 
 
-def _written(text: str, path: Path) -> Path:
+def write_private(text: str, path: Path) -> Path:
+    """Writes a text to a new file that only this user can read; returns its path."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -172,7 +172,7 @@ def _safe_content(path: Path) -> bytes:
 
 
 class _Wrong(Exception):
-    """What is wrong with one item; caught in this module."""
+    """Says what is wrong with one item; caught in this module."""
 
 
 Reader = Callable[[Any], Any]

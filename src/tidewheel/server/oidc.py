@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
 import hmac
 import http.client
 import json
@@ -30,6 +29,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from tidewheel.config import is_safe_url
 from tidewheel.core.queue.access import Identity
+from tidewheel.core.queue.tokens import challenge_of
 from tidewheel.errors import NotFound
 from tidewheel.server.access_file import AccessFile, OidcSettings, identity_of
 from tidewheel.server.errors import NotAllowed, ProviderUnreachable
@@ -241,12 +241,6 @@ class Provider:
                 _log.warning("sign-in: %s: %s", urlsplit(url).netloc, error)
                 host = urlsplit(url).netloc
                 raise ProviderUnreachable(f"the provider {host} is not reached") from error
-
-
-def challenge_of(verifier: str) -> str:
-    """Returns the challenge of PKCE for a verifier, by the method S256."""
-    digest = hashlib.sha256(verifier.encode()).digest()
-    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def _endpoints(settings: OidcSettings, found: Document) -> Endpoints:

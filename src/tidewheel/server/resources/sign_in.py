@@ -244,8 +244,8 @@ async def by_proxy(call: Call) -> object:
 
 
 class SignInOut(Out):
-    """How people sign in at a command line: at which provider, and whether by a device's code;
-    null where they cannot."""
+    """Says how people sign in at a command line: at which provider, and whether by a device's
+    code; null where they cannot."""
 
     issuer: str | None
     client_id: str | None
@@ -266,7 +266,7 @@ class DeviceOut(Out):
 
 
 class SignedInIn(In):
-    """What the provider gave: either a device's code, or a code with what goes with it."""
+    """Holds what the provider gave: a device's code, or a code with what goes with it."""
 
     device_code: Annotated[str, msgspec.Meta(max_length=CODE_LENGTH_MAX)] | None = None
     code: Annotated[str, msgspec.Meta(max_length=CODE_LENGTH_MAX)] | None = None
