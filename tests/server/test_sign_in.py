@@ -240,7 +240,7 @@ def changed(provider):
         (lambda _: Key("unknown").sign, "no key of the provider fits"),
         (lambda _: Key("first", "ES256").sign, "no key of the provider fits"),
         (lambda _: Key("first", "PS256").sign, "no key of the provider fits"),
-        (lambda provider: lambda claims: provider.key.sign(claims)[:-4], "cannot be read"),
+        (lambda provider: lambda claims: provider.key.sign(claims)[:-4], "was refused"),
         (lambda _: lambda _: "no token", "cannot be read"),
         (lambda _: lambda _: None, "no ID token"),
         (lambda _: lambda _: "x" * 40_000, "no ID token"),

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -145,6 +145,13 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
             path = urlsplit(self.path).path
             if path == "/.well-known/openid-configuration":
                 self._tell(path, 200, provider.metadata())
+            elif path == "/authorize":  # a browser whose person is known here already
+                code = provider.signs_in(self.path)
+                asked = parse_qs(urlsplit(self.path).query)
+                back = urlencode({"code": code, "state": asked["state"][0]})
+                self.send_response(302)
+                self.send_header("Location", f"{asked['redirect_uri'][0]}?{back}")
+                self.end_headers()
             else:
                 self._tell(path, 200, {"keys": provider.keys})
 
@@ -174,9 +181,9 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
-def running_provider() -> Any:
+def running_provider(name: str = "127.0.0.1") -> Any:
     server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    provider = Provider(f"http://127.0.0.1:{server.server_port}")
+    provider = Provider(f"http://{name}:{server.server_port}")
     server.RequestHandlerClass = _handler(provider)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

@@ -244,9 +244,10 @@ async def by_proxy(call: Call) -> object:
 
 
 class SignInOut(Out):
-    """Says how people sign in at a command line: at which provider, and whether by a device's
-    code; null where they cannot."""
+    """Says how people sign in: whether in a browser, and for a command line at which provider
+    and whether by a device's code; null where they cannot."""
 
+    browser: bool
     issuer: str | None
     client_id: str | None
     authorization_endpoint: str | None
@@ -285,13 +286,15 @@ SignedInOut = answer(
 )
 
 
-@ROUTES.add("GET /sign-in", _STRANGER, "How people sign in at a command line.", SignInOut)
+@ROUTES.add("GET /sign-in", _STRANGER, "How people sign in by name.", SignInOut)
 async def ways(call: Call) -> object:
-    settings = call.people.now.oidc
+    now = call.people.now
+    settings = now.oidc
     if settings is None:
-        return SignInOut(None, None, None, None, False)
+        return SignInOut(now.header is not None, None, None, None, None, False)
     endpoints = await call.provider.endpoints()
     return SignInOut(
+        True,
         settings.issuer,
         settings.client_id,
         endpoints.authorization,
