@@ -1,6 +1,7 @@
 """The access file: who may do what after signing in, and people whom a trusted proxy names."""
 
 import os
+import re
 import socket
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.server.test_sessions import FORM
 from tests.support.event_reader import EventReader
 from tests.support.http_server import Caller, running_server
+from tests.support.written_examples import ROOT
 from tidewheel.core.queue.access import Identity, Scope
 from tidewheel.errors import BadSetting
 from tidewheel.server.access_file import AccessFile, load_access
@@ -62,6 +64,16 @@ lasts = "4h"
     assert "s3cret" not in repr(found)
     assert found.rules[1].scopes == {Scope.SUBMIT, Scope.OPERATE}
     assert found.rules[1].names == ("team-a/*",)
+
+
+def test_the_files_in_the_manual_are_right(tmp_path):
+    page = (ROOT / "docs/operations/sign_in.md").read_text()
+    whole, header = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "oidc-secret").write_text("s")
+    (tmp_path / "oidc-secret").chmod(0o600)
+    found = load_access(written(tmp_path / "access.toml", whole))
+    assert found.oidc.client_secret == "s" and len(found.rules) == 3
+    assert load_access(written(tmp_path / "access.toml", header)).header.user
 
 
 @pytest.mark.parametrize(
