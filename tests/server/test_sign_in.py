@@ -50,7 +50,8 @@ class Browser:
 
     def _caller(self):
         cookie = "; ".join(f"{name}={text}" for name, text in self.cookies.items())
-        return Caller(self.server.address, headers={"Cookie": cookie} if cookie else {})
+        known = {"Cookie": cookie} if cookie else {}
+        return Caller(self.server.address, headers=known | {"Accept": "text/html"})
 
     def _kept(self, reply):
         for line in reply.headers.get("set-cookie", "").splitlines():
@@ -82,6 +83,7 @@ class Browser:
     def person(self):
         """A caller with the session."""
         found = self._caller()
+        del found.headers["Accept"]
         found.csrf = found.get("/session").json["csrf"]
         return found
 
@@ -328,7 +330,8 @@ def test_nothing_leads_elsewhere(site):
     caller = site.stranger()
     query = "code=x&state=y&iss=" + quote("https://evil.example")
     assert caller.get(f"//login/oidc/callback?{query}").status == 403
-    told = caller.get("//login/oidc/callback?error=%3Cscript%3Ealert(1)%3C/script%3E")
+    hostile = "//login/oidc/callback?error=%3Cscript%3Ealert(1)%3C/script%3E"
+    told = caller.get(hostile, Accept="text/html")
     assert told.status == 403 and b"<script>alert" not in told.body
     page = caller.get(
         '//login/oidc/callback?state=y&code="><script>alert(1)</script>'.replace(
@@ -385,6 +388,14 @@ def test_wrong_sign_ins_lock_an_address_out_like_wrong_tokens(tmp_path, access, 
     with running_server(url, access_file=access, failures_max=3) as server:
         found = [signed_in(server, provider, aud="x")[1].status for _ in range(5)]
         assert found == [403, 403, 403, 429, 429]
+
+
+def test_nobody_is_locked_out_by_links_of_others(tmp_path, access, provider):
+    url = f"sqlite:///{tmp_path}/t.db"
+    with running_server(url, access_file=access, failures_max=3) as server:
+        found = [Browser(server).come_back("code", "state").status for _ in range(5)]
+        assert found == [403] * 5
+        assert signed_in(server, provider)[1].status == 303
 
 
 def test_a_secret_of_the_client_goes_to_the_provider_alone(tmp_path, access, provider):
@@ -456,6 +467,29 @@ def test_a_device_is_signed_in_when_its_person_has_agreed(site, provider):
     assert ada.post("/tasks", {"queue": "other"}).status == 403
     reply = caller.post("/sign-in/token", body)
     assert reply.status == 403 and "expired_token" in reply.json["message"]
+
+
+def test_a_token_that_is_shown_once_is_kept_for_no_repeated_request(site, provider):
+    provider.patience = [ADA]
+    caller = site.stranger()
+    begun = caller.post("/sign-in/device", {}).json
+    body = {"device_code": begun["device_code"]}
+    told = caller.post("/sign-in/token", body, Idempotency_Key="again").json
+    assert told["token"] is not None
+    assert site.do(site.store.kept_answer(told["stored"]["number"], "again")) is None
+
+
+def test_what_is_stored_with_a_persons_token_is_no_more_than_reading(site, provider):
+    """What a person may do follows from the access file, at each request."""
+    provider.patience = [{**ADA, "email": "root@example.org"}]
+    caller = site.stranger()
+    begun = caller.post("/sign-in/device", {}).json
+    told = caller.post("/sign-in/token", {"device_code": begun["device_code"]}).json
+    root = Caller(site.address, told["token"])
+    root.post("/login-links")
+    listed = root.get("/tokens").json["tokens"]
+    assert {tuple(one["scopes"]) for one in listed if one["identity"]} == {("read",)}
+    assert len([one for one in listed if one["identity"]]) == 2
 
 
 def test_a_token_of_a_person_makes_a_session_that_ends_with_it(site, provider):

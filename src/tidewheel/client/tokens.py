@@ -24,6 +24,7 @@ from tidewheel.config import (
     token_file_of,
 )
 from tidewheel.core.queue.access import Grant, NewToken, Scope, TokenKind, TokenView
+from tidewheel.core.queue.people import only_reading
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.tokens import secret_digest, split_token
 from tidewheel.errors import BadSetting, NotFound, StoreUnreachable
@@ -60,10 +61,11 @@ async def derive_token(
     """
     # A session is made from a login, which is used up then: its parent is the login's parent.
     above = parent.number if parent.parent is None else parent.parent
+    grant = parent.grant if parent.identity is None else only_reading(parent.grant)
     return await make_token(
         store,
         parent.name,
-        parent.grant,
+        grant,
         lasts_seconds,
         kind=kind,
         parent=above,

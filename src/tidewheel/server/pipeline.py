@@ -44,7 +44,7 @@ from tidewheel.server.middleware import KNOWN
 from tidewheel.server.oidc import Provider
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_services import RunServices
-from tidewheel.server.static_page import login_needed
+from tidewheel.server.static_page import login_needed, refused_page
 from tidewheel.server.validation import read, read_query
 from tidewheel.views.events import EventDocuments
 
@@ -107,9 +107,12 @@ class Pipeline:
             response = problems.error_response(error, correlation)
             accepted = request.headers.get("accept", "")
             is_page = route.media_type == "text/html" and "text/html" in accepted
-            if isinstance(error, problems.NotAuthenticated) and is_page:  # for people
-                page = login_needed(self._people.now)
-                response = HTMLResponse(page, response.status_code)
+            if is_page:  # for people
+                is_unknown = isinstance(error, problems.NotAuthenticated)
+                told = (
+                    login_needed(self._people.now) if is_unknown else refused_page(str(error))
+                )
+                response = HTMLResponse(told, response.status_code)
         except ClientDisconnect:
             response = Response(status_code=499)  # nobody will read it
         except Exception:

@@ -106,7 +106,10 @@ def _list_tokens(session: Session) -> int:
         "TOKEN": lambda view: str(view.number),
         "KIND": lambda view: view.kind.value,
         "NAME": lambda view: view.name,
-        "SCOPES": lambda view: ",".join(sorted(view.grant.scopes)),
+        # What people who signed in may do is said by the access file, not by the token.
+        "SCOPES": lambda view: (
+            ",".join(sorted(view.grant.scopes)) if view.identity is None else "(signed in)"
+        ),
         "QUEUES": lambda view: ",".join(view.grant.queues),
         "WORKFLOWS": lambda view: ",".join(view.grant.workflows) or "(none)",
         "USED": lambda view: time_text(view.used_at) or "never",

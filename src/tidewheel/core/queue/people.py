@@ -79,8 +79,13 @@ def grant_for(rules: Iterable[AccessRule], wanted: Iterable[Scope]) -> Grant | N
 def stored_grant(rules: Iterable[AccessRule]) -> Grant:
     """Returns what is stored with a person's token: reading only, since at each request the
     rules are asked again; of very many names the first ones."""
-    names = dict.fromkeys(name for rule in rules for name in rule.names)
-    return grant_for_names({Scope.READ}, list(names)[: GLOBS_MAX // 2])
+    return only_reading(outline(rules))
+
+
+def only_reading(grant: Grant) -> Grant:
+    """Returns as much of a grant as is stored with a token of a person."""
+    queues, workflows = grant.queues[:GLOBS_MAX], grant.workflows[:GLOBS_MAX]
+    return Grant(scopes=frozenset({Scope.READ}), queues=queues, workflows=workflows)
 
 
 def outline(rules: Iterable[AccessRule]) -> Grant:

@@ -28,18 +28,18 @@ from tidewheel.api.wire import Out, answer, write
 from tidewheel.client.tokens import make_token
 from tidewheel.core.queue.access import Identity, TokenKind, TokenView
 from tidewheel.core.queue.people import stored_grant
-from tidewheel.errors import TidewheelError
 from tidewheel.server.access_file import CALLBACK_PATH, person_behind
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed, NotAuthenticated
 from tidewheel.server.oidc import CodeProof
 from tidewheel.server.resources.tokens import LOGIN_BODY_SECONDS_MAX, session_answer
 from tidewheel.server.routes import Open, RouteList
-from tidewheel.server.static_page import PLAIN_HEAD
+from tidewheel.server.static_page import plain_page
 from tidewheel.server.validation import In
 
 FLOW_COOKIE = "tidewheel_sign_in"
 FLOW_SECONDS_MAX = 600
+FLOW_PARTS = 3
 FORM_BYTES_MAX = 8 * 1024
 SECRET_BYTES = 32
 CODE_LENGTH_MAX = 4_096
@@ -54,22 +54,10 @@ _LIMITS: dict[str, Any] = {
 }
 ROUTES = RouteList()
 
-_PAGE = (
-    f"""<!doctype html>
-<html lang="en"><head>{PLAIN_HEAD}<title>tidewheel: sign in</title></head>
-<body class="door"><main class="door"><h1>tidewheel</h1>
-"""
-    "{content}\n</main></body></html>\n"
-)
 _CONTINUE = f"""<form method="post" action="/login/oidc">
 <input type="hidden" name="code" value="{{code}}">
 <input type="hidden" name="state" value="{{state}}">
 <button autofocus>Go on</button></form><script src="{SCRIPT_PATH}"></script>"""
-_REFUSED = """<p>{words}</p><p><a href="/login">Back</a></p>"""
-
-
-def _page(content: str, status: int = 200) -> Answer:
-    return Answer(body=_PAGE.format(content=content), status=status, media_type=_HTML)
 
 
 async def begin_session(
@@ -86,6 +74,7 @@ async def begin_session(
             f"{identity.person} may do nothing here: no [[grant]] of the access file is for "
             f"this person or for one of the groups ({groups}); ask an admin of this server"
         )
+    call.key = None  # what is shown once is stored nowhere, not even for a repeated request
     text, call.token = await make_token(
         call.store,
         identity.person,
@@ -111,10 +100,7 @@ async def begin_session(
 async def to_provider(call: Call) -> object:
     state, nonce, verifier = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
     proof = CodeProof(verifier, _redirect_uri(call), nonce)
-    try:
-        address = await call.provider.authorization_url(state, proof)
-    except TidewheelError as error:
-        return _page(_REFUSED.format(words=escape(str(error))), error.http_status)
+    address = await call.provider.authorization_url(state, proof)
     response = Response(status_code=303, headers={"location": address})
     # Strict is enough: it is our own page that comes back with it.
     response.set_cookie(
@@ -154,12 +140,13 @@ async def callback(call: Call) -> object:
     asked = call.request.query_params
     issuer = call.provider.settings.issuer
     if asked.get("iss", issuer) != issuer:  # RFC 9207
-        return _page(_REFUSED.format(words="Another provider answered."), 403)
+        raise NotAllowed("another provider answered; begin again")
     if "code" not in asked or "state" not in asked:
-        why = escape(asked.get("error", "no code came")[:100])
-        return _page(_REFUSED.format(words=f"The provider did not sign you in: {why}."), 403)
+        why = asked.get("error", "no code came")[:100]
+        raise NotAllowed(f"the provider did not sign you in: {why}")
     code, state = escape(asked["code"]), escape(asked["state"])
-    return _page(_CONTINUE.format(code=code, state=state))
+    page = plain_page(_CONTINUE.format(code=code, state=state))
+    return Answer(body=page, media_type=_HTML)
 
 
 @ROUTES.add(
@@ -198,22 +185,21 @@ async def finish(call: Call) -> object:
     code, state = call.body_as(tuple)
     name = _cookie_name(call)
     parts = call.request.cookies.get(name, "").split(".")
+    call.authenticator.check_address(call.client)
+    # These two are not counted as wrong: by a link anybody could have somebody else come here.
+    if len(parts) != FLOW_PARTS or not hmac.compare_digest(parts[0].encode(), state.encode()):
+        raise NotAllowed("this sign-in was not begun in this browser; begin again")
+    if not call.provider.use_state(state):
+        raise NotAllowed("this sign-in was finished before; begin again")
+    proof = CodeProof(parts[2], _redirect_uri(call), parts[1])
+    lasts = call.provider.settings.lasts_seconds
     try:
-        call.authenticator.check_address(call.client)
-        if len(parts) != 3 or not hmac.compare_digest(parts[0].encode(), state.encode()):  # noqa: PLR2004
-            raise NotAllowed("this sign-in was not begun in this browser; begin again")
-        if not call.provider.use_state(state):
-            raise NotAllowed("this sign-in was finished before; begin again")
-        proof = CodeProof(parts[2], _redirect_uri(call), parts[1])
         identity = await call.provider.person_by_code(code, proof)
-        lasts = call.provider.settings.lasts_seconds
         text, _ = await begin_session(call, identity, TokenKind.SESSION, lasts)
-        response = session_answer(call, text, lasts)
-    except TidewheelError as error:
-        if isinstance(error, NotAllowed):
-            call.authenticator.note_failure(call.client)
-        shown = _PAGE.format(content=_REFUSED.format(words=escape(str(error))))
-        response = Response(shown, error.http_status, media_type="text/html")
+    except NotAllowed:
+        call.authenticator.note_failure(call.client)
+        raise
+    response = session_answer(call, text, lasts)
     response.delete_cookie(name, httponly=True, samesite="strict", secure=call.secure)
     return response
 
