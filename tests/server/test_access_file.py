@@ -300,6 +300,18 @@ def test_a_rule_that_is_taken_out_counts_at_the_next_request(site, access):
     assert root.get("/tasks").status == 401
 
 
+def test_of_several_scopes_that_would_do_one_that_fits_is_enough(site, access):
+    """Whoever operates everything and submits for one team cancels tasks of all teams."""
+    text = RULES.replace('["read"]', '["operate"]').replace(', "operate"', "")
+    written(access, HEAD + text)
+    site.caller("submit").post("/tasks", {"id": "theirs", "queue": "team-b/x"})
+    ada = signed_in(site, "ada", "team-a", "everybody")
+    assert submit(ada, "team-b/x").status == 403
+    assert ada.post("/tasks/theirs/cancel", {}, X_CSRF_Token=ada.csrf).status == 200
+    bob = signed_in(site, "bob", "team-a")
+    assert bob.post("/tasks/theirs/cancel", {}, X_CSRF_Token=bob.csrf).status == 403
+
+
 def test_a_page_for_those_who_are_not_known_shows_the_ways_to_sign_in(site):
     page = site.stranger().get("//login")
     assert b'action="/login/proxy"' in page.body and b"/login/oidc" not in page.body

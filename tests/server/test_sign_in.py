@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
@@ -18,7 +19,14 @@ import pytest
 from tests.server.test_access_file import ADMINS, RULES, written
 from tests.server.test_sessions import FORM
 from tests.support.http_server import Caller, running_server
-from tests.support.oidc_provider import ADA, CLIENT, After, Key, running_provider
+from tests.support.oidc_provider import (
+    ADA,
+    CLIENT,
+    After,
+    Key,
+    own_certificate,
+    running_provider,
+)
 from tests.support.patience import eventually
 from tidewheel.core.queue.tokens import challenge_of
 
@@ -374,6 +382,41 @@ def test_a_provider_that_answers_nonsense_is_said_to_be_unreachable(
 ):
     provider.answers[path] = answer
     assert site.stranger().get("//login/oidc").status == 503
+
+
+def test_a_provider_is_believed_over_tls_by_its_certificate(tmp_path):
+    good, other = own_certificate(tmp_path, "localhost"), own_certificate(tmp_path, "other")
+    with running_provider("localhost", certificate=good) as provider:
+        head = f'[oidc]\nissuer = "{provider.url}"\nclient_id = "{CLIENT}"\n'
+        seen = {}
+        for ca in ("", f'ca = "{other}"\n', f'ca = "{good}"\n'):
+            access = written(tmp_path / "access.toml", head + ca + RULES)
+            url = f"sqlite:///{tmp_path}/t.db"
+            with running_server(url, access_file=access) as server:
+                seen[ca] = server.stranger().get("//login/oidc").status
+                if ca.count(str(good)):
+                    assert signed_in(server, provider)[1].status == 303
+        assert list(seen.values()) == [503, 503, 303]
+        provider.document = {"token_endpoint": provider.url.replace("https", "http") + "/token"}
+        with running_server(url, access_file=access) as server:
+            assert server.stranger().get("//login/oidc").status == 503  # no way back to http
+
+
+def test_a_provider_that_says_nothing_keeps_nobody_else_waiting(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        head = f'[oidc]\nissuer = "{address}"\nclient_id = "{CLIENT}"\n'
+        access = written(tmp_path / "access.toml", head + RULES)
+        with (
+            running_server(f"sqlite:///{tmp_path}/t.db", access_file=access) as server,
+            ThreadPoolExecutor() as pool,
+        ):
+            waiting = [pool.submit(server.stranger().get, "//login/oidc") for _ in range(8)]
+            admin = server.caller("admin")
+            while not all(one.done() for one in waiting):
+                assert server.stranger().get("//healthz").status == 200
+                assert admin.get("/tasks").status == 200
+            assert {one.result().status for one in waiting} <= {503}
 
 
 def test_a_provider_that_is_down_is_not_asked_by_everybody(site, provider):

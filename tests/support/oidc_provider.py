@@ -10,17 +10,23 @@ import base64
 import hashlib
 import json
 import secrets
+import ssl
 import threading
 import time
 import warnings
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import NameOID
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 CLIENT = "tidewheel"
@@ -181,9 +187,16 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
-def running_provider(name: str = "127.0.0.1") -> Any:
+def running_provider(name: str = "127.0.0.1", certificate: Path | None = None) -> Any:
+    """Answers until the end of the block; with a certificate (and its key) over TLS."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    provider = Provider(f"http://{name}:{server.server_port}")
+    scheme = "http"
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        scheme = "https"
+    provider = Provider(f"{scheme}://{name}:{server.server_port}")
     server.RequestHandlerClass = _handler(provider)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
@@ -193,3 +206,29 @@ def running_provider(name: str = "127.0.0.1") -> Any:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def own_certificate(folder: Path, name: str) -> Path:
+    """A certificate for a name that nobody signed, with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    called = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime(2020, 1, 1, tzinfo=UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(called)
+        .issuer_name(called)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=20_000))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path = folder / f"{name}.pem"
+    path.write_bytes(private + made.public_bytes(pem))
+    return path

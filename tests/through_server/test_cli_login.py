@@ -102,6 +102,12 @@ def test_whoever_is_turned_away_gets_no_token(here, url, provider):
     assert kept_logins(here) == []
 
 
+def test_a_server_says_what_is_wrong_with_its_access_file(there, tmp_path):
+    access = written(tmp_path / "access.toml", "[[grant]]\ngroup = 'a'\nscopes = ['read']\n")
+    said = there("server", "--port", "0", "--access-file", str(access))
+    assert said.status == 2 and "grant 1 (line 1): names is missing" in said.err
+
+
 def test_nobody_signs_in_in_the_clear_or_where_there_is_no_provider(here, there):
     said = here("login", "http://tidewheel.example.org")
     assert said.status == 2 and "https" in said.err

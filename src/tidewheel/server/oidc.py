@@ -91,6 +91,7 @@ class Provider:
         self._people, self._clock = people, clock
         self._known: _Known | None = None
         self._places = asyncio.Semaphore(FETCHES_MAX)
+        self._discovery = asyncio.Lock()
         self._failed: tuple[float, str] | None = None  # until when it is not asked again, why
         self._used: dict[str, None] = {}  # states of sign-ins that came back
 
@@ -179,19 +180,20 @@ class Provider:
     # ---- what is fetched, and for how long it is believed ----
 
     async def _provider(self) -> _Known:
-        settings, now = self.settings, self._clock()
-        known = self._known
-        is_fresh = known is not None and now - known.fetched_at < METADATA_SECONDS
-        if known is not None and is_fresh and known.settings == settings:
-            return known
-        if self._failed is not None and now < self._failed[0]:
-            raise ProviderUnreachable(self._failed[1])
-        try:
-            self._known = await self._discovered(settings, now)
-        except ProviderUnreachable as error:
-            self._failed = (self._clock() + PAUSE_SECONDS, str(error))
-            raise
-        return self._known
+        settings = self.settings
+        async with self._discovery:  # one asks, whoever else waits takes what it found
+            now, known = self._clock(), self._known
+            is_fresh = known is not None and now - known.fetched_at < METADATA_SECONDS
+            if known is not None and is_fresh and known.settings == settings:
+                return known
+            if self._failed is not None and now < self._failed[0]:
+                raise ProviderUnreachable(self._failed[1])
+            try:
+                self._known = await self._discovered(settings, now)
+            except ProviderUnreachable as error:
+                self._failed = (self._clock() + PAUSE_SECONDS, str(error))
+                raise
+            return self._known
 
     async def _discovered(self, settings: OidcSettings, now: float) -> _Known:
         address = settings.issuer.rstrip("/") + "/.well-known/openid-configuration"

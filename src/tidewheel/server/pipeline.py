@@ -15,7 +15,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -330,10 +330,18 @@ async def _judge(call: Call, guard: Needs) -> None:
         assert guard.job is not None, "it was let in without a rule"
         await guard.job(call)
         return
-    if guard.narrow is not None:
-        narrowed = guard.narrow(call)
-        call.choose_rules(narrowed)
-        _require_scope(call, narrowed)
+    wanted = guard.scopes if guard.narrow is None else guard.narrow(call)
+    # A person may have several scopes, each for names of its own: one that fits is enough.
+    ways = [(scope,) for scope in wanted] if call.rules else [wanted]
+    for way in ways[:-1]:
+        with suppress(problems.NotAllowed):
+            return await _judge_by(call, guard, way)
+    await _judge_by(call, guard, ways[-1])
+
+
+async def _judge_by(call: Call, guard: Needs, scopes: tuple[Scope, ...]) -> None:
+    call.choose_rules(scopes)
+    _require_scope(call, scopes)
     call.require_queues(await guard.queues(call))
     if guard.workflows is not None:
         call.require_workflows(await guard.workflows(call))

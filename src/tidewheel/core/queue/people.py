@@ -66,7 +66,8 @@ def grant_for_names(scopes: Iterable[Scope], names: Iterable[str]) -> Grant:
 
 def grant_for(rules: Iterable[AccessRule], wanted: Iterable[Scope]) -> Grant | None:
     """Returns what counts for a request that needs one of some scopes; None if no rule gives
-    any of them. Of several scopes the first that a rule gives is taken."""
+    any of them. Of several scopes the first that a rule gives is taken, so who would be content
+    with another asks again for that."""
     given = _without_included([(_included(rule), rule.names) for rule in rules])
     for scope in wanted:
         chosen = [(scopes, names) for scopes, names in given if scope in scopes]
