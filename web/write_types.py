@@ -32,7 +32,7 @@ from tidewheel.api import blocks, run_details, runs, workflows
 from tidewheel.api.tasks import AttemptView, QueueView, Task, WorkerView
 from tidewheel.api.wire import EXACT, FLAT, HIDDEN, JSON_FIELDS, NAMES
 from tidewheel.client.fields import STORED_AS, Filters, TaskFields, explained
-from tidewheel.core.queue.access import Scope, TokenView
+from tidewheel.core.queue.access import Identity, Scope, TokenView
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import RetryPolicy
@@ -73,6 +73,7 @@ SHOWN: dict[type, str] = {
     AuditOut: "AuditEntry",
     AuditPage: "AuditPage",
     TokenView: "TokenFacts",
+    Identity: "SignedIn",
 }
 STORE_NAMES: dict[Any, str] = {
     **SHOWN,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
@@ -172,6 +173,7 @@ class ServerSettings:
     stop_seconds_max: float = 10.0
     manual: Path | None = None  # the built documentation; None: what was installed with us
     home: Path | None = None  # the state directory; None: that of this user
+    access_file: Path | None = None  # how people sign in, and what they may; None: nobody does
     web: Path | None = None  # the built web page; None: the one that was installed with us
 
     def __post_init__(self) -> None:
@@ -302,11 +304,36 @@ def token_file_of(store: str) -> str:
     return f"{TOKEN_FILE}-{hashlib.sha256(store.encode()).hexdigest()[:12]}"
 
 
-def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credentials:
-    """Returns the credentials for a server: the token in TIDEWHEEL_TOKEN, else that of this
-    user.
+def login_file_of(server: str) -> str:
+    """Returns the name of the file that holds the token of a person who signed in at a server
+    (`tidewheel login`); it is for that scheme, host and port alone."""
+    parts = urlsplit(server.strip())
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    place = f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
+    return f"login-{hashlib.sha256(place.encode()).hexdigest()[:24]}"
 
-    The latter is a file in the state directory. It holds an admin's token of this user's own
+
+def _signed_in(server: str, home: Path) -> Credentials | None:
+    """Returns the token of a person who signed in at this server; None if nobody did, or if it
+    has run out. The file has the token and, in its second line, its end."""
+    if "," in server:  # it is for one server
+        return None
+    try:
+        path = home / login_file_of(server)
+        with path.open(encoding="utf-8", errors="replace") as file:
+            token, _, ends_at = file.read(TOKEN_FILE_LENGTH_MAX).strip().partition("\n")
+        if float(ends_at) <= time.time():  # noqa: TID251 - only spares a request in vain
+            return None
+    except (OSError, ValueError):
+        return None
+    return Credentials(token=token, origin=str(path))
+
+
+def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credentials:
+    """Returns the credentials for a server: the token in TIDEWHEEL_TOKEN, else that with which
+    this user signed in there, else that of this user.
+
+    The last is a file in the state directory. It holds an admin's token of this user's own
     server, so it is sent only to that server, or to servers on this machine; for any other, and
     without such a file, the token is None.
     """
@@ -314,6 +341,8 @@ def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credent
     if token := environ.get("TIDEWHEEL_TOKEN", "").strip():
         return Credentials(token=token, origin="TIDEWHEEL_TOKEN", ca=ca)
     home = home_directory(environ)
+    if (signed_in := _signed_in(server, home)) is not None:
+        return replace(signed_in, ca=ca)
     own = found_server(home)
     for one in server.split(","):
         is_own = own is not None and one.strip().rstrip("/") == own.url.rstrip("/")
@@ -334,8 +363,30 @@ def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credent
 def _is_here(server: str) -> bool:
     """Says whether an address can only be that of a server on this machine."""
     try:
-        host = urlsplit(server.strip()).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
+        return is_loopback(urlsplit(server.strip()).hostname or "")
+    except ValueError:
+        return False
+
+
+def is_safe_url(text: str) -> bool:
+    """Says whether a URL leads over TLS, or nowhere but to this machine."""
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError:
+        return False
+    if parts.username is not None or not text.isascii() or not host:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
+
+
+def is_loopback(host: str) -> bool:
+    """Says whether an address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
     except ValueError:
         return False
 

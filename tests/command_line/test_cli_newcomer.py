@@ -84,7 +84,7 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
         *("pause", "resume", "stop", "reload", "broadcast", "message", "ext-trigger"),
         *("submit", "tasks", "task", "events", "cancel", "queues"),
         *("workers", "worker", "monitor", "scheduler"),
-        *("up", "server", "token", "notify"),
+        *("up", "server", "token", "login", "logout", "session", "notify"),
         *("verify", "export", "migrate", "completion"),
     ]
     ask = f"from tidewheel.cli.main import run; [run([c, '--help']) for c in {commands}]"

@@ -7,6 +7,7 @@ import pytest
 from tidewheel.core.queue.access import (
     AuditEntry,
     Grant,
+    Identity,
     KeptAnswer,
     NewToken,
     Scope,
@@ -64,7 +65,7 @@ def test_tokens_are_listed_newest_first_with_their_last_use(store, clock):
     ]
 
 
-def test_a_login_that_is_over_is_forgotten_when_another_is_made(store, clock):
+def test_a_login_or_session_that_is_over_is_forgotten_when_another_is_made(store, clock):
     made = {
         kind: store.create_token(replace(token(digest=kind[0] * 64, lasts=300.0), kind=kind))
         for kind in TokenKind
@@ -77,7 +78,33 @@ def test_a_login_that_is_over_is_forgotten_when_another_is_made(store, clock):
     with pytest.raises(NotFound):
         store.token(made[TokenKind.LOGIN].number)
     left = sorted(view.digest[0] for view in store.tokens())
-    assert left == ["b", "d", "e", "s"]
+    assert left == ["b", "d", "e"]
+
+
+def test_a_person_who_signed_in_is_kept_with_the_token(store):
+    ada = Identity(person="ada@example.org", source="oidc", groups=("team-a", "all"))
+    made = store.create_token(replace(token("ada@example.org", lasts=60.0), identity=ada))
+    assert store.token(made.number)[0].identity == ada
+    assert store.tokens()[0].identity == store.sessions()[0].identity == ada
+
+
+def test_sessions_are_those_of_browsers_and_of_people_that_are_not_over(store, clock):
+    def made(digest, kind=TokenKind.SESSION, identity=None, lasts=300.0):
+        new = replace(token(digest=digest * 64, lasts=lasts), kind=kind, identity=identity)
+        return store.create_token(new).number
+
+    ada = Identity(person="ada", source="oidc")
+    bearer = made("b", TokenKind.BEARER)
+    browser, signed_in = made("c"), made("d", TokenKind.BEARER, ada)
+    made("e", lasts=10.0)
+    made("f", TokenKind.LOGIN, ada)
+    clock.advance(11)
+    assert [one.number for one in store.sessions()] == [signed_in, browser]
+    assert store.end_session(browser).revoked_at is not None
+    assert [one.number for one in store.sessions()] == [signed_in]
+    for number in (bearer, 999):
+        with pytest.raises(NotFound):
+            store.end_session(number)
 
 
 def test_a_token_ends_with_the_one_it_was_made_from(store):

@@ -11,9 +11,13 @@ from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Call
 from tidewheel.server.resources.web_pages import DOCS_PATHS, PAGES
 from tidewheel.server.route_table import ROUTES
-from tidewheel.server.routes import Needs, Open, Route
+from tidewheel.server.routes import API, Needs, Open, Route
 
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/login"), ("POST", "/login")}
+# Whoever signs in is not known yet.
+OPEN |= {("GET", "/login/oidc"), ("GET", "/login/oidc/callback"), ("POST", "/login/oidc")}
+OPEN |= {("GET", "/login/continue.js"), ("POST", "/login/proxy"), ("GET", f"{API}/sign-in")}
+OPEN |= {("POST", f"{API}/sign-in/device"), ("POST", f"{API}/sign-in/token")}
 # The web page holds nothing of anybody's; everything it shows comes by a guarded route.
 OPEN |= {("GET", path) for path in ("/assets/{name}", *PAGES)}
 OPEN |= {("GET", path) for path in ("/docs", "/docs/", *DOCS_PATHS)}

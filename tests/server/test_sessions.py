@@ -131,3 +131,54 @@ def test_a_session_ends_by_logging_out_or_with_its_token(server, admin):
     admin.post(f"/tokens/{caller.token.split('_')[1]}/revoke")
     eventually(lambda: other.get("/tasks").status == 401, "revoked")
     assert caller.post("/logout").status in (401, 403)
+
+
+def end(caller, number):
+    return caller.post(f"/sessions/{number}/end", X_CSRF_Token=getattr(caller, "csrf", ""))
+
+
+def numbers_of(caller):
+    return [one["number"] for one in caller.get("/sessions").json["sessions"]]
+
+
+def number_of(person):
+    return int(person.headers["Cookie"].partition("=")[2].split("_")[1])
+
+
+def test_low_a_session_makes_no_further_sessions(server, client):
+    """LOW of the audit: a link that a session made led to another one that outlived it."""
+    person = browser(server, client)
+    reply = person.post("/login-links", X_CSRF_Token=person.csrf)
+    assert reply.status == 403 and "token link" in reply.json["message"]
+
+
+def test_everybody_lists_and_ends_sessions_of_their_own_and_no_others(server, admin):
+    ada, bob = server.caller("read"), server.caller("read")
+    of_ada, second, of_bob = browser(server, ada), browser(server, ada), browser(server, bob)
+    assert numbers_of(ada) == numbers_of(of_ada) == [number_of(second), number_of(of_ada)]
+    for stranger in (bob, of_bob):
+        reply = end(stranger, number_of(of_ada))
+        assert reply.status == 404
+    assert end(of_ada, number_of(second)).status == 200
+    eventually(lambda: second.get("/tasks").status == 401, "ended")
+    assert of_ada.get("/tasks").status == of_bob.get("/tasks").status == 200
+    assert end(ada, number_of(of_ada)).status == 200
+    assert numbers_of(ada) == [] and number_of(of_bob) in numbers_of(admin)
+    assert end(admin, number_of(of_bob)).status == 200
+    eventually(lambda: of_bob.get("/tasks").status == 401, "ended by an admin")
+    told = admin.get("/audit?limit=1").json["entries"][0]["words"]
+    assert told == f"ended session {number_of(of_bob)}"
+
+
+def test_a_token_is_not_ended_as_a_session(admin, client):
+    number = client.token.split("_")[1]
+    assert end(client, number).status == end(admin, number).status == 404
+    assert client.get("/tasks").status == 200
+
+
+def test_of_one_owner_the_oldest_session_ends_where_there_are_too_many(server):
+    owner = server.caller("read")
+    first = browser(server, owner)
+    others = [browser(server, owner) for _ in range(20)]
+    assert numbers_of(owner) == [number_of(one) for one in others[::-1]]
+    eventually(lambda: first.get("/tasks").status == 401, "the oldest is over")

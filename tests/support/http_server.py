@@ -62,6 +62,8 @@ class Caller:
             connection.request(method, where, raw, given)
             answer = connection.getresponse()
             names = {name.lower(): value for name, value in answer.getheaders()}
+            if cookies := answer.msg.get_all("set-cookie"):  # a line for each
+                names["set-cookie"] = "\n".join(cookies)
             return Reply(answer.status, names, answer.read())
         finally:
             connection.close()

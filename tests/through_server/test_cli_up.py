@@ -107,6 +107,31 @@ def test_a_further_link_is_made_for_whoever_has_its_token(tidewheel):
         assert tidewheel("token", "link", "--server", url).out.startswith(url)
 
 
+def test_sessions_are_listed_and_ended_at_the_command_line(tidewheel):
+    with started(tidewheel) as up:
+        url = welcome(up)["url"]
+
+        def browser():
+            link = urlsplit(tidewheel("token", "link", "--json").json["login"])
+            body = f"code={parse_qs(link.query)['code'][0]}".encode()
+            caller = Caller(link.netloc)
+            reply = caller.post("//login", body, Content_Type=FORM)
+            cookie = reply.headers["set-cookie"].partition(";")[0]
+            return Caller(link.netloc, headers={"Cookie": cookie})
+
+        people = [browser() for _ in range(3)]
+        shown = tidewheel("session", "list", "--server", url, "--json").json["sessions"]
+        assert [one["kind"] for one in shown] == ["session"] * 3
+        assert tidewheel("session", "end", str(shown[-1]["number"])).status == 0
+        eventually(lambda: people[0].get("/tasks").status == 401, "ended")
+        assert people[1].get("/tasks").status == 200
+        said = tidewheel("session", "end", "--all", "--server", url)
+        assert "2 sessions ended" in said.err
+        eventually(lambda: people[2].get("/tasks").status == 401, "ended")
+        assert "no session is open" in tidewheel("session", "list").err
+        assert tidewheel("session", "end").status == 2
+
+
 def test_without_a_server_there_is_nothing_to_log_in_to(tidewheel):
     said = tidewheel("token", "link")
     assert said.status == 3 and "tidewheel up" in said.err

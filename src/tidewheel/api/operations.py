@@ -501,6 +501,22 @@ TOKENS = (
         again=True,
     ),
 )
+SESSIONS = (
+    _row(
+        "sessions",
+        "GET /sessions",
+        "Your own sessions that are open, newest first; for admins everybody's.",
+        Listed("SessionsOut", "sessions", TokenView),
+    ),
+    _row(
+        "end_session",
+        "POST /sessions/{number}/end",
+        "End a session of your own, within a second; admins can end everybody's.",
+        TokenView,
+        takes=(_path("number", kind=int),),
+        again=True,
+    ),
+)
 
 OPERATIONS: tuple[Operation, ...] = (
     HISTORY,
@@ -516,4 +532,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *WORKFLOWS,
     *NOTIFICATIONS,
     *TOKENS,
+    *SESSIONS,
 )

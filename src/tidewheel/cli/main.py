@@ -62,6 +62,9 @@ SECTIONS = {
         "up": "Server, scheduler, monitor and worker in one, with a web page.",
         "server": "Answer requests over HTTP until stopped.",
         "token": "Make, list and revoke the tokens that a server accepts.",
+        "login": "Sign in by name at a server.",
+        "logout": "End what login began, and remove its token.",
+        "session": "List who is signed in; end sessions.",
         "notify": "List, check or test the rules about who is notified of what.",
     },
     "Store": {
@@ -81,6 +84,7 @@ First steps:
 # Commands that stand in one module of `cli/commands/`; every other one has that of its name.
 MODULES = {
     "admin": ("token", "notify", "verify", "migrate"),
+    "people": ("login", "logout", "session"),
     "definitions": ("validate", "list", "config", "view", "graph"),
     "queue": ("queues", "workers", "task", "events"),
     "runs": ("runs", "show", "why", "tree", "log", "tui"),

@@ -24,6 +24,7 @@ from tidewheel.config import (
     token_file_of,
 )
 from tidewheel.core.queue.access import EVERYTHING, Grant, NewToken, Scope, TokenKind, TokenView
+from tidewheel.core.queue.people import only_reading
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.tokens import secret_digest, split_token
 from tidewheel.errors import BadSetting, NotFound, StoreUnreachable
@@ -60,8 +61,15 @@ async def derive_token(
     """
     # A session is made from a login, which is used up then: its parent is the login's parent.
     above = parent.number if parent.parent is None else parent.parent
+    grant = parent.grant if parent.identity is None else only_reading(parent.grant)
     return await make_token(
-        store, parent.name, parent.grant, lasts_seconds, kind=kind, parent=above
+        store,
+        parent.name,
+        grant,
+        lasts_seconds,
+        kind=kind,
+        parent=above,
+        identity=parent.identity,
     )
 
 
@@ -73,7 +81,7 @@ async def first_token(store: Store, home: Path) -> Path | None:
     if await store.tokens():
         return None
     text, _ = await make_token(store, "first start", ADMIN)
-    return _written(text, home / TOKEN_FILE)
+    return write_private(text, home / TOKEN_FILE)
 
 
 async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView, Path]:
@@ -90,7 +98,7 @@ async def local_admin(store: Store, home: Path, address: str) -> tuple[TokenView
     if view := await _good_admin(store, beside):
         return view, beside
     text, view = await make_token(store, "up", ADMIN)
-    return view, _written(text, beside if usual.exists() else usual)
+    return view, write_private(text, beside if usual.exists() else usual)
 
 
 async def _good_admin(store: Store, path: Path) -> TokenView | None:
@@ -109,7 +117,8 @@ async def _good_admin(store: Store, path: Path) -> TokenView | None:
     return None
 
 
-def _written(text: str, path: Path) -> Path:
+def write_private(text: str, path: Path) -> Path:
+    """Writes a text to a new file that only this user can read; returns its path."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import resource
 import secrets
 import socket
@@ -19,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp
 
-from tidewheel.config import ServerSettings
+from tidewheel.config import ServerSettings, is_loopback
 from tidewheel.errors import BadSetting
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
@@ -79,16 +78,6 @@ KEEP_ALIVE_SECONDS = 30
 BACKLOG = 512
 CROWD_FACTOR = 2
 FILES_BESIDE = 500  # databases, logs, jobs
-
-
-def is_loopback(host: str) -> bool:
-    """Says whether an address can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def require_safe(store: Store, settings: ServerSettings) -> None:

@@ -21,11 +21,13 @@ from typing import NamedTuple
 
 from tidewheel.api.tasks import Task
 from tidewheel.core.queue import tokens
-from tidewheel.core.queue.access import Grant, TokenKind, TokenView
+from tidewheel.core.queue.access import Grant, Scope, TokenKind, TokenView
 from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.people import grant_for
 from tidewheel.core.queue.status import LEASED
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
+from tidewheel.server.access_file import AccessFile
 from tidewheel.server.errors import AttemptOver, NotAuthenticated, TooManyFailures
 from tidewheel.server.load_shedding import ReservedConnections
 
@@ -102,7 +104,9 @@ class Authenticator:
         reserve: ReservedConnections,
         failures_max: int,
         clock: Callable[[], float] = time.monotonic,
+        people: AccessFile | None = None,
     ) -> None:
+        self._people = people or AccessFile(None)
         self._asked, self._store, self._clock = reserve.asking, reserve.reporting, clock
         self._failed = FailedLogins(failures_max, clock)
         self._believed: dict[str, tuple[float, TokenView]] = {}
@@ -140,6 +144,11 @@ class Authenticator:
 
     async def is_valid(self, token: TokenView) -> bool:
         """Says whether a token that somebody showed a while ago is still good."""
+        if token.identity is not None:
+            # What the access file says now; a stream shows what it allowed at its beginning.
+            now = grant_for(self._people.rules_for(token.identity), (Scope.READ,))
+            if now != token.grant:
+                return False
         until, _ = self._believed.get(token.digest, (0.0, None))
         if self._clock() < until:
             return True
@@ -147,6 +156,14 @@ class Authenticator:
         if found is not None:
             self._believed[token.digest] = (self._clock() + BELIEVED_SECONDS, found)
         return found is not None
+
+    def check_address(self, client: str) -> None:
+        """Raises TooManyFailures if an address has to wait after too many wrong tokens."""
+        self._failed.check(client)
+
+    def note_failure(self, client: str) -> None:
+        """Counts a sign-in that was wrong like a wrong token of its address."""
+        self._failed.note(client)
 
     async def spend(self, code: str, client: str) -> TokenView:
         """Uses up the code of a login link and returns its token, from which a session is made;

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import ServerSettings
 from tidewheel.core.operator.views import RunView, name_of_run
 from tidewheel.core.queue import access
+from tidewheel.core.queue.people import AccessRule, grant_for, outline
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import AmbiguousRun, NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import NotAllowed
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from tidewheel.server.access_file import AccessFile
     from tidewheel.server.auth import Authenticator, JobIdentity
     from tidewheel.server.event_broadcaster import EventBroadcaster
     from tidewheel.server.load_shedding import RateLimit, RequestSlot
     from tidewheel.server.metrics import Metrics
+    from tidewheel.server.oidc import Provider
     from tidewheel.server.routes import Route
     from tidewheel.server.run_services import RunServices
 
@@ -55,6 +60,9 @@ class Call:
     stopping: asyncio.Event  # the server wants to end: handlers stop waiting
     secure: bool  # whether the caller came by TLS
     routes: tuple[Route, ...]
+    request: Request  # for sign-ins, which read headers and cookies by themselves
+    people: AccessFile
+    provider: Provider
     path: Mapping[str, str]
     client: str
     correlation: str
@@ -66,11 +74,27 @@ class Call:
     takes_gzip: bool = False  # whether the caller can unpack an answer
     fingerprint: str = ""  # of the whole request
     token: access.TokenView | None = None
+    rules: tuple[AccessRule, ...] = ()  # of the access file, if a person calls
     job: JobIdentity | None = None  # if a job calls with a token of its own
     task: Task | None = None
     run: RunView | None = None
     targets: list[str] = field(default_factory=list)  # for the audit
     only_tried: bool = False  # nothing was done: not for the audit
+
+    def choose_rules(self, scopes: Iterable[access.Scope]) -> None:
+        """Lets those rules of a person count that give one of these scopes."""
+        if self.rules and self.token is not None:
+            # What is stored with the token never counts: it may have been taken away since.
+            chosen = grant_for(self.rules, scopes) or grant_for(
+                self.rules, (access.Scope.READ,)
+            )
+            assert chosen is not None, "every scope includes reading"
+            self.token = replace(self.token, grant=chosen)
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """Returns the patterns for all that the caller may look at."""
+        return outline(self.rules).names if self.rules else self.grant.names
 
     @property
     def grant(self) -> access.Grant:

@@ -150,6 +150,12 @@ class Overloaded(Unavailable):
     code = "overloaded"
 
 
+class ProviderUnreachable(Unavailable):
+    """The provider that knows the people did not answer as it should."""
+
+    code = "provider_unreachable"
+
+
 class TookTooLong(Unavailable):
     """The store did not answer in time; whether the request was done is not known."""
 

@@ -131,6 +131,7 @@ class Middleware:
 # Among the extensions of a request:
 ABORT = "tidewheel.abort"  # cut the connection
 KNOWN = "tidewheel.known"  # the holder of the connection has shown a valid token
+PEER = "tidewheel.peer"  # the address at the other end, whatever a proxy says about the caller
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -175,6 +176,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         extensions = self.scope.setdefault("extensions", {})
         extensions[ABORT] = {"call": self.transport.abort}
+        extensions[PEER] = {"host": self.client[0] if self.client else ""}
         extensions[KNOWN] = {"call": partial(self.crowd.is_known, self)}
 
     def on_message_complete(self) -> None:

@@ -147,11 +147,12 @@ _PLACES: dict[Place, Callable[[Call, str], Any]] = {
 def _getter(one: Parameter) -> Callable[[Call], Any]:
     get, key, turn = _PLACES[one.place], one.key, one.turn
     if one.place is Place.PATH and one.kind is int:
-        turn = partial(_whole_number, key)
+        turn = partial(whole_number, key)
     return (lambda call: get(call, key)) if turn is None else lambda call: turn(get(call, key))
 
 
-def _whole_number(key: str, text: str) -> int:
+def whole_number(key: str, text: str) -> int:
+    """Returns the number in a path; raises BadRequest for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
         raise BadRequest([f"{key} is {text[:100]!r}; accepted is a whole number"])
     return int(text)
@@ -266,7 +267,7 @@ def block_door(call: Call) -> BlockService:
         run_door(call),
         call.settings.state_directory,
         code_trusted=False,
-        rights=Rights(permit=permit, names=call.grant.names),
+        rights=Rights(permit=permit, names=call.readable),
     )
 
 

@@ -15,7 +15,8 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from urllib.parse import unquote
 
 import msgspec
@@ -27,6 +28,7 @@ from tidewheel.core.queue.access import AuditEntry, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
+from tidewheel.server.access_file import AccessFile, person_behind
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.event_broadcaster import EventBroadcaster
@@ -39,9 +41,10 @@ from tidewheel.server.load_shedding import (
 )
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.middleware import KNOWN
+from tidewheel.server.oidc import Provider
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_services import RunServices
-from tidewheel.server.static_page import LOGIN_NEEDED
+from tidewheel.server.static_page import login_needed, refused_page
 from tidewheel.server.validation import read, read_query
 from tidewheel.views.events import EventDocuments
 
@@ -68,7 +71,11 @@ class Pipeline:
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
         self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
-        self._authenticator = Authenticator(self._reserve, settings.failures_max)
+        self._people = AccessFile(settings.access_file)
+        self._provider = Provider(self._people)
+        self._authenticator = Authenticator(
+            self._reserve, settings.failures_max, people=self._people
+        )
         self._admission = Admission(settings, connections)
         self._quota = RateLimit(settings.submit_rate)
         self._keys = IdempotencyLocks()
@@ -100,8 +107,12 @@ class Pipeline:
             response = problems.error_response(error, correlation)
             accepted = request.headers.get("accept", "")
             is_page = route.media_type == "text/html" and "text/html" in accepted
-            if isinstance(error, problems.NotAuthenticated) and is_page:  # for people
-                response = HTMLResponse(LOGIN_NEEDED, response.status_code)
+            if is_page:  # for people
+                is_unknown = isinstance(error, problems.NotAuthenticated)
+                told = (
+                    login_needed(self._people.now) if is_unknown else refused_page(str(error))
+                )
+                response = HTMLResponse(told, response.status_code)
         except ClientDisconnect:
             response = Response(status_code=499)  # nobody will read it
         except Exception:
@@ -144,9 +155,29 @@ class Pipeline:
                 )
             return
         call.token = await self._authenticator.token_of(shown, call.client)
+        self._recognise(call)
         if route.changes and call.token.kind is TokenKind.SESSION:
             _require_csrf(request, call.token)
+        call.choose_rules(guard.scopes)
         _require_scope(call, guard.scopes)
+
+    def _recognise(self, call: Call) -> None:
+        """Finds the rules of a person who signed in, as the access file has them now; raises
+        NotAuthenticated if there are none left."""
+        assert call.token is not None
+        identity = call.token.identity
+        if identity is None:
+            return
+        if identity.source == "header":
+            # The proxy says with every request who is calling, and in which groups.
+            told = person_behind(call)
+            if told is None or told.person != identity.person:
+                raise problems.NotAuthenticated()
+            identity = told
+        call.rules = self._people.rules_for(identity)
+        if not call.rules:
+            raise problems.NotAuthenticated()
+        call.token = replace(call.token, identity=identity)
 
     def _call(
         self, route: Route, request: Request, correlation: str, place: RequestSlot
@@ -168,6 +199,9 @@ class Pipeline:
             stopping=self.stopping,
             secure=request.url.scheme == "https",
             routes=self.routes,
+            request=request,
+            people=self._people,
+            provider=self._provider,
             path={name: unquote(text) for name, text in request.path_params.items()},
             client=request.client.host if request.client else "",
             correlation=correlation,
@@ -296,8 +330,18 @@ async def _judge(call: Call, guard: Needs) -> None:
         assert guard.job is not None, "it was let in without a rule"
         await guard.job(call)
         return
-    if guard.narrow is not None:
-        _require_scope(call, guard.narrow(call))
+    wanted = guard.scopes if guard.narrow is None else guard.narrow(call)
+    # A person may have several scopes, each for names of its own: one that fits is enough.
+    ways = [(scope,) for scope in wanted] if call.rules else [wanted]
+    for way in ways[:-1]:
+        with suppress(problems.NotAllowed):
+            return await _judge_by(call, guard, way)
+    await _judge_by(call, guard, ways[-1])
+
+
+async def _judge_by(call: Call, guard: Needs, scopes: tuple[Scope, ...]) -> None:
+    call.choose_rules(scopes)
+    _require_scope(call, scopes)
     call.require(await guard.names(call))
     if guard.worker is not None and (worker := guard.worker(call)) is not None:
         await call.require_worker(worker)

@@ -12,6 +12,7 @@ from tidewheel.server.resources import (
     reports,
     run_creation,
     runs,
+    sign_in,
     task_changes,
     task_queries,
     task_submission,
@@ -41,4 +42,5 @@ ROUTES: tuple[Route, ...] = (
     *execution_info.STATISTICS_ROUTES,
     *routes_of(NOTIFICATIONS),
     *tokens.ROUTES,
+    *sign_in.ROUTES,
 )

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tidewheel.api.tasks import QueueView
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.quantities import show_duration
+from tidewheel.server.access_file import AccessSettings
 from tidewheel.server.metrics import StoreFigures
 from tidewheel.server.middleware import SECURITY_HEADERS
 from tidewheel.vocabulary import time_text
@@ -106,14 +107,35 @@ _FOOT = """<p><a href="/docs/">documentation</a> · <a href="/api/v1/docs">REST 
 </body></html>
 """
 
-LOGIN_NEEDED = f"""<!doctype html>
-<html lang="en"><head>{PLAIN_HEAD}<title>tidewheel: log in</title></head>
-<body class="door"><main class="door"><h1>tidewheel</h1>
+_BY_PROVIDER = '<p><a class="button" href="/login/oidc">Sign in</a></p>'
+_BY_PROXY = """<form method="post" action="/login/proxy"><button autofocus>Sign in</button>
+</form>"""
+_LOGIN_NEEDED = """{ways}
 <p>Open the link that <code>tidewheel up</code> printed. It is good once and for
 five minutes; whoever has a token makes another:</p>
-<pre>tidewheel token link</pre>
+<pre>tidewheel token link</pre>"""
+
+
+def plain_page(content: str) -> str:
+    """Returns a page with one thing on it, which stands before all others."""
+    return f"""<!doctype html>
+<html lang="en"><head>{PLAIN_HEAD}<title>tidewheel: log in</title></head>
+<body class="door"><main class="door"><h1>tidewheel</h1>
+{content}
 </main></body></html>
 """
+
+
+def refused_page(words: str) -> str:
+    """Returns the page for a person whose request was refused, with the reason."""
+    return plain_page(f'<p>{escape(words)}</p>\n<p><a href="/login">Back</a></p>')
+
+
+def login_needed(people: AccessSettings) -> str:
+    """Returns the page for a browser that is not known: how to sign in or log in."""
+    by_provider = "" if people.oidc is None else _BY_PROVIDER
+    by_proxy = "" if people.header is None else _BY_PROXY
+    return plain_page(_LOGIN_NEEDED.format(ways=by_proxy + by_provider))
 
 
 def html(seen: StoreFigures) -> str:

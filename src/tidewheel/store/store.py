@@ -367,6 +367,8 @@ class DatabaseStore(ABC):
     create_token = writes("create_token", access.create_token)
     token = reads(access.token)
     tokens = reads(access.tokens)
+    sessions = reads(access.sessions)
+    end_session = writes("end_session", access.end_session)
     revoke_token = writes("revoke_token", access.revoke_token)
     spend_token = writes("spend_token", access.spend_token)
     touch_token = writes("touch_token", access.touch_token)

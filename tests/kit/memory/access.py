@@ -26,7 +26,7 @@ __all__ = [
 
 _TOKEN = (
     *("number", "kind", "parent", "name", "digest", "scopes", "names"),
-    *("created_at", "expires_at", "used_at", "revoked_at"),
+    *("created_at", "expires_at", "used_at", "revoked_at", "person", "source", "groups"),
 )
 _AUDIT = ("number", "at", "token", "who", "client", "verb", "target", "status", "correlation")
 _ANSWER = ("token", "key", "fingerprint", "status", "body")
@@ -65,9 +65,9 @@ def forget_logins(t: Tables, *, keep_seconds: float, count: int) -> list[Row]:
     over = [
         number
         for number, row in sorted(t.token.items())
-        if row["kind"] == "login"
+        if (row["kind"] != "bearer" or row["person"] is not None)
         and row["created_at"] < now - keep_seconds
-        and (row["revoked_at"] is not None or row["expires_at"] <= now)
+        and (row["revoked_at"] is not None or (row["expires_at"] or now + 1) <= now)
     ]
     for number in over[:count]:
         del t.token[number]

@@ -157,4 +157,11 @@ export interface TokenFacts {
   expires_at: string | null;
   used_at: string | null;
   revoked_at: string | null;
+  identity: SignedIn | null;
+}
+
+export interface SignedIn {
+  person: string;
+  source: string;
+  groups: string[];
 }

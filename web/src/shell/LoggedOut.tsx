@@ -1,8 +1,15 @@
 /** Nobody is known here: why, and how to get in again. */
+import { useEffect, useState } from "react";
+import { get } from "../api/http";
 import { Button } from "../ui/parts";
 import "./shell.css";
 
 export function LoggedOut({ before }: { before: boolean }) {
+  const [byName, setByName] = useState(false);
+  useEffect(() => {
+    // An older server does not know it: then nobody signs in by name.
+    get<{ browser: boolean }>("/sign-in").then((ways) => setByName(ways.browser), () => undefined);
+  }, []);
   return (
     <main className="logged-out">
       <div className="card">
@@ -12,6 +19,7 @@ export function LoggedOut({ before }: { before: boolean }) {
             ? "Sessions last twelve hours, and end with the token that they were made from. Nothing was lost: what you see comes from the server."
             : "This page opens with a link that is good once and for five minutes."}
         </p>
+        {byName && <p><a href="/login">Sign in by name</a></p>}
         <ol>
           <li>Open the link that <code>tidewheel up</code> printed, if it is not used up.</li>
           <li>

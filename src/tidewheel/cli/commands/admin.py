@@ -115,7 +115,10 @@ def _list_tokens(session: Session) -> int:
         "TOKEN": lambda view: str(view.number),
         "KIND": lambda view: view.kind.value,
         "NAME": lambda view: view.name,
-        "SCOPES": lambda view: ",".join(sorted(view.grant.scopes)),
+        # What people who signed in may do is said by the access file, not by the token.
+        "SCOPES": lambda view: (
+            ",".join(sorted(view.grant.scopes)) if view.identity is None else "(signed in)"
+        ),
         "FOR": lambda view: ",".join(view.grant.names),
         "USED": lambda view: time_text(view.used_at) or "never",
         "ENDS": lambda view: time_text(view.expires_at) or "",

@@ -142,6 +142,11 @@ _listening_options = options(
         "--behind-proxy proxies ADDRESS...",
         "A proxy that speaks TLS to the world; its X-Forwarded headers are trusted.",
     ),
+    option(
+        "--access-file",
+        "Who may sign in, and what they may then: see the manual, Sign in.",
+        type=FILE,
+    ),
     option("--allow-host hosts NAME...", "A host name under which it is reached; repeatable."),
     option(
         "--submit-rate N",

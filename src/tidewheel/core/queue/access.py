@@ -125,11 +125,11 @@ def narrowed(names: tuple[str, ...] | None, other: tuple[str, ...]) -> tuple[str
     for everything. What only parts of two patterns have in common is left out."""
     if names is None:
         return other
-    both = [one for one in names if _is_within(one, other)]
-    return tuple(dict.fromkeys([*both, *(one for one in other if _is_within(one, names))]))
+    both = [one for one in names if is_within(one, other)]
+    return tuple(dict.fromkeys([*both, *(one for one in other if is_within(one, names))]))
 
 
-def _is_within(pattern: str, names: Iterable[str]) -> bool:
+def is_within(pattern: str, names: Iterable[str]) -> bool:
     """Says whether one of some patterns covers all that a pattern covers.
 
     The pattern is compared as if it were a plain name, see `covers_served`. Runs of a workflow
@@ -229,6 +229,15 @@ class TokenKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Names a person who signed in: how, and in which groups the person was then."""
+
+    person: str
+    source: str  # oidc or header
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
     """Describes a token that is to be stored; its maker alone keeps the secret."""
 
@@ -238,6 +247,8 @@ class NewToken:
     digest: str  # SHA-256 of the secret, as hexadecimal digits
     grant: Grant
     lasts_seconds: float | None = None  # None: until it is revoked
+    # Whose it is, if a person signed in; what it allows then follows from the access file.
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +265,7 @@ class TokenView:
     expires_at: Instant | None
     used_at: Instant | None
     revoked_at: Instant | None
+    identity: Identity | None = None  # the person who signed in; None: a token that was made
 
     def is_valid(self, now: Instant) -> bool:
         """Says whether the token is accepted at this time: neither revoked nor past its end."""

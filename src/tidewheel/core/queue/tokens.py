@@ -72,6 +72,12 @@ def _text(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
+def challenge_of(verifier: str) -> str:
+    """Returns the challenge of PKCE for a verifier, by the method S256 (RFC 7636): it is shown
+    to a provider first, and the verifier with the code."""
+    return _text(hashlib.sha256(verifier.encode()).digest())
+
+
 _TOKEN_FORM = re.compile(r"tw_([1-9][0-9]{0,18})_([A-Za-z0-9_-]{43})")
 
 

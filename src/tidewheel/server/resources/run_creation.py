@@ -300,7 +300,7 @@ async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
         "options": options,
         "queue": form.queue,
         "request": _request(call),
-        "sees": call.grant.names,
+        "sees": call.readable,
     }
     if asked.sent is not None:
         definition = upload.sealed_definition(asked.sent)

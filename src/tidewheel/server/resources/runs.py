@@ -18,7 +18,7 @@ from tidewheel.api.views import RUNS_QUERY, TREE_QUERY, VIEWS, Number, View, Vie
 from tidewheel.api.wire import answer
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.queue.access import Name
+from tidewheel.core.queue.access import ANY_TEXT, Name
 from tidewheel.errors import NoAnswer, NotFound, Refused
 from tidewheel.ports.runs import LogPart
 from tidewheel.server.call import Answer, Call
@@ -283,9 +283,9 @@ async def give(call: Call) -> object:
     if query.dry_run:
         call.only_tried = True
         return await _tried(call)
-    if isinstance(command, CODE) and call.job is None and not call.grant.covers_everything:
+    if isinstance(command, CODE) and call.job is None and ANY_TEXT not in call.readable:
         # Whoever gives a run code must not see by it what only its submitter may see.
-        await call.store.narrow_run(run.number, call.grant.names)
+        await call.store.narrow_run(run.number, call.readable)
     who = f"{call.token.name} (token {call.token.number})"
     if call.job is not None:  # as history has it for one that asks through its worker
         who = f"job {read_job_name(call.job.task.id).text}"

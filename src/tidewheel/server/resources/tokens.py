@@ -15,7 +15,7 @@ import msgspec
 from starlette.responses import Response
 
 from tidewheel.api.operation import ADMIN
-from tidewheel.api.operations import TOKENS, Count, Number
+from tidewheel.api.operations import SESSIONS, TOKENS, Count, Number
 from tidewheel.api.wire import Out, answer, time_text, write
 from tidewheel.client.tokens import derive_token, make_token
 from tidewheel.core.operator.verbs import TABLE
@@ -27,14 +27,16 @@ from tidewheel.core.queue.access import (
     TokenView,
     grant_of,
 )
+from tidewheel.core.queue.people import is_own, outline
+from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
 from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
-from tidewheel.server.operation_routes import routes_of
+from tidewheel.server.operation_routes import routes_of, whole_number
 from tidewheel.server.routes import API, READS, Needs, Open, RouteList, no_name
-from tidewheel.server.static_page import PLAIN_HEAD
+from tidewheel.server.static_page import PLAIN_HEAD, login_needed
 from tidewheel.server.validation import Duration, In
 
 _ADMINS = Needs(ADMIN, no_name)
@@ -166,7 +168,11 @@ DEEDS: dict[str, Deed] = {
     f"POST {API}/tokens/{{number}}/revoke": Deed("revoke", "revoked", "token {number}"),
     f"POST {API}/login-links": Deed("make", "made", "a link to log in with"),
     "POST /login": Deed("log in", "logged in", ""),
+    "POST /login/oidc": Deed("sign in", "signed in", ""),
+    "POST /login/proxy": Deed("sign in", "signed in", "by the proxy"),
+    f"POST {API}/sign-in/token": Deed("sign in", "signed in", "at a command line"),
     f"POST {API}/logout": Deed("log out", "logged out", ""),
+    f"POST {API}/sessions/{{number}}/end": Deed("end", "ended", "session {number}"),
 }
 
 
@@ -306,6 +312,12 @@ SessionOut = answer(
 )
 async def make_link(call: Call) -> object:
     assert call.token is not None
+    if call.token.kind is TokenKind.SESSION:
+        # Others, made from it, would not end with it.
+        raise NotAllowed(
+            "a session makes no links for further ones; make one with a token: "
+            "tidewheel token link"
+        )
     call.key = None  # what is good once is kept nowhere
     return Answer(body={"path": await login_path(call.store, call.token)}, status=201)
 
@@ -320,14 +332,15 @@ async def login_path(store: Store, token: TokenView) -> str:
 @ROUTES.add(
     "GET /login",
     _LOGIN,
-    "The page behind such a link.",
+    "The page behind such a link; without its code, the ways to sign in by name.",
     str,
     root="",
     query=LoginQuery,
     media_type="text/html",
 )
 async def login_page(call: Call) -> object:
-    page = _PAGE.format(code=escape(call.query_as(LoginQuery).code))
+    code = call.query_as(LoginQuery).code
+    page = _PAGE.format(code=escape(code)) if code else login_needed(call.people.now)
     return Answer(body=page, media_type="text/html; charset=utf-8")
 
 
@@ -353,11 +366,16 @@ def read_form(call: Call) -> str:
 async def login(call: Call) -> object:
     used = await call.authenticator.spend(call.body_as(str), call.client)
     text, call.token = await derive_token(call.store, used, TokenKind.SESSION, SESSION_SECONDS)
+    return session_answer(call, text, SESSION_SECONDS)
+
+
+def session_answer(call: Call, text: str, lasts_seconds: float) -> Response:
+    """Returns the answer that gives a browser its session and leads it to the page."""
     answer = Response(status_code=303, headers={"location": AFTER_LOGIN})
     answer.set_cookie(
         SESSION_COOKIE,
         text,
-        max_age=int(SESSION_SECONDS),
+        max_age=int(lasts_seconds),
         secure=call.secure,
         httponly=True,
         samesite="strict",
@@ -373,7 +391,7 @@ async def login(call: Call) -> object:
 )
 async def session(call: Call) -> object:
     assert call.token is not None
-    token, grant = call.token, call.grant
+    token, grant = call.token, outline(call.rules) if call.rules else call.grant
     return {
         "name": token.name,
         "kind": token.kind.value,
@@ -392,3 +410,27 @@ async def logout(call: Call) -> object:
     answer = Response(status_code=204)
     answer.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict", secure=call.secure)
     return answer
+
+
+# Who is signed in: everybody sees and ends sessions of their own, admins those of all.
+
+
+def _sees_session(call: Call, session: TokenView) -> bool:
+    assert call.token is not None
+    return call.allows(ADMIN) or is_own(session, call.token)
+
+
+async def list_sessions(call: Call) -> object:
+    found = [one for one in await call.store.sessions() if _sees_session(call, one)]
+    return write({"sessions": found})
+
+
+async def end_session(call: Call) -> object:
+    number = whole_number("number", call.path["number"])
+    session, _ = await call.store.token(number)
+    if not _sees_session(call, session):
+        raise NotFound("token", str(number))  # as if there were none
+    return write(await call.store.end_session(number))
+
+
+ROUTES += routes_of(SESSIONS, {"sessions": list_sessions, "end_session": end_session})

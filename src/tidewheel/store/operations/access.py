@@ -16,6 +16,7 @@ from tidewheel.core.queue.access import (
     names_for,
     token_findings,
 )
+from tidewheel.core.queue.people import SESSIONS_MAX, is_own, is_session
 from tidewheel.core.queue.task import Instant, WorkerId
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.store.rows import Now, storable, worker_number
@@ -23,7 +24,7 @@ from tidewheel.store.transaction import STORED, Stored, Transaction, found_one, 
 
 KEEP_SECONDS = 86_400.0  # a client that has not repeated its request by then never will
 FORGOTTEN_AT_ONCE_MAX = 100
-LOGINS_KEPT_SECONDS = 3_600.0  # used or over: only the list of tokens shows them
+LOGINS_KEPT_SECONDS = 3_600.0  # used or over: only the list of tokens shows them; sessions, too
 NUMBER_MAX = 2**63 - 1
 
 
@@ -46,11 +47,15 @@ def create_token(tx: Transaction, new: NewToken) -> TokenView:
     """Stores a new token and returns it; raises BadSetting if it breaks a rule."""
     if findings := token_findings(new):
         raise BadSetting("token", new.name, "; ".join(findings))
-    if new.kind is TokenKind.LOGIN:
+    if new.kind is not TokenKind.BEARER or new.identity is not None:
         keep, count = LOGINS_KEPT_SECONDS, FORGOTTEN_AT_ONCE_MAX
         tx.rows("forget_logins", keep_seconds=keep, count=count)
     [[number]] = tx.rows("insert_token", **row_of(new))
     found, _ = token(tx, number)
+    if is_session(found):
+        own = [one for one in sessions(tx) if is_own(one, found)]
+        for oldest in own[SESSIONS_MAX:]:
+            tx.rows("revoke_token", number=oldest.number)
     return found
 
 
@@ -65,6 +70,19 @@ def token(tx: Transaction, number: int) -> tuple[TokenView, Instant]:
 def tokens(tx: Transaction) -> list[TokenView]:
     """Returns every token, newest first."""
     return tx.records("list_tokens", TokenView)
+
+
+def sessions(tx: Transaction) -> list[TokenView]:
+    """Returns the tokens of all who are signed in now, newest first."""
+    now = Instant(tx.rows("get_now")[0][0])
+    return [one for one in tokens(tx) if is_session(one) and one.is_valid(now)]
+
+
+def end_session(tx: Transaction, number: int) -> TokenView:
+    """Ends a session and returns its token; raises NotFound for one that is no session."""
+    if not is_session(token(tx, number)[0]):
+        raise NotFound("session", str(number))
+    return revoke_token(tx, number)
 
 
 def revoke_token(tx: Transaction, number: int) -> TokenView:

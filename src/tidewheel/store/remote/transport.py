@@ -385,7 +385,8 @@ class Transport:
     def _not_known(self) -> str:
         do = (
             "ask an admin of it for one (tidewheel token create NAME --scope SCOPE), then set "
-            "TIDEWHEEL_TOKEN or write it into the file token of your state directory"
+            "TIDEWHEEL_TOKEN or write it into the file token of your state directory; where "
+            f"people sign in by name: tidewheel login {self.url}"
         )
         if self._token is None:
             return f"the server {self.url} needs a token and none was given; {do}"
