@@ -18,6 +18,7 @@ from tidewheel.core.queue.task import Instant
 GLOBS_MAX = 100
 EVERYTHING = ("*",)
 RUN_QUEUE = "run:"  # and the name of the run, unless a run was given another queue
+BY_HEADER = "header"  # a trusted proxy says who somebody is
 _UNKNOWN = Instant(0.0)
 
 
@@ -83,7 +84,7 @@ class Identity:
     """Names a person who signed in: how, and in which groups the person was then."""
 
     person: str
-    source: str  # oidc or header
+    source: str  # who says so: the issuer of a provider, or BY_HEADER
     groups: tuple[str, ...] = ()
 
 
