@@ -162,7 +162,8 @@ def test_a_changed_file_counts_and_a_wrong_or_missing_one_leaves_what_was_read(t
 
 def test_who_signed_in_by_a_way_that_is_gone_has_no_rules(tmp_path):
     people = AccessFile(written(tmp_path / "access.toml", HEAD + RULES))
-    assert people.rules_for(Identity(person="a", source="oidc", groups=("team-a",))) == ()
+    for source in ("https://login.example.org", "oidc", ""):
+        assert people.rules_for(Identity(person="a", source=source, groups=("team-a",))) == ()
 
 
 # Behind a proxy that knows its people.

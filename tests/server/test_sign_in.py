@@ -129,7 +129,7 @@ def test_a_person_signs_in_with_the_rights_of_the_groups_and_is_named(site, prov
     [session] = admin.get("/sessions").json["sessions"]
     assert session["identity"] == {
         "person": "ada@example.org",
-        "source": "oidc",
+        "source": provider.url,
         "groups": ["team-a", "everybody"],
     }
 
@@ -470,6 +470,15 @@ def test_a_group_that_is_taken_away_counts_at_the_next_sign_in(site, provider, a
         number = session["number"]
         assert again.post(f"/sessions/{number}/end", X_CSRF_Token=again.csrf).status == 200
     eventually(lambda: ada.get("/tasks").status == 401, "ended")
+
+
+def test_whom_another_provider_knows_is_not_known_any_more(site, provider, access):
+    """The same name may be somebody else's there."""
+    browser, _ = signed_in(site, provider)
+    ada = browser.person()
+    assert ada.get("/tasks").status == 200
+    written(access, access.read_text().replace(provider.url, "https://login.example.org"))
+    assert ada.get("/tasks").status == 401
 
 
 def test_a_session_lasts_as_long_as_the_access_file_says(site, provider, access):

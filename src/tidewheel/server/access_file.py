@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 
 from tidewheel.config import is_safe_url
-from tidewheel.core.queue.access import EVERYTHING, NAMES_MAX, Identity, Scope
+from tidewheel.core.queue.access import BY_HEADER, EVERYTHING, NAMES_MAX, Identity, Scope
 from tidewheel.core.queue.people import AccessRule, rules_for
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.errors import BadSetting
@@ -118,9 +118,11 @@ class AccessFile:
     def rules_for(self, identity: Identity) -> tuple[AccessRule, ...]:
         """Returns the rules that are for a person; none if nobody can sign in so any more."""
         now = self.now
-        if getattr(now, identity.source, None) is None:
-            return ()
-        return rules_for(now.rules, identity)
+        issuer = None if now.oidc is None else now.oidc.issuer
+        is_by_header = identity.source == BY_HEADER and now.header is not None
+        return (
+            rules_for(now.rules, identity) if is_by_header or identity.source == issuer else ()
+        )
 
 
 def _version(path: Path) -> object:
@@ -402,7 +404,7 @@ def person_in(headers: Headers, settings: HeaderSettings) -> Identity | None:
     if len(users) != 1 or len(listed) > 1:
         return None
     groups = [one.strip() for one in ",".join(listed).split(",")]
-    return identity_of("header", users[0].strip(), [one for one in groups if one])
+    return identity_of(BY_HEADER, users[0].strip(), [one for one in groups if one])
 
 
 def identity_of(source: str, person: object, groups: object) -> Identity | None:

@@ -408,7 +408,7 @@ def _identity(settings: OidcSettings, claims: Document) -> Identity:
         )
     groups = claims.get(settings.groups_claim)
     listed = [groups] if isinstance(groups, str) else groups
-    found = identity_of("oidc", claims.get(claim), listed)
+    found = identity_of(settings.issuer, claims.get(claim), listed)
     if found is None:
         raise _refused(f"the ID token names nobody: it has no {claim!r} that can be a name")
     return found

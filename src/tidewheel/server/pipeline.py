@@ -24,7 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
 from tidewheel.config import ServerSettings
-from tidewheel.core.queue.access import AuditEntry, Scope, TokenKind, TokenView
+from tidewheel.core.queue.access import BY_HEADER, AuditEntry, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
@@ -168,7 +168,7 @@ class Pipeline:
         identity = call.token.identity
         if identity is None:
             return
-        if identity.source == "header":
+        if identity.source == BY_HEADER:
             # The proxy says with every request who is calling, and in which groups.
             told = person_behind(call)
             if told is None or told.person != identity.person:

@@ -25,6 +25,7 @@ EVERYTHING = (ANY_TEXT,)
 RUN_QUEUE = "run:"  # and the name of the run, unless a run was given another queue
 CODE_QUEUE = "/code"  # behind it: for code of the definition that belongs to no task
 ONLY_QUEUES, ONLY_WORKFLOWS = "queue:", "workflow:"
+BY_HEADER = "header"  # a trusted proxy says who somebody is
 _UNKNOWN = Instant(0.0)
 
 
@@ -233,7 +234,7 @@ class Identity:
     """Names a person who signed in: how, and in which groups the person was then."""
 
     person: str
-    source: str  # oidc or header
+    source: str  # who says so: the issuer of a provider, or BY_HEADER
     groups: tuple[str, ...] = ()
 
 
