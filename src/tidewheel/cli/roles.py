@@ -38,8 +38,9 @@ from tidewheel.client.embedded import (
     unknown_queues,
     until_idle,
 )
-from tidewheel.client.tokens import without_password
+from tidewheel.client.tokens import passwords_of, without_password
 from tidewheel.config import (
+    STANDARD_INPUT,
     JobLimits,
     OnStop,
     ServerSettings,
@@ -49,7 +50,7 @@ from tidewheel.config import (
 )
 from tidewheel.errors import BadSetting, Refused, Unavailable
 from tidewheel.runners.python.runner import Handlers
-from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.machine import keep_keys_from_jobs, spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
 from tidewheel.wiring.workers import usable_cores
 
@@ -63,13 +64,20 @@ LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
 
 class Roles:
     """Makes the roles of one process: they share its store, its log, and how long they wait for
-    a store that does not answer yet."""
+    a store that does not answer yet. No job can read the keys of this process from now on."""
 
-    def __init__(self, session: Session, log: ServiceLog, wait_for_store: float | None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        log: ServiceLog,
+        wait_for_store: float | None,
+        token_file: str | None = None,
+    ) -> None:
         self.log = log
         # A service that is started with its database waits for it, unless told how long.
         self.patience = math.inf if wait_for_store is None else wait_for_store
         self._store = session.store
+        keep_keys_from_jobs(token_file, passwords_of(session.store or ""))
 
     @classmethod
     def logged(cls, session: Session, wait_for_store: float | None) -> Roles:
@@ -103,7 +111,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     """
     session.require_if_named()
     log = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
-    roles = Roles(session, log, options["wait_for_store"])
+    roles = Roles(session, log, options["wait_for_store"], options["token_file"])
     handlers = _load_handlers(options["handlers"])
     on_stop = OnStop.YIELD if options["yields"] else OnStop.DRAIN
     if options["leaves"]:
@@ -120,6 +128,11 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     if not session.as_json:
         if os.geteuid() == 0:
             note("this worker is root, and so are its jobs; a user of its own is safer")
+        elif options["token_file"] not in (None, STANDARD_INPUT):
+            note(
+                "jobs are of this worker's user and can read its --token-file, too; let root "
+                "open it (--token-file - < FILE)"
+            )
         queues, slots = safe(", ".join(worker.settings.queues)), worker.settings.slots
         note(f"serving {queues} with {plural(slots, 'slot')}; Ctrl-C stops")
     beside: list[Role] = []
