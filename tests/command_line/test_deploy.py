@@ -18,6 +18,7 @@ from tidewheel.config import ServerSettings, WorkerSettings
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+WORKER_EXAMPLE = DEPLOY / "systemd" / "worker.example"
 COMPOSE = DEPLOY / "compose" / "compose.yml"
 
 
@@ -45,8 +46,8 @@ def test_a_unit_starts_a_command_that_exists_again_and_again(path):
     service = unit["Service"]
     program, *words = shlex.split(service["ExecStart"])
     assert Path(program).name == "tidewheel"
-    example = re.search(r"WORKER_OPTIONS=(.*)", path.read_text())
-    options = shlex.split(example[1]) if example else []
+    example = re.search(r"WORKER_OPTIONS=(.*)", WORKER_EXAMPLE.read_text())
+    options = shlex.split(example[1])
     words = [w for one in words for w in (options if one == "$WORKER_OPTIONS" else [one])]
     name, _ = understood(words)
     assert path.name.startswith(f"tidewheel-{name}")
@@ -76,6 +77,23 @@ def test_systemd_understands_each_unit(path, tmp_path):
     assert ours == []
 
 
+def test_h3_the_unit_of_workers_shares_no_user_folder_or_file_with_those_at_the_database():
+    """Jobs run as the worker's user and can read whatever that user can."""
+    units = {path.stem.removeprefix("tidewheel-"): Unit(path)["Service"] for path in UNITS}
+    worker = units["worker@"]
+    for name in ("server", "scheduler", "monitor"):
+        for key in ("User", "StateDirectory", "EnvironmentFile", "Environment"):
+            assert worker[key] != units[name][key], (name, key)
+    assert worker["StandardInput"].startswith("file:")  # which systemd opens as root
+    assert worker["StandardInput"].removeprefix("file:") not in worker["EnvironmentFile"]
+    assert understood(shlex.split(worker["ExecStart"])[1:-1])[1]["token_file"] == "-"
+    example = dict(
+        line.split("=", 1) for line in WORKER_EXAMPLE.read_text().splitlines() if line[0] != "#"
+    )
+    assert example.keys() == {"TIDEWHEEL_SERVER", "WORKER_OPTIONS"}
+    assert example["TIDEWHEEL_SERVER"].startswith("https://")
+
+
 @pytest.fixture(scope="module")
 def services():
     return yaml.safe_load(COMPOSE.read_text())["services"]
@@ -93,6 +111,20 @@ def test_compose_starts_two_of_each_and_only_commands_that_exist(services):
     assert counts == {"server": 2, "scheduler": 2, "monitor": 1, "worker": 2}
     for one in own.values():
         assert one["restart"] == "always" and one["init"] is True
+
+
+def test_h3_workers_of_compose_know_a_server_and_no_database(services):
+    at_database = [services[one] for one in ("database", "server-1", "scheduler-1", "monitor")]
+    for name in ("worker-1", "worker-2"):
+        worker = services[name]
+        assert "TIDEWHEEL_STORE" not in worker["environment"]
+        assert "PASSWORD" not in str(worker) and "database" not in str(worker)
+        for other in at_database:
+            assert not set(worker["networks"]) & set(other["networks"])
+            assert not set(worker["volumes"]) & set(other["volumes"])
+        assert understood(worker["command"])[1]["token_file"] == "-"
+        proxy = services["proxy"]["networks"]
+        assert set(worker["networks"]) < set(proxy)
 
 
 def test_compose_gives_workers_more_time_than_their_grace(services):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -9,13 +10,15 @@ from textwrap import dedent
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import yaml
 
 from tests.support.afar import afar
-from tests.support.other_users import as_root, become, open_folder
+from tests.support.other_users import as_root, become, open_folder, reachable
 from tests.support.patience import eventually
 from tidewheel.client import Client
 
 USER = 64_002
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 OVER = ("succeeded", "failed")
 PASSWORD = "s3cr3t-db-password"
 
@@ -130,16 +133,50 @@ def test_h3_a_job_cannot_read_the_token_that_its_worker_was_given_in_a_variable(
     assert closed_of(found, worker) == {"environ", "memory", "trace"}
 
 
-@as_root
-def test_h3_a_token_on_standard_input_is_in_no_file_that_a_job_can_read(far, client):
-    """As systemd opens it: the file is root's, the worker is not."""
-    home, file = own_home(far, USER), far.folder / "token"
+@pytest.fixture
+def token_file(far):
+    """With the worker's token, for root alone."""
+    file = far.folder / "worker.token"
     file.write_text(far.token)
     file.chmod(0o600)
-    opened = ["sh", "-c", f'exec "$@" < {file}', "sh", *become(USER)]
-    words = ("worker", "--token-file", "-")
-    worker = far.start(*words, prefix=opened, **told(far, home, TIDEWHEEL_TOKEN=""))
-    client.submit(command=f"{spying(far, far.token)}", id="spy")
+    return file
+
+
+@as_root
+def test_h3_a_worker_that_systemd_starts_keeps_its_token_from_its_jobs(far, client, token_file):
+    """Without systemd, which is not at work here: root opens the file, then is the user."""
+    home, unit = own_home(far, USER), (DEPLOY / "systemd/tidewheel-worker@.service").read_text()
+    [line] = re.findall(r"ExecStart=\S+ (.*) \$WORKER_OPTIONS", unit)
+    assert "StandardInput=file:/etc/tidewheel/worker.token" in unit
+    opened = ["sh", "-c", f'exec "$@" < {token_file}', "sh", *become(USER)]
+    given = told(far, home, TIDEWHEEL_TOKEN="")
+    worker = far.start(*shlex.split(line), prefix=opened, **given)
+    client.submit(command=spying(far, far.token), id="spy")
+    found = spied(home, client, "spy")
+    assert found["uid"] == USER and found["seen"] == []
+    assert closed_of(found, worker) == {"environ", "memory", "trace"}
+
+
+@as_root
+def test_h3_a_worker_that_compose_starts_keeps_its_token_from_its_jobs(far, client, token_file):
+    """Its own words, with the capabilities that its container would have."""
+    service = yaml.safe_load((DEPLOY / "compose/compose.yml").read_text())["services"][
+        "worker-1"
+    ]
+    home = own_home(far, USER)
+    kept = ",".join(f"+{name.lower()}" for name in service["cap_add"])
+    assert service["cap_drop"] == ["ALL"] and service["user"] == "root"
+    script = service["entrypoint"][2].replace("$$", "$").replace("tidewheel-worker", str(USER))
+    assert " tidewheel " in script and "/run/secrets/worker-token" in script
+    script = script.replace(" tidewheel ", " ").replace(
+        "/run/secrets/worker-token", str(token_file)
+    )
+    os.chown(token_file, USER + 1, USER + 1)  # whoever typed `docker compose run` made it
+    prefix = [*reachable(), "setpriv", "--bounding-set", f"-all,{kept}", "--no-new-privs"]
+    given = told(far, home, TIDEWHEEL_TOKEN="")
+    words = [*prefix, *service["entrypoint"][:2], script, "sh"]
+    worker = far.start(*service["command"], prefix=words, **given)
+    client.submit(command=spying(far, far.token), id="spy")
     found = spied(home, client, "spy")
     assert found["uid"] == USER and found["seen"] == []
     assert closed_of(found, worker) == {"environ", "memory", "trace"}
