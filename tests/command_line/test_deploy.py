@@ -94,6 +94,14 @@ def test_h3_the_unit_of_workers_shares_no_user_folder_or_file_with_those_at_the_
     assert example["TIDEWHEEL_SERVER"].startswith("https://")
 
 
+def test_s25_the_drop_in_starts_a_worker_whose_jobs_are_of_other_users():
+    dropped = (DEPLOY / "systemd" / "run-as.conf").read_text()
+    words = shlex.split(re.findall(r"ExecStart=(\S.*)", dropped)[0])[1:-1]
+    words[words.index("--run-as") + 1] = str(COMPOSE)  # a file that is there
+    name, options = understood(words)
+    assert (name, options["token_file"]) == ("worker", "-")
+
+
 @pytest.fixture(scope="module")
 def services():
     return yaml.safe_load(COMPOSE.read_text())["services"]

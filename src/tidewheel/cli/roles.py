@@ -40,6 +40,7 @@ from tidewheel.client.embedded import (
 )
 from tidewheel.client.tokens import passwords_of, without_password
 from tidewheel.config import (
+    COMMAND_RUNNERS,
     STANDARD_INPUT,
     JobLimits,
     OnStop,
@@ -49,6 +50,7 @@ from tidewheel.config import (
     scheduler_settings,
 )
 from tidewheel.errors import BadSetting, Refused, Unavailable
+from tidewheel.runners.job_users import JobUsers
 from tidewheel.runners.python.runner import Handlers
 from tidewheel.wiring.machine import keep_keys_from_jobs, spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
@@ -112,12 +114,14 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     session.require_if_named()
     log = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
     roles = Roles(session, log, options["wait_for_store"], options["token_file"])
+    job_users = _job_users(options)
     handlers = _load_handlers(options["handlers"])
     on_stop = OnStop.YIELD if options["yields"] else OnStop.DRAIN
     if options["leaves"]:
         on_stop = OnStop.LEAVE
     worker = roles.worker(
         handlers=handlers,
+        job_users=job_users,
         queues=options["queues"],
         tie_jobs=options["tie_jobs"],
         job_limits=JobLimits(**dict(options["job_limits"])),
@@ -128,7 +132,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     if not session.as_json:
         if os.geteuid() == 0:
             note("this worker is root, and so are its jobs; a user of its own is safer")
-        elif options["token_file"] not in (None, STANDARD_INPUT):
+        elif job_users is None and options["token_file"] not in (None, STANDARD_INPUT):
             note(
                 "jobs are of this worker's user and can read its --token-file, too; let root "
                 "open it (--token-file - < FILE)"
@@ -155,6 +159,20 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     if signalled is not None:
         return SIGNALLED[signalled]
     return ExitCode.FAILED if left else ExitCode.DONE
+
+
+def _job_users(options: dict[str, Any]) -> JobUsers | None:
+    """Starts the launcher of jobs as other users, and gives up root; None without --run-as."""
+    if (path := options["run_as"]) is None:
+        return None
+    if options["tie_jobs"]:
+        raise BadSetting("tie-jobs", True, "nothing beside --run-as; use a queue with a fence")
+    if unfit := set(options["runners"]) & set(COMMAND_RUNNERS):
+        accepted = "runners whose jobs do not run as the worker's user, beside --run-as"
+        raise BadSetting("runner", ", ".join(unfit), accepted)
+    users = JobUsers(path.absolute())
+    keep_keys_from_jobs()  # the kernel forgets it when a process becomes another user
+    return users
 
 
 async def _last_look(

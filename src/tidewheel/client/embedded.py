@@ -60,6 +60,7 @@ from tidewheel.worker.attempts import Machine
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
+    from tidewheel.runners.job_users import JobUsers
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
 
 LOOK_SECONDS = 0.1
@@ -338,13 +339,14 @@ class Role(ABC):
 class Worker(Role):
     """Executes tasks: commands by bash, handlers by the functions it is given."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by name
         self,
         store: str | StoreSettings | None = None,
         *,
         handlers: Handlers | None = None,
         around_runner: workers.AroundRunner | None = None,
         beside: Worker | None = None,
+        job_users: JobUsers | None = None,
         on_report: OnReport | None = None,
         wait_for_store_seconds: float = 0.0,
         **settings: Unpack[WorkerFields],
@@ -352,14 +354,14 @@ class Worker(Role):
         """Makes a worker.
 
         ``beside`` is another worker in the same loop, which offers the same machine: what tasks
-        of the one take is not there for the other.
+        of the one take is not there for the other. ``job_users`` starts jobs as other users.
         """
         super().__init__(
             store, on_report=on_report, wait_for_store_seconds=wait_for_store_seconds
         )
         self.settings = worker_settings(**settings)
         self._machine: Machine = beside._machine if beside else Machine(self.settings.capacity)
-        self._handlers, self._around = handlers, around_runner
+        self._handlers, self._around, self._job_users = handlers, around_runner, job_users
 
     async def serve(self, store: Store) -> None:
         async with workers.built_worker(
@@ -370,6 +372,7 @@ class Worker(Role):
             around=self._around,
             machine=self._machine,
             on_report=self._on_report,
+            job_users=self._job_users,
         ) as worker:
             await self.attend(worker)
 

@@ -22,12 +22,14 @@ from pathlib import Path
 
 from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, read_job_name
 from tidewheel.ports.runners import Assignment
+from tidewheel.runners.messages.client import SPOOL_NAME
 from tidewheel.runners.processes import ProcessId
 from tidewheel.runners.sanitize import printable, storable
 
 OUTPUTS = "TIDEWHEEL_OUTPUTS"
 OUTPUTS_NAME = "outputs.json"  # the values that the job hands to the tasks after it
 STATUS_NAME = "job.status"
+SECRET_LENGTH_MAX = 1_000
 TAIL_BYTES_MAX = 4096
 LAST_LINE_LENGTH_MAX = 300
 
@@ -82,6 +84,7 @@ class JobDirectory:
     script = _File("job")  # the command, which bash runs
     spec = _File("spec.json")  # of the task
     out, err = _File("job.out"), _File("job.err")  # what the job prints
+    secret = _File("job.secret")  # kept only where jobs are of other users
     status = _File(STATUS_NAME)  # which process the job is, and how it ended
 
     def write_job(self, command: str, spec: str | None) -> None:
@@ -90,6 +93,23 @@ class JobDirectory:
         if spec is not None:
             write_whole(self.spec, spec.encode(), mode=0o600)
         write_whole(self.script, command.encode() + b"\n", mode=0o700)
+
+    def write_secret(self, secret: str) -> None:
+        """Keeps the attempt's secret for an adopter, who cannot read the environment of a job
+        of another user; and makes the spool, to which both of them write."""
+        write_whole(self.secret, secret.encode(), mode=0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
+        spool = os.open(self.path / SPOOL_NAME, flags, 0o600)
+        os.fchmod(spool, 0o666)
+        os.close(spool)
+
+    def read_secret(self) -> str:
+        """Returns the secret that was kept for an adopter; "" if there is none."""
+        with suppress(OSError, UnicodeDecodeError):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            with open(os.open(self.secret, flags), encoding="ascii") as file:
+                return file.read(SECRET_LENGTH_MAX)
+        return ""
 
     def read_status(self) -> JobStatus:
         """Returns what ``job.status`` says; a line that is not complete counts for nothing.
@@ -135,9 +155,23 @@ def make_private_directory(path: Path) -> None:
             os.mkdir(path, 0o700)
 
 
+# Where jobs are of other users than their worker, folders keep strangers out: files are open.
+_files_for = {"others": 0}
+
+
+def open_files_to_job_users() -> None:
+    """Lets job users read, from now on, the files that this worker writes for their jobs.
+
+    Each job is handed its folders (``hand_over``), which nobody else may enter.
+    """
+    _files_for["others"] = 0o055
+    os.umask(0o022)
+
+
 def write_whole(path: Path, content: bytes, *, mode: int) -> None:
     """Writes a file so that nobody ever sees half of it, even if several write it at once."""
     written = _beside(path)
+    mode |= (mode >> 3 | mode >> 6) & _files_for["others"]
     descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     try:
         with open(descriptor, "wb") as file:

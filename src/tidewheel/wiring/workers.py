@@ -22,6 +22,7 @@ from tidewheel.wiring.stores import is_remote, opened_store, store_settings, thi
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.definition import StoredDefinition
+    from tidewheel.runners.job_users import JobUsers
     from tidewheel.runners.messages.server import MessageServer
     from tidewheel.runners.python.runner import Handlers
     from tidewheel.runners.registry import RunnerParts
@@ -63,6 +64,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
     around: AroundRunner | None = None,
     machine: Machine | None = None,
     on_report: OnReport | None = None,
+    job_users: JobUsers | None = None,
 ) -> AsyncIterator[Worker]:
     """Yields a worker with its runners; at the end, stops the runners and frees what they hold.
 
@@ -96,7 +98,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
         messages = MessageServer(home, message_bytes_max, calls)
         await messages.start()
         stack.push_async_callback(messages.stop)
-        parts = _runner_parts(settings, messages)
+        parts = _runner_parts(settings, messages, job_users)
         others = [open_runner(name, parts) for name in settings.runners]
         stack.push_async_callback(stop_runners, others)
         sampler = UsageSampler(settings.usage_interval_seconds)
@@ -119,16 +121,26 @@ async def built_worker(  # noqa: PLR0913 - each by name
         yield worker
 
 
-def _runner_parts(settings: WorkerSettings, messages: MessageServer) -> RunnerParts:
+def _runner_parts(
+    settings: WorkerSettings, messages: MessageServer, job_users: JobUsers | None
+) -> RunnerParts:
     """Returns the parts that all runners of a worker share."""
     from tidewheel.runners.job_environment import RunAids, write_programs
     from tidewheel.runners.registry import RunnerParts
 
+    programs = write_programs(settings.home)
+    if job_users is not None:
+        from tidewheel.runners.job_users import open_to_jobs
+
+        for path in (messages.path, *programs.iterdir()):
+            open_to_jobs(settings.home, path)
     return RunnerParts(
         environ=os.environ,
         messages=messages,
         limits=settings.job_limits,
-        aids=RunAids(programs=write_programs(settings.home)),
+        aids=RunAids(programs=programs),
+        home=settings.home,
+        job_users=job_users,
         usage_interval_seconds=settings.usage_interval_seconds,
         failpoint=this_failpoint(),
         allow_compose=settings.allow_compose,
