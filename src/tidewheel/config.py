@@ -48,7 +48,7 @@ SERVER_FILE = "server.json"
 RULES_FILE = "notify.toml"  # who is told of what (docs/notifications.md)
 TOKEN_FILE_LENGTH_MAX = 4_096
 PORTS = 65_536
-SHELL = "shell"  # the runner that every worker has
+SHELL = "shell"  # the runner that workers have without being told, unless they run containers
 CONTAINERS = "containers"  # a task may leave it to the worker which of these runners it is
 
 
@@ -239,6 +239,7 @@ class WorkerSettings:
     job_limits: JobLimits = field(default_factory=JobLimits)
     usage_interval_seconds: float = 5.0
     runners: tuple[str, ...] = ()  # besides bash and handlers
+    shell: bool = True  # whether commands are run by bash
     allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
     home: Path = Path()
 

@@ -145,6 +145,38 @@ def test_a_stage_of_a_run_may_mount_share_but_not_what_another_stage_could_repla
 
 
 @pytest.mark.req("R004-57")
+def test_h6_a_mount_is_judged_by_where_links_lead(tmp_path):
+    """A stage that replaced its run's share by a link would move the mount of a later one."""
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    run = tmp_path / "runs/flow/run1"
+    (run / "work/1").mkdir(parents=True)
+    (run / "log/job/1/a").mkdir(parents=True)
+    (run / "share").symlink_to("/etc")
+    (run / "work/1/a").symlink_to(tmp_path)
+    (tmp_path / "cycle").mkdir()
+    texts = [
+        compose_text(a=service("true", volumes=[f"${{TIDEWHEEL_RUN_DIR}}/{folder}:/s"]))
+        for folder in ("share", "work/1/a")
+    ]
+    shared, worked = judge_all(texts, tmp_path, run=run)
+    assert "there is a link on the way, it leads to /etc" in shared
+    assert f"there is a link on the way, it leads to {tmp_path}" in worked
+    assert judge_all(texts, tmp_path, ("bind-mounts",), run=run) == ["accepted", "accepted"]
+
+
+@pytest.mark.req("R004-57")
+def test_h6_a_home_behind_a_link_of_its_owner_is_fine(tmp_path):
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    (tmp_path / "real/runs/flow/run1/log/job/1/a").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("real")
+    run = tmp_path / "home/runs/flow/run1"
+    text = compose_text(a=service("true", volumes=["${TIDEWHEEL_RUN_DIR}/share:/s", "./x:/x"]))
+    assert judge_all([text], tmp_path / "home", run=run) == ["accepted"]
+
+
+@pytest.mark.req("R004-57")
 def test_a_variable_without_a_value_is_none_of_the_worker(tmp_path, monkeypatch):
     """docker-compose would look it up when it makes the containers, where it needs its own."""
     if reason := DOCKER.missing_reason():

@@ -54,7 +54,7 @@ from tidewheel.runners.job_users import JobUsers
 from tidewheel.runners.python.runner import Handlers
 from tidewheel.wiring.machine import keep_keys_from_jobs, spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
-from tidewheel.wiring.workers import usable_cores
+from tidewheel.wiring.workers import require_shell_without_engine, usable_cores
 
 if TYPE_CHECKING:
     from tidewheel.server.role import Welcome
@@ -129,6 +129,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         **offered(options),
         **_given(options, "slots", "name", "grace_seconds"),
     )
+    require_shell_without_engine(worker.settings, job_users)
     if not session.as_json:
         if os.geteuid() == 0:
             note("this worker is root, and so are its jobs; a user of its own is safer")
@@ -374,6 +375,7 @@ def _workers(roles: Roles, options: dict[str, Any]) -> list[Role]:
     of_runs = roles.worker(
         queues=(RUN_QUEUES,), slots=slots or SLOTS_DEFAULT, beside=of_queues, **given
     )
+    require_shell_without_engine(of_queues.settings, None)
     return [of_queues, of_runs]
 
 

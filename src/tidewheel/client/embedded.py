@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 from tidewheel.api.tasks import QueueView, Task
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import (
+    CONTAINER_RUNNERS,
     RULES_FILE,
+    SHELL,
     JobLimits,
     MonitorSettings,
     OnStop,
@@ -39,7 +41,7 @@ from tidewheel.config import (
 )
 from tidewheel.core.queue.access import Served, is_pattern
 from tidewheel.core.queue.requests import Claimed, End, KeysetPage, TaskFilter
-from tidewheel.core.queue.resources import Resources, fits
+from tidewheel.core.queue.resources import Resources, fits, needs_runner
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.ports.runners import (
     Assignment,
@@ -141,6 +143,8 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
     asked, offered = task.resources, settings.capacity
+    if task.command is not None and not settings.shell and not needs_runner(asked):
+        return "no commands of the shell (--runner shell)"
     if fits(asked, offered):
         return ""
     if absent := sorted(asked.labels - offered.labels):
@@ -173,6 +177,7 @@ class WorkerFields(TypedDict, total=False):
     job_limits: JobLimits
     usage_interval_seconds: float
     runners: Sequence[str]
+    shell: bool
     allow_compose: Sequence[str]
     home: Path
 
@@ -185,7 +190,9 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     given.setdefault("name", workers.worker_name())
     given.setdefault("slots", workers.usable_cores())
     given["allow_compose"] = tuple(fields.get("allow_compose", ()))
-    runners = given["runners"] = tuple(fields.get("runners", ()))
+    named = tuple(fields.get("runners", ()))
+    runners = given["runners"] = tuple(one for one in named if one != SHELL)
+    given.setdefault("shell", SHELL in named or not set(runners) & set(CONTAINER_RUNNERS))
     offered = fields.get("capacity") or workers.machine_capacity()
     labels = offered.labels | runner_labels(runners)
     given["capacity"] = replace(offered, labels=labels)

@@ -113,6 +113,7 @@ class JobUsers:
                 cwd="/",
                 start_new_session=True,  # a signal for the worker's group is not meant for it
             )
+        self.names = frozenset(name for _, name in users.jobs)
         launcher.become(users.worker)
         os.environ |= {
             "HOME": users.worker.pw_dir,

@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import Where, WorkerSettings
+from tidewheel.config import CONTAINER_RUNNERS, Where, WorkerSettings
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import Resources
+from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Runner
 from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
@@ -87,7 +88,11 @@ async def built_worker(  # noqa: PLR0913 - each by name
     host = Host(
         process=process,
         is_alive=is_alive,
-        abilities=Abilities(handlers=handlers.names if handlers else frozenset(), bare=False),
+        abilities=Abilities(
+            commands=settings.shell,
+            handlers=handlers.names if handlers else frozenset(),
+            bare=False,
+        ),
         heartbeat_store=lambda: opened_store(where),
         supply=_supply(store, home),
         server=ways,
@@ -105,7 +110,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
         shell = ShellRunner(parts, sampler=sampler, tie_jobs=settings.tie_jobs)
         stack.callback(shell.stop)
         stack.callback(sampler.stop)
-        runners: list[Runner] = [shell, *others]
+        runners: list[Runner] = [*([shell] if settings.shell else []), *others]
         if handlers is not None:
             from tidewheel.runners.python.runner import PythonRunner
 
@@ -119,6 +124,28 @@ async def built_worker(  # noqa: PLR0913 - each by name
         for other in others:
             other.tell_trouble_to(worker.hear_trouble)
         yield worker
+
+
+def require_shell_without_engine(settings: WorkerSettings, job_users: JobUsers | None) -> None:
+    """Raises BadSetting if shell jobs could speak to the container engine (H6): whoever can is
+    root on this host, whatever the policy for compose files says."""
+    containers = set(settings.runners) & set(CONTAINER_RUNNERS)
+    if not settings.shell or not containers:
+        return
+    from tidewheel.runners.containers.docker_cli import Cli
+    from tidewheel.runners.containers.policy import EVERYWHERE, read_allowances
+
+    if "engine-socket" in read_allowances(settings.allow_compose).get(EVERYWHERE, ()):
+        return
+    for name in Cli(os.environ).speakers(None if job_users is None else job_users.names):
+        raise BadSetting(
+            "runner",
+            "shell",
+            f"no shell beside {' and '.join(sorted(containers))}: the user {name} may speak to "
+            "the container engine, so shell jobs would be root of this host; leave out "
+            "--runner shell, start jobs as other users (--run-as), or allow it "
+            "(--allow-compose engine-socket)",
+        )
 
 
 def _runner_parts(

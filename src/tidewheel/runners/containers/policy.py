@@ -56,11 +56,26 @@ class HostFolders:
     project: str  # what names of its own networks and volumes begin with
     folders: tuple[str, ...] = ()  # these, as a whole
     sockets: tuple[str, ...]  # of the engine
+    root: str  # above all of these: no job can put a link on the way to it
 
     def holds(self, source: str) -> bool:
-        """Says whether a path is the job's own."""
+        """Says whether a path is the job's own, and not a link to something else."""
         path = os.path.normpath(source)
-        return path in self.folders or is_below(path, self.files)
+        named = path in self.folders or is_below(path, self.files)
+        return named and self.link_on(path) is None
+
+    def link_on(self, source: str) -> str | None:
+        """Returns where a path below the root leads; None if no link is on the way.
+
+        The engine follows links when it mounts: a job that puts one in the place of a folder
+        of its run would move the mount of a later stage.
+        """
+        path = os.path.normpath(source)
+        if not is_below(path, self.root):
+            return None
+        leads = os.path.realpath(path)
+        plain = os.path.join(os.path.realpath(self.root), os.path.relpath(path, self.root))
+        return None if leads == os.path.normpath(plain) else leads
 
     def names(self, real: str) -> bool:
         """Says whether a network or volume is the job's own.
@@ -112,7 +127,9 @@ def _mount(service: str, source: str, ground: HostFolders) -> Iterator[Denied]:
     if source.endswith(".sock") or any(is_below(s, source) for s in ground.sockets):
         why = "it would reach the engine or another service of the host, and be its root"
         yield Denied("engine-socket", seen, why)
-    if not ground.holds(source):
+    if (leads := ground.link_on(source)) is not None:
+        yield Denied("bind-mounts", seen, f"there is a link on the way, it leads to {leads}")
+    elif not ground.holds(source):
         yield Denied(
             "bind-mounts", seen, f"it lies outside the job's folder {ground.files}; use ./NAME"
         )
