@@ -119,13 +119,31 @@ def test_a_job_may_have_its_own_folder_volumes_limits_and_networks(tmp_path):
             security_opt=["no-new-privileges"],
             oom_score_adj=500,
             network_mode="bridge",
-            ports=["8080"],
+            ports=["127.0.0.1:8080:80", "[::1]:8080:80"],
+            shm_size="64m",
+            tmpfs=["/run", "/tmp:size=64m"],
+            ulimits={"nofile": {"soft": 1024, "hard": 4096}, "core": 0},
             restart="always",
             container_name="mine",
         )
     )
     text = text[:-1] + ', "volumes": {"scratch": {}}, "networks": {"inner": {}}}'
     assert judge_all([text], tmp_path) == ["accepted"]
+    (executed,) = tmp_path.glob("**/compose.json")
+    [made] = json.loads(executed.read_bytes())["services"].values()
+    assert made["tmpfs"] == ["/run:size=1073741824", "/tmp:size=64m"]
+    assert made["pids_limit"] == 10_000
+
+
+def test_m6_what_stages_take_of_a_host_is_bounded_unless_the_worker_allows_more(tmp_path):
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    more = compose_text(a=service("true", shm_size="2g", pids_limit=20_000))
+    port = compose_text(a=service("true", ports=["8080:80"]))
+    bounded = judge_all([more, port], tmp_path / "1")
+    assert "--allow-compose limits" in bounded[0] and "--allow-compose ports" in bounded[1]
+    allowed = ("limits", "ports")
+    assert judge_all([more, port], tmp_path / "2", allowed) == ["accepted", "accepted"]
 
 
 @pytest.mark.req("R004-57")

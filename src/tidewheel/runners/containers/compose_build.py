@@ -187,6 +187,8 @@ async def prepare(
             service["environment"] = as_mapping(service.get("environment")) | told
     ground = _ground(assignment, tags.project, engine.cli, home)
     _refuse(policy.findings(document, ground, allowed))
+    if "limits" not in allowed:
+        policy.with_limits(document)
     plan = _plan(document, tags, prefix_of(assignment.secret), engine)
     _mark(document, plan, _told_to_jobs(assignment, spec, plan))
     _make_mounts(document, folder)
@@ -282,9 +284,9 @@ def _check_shape(document: Document, project: str) -> None:
         if len(project) + 1 + len(name) > NAME_LENGTH_MAX:
             room = NAME_LENGTH_MAX - len(project) - 1
             raise BadStage(f"service {name}: the name is too long; up to {room} letters fit")
-        if not 1 <= _replicas(service) <= REPLICAS_MAX:
+        if not 1 <= policy.replicas(service) <= REPLICAS_MAX:
             raise BadStage(
-                f"service {name} has {_replicas(service)} replicas; accepted are 1 to "
+                f"service {name} has {policy.replicas(service)} replicas; accepted are 1 to "
                 f"{REPLICAS_MAX}"
             )
 
@@ -307,19 +309,13 @@ def _valueless(environment: object) -> set[str]:
 
 def _plan(document: Document, tags: Tags, prefix: str, engine: Engine) -> ProjectPlan:
     services = document["services"]
-    counts = {name: _replicas(service) for name, service in services.items()}
+    counts = {name: policy.replicas(service) for name, service in services.items()}
     return ProjectPlan(
         tags=tags,
         prefix=prefix,
         parts=counts if engine.replicas_are_parts else dict.fromkeys(services, 1),
         needs={name: _needs(service) for name, service in services.items()},
     )
-
-
-def _replicas(service: Mapping[str, Any]) -> int:
-    deployed = (service.get("deploy") or {}).get("replicas")
-    wanted = service.get("scale") if deployed is None else deployed
-    return 1 if wanted is None else int(wanted)
 
 
 def _needs(service: Mapping[str, Any]) -> dict[str, Condition]:
