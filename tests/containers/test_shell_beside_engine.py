@@ -10,10 +10,11 @@ from tests.support.container_engine import DOCKER
 from tests.support.fleet import fleet
 from tests.support.other_users import as_root, become, open_folder, reachable
 
-USER, GROUP = 64_002, 64_010
+USER, GROUP = 64_002, 100_000 + os.getpid()
 NOWHERE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
+GROUP_NAME = f"tw{os.getpid()}"
 BOTH = ("--runner", "compose", "--runner", "shell")
-USERS = ("twengine-worker", "twengine-a")
+USERS = [f"tw{os.getpid()}-{role}" for role in ("engine", "tenant")]
 
 
 @pytest.fixture
@@ -77,14 +78,14 @@ def test_h6_shell_jobs_beside_an_engine_that_their_user_may_speak_to_are_refused
 @pytest.fixture
 def users():
     """A worker's user in the engine's group, and a tenant's."""
-    subprocess.run(["groupadd", "--gid", str(GROUP), "twengine"], check=True)
+    subprocess.run(["groupadd", "--gid", str(GROUP), GROUP_NAME], check=True)
     for name in USERS:
         subprocess.run(["useradd", "--system", "--user-group", name], check=True)
-    subprocess.run(["usermod", "-aG", "twengine", USERS[0]], check=True)
+    subprocess.run(["usermod", "-aG", GROUP_NAME, USERS[0]], check=True)
     yield
     for name in USERS:
         subprocess.run(["userdel", name], check=True)
-    subprocess.run(["groupdel", "twengine"], check=True)
+    subprocess.run(["groupdel", GROUP_NAME], check=True)
 
 
 @as_root
@@ -99,7 +100,7 @@ def test_h6_jobs_as_other_users_do_not_have_the_engine_s_group(crew, engine_sock
     assert crew.start(*words, prefix=reachable(), **given).process.wait(60) == 0
     [log] = (crew.folder / "own").glob("tasks/*/*/1/job.out")
     assert log.read_text() == f"{USERS[1]}\n"
-    subprocess.run(["usermod", "-aG", "twengine", USERS[1]], check=True)
+    subprocess.run(["usermod", "-aG", GROUP_NAME, USERS[1]], check=True)
     refused = crew.start(*words, prefix=reachable(), **given)
     assert refused.process.wait(60) == 2
     assert f"the user {USERS[1]} may speak to the container engine" in refused.log

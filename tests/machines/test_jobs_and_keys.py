@@ -16,6 +16,8 @@ from tests.support.afar import afar
 from tests.support.other_users import as_root, become, open_folder, reachable
 from tests.support.patience import eventually
 from tidewheel.client import Client
+from tidewheel.config import credentials
+from tidewheel.errors import BadSetting
 
 USER = 64_002
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -234,3 +236,19 @@ def test_h3_no_role_shows_the_password_of_its_database(far, postgres_server):
     with Client(plain) as client:
         client.submit(command=spying(far, PASSWORD), id="spy")
         assert spied(home, client, "spy")["seen"] == []
+
+
+def test_a_token_comes_from_the_variable_then_a_named_file_then_systemd(tmp_path):
+    (tmp_path / "tidewheel.token").write_text("of-systemd\n")
+    (tmp_path / "file").write_text("of-file\n")
+    given = {"TIDEWHEEL_HOME": str(tmp_path), "CREDENTIALS_DIRECTORY": str(tmp_path)}
+    found = [credentials("https://far", given)]
+    given["TIDEWHEEL_TOKEN_FILE"] = str(tmp_path / "file")
+    found.append(credentials("https://far", given))
+    given["TIDEWHEEL_TOKEN"] = "of-variable"
+    found.append(credentials("https://far", given))
+    assert [one.token for one in found] == ["of-systemd", "of-file", "of-variable"]
+    (tmp_path / "file").write_text("\n")
+    del given["TIDEWHEEL_TOKEN"]
+    with pytest.raises(BadSetting, match="this one is empty"):
+        credentials("https://far", given)

@@ -18,7 +18,7 @@ from tests.support.patience import eventually
 from tidewheel.runners import launcher as launcher_module
 
 pytestmark = [as_root, pytest.mark.req("S25")]
-USERS = ("twtest-worker", "twtest-a", "twtest-b")
+USERS = WORKER, A, B = [f"tw{os.getpid()}-{role}" for role in ("worker", "a", "b")]
 LAUNCHER = Path(launcher_module.__file__)
 OVER = ("succeeded", "failed", "cancelled")
 
@@ -56,15 +56,15 @@ def client(far):
 def home(far, users):
     folder = far.folder / "own"
     folder.mkdir()
-    os.chown(folder, users["twtest-worker"], users["twtest-worker"])
+    os.chown(folder, users[WORKER], users[WORKER])
     return folder
 
 
-MAP = """\
-worker = "twtest-worker"
+MAP = f"""\
+worker = "{WORKER}"
 [jobs]
-"team-a*" = "twtest-a"
-"team-b*" = "twtest-b"
+"team-a*" = "{A}"
+"team-b*" = "{B}"
 """
 QUEUES = ("--queue", "team-a", "--queue", "team-b", "--queue", "nobody", "--queue", "run:*")
 
@@ -105,13 +105,13 @@ def test_a_job_is_of_the_user_of_its_queue_and_has_no_right_of_its_worker(
     client.submit(command=tells, queue="team-a", id="a")
     values = "id -un; echo '{\"n\": 1}' > $TIDEWHEEL_OUTPUTS"
     client.submit(command=values, queue="team-b", id="b")
-    groups = subprocess.check_output(["id", "-G", "twtest-a"], text=True).strip()
+    groups = subprocess.check_output(["id", "-G", A], text=True).strip()
     said = printed(home, client, "a").splitlines()
-    assert said == ["twtest-a", groups, "NoNewPrivs:\t1", "twtest-a"]
-    assert printed(home, client, "b") == "twtest-b\n"
+    assert said == [A, groups, "NoNewPrivs:\t1", A]
+    assert printed(home, client, "b") == f"{B}\n"
     assert client.get("b").status.value == "succeeded"
     [uids] = re.findall("Uid:(.*)", Path(f"/proc/{worker.pid}/status").read_text())
-    assert set(uids.split()) == {str(users["twtest-worker"])}  # it is no longer root itself
+    assert set(uids.split()) == {str(users[WORKER])}  # it is no longer root itself
 
 
 def test_no_tenant_reads_or_writes_what_is_another_s(far, client, home):
@@ -130,6 +130,9 @@ def test_no_tenant_reads_or_writes_what_is_another_s(far, client, home):
             f"touch {folder}/x",
             f"ls {home} {home}/tasks",
             f"cat {home}/home.id",
+            f"echo x >> {home}/bin/tidewheel",
+            f"echo x > {home}/bin/new",
+            f"rm {home}/sock/*",
             "cat /proc/$PPID/environ > /dev/null",
             f"kill $(sed -n 's/pid=\\([0-9]*\\).*/\\1/p' {folder}/job.status)",
         ]
@@ -137,7 +140,7 @@ def test_no_tenant_reads_or_writes_what_is_another_s(far, client, home):
     client.submit(command=f"{{ {tries}; }} 2>&1", queue="team-b", id="b")
     said = printed(home, client, "b").splitlines()
     denied = [line for line in said if "ermission denied" in line]
-    assert len(denied) >= 8 and "secret-of-a" not in "".join(said), (where, said)
+    assert len(denied) >= 10 and "secret-of-a" not in "".join(said), (where, said)
     assert client.get("a").status.value == "running"
 
 
@@ -226,7 +229,7 @@ def test_a_run_has_one_user_whose_jobs_share_its_folders_and_nobody_else_does(
     run = far.start("run", str(folder), "--server", far.url, **given)
     assert run.process.wait(120) == 0, (run.log, worker.log)
     [place] = home.glob("runs/team-a-flow/run1")
-    assert (place / "log/job/1/make/02/job.out").read_text().endswith("twtest-a\nfrom-bin\n")
+    assert (place / "log/job/1/make/02/job.out").read_text().endswith(f"{A}\nfrom-bin\n")
     assert "made\n#!/bin/sh" in (place / "log/job/1/check/01/job.out").read_text()
     command = (
         f"ls {place}; cat {place}/share/file {place}/log/job/1/make/01/job.out; ls {home}/runs"
@@ -259,10 +262,10 @@ def test_a_job_cannot_lead_its_worker_to_what_is_another_s(far, client, home):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (MAP.replace('"twtest-a"', '"root"'), "not root"),
-        (MAP.replace('"twtest-a"', '"twtest-worker"'), "not the worker's"),
-        (MAP.replace('"twtest-a"', '"no-such-user"'), "a user of this machine"),
-        ('worker = "twtest-worker"\n', "[jobs]"),
+        (MAP.replace(A, "root"), "not root"),
+        (MAP.replace(A, WORKER), "not the worker's"),
+        (MAP.replace(A, "no-such-user"), "a user of this machine"),
+        (f'worker = "{WORKER}"\n', "[jobs]"),
         ("nonsense", "a file with"),
     ],
 )
@@ -285,8 +288,8 @@ def test_a_map_that_others_may_write_is_refused(far, home):
 def launcher(users):
     """The launcher, asked by somebody who is not the worker that it was written for."""
     asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    rows = [["r", "root"], ["a", "twtest-a"]]
-    told = json.dumps({"worker_uid": users["twtest-worker"], "jobs": rows})
+    rows = [["r", "root"], ["a", A]]
+    told = json.dumps({"worker_uid": users[WORKER], "jobs": rows})
     with theirs:
         words = (sys.executable, "-I", LAUNCHER, told)
         process = subprocess.Popen(words, stdin=theirs.fileno(), env={})
@@ -320,7 +323,7 @@ def test_the_launcher_starts_nothing_as_root_and_gives_nothing_of_root_away(laun
         launcher({"name": "r", **shell}, out, out)  # a process that never became the shell
         eventually(lambda: "has rights of root" in told.read_text(), "it says so")
         launcher({"name": "a", **shell}, out, out)
-        eventually(lambda: f"{uid_of('twtest-a')}\n" in told.read_text(), "the other one began")
+        eventually(lambda: f"{uid_of(A)}\n" in told.read_text(), "the other one began")
     assert "\n0\n" not in told.read_text() and not told.read_text().startswith("0\n")
     assert (tmp_path / "root").stat().st_gid == 0
 
@@ -332,7 +335,7 @@ def test_the_launcher_is_small_and_needs_nothing_of_tidewheel():
 
 
 def test_only_root_can_start_such_a_worker(far, home, users):
-    own = str(users["twtest-worker"])
+    own = str(users[WORKER])
     prefix = ["setpriv", "--reuid", own, "--regid", own, "--clear-groups"]
     worker = started(far, home, prefix=prefix)
     assert worker.process.wait(60) == 2

@@ -132,7 +132,9 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     require_shell_without_engine(worker.settings, job_users)
     if not session.as_json:
         if os.geteuid() == 0:
-            note("this worker is root, and so are its jobs; a user of its own is safer")
+            note(
+                "this worker is root, and so are its jobs; start it as a user, or with --run-as"
+            )
         elif job_users is None and options["token_file"] not in (None, STANDARD_INPUT):
             note(
                 "jobs are of this worker's user and can read its --token-file, too; let root "

@@ -220,10 +220,13 @@ def make_way(home: Path, assignment: Assignment) -> None:
         os.close(folder)
 
 
-def open_to_jobs(home: Path, path: Path) -> None:
-    """Lets everybody use a file in a folder of the worker, which nobody may list."""
-    _open_way(home, [(path.parent.name, _PASSED)], [])
-    path.chmod(0o777)
+def open_to_jobs(home: Path, listening: Path, programs: Path) -> None:
+    """Lets jobs speak to the worker's socket, and start the programs that it has for them."""
+    for folder in (listening.parent, programs):
+        _open_way(home, [(folder.name, _PASSED)], [])
+    listening.chmod(0o666)  # whoever speaks needs the secret of an attempt
+    for program in programs.iterdir():
+        program.chmod(0o755)
 
 
 def _modes(

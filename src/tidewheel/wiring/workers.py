@@ -159,8 +159,7 @@ def _runner_parts(
     if job_users is not None:
         from tidewheel.runners.job_users import open_to_jobs
 
-        for path in (messages.path, *programs.iterdir()):
-            open_to_jobs(settings.home, path)
+        open_to_jobs(settings.home, messages.path, programs)
     return RunnerParts(
         environ=os.environ,
         messages=messages,
