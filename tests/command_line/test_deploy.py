@@ -102,6 +102,27 @@ def test_s25_the_drop_in_starts_a_worker_whose_jobs_are_of_other_users():
     assert (name, options["token_file"]) == ("worker", "-")
 
 
+def test_systemd_understands_the_drop_in(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("this machine has no systemd")
+    [unit] = [path for path in UNITS if "worker" in path.name]
+    for path, there in (
+        (unit, tmp_path / unit.name),
+        (DEPLOY / "systemd" / "run-as.conf", tmp_path / f"{unit.name}.d" / "run-as.conf"),
+    ):
+        there.parent.mkdir(exist_ok=True)
+        there.write_text(path.read_text().replace("/usr/local/bin/tidewheel", str(PROGRAM)))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", tmp_path / unit.name.replace("@", "@1")],
+        env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ours = [line for line in done.stderr.splitlines() if "worker" in line or "run-as" in line]
+    assert ours == []
+
+
 @pytest.fixture(scope="module")
 def services():
     return yaml.safe_load(COMPOSE.read_text())["services"]

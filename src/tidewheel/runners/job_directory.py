@@ -16,6 +16,7 @@ that matters is in the store.
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ OUTPUTS = "TIDEWHEEL_OUTPUTS"
 OUTPUTS_NAME = "outputs.json"  # the values that the job hands to the tasks after it
 STATUS_NAME = "job.status"
 SECRET_LENGTH_MAX = 1_000
+STATUS_BYTES_MAX = 65_536
 TAIL_BYTES_MAX = 4096
 LAST_LINE_LENGTH_MAX = 300
 
@@ -105,22 +107,15 @@ class JobDirectory:
 
     def read_secret(self) -> str:
         """Returns the secret that was kept for an adopter; "" if there is none."""
-        with suppress(OSError, UnicodeDecodeError):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-            with open(os.open(self.secret, flags), encoding="ascii") as file:
-                return file.read(SECRET_LENGTH_MAX)
-        return ""
+        return read_plain(self.secret, SECRET_LENGTH_MAX).decode("ascii", errors="replace")
 
     def read_status(self) -> JobStatus:
         """Returns what ``job.status`` says; a line that is not complete counts for nothing.
 
         If the file cannot be read, every field has its default.
         """
-        try:
-            text = self.status.read_text(encoding="ascii", errors="replace")
-        except OSError:
-            return JobStatus()
-        return parse_status(text)
+        text = read_plain(self.status, STATUS_BYTES_MAX)
+        return parse_status(text.decode("ascii", errors="replace"))
 
 
 def parse_status(text: str) -> JobStatus:
@@ -206,12 +201,25 @@ def last_line(path: Path) -> str:
 
 def tail(path: Path) -> str:
     """Returns the end of a file, as it is; empty if the file cannot be read."""
+    return read_plain(path, TAIL_BYTES_MAX, from_end=True).decode(errors="replace")
+
+
+def read_plain(path: Path, bytes_max: int, *, from_end: bool = False) -> bytes:
+    """Returns the beginning or the end of a plain file; empty if it cannot be read, or is none.
+
+    A job may have put a link there, or a pipe, which its worker would wait for.
+    """
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES_MAX))
-            return file.read(TAIL_BYTES_MAX).decode(errors="replace")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return ""
+        return b""
+    with open(descriptor, "rb", buffering=0) as file:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            return b""
+        return os.pread(
+            file.fileno(), bytes_max, max(0, facts.st_size - bytes_max) if from_end else 0
+        )
 
 
 def prepare_run_folders(assignment: Assignment) -> bool:
