@@ -2,6 +2,9 @@
 
 Only this module reads the environment. A setting comes from the command line, else from a
 ``TIDEWHEEL_*`` variable, else from its default here.
+
+Keys (a token, the address of a database with its password) are taken out of the environment by
+processes whose jobs could read it there; ``ENVIRON`` finds them all the same.
 """
 
 from __future__ import annotations
@@ -9,7 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import time
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
@@ -32,12 +37,19 @@ WORKERS_RETENTION_SECONDS_DEFAULT = 7 * 86_400.0
 ADOPT_INTERVAL_SECONDS_DEFAULT = 10.0
 WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is not forgotten
 
+STORE_VARIABLE, TOKEN_VARIABLE = KEY_VARIABLES = ("TIDEWHEEL_STORE", "TIDEWHEEL_TOKEN")
+TOKEN_FILE_VARIABLE = "TIDEWHEEL_TOKEN_FILE"
+STANDARD_INPUT = "-"  # instead of a token's file
+CREDENTIAL = "tidewheel.token"  # a systemd credential, a file in $CREDENTIALS_DIRECTORY
+_taken: dict[str, str] = {}  # what take_keys() took
+ENVIRON: Mapping[str, str] = ChainMap(os.environ, _taken)
+
 TOKEN_FILE = "token"
 SERVER_FILE = "server.json"
 RULES_FILE = "notify.toml"  # who is told of what (docs/notifications.md)
 TOKEN_FILE_LENGTH_MAX = 4_096
 PORTS = 65_536
-SHELL = "shell"  # the runner that every worker has
+SHELL = "shell"  # the runner that workers have without being told, unless they run containers
 CONTAINERS = "containers"  # a task may leave it to the worker which of these runners it is
 
 
@@ -229,6 +241,7 @@ class WorkerSettings:
     job_limits: JobLimits = field(default_factory=JobLimits)
     usage_interval_seconds: float = 5.0
     runners: tuple[str, ...] = ()  # besides bash and handlers
+    shell: bool = True  # whether commands are run by bash
     allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
     home: Path = Path()
 
@@ -270,7 +283,7 @@ def runner_labels(runners: Iterable[str]) -> frozenset[str]:
     return frozenset(map(runner_label, names))
 
 
-def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
+def home_directory(environ: Mapping[str, str] = ENVIRON) -> Path:
     """Returns the state directory of this user, with the store and the logs of jobs:
     TIDEWHEEL_HOME, else `tidewheel` in XDG_STATE_HOME, else in ~/.local/state."""
     if explicit := environ.get("TIDEWHEEL_HOME"):
@@ -279,10 +292,10 @@ def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(state).absolute() / "tidewheel"
 
 
-def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
+def store_url(environ: Mapping[str, str] = ENVIRON) -> str | None:
     """Returns the address that the environment names: TIDEWHEEL_STORE, else TIDEWHEEL_SERVER;
     None if it names neither."""
-    if store := environ.get("TIDEWHEEL_STORE"):
+    if store := environ.get(STORE_VARIABLE):
         return store
     server = environ.get("TIDEWHEEL_SERVER")
     if server and not server.startswith(("http://", "https://")):
@@ -290,7 +303,7 @@ def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
     return server or None
 
 
-def own_store_url(environ: Mapping[str, str] = os.environ) -> str:
+def own_store_url(environ: Mapping[str, str] = ENVIRON) -> str:
     """Returns the address of this user's own store, a file in the state directory; it is used
     if no other store was named."""
     return f"sqlite:///{home_directory(environ)}/tidewheel.db"
@@ -329,17 +342,21 @@ def _signed_in(server: str, home: Path) -> Credentials | None:
     return Credentials(token=token, origin=str(path))
 
 
-def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credentials:
-    """Returns the credentials for a server: the token in TIDEWHEEL_TOKEN, else that with which
-    this user signed in there, else that of this user.
+def credentials(server: str, environ: Mapping[str, str] = ENVIRON) -> Credentials:
+    """Returns the credentials for a server: the token in TIDEWHEEL_TOKEN, else in the file that
+    TIDEWHEEL_TOKEN_FILE names, else a systemd credential, else that with which this user signed
+    in there, else that of this user.
 
     The last is a file in the state directory. It holds an admin's token of this user's own
     server, so it is sent only to that server, or to servers on this machine; for any other, and
     without such a file, the token is None.
     """
     ca = environ.get("TIDEWHEEL_CA") or None
-    if token := environ.get("TIDEWHEEL_TOKEN", "").strip():
-        return Credentials(token=token, origin="TIDEWHEEL_TOKEN", ca=ca)
+    if token := environ.get(TOKEN_VARIABLE, "").strip():
+        origin = environ.get(TOKEN_FILE_VARIABLE) or TOKEN_VARIABLE
+        return Credentials(token=token, origin=origin, ca=ca)
+    if named := _named_token_file(environ):
+        return Credentials(token=read_token(named), origin=named, ca=ca)
     home = home_directory(environ)
     if (signed_in := _signed_in(server, home)) is not None:
         return replace(signed_in, ca=ca)
@@ -358,6 +375,47 @@ def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credent
     except OSError:
         return Credentials(ca=ca)
     return Credentials(token=token or None, origin=str(path), ca=ca)
+
+
+def _named_token_file(environ: Mapping[str, str]) -> str | None:
+    """Returns the file that a variable or systemd names for a token; None if neither does."""
+    if named := environ.get(TOKEN_FILE_VARIABLE):
+        return named
+    folder = environ.get("CREDENTIALS_DIRECTORY")
+    given = Path(folder, CREDENTIAL) if folder else None
+    return str(given) if given is not None and given.exists() else None
+
+
+def read_token(file: str) -> str:
+    """Returns the token in a file that was named, or on standard input (`-`).
+
+    Raises BadSetting if there is none.
+    """
+    accepted = f"a file that this user can read with a token in it, or {STANDARD_INPUT}"
+    try:
+        if file == STANDARD_INPUT:
+            token = sys.stdin.read(TOKEN_FILE_LENGTH_MAX).strip()
+        else:
+            with open(file, encoding="utf-8", errors="replace") as opened:
+                token = opened.read(TOKEN_FILE_LENGTH_MAX).strip()
+    except OSError as error:
+        raise BadSetting("token-file", file, f"{accepted} ({error.strerror})") from error
+    if not token:
+        raise BadSetting("token-file", file, f"{accepted}; this one is empty")
+    return token
+
+
+def take_keys(token_file: str | None = None) -> None:
+    """Takes the keys out of the environment of this process, and reads the token's file.
+
+    This process still finds them through ENVIRON; those that it starts do not.
+    """
+    for name in KEY_VARIABLES:
+        if (value := os.environ.pop(name, None)) is not None:
+            _taken[name] = value
+    file = token_file or (None if _taken.get(TOKEN_VARIABLE) else _named_token_file(ENVIRON))
+    if file is not None:
+        _taken[TOKEN_VARIABLE], _taken[TOKEN_FILE_VARIABLE] = read_token(file), file
 
 
 def _is_here(server: str) -> bool:
@@ -416,13 +474,13 @@ def found_server(home: Path) -> FoundServer | None:
     return None
 
 
-def failpoint(environ: Mapping[str, str] = os.environ) -> Failpoint:
+def failpoint(environ: Mapping[str, str] = ENVIRON) -> Failpoint:
     """Returns the failpoint that TIDEWHEEL_FAILPOINT names, at which this process dies, for
     tests; without one, a failpoint that does nothing."""
     return failpoint_named(environ.get("TIDEWHEEL_FAILPOINT"))
 
 
-def submit_limits(environ: Mapping[str, str] = os.environ) -> SubmitLimits:
+def submit_limits(environ: Mapping[str, str] = ENVIRON) -> SubmitLimits:
     """Returns the limits on the size of what clients and jobs store; a job's message may have
     as many bytes as TIDEWHEEL_MESSAGE_BYTES_MAX says."""
     name = "TIDEWHEEL_MESSAGE_BYTES_MAX"
@@ -435,7 +493,7 @@ def submit_limits(environ: Mapping[str, str] = os.environ) -> SubmitLimits:
     return SubmitLimits(message_bytes_max=int(text))
 
 
-def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings:
+def monitor_settings(environ: Mapping[str, str] = ENVIRON) -> MonitorSettings:
     """Returns the settings of a stand-alone monitor, from its environment (R002-85)."""
     retention = _number(environ, "TIDEWHEEL_RETENTION_SECONDS", RETENTION_SECONDS_DEFAULT)
     workers = _number(
@@ -450,14 +508,14 @@ def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings
     )
 
 
-def adopt_interval_seconds(environ: Mapping[str, str] = os.environ) -> float:
+def adopt_interval_seconds(environ: Mapping[str, str] = ENVIRON) -> float:
     """Returns the seconds that a worker lets pass between two searches for dead workers on its
     host."""
     name = "TIDEWHEEL_ADOPT_INTERVAL_SECONDS"
     return _number(environ, name, ADOPT_INTERVAL_SECONDS_DEFAULT)
 
 
-def scheduler_settings(environ: Mapping[str, str] = os.environ) -> SchedulerSettings:
+def scheduler_settings(environ: Mapping[str, str] = ENVIRON) -> SchedulerSettings:
     """Returns the settings of a scheduler from the environment, for `tidewheel run` and
     `tidewheel scheduler` alike."""
     lease = "TIDEWHEEL_SCHEDULER_LEASE_SECONDS"

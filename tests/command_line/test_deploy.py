@@ -18,6 +18,7 @@ from tidewheel.config import ServerSettings, WorkerSettings
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+WORKER_EXAMPLE = DEPLOY / "systemd" / "worker.example"
 COMPOSE = DEPLOY / "compose" / "compose.yml"
 
 
@@ -45,8 +46,8 @@ def test_a_unit_starts_a_command_that_exists_again_and_again(path):
     service = unit["Service"]
     program, *words = shlex.split(service["ExecStart"])
     assert Path(program).name == "tidewheel"
-    example = re.search(r"WORKER_OPTIONS=(.*)", path.read_text())
-    options = shlex.split(example[1]) if example else []
+    example = re.search(r"WORKER_OPTIONS=(.*)", WORKER_EXAMPLE.read_text())
+    options = shlex.split(example[1])
     words = [w for one in words for w in (options if one == "$WORKER_OPTIONS" else [one])]
     name, _ = understood(words)
     assert path.name.startswith(f"tidewheel-{name}")
@@ -76,6 +77,52 @@ def test_systemd_understands_each_unit(path, tmp_path):
     assert ours == []
 
 
+def test_h3_the_unit_of_workers_shares_no_user_folder_or_file_with_those_at_the_database():
+    """Jobs run as the worker's user and can read whatever that user can."""
+    units = {path.stem.removeprefix("tidewheel-"): Unit(path)["Service"] for path in UNITS}
+    worker = units["worker@"]
+    for name in ("server", "scheduler", "monitor"):
+        for key in ("User", "StateDirectory", "EnvironmentFile", "Environment"):
+            assert worker[key] != units[name][key], (name, key)
+    assert worker["StandardInput"].startswith("file:")  # which systemd opens as root
+    assert worker["StandardInput"].removeprefix("file:") not in worker["EnvironmentFile"]
+    assert understood(shlex.split(worker["ExecStart"])[1:-1])[1]["token_file"] == "-"
+    example = dict(
+        line.split("=", 1) for line in WORKER_EXAMPLE.read_text().splitlines() if line[0] != "#"
+    )
+    assert example.keys() == {"TIDEWHEEL_SERVER", "WORKER_OPTIONS"}
+    assert example["TIDEWHEEL_SERVER"].startswith("https://")
+
+
+def test_s25_the_drop_in_starts_a_worker_whose_jobs_are_of_other_users():
+    dropped = (DEPLOY / "systemd" / "run-as.conf").read_text()
+    words = shlex.split(re.findall(r"ExecStart=(\S.*)", dropped)[0])[1:-1]
+    words[words.index("--run-as") + 1] = str(COMPOSE)  # a file that is there
+    name, options = understood(words)
+    assert (name, options["token_file"]) == ("worker", "-")
+
+
+def test_systemd_understands_the_drop_in(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("this machine has no systemd")
+    [unit] = [path for path in UNITS if "worker" in path.name]
+    for path, there in (
+        (unit, tmp_path / unit.name),
+        (DEPLOY / "systemd" / "run-as.conf", tmp_path / f"{unit.name}.d" / "run-as.conf"),
+    ):
+        there.parent.mkdir(exist_ok=True)
+        there.write_text(path.read_text().replace("/usr/local/bin/tidewheel", str(PROGRAM)))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", tmp_path / unit.name.replace("@", "@1")],
+        env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ours = [line for line in done.stderr.splitlines() if "worker" in line or "run-as" in line]
+    assert ours == []
+
+
 @pytest.fixture(scope="module")
 def services():
     return yaml.safe_load(COMPOSE.read_text())["services"]
@@ -93,6 +140,20 @@ def test_compose_starts_two_of_each_and_only_commands_that_exist(services):
     assert counts == {"server": 2, "scheduler": 2, "monitor": 1, "worker": 2}
     for one in own.values():
         assert one["restart"] == "always" and one["init"] is True
+
+
+def test_h3_workers_of_compose_know_a_server_and_no_database(services):
+    at_database = [services[one] for one in ("database", "server-1", "scheduler-1", "monitor")]
+    for name in ("worker-1", "worker-2"):
+        worker = services[name]
+        assert "TIDEWHEEL_STORE" not in worker["environment"]
+        assert "PASSWORD" not in str(worker) and "database" not in str(worker)
+        for other in at_database:
+            assert not set(worker["networks"]) & set(other["networks"])
+            assert not set(worker["volumes"]) & set(other["volumes"])
+        assert understood(worker["command"])[1]["token_file"] == "-"
+        proxy = services["proxy"]["networks"]
+        assert set(worker["networks"]) < set(proxy)
 
 
 def test_compose_gives_workers_more_time_than_their_grace(services):

@@ -281,6 +281,18 @@ def test_a_worker_gets_only_what_it_can_execute(store):
     assert store.taken(9, worker=worker) == ["other"]
 
 
+def test_a_worker_without_the_shell_gets_the_commands_of_its_other_runners_alone(store):
+    """H6: a stage has a command, too, and names its runner by a label."""
+    store.put("shell", command="true", spec=None)
+    for name in ("compose", "slurm"):
+        labels = frozenset({f"runner:{name}"})
+        store.put(f"of-{name}", command="true", resources=Resources(labels=labels))
+    free = Resources(cpu=4, memory_bytes=1 << 30, labels=frozenset({"runner:compose", "a"}))
+    one = {"worker": store.hire(), "free": free}
+    assert store.taken(9, commands=False, **one) == ["of-compose"]
+    assert store.taken(9, commands=True, **one) == ["shell"]
+
+
 @pytest.mark.req("R003-36", "R003-2")
 @pytest.mark.parametrize(
     "asked",

@@ -119,13 +119,31 @@ def test_a_job_may_have_its_own_folder_volumes_limits_and_networks(tmp_path):
             security_opt=["no-new-privileges"],
             oom_score_adj=500,
             network_mode="bridge",
-            ports=["8080"],
+            ports=["127.0.0.1:8080:80", "[::1]:8080:80"],
+            shm_size="64m",
+            tmpfs=["/run", "/tmp:size=64m"],
+            ulimits={"nofile": {"soft": 1024, "hard": 4096}, "core": 0},
             restart="always",
             container_name="mine",
         )
     )
     text = text[:-1] + ', "volumes": {"scratch": {}}, "networks": {"inner": {}}}'
     assert judge_all([text], tmp_path) == ["accepted"]
+    (executed,) = tmp_path.glob("**/compose.json")
+    [made] = json.loads(executed.read_bytes())["services"].values()
+    assert made["tmpfs"] == ["/run:size=1073741824", "/tmp:size=64m"]
+    assert made["pids_limit"] == 10_000
+
+
+def test_m6_what_stages_take_of_a_host_is_bounded_unless_the_worker_allows_more(tmp_path):
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    more = compose_text(a=service("true", shm_size="2g", pids_limit=20_000))
+    port = compose_text(a=service("true", ports=["8080:80"]))
+    bounded = judge_all([more, port], tmp_path / "1")
+    assert "--allow-compose limits" in bounded[0] and "--allow-compose ports" in bounded[1]
+    allowed = ("limits", "ports")
+    assert judge_all([more, port], tmp_path / "2", allowed) == ["accepted", "accepted"]
 
 
 @pytest.mark.req("R004-57")
@@ -142,6 +160,38 @@ def test_a_stage_of_a_run_may_mount_share_but_not_what_another_stage_could_repla
     verdicts = judge_all(texts, tmp_path, run=run)
     assert verdicts[:2] == ["accepted", "accepted"]
     assert all("lies outside the job's folder" in one for one in verdicts[2:])
+
+
+@pytest.mark.req("R004-57")
+def test_h6_a_mount_is_judged_by_where_links_lead(tmp_path):
+    """A stage that replaced its run's share by a link would move the mount of a later one."""
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    run = tmp_path / "runs/flow/run1"
+    (run / "work/1").mkdir(parents=True)
+    (run / "log/job/1/a").mkdir(parents=True)
+    (run / "share").symlink_to("/etc")
+    (run / "work/1/a").symlink_to(tmp_path)
+    (tmp_path / "cycle").mkdir()
+    texts = [
+        compose_text(a=service("true", volumes=[f"${{TIDEWHEEL_RUN_DIR}}/{folder}:/s"]))
+        for folder in ("share", "work/1/a")
+    ]
+    shared, worked = judge_all(texts, tmp_path, run=run)
+    assert "there is a link on the way, it leads to /etc" in shared
+    assert f"there is a link on the way, it leads to {tmp_path}" in worked
+    assert judge_all(texts, tmp_path, ("bind-mounts",), run=run) == ["accepted", "accepted"]
+
+
+@pytest.mark.req("R004-57")
+def test_h6_a_home_behind_a_link_of_its_owner_is_fine(tmp_path):
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    (tmp_path / "real/runs/flow/run1/log/job/1/a").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("real")
+    run = tmp_path / "home/runs/flow/run1"
+    text = compose_text(a=service("true", volumes=["${TIDEWHEEL_RUN_DIR}/share:/s", "./x:/x"]))
+    assert judge_all([text], tmp_path / "home", run=run) == ["accepted"]
 
 
 @pytest.mark.req("R004-57")

@@ -81,6 +81,17 @@ def test_a_stage_is_complete_when_every_service_ended_well_and_has_a_log_of_each
     assert files["service-second.log"] == "two\n"
 
 
+def test_m6_a_container_has_limits_that_its_file_does_not_name(stage, kind):
+    """A Swarm is not told how many processes: its file has no word for it."""
+    looks = "cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2> /dev/null; df -k /run"
+    mounted = {"type": "tmpfs", "target": "/run"}
+    played = stage(compose_text(a=service(looks, volumes=[mounted])))
+    assert played.play().ending is Ending.SUCCEEDED
+    said = files_of(played.directory)["service-a.log"]
+    assert " 1048576 " in said
+    assert kind == "swarm" or said.splitlines()[0] == "10000", said
+
+
 @pytest.mark.req("R004-59")
 def test_one_service_that_fails_fails_the_stage_and_ends_the_others(stage):
     text = compose_text(steady=service("sleep 600"), broken=service("echo no data >&2; exit 7"))

@@ -367,3 +367,12 @@ def test_all_limits_are_set_at_once_and_cannot_be_raised(tmp_path):
     _, directory = run_command(tmp_path, command, limits=limits)
     seen = (directory / "job.out").read_text().split()
     assert seen == ["3600", str(2**22), "64", "5000", str(2**20), "64"]
+
+
+@pytest.mark.parametrize("name", ["job.err", "outputs.json", "job.messages"])
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_job_that_leaves_a_pipe_where_its_worker_reads_stops_nobody(tmp_path, name, status):
+    """The worker would wait for somebody to write to it, and so would all of its other jobs."""
+    command = f"rm -f {name}; mkfifo {name}; exit {status}"
+    end, _ = run_task(tmp_path, claimed(command=command))
+    assert end.ending in (Ending.SUCCEEDED, Ending.FAILED)

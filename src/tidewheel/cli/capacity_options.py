@@ -9,7 +9,7 @@ import click
 
 from tidewheel.cli.parameters import SIZE
 from tidewheel.cli.session import option, options
-from tidewheel.config import RUNNERS
+from tidewheel.config import RUNNERS, SHELL
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.resources import Resources
@@ -23,8 +23,9 @@ offering_options = options(
     option("--label labels TEXT...", "A label to offer; repeatable."),
     option(
         "--runner runners ...",
-        "Also run tasks for this engine, besides shell commands; repeatable.",
-        type=click.Choice(RUNNERS),
+        "Also run tasks for this engine; repeatable. A worker for compose or swarm runs shell "
+        "commands only if it is told so, too: --runner shell.",
+        type=click.Choice((SHELL, *RUNNERS)),
     ),
     option(
         "--allow-compose [QUEUE:]WHAT...",

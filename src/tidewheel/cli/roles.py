@@ -38,8 +38,10 @@ from tidewheel.client.embedded import (
     unknown_queues,
     until_idle,
 )
-from tidewheel.client.tokens import without_password
+from tidewheel.client.tokens import passwords_of, without_password
 from tidewheel.config import (
+    COMMAND_RUNNERS,
+    STANDARD_INPUT,
     JobLimits,
     OnStop,
     ServerSettings,
@@ -48,10 +50,11 @@ from tidewheel.config import (
     scheduler_settings,
 )
 from tidewheel.errors import BadSetting, Refused, Unavailable
+from tidewheel.runners.job_users import JobUsers
 from tidewheel.runners.python.runner import Handlers
-from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.machine import keep_keys_from_jobs, spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
-from tidewheel.wiring.workers import usable_cores
+from tidewheel.wiring.workers import require_shell_without_engine, usable_cores
 
 if TYPE_CHECKING:
     from tidewheel.server.role import Welcome
@@ -63,13 +66,20 @@ LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
 
 class Roles:
     """Makes the roles of one process: they share its store, its log, and how long they wait for
-    a store that does not answer yet."""
+    a store that does not answer yet. No job can read the keys of this process from now on."""
 
-    def __init__(self, session: Session, log: ServiceLog, wait_for_store: float | None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        log: ServiceLog,
+        wait_for_store: float | None,
+        token_file: str | None = None,
+    ) -> None:
         self.log = log
         # A service that is started with its database waits for it, unless told how long.
         self.patience = math.inf if wait_for_store is None else wait_for_store
         self._store = session.store
+        keep_keys_from_jobs(token_file, passwords_of(session.store or ""))
 
     @classmethod
     def logged(cls, session: Session, wait_for_store: float | None) -> Roles:
@@ -103,13 +113,15 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     """
     session.require_if_named()
     log = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
-    roles = Roles(session, log, options["wait_for_store"])
+    roles = Roles(session, log, options["wait_for_store"], options["token_file"])
+    job_users = _job_users(options)
     handlers = _load_handlers(options["handlers"])
     on_stop = OnStop.YIELD if options["yields"] else OnStop.DRAIN
     if options["leaves"]:
         on_stop = OnStop.LEAVE
     worker = roles.worker(
         handlers=handlers,
+        job_users=job_users,
         queues=options["queues"],
         tie_jobs=options["tie_jobs"],
         job_limits=JobLimits(**dict(options["job_limits"])),
@@ -117,9 +129,17 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         **offered(options),
         **_given(options, "slots", "name", "grace_seconds"),
     )
+    require_shell_without_engine(worker.settings, job_users)
     if not session.as_json:
         if os.geteuid() == 0:
-            note("this worker is root, and so are its jobs; a user of its own is safer")
+            note(
+                "this worker is root, and so are its jobs; start it as a user, or with --run-as"
+            )
+        elif job_users is None and options["token_file"] not in (None, STANDARD_INPUT):
+            note(
+                "jobs are of this worker's user and can read its --token-file, too; let root "
+                "open it (--token-file - < FILE)"
+            )
         queues, slots = safe(", ".join(worker.settings.queues)), worker.settings.slots
         note(f"serving {queues} with {plural(slots, 'slot')}; Ctrl-C stops")
     beside: list[Role] = []
@@ -142,6 +162,20 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     if signalled is not None:
         return SIGNALLED[signalled]
     return ExitCode.FAILED if left else ExitCode.DONE
+
+
+def _job_users(options: dict[str, Any]) -> JobUsers | None:
+    """Starts the launcher of jobs as other users, and gives up root; None without --run-as."""
+    if (path := options["run_as"]) is None:
+        return None
+    if options["tie_jobs"]:
+        raise BadSetting("tie-jobs", True, "nothing beside --run-as; use a queue with a fence")
+    if unfit := set(options["runners"]) & set(COMMAND_RUNNERS):
+        accepted = "runners whose jobs do not run as the worker's user, beside --run-as"
+        raise BadSetting("runner", ", ".join(unfit), accepted)
+    users = JobUsers(path.absolute())
+    keep_keys_from_jobs()  # the kernel forgets it when a process becomes another user
+    return users
 
 
 async def _last_look(
@@ -343,6 +377,7 @@ def _workers(roles: Roles, options: dict[str, Any]) -> list[Role]:
     of_runs = roles.worker(
         queues=(RUN_QUEUES,), slots=slots or SLOTS_DEFAULT, beside=of_queues, **given
     )
+    require_shell_without_engine(of_queues.settings, None)
     return [of_queues, of_runs]
 
 

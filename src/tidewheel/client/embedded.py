@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 from tidewheel.api.tasks import QueueView, Task
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import (
+    CONTAINER_RUNNERS,
     RULES_FILE,
+    SHELL,
     JobLimits,
     MonitorSettings,
     OnStop,
@@ -39,7 +41,7 @@ from tidewheel.config import (
 )
 from tidewheel.core.queue.access import Served, is_pattern
 from tidewheel.core.queue.requests import Claimed, End, KeysetPage, TaskFilter
-from tidewheel.core.queue.resources import Resources, fits
+from tidewheel.core.queue.resources import Resources, fits, needs_runner
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.ports.runners import (
     Assignment,
@@ -60,6 +62,7 @@ from tidewheel.worker.attempts import Machine
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
+    from tidewheel.runners.job_users import JobUsers
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
 
 LOOK_SECONDS = 0.1
@@ -140,6 +143,8 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
     asked, offered = task.resources, settings.capacity
+    if task.command is not None and not settings.shell and not needs_runner(asked):
+        return "no commands of the shell (--runner shell)"
     if fits(asked, offered):
         return ""
     if absent := sorted(asked.labels - offered.labels):
@@ -172,6 +177,7 @@ class WorkerFields(TypedDict, total=False):
     job_limits: JobLimits
     usage_interval_seconds: float
     runners: Sequence[str]
+    shell: bool
     allow_compose: Sequence[str]
     home: Path
 
@@ -184,7 +190,9 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     given.setdefault("name", workers.worker_name())
     given.setdefault("slots", workers.usable_cores())
     given["allow_compose"] = tuple(fields.get("allow_compose", ()))
-    runners = given["runners"] = tuple(fields.get("runners", ()))
+    named = tuple(fields.get("runners", ()))
+    runners = given["runners"] = tuple(one for one in named if one != SHELL)
+    given.setdefault("shell", SHELL in named or not set(runners) & set(CONTAINER_RUNNERS))
     offered = fields.get("capacity") or workers.machine_capacity()
     labels = offered.labels | runner_labels(runners)
     given["capacity"] = replace(offered, labels=labels)
@@ -338,13 +346,14 @@ class Role(ABC):
 class Worker(Role):
     """Executes tasks: commands by bash, handlers by the functions it is given."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by name
         self,
         store: str | StoreSettings | None = None,
         *,
         handlers: Handlers | None = None,
         around_runner: workers.AroundRunner | None = None,
         beside: Worker | None = None,
+        job_users: JobUsers | None = None,
         on_report: OnReport | None = None,
         wait_for_store_seconds: float = 0.0,
         **settings: Unpack[WorkerFields],
@@ -352,14 +361,14 @@ class Worker(Role):
         """Makes a worker.
 
         ``beside`` is another worker in the same loop, which offers the same machine: what tasks
-        of the one take is not there for the other.
+        of the one take is not there for the other. ``job_users`` starts jobs as other users.
         """
         super().__init__(
             store, on_report=on_report, wait_for_store_seconds=wait_for_store_seconds
         )
         self.settings = worker_settings(**settings)
         self._machine: Machine = beside._machine if beside else Machine(self.settings.capacity)
-        self._handlers, self._around = handlers, around_runner
+        self._handlers, self._around, self._job_users = handlers, around_runner, job_users
 
     async def serve(self, store: Store) -> None:
         async with workers.built_worker(
@@ -370,6 +379,7 @@ class Worker(Role):
             around=self._around,
             machine=self._machine,
             on_report=self._on_report,
+            job_users=self._job_users,
         ) as worker:
             await self.attend(worker)
 

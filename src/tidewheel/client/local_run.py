@@ -181,6 +181,7 @@ class RunHere:
             capacity=settings.capacity or machine_capacity(),
             tie_jobs=settings.tie_jobs,
             runners=settings.runners or (() if settings.tie_jobs else found_runners()),
+            shell=True,  # the definition is of whoever runs it here
             allow_compose=settings.allow_compose,
             home=home,
             on_stop=config.OnStop.LEAVE,

@@ -144,6 +144,13 @@ def without_password(address: str) -> str:
     ).geturl()
 
 
+def passwords_of(address: str) -> list[str]:
+    """Returns the passwords in the address of a store, as they are written there."""
+    parts = urlsplit(address)
+    queried = [pair.partition("=") for pair in parts.query.split("&")]
+    return [*filter(None, [parts.password]), *(v for n, _, v in queried if n == "password")]
+
+
 def write_server_file(home: Path, url: str, store: str) -> None:
     """Writes `server.json` for the server in this process, readable by its user alone.
 

@@ -16,18 +16,22 @@ that matters is in the store.
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, read_job_name
 from tidewheel.ports.runners import Assignment
+from tidewheel.runners.messages.client import SPOOL_NAME
 from tidewheel.runners.processes import ProcessId
 from tidewheel.runners.sanitize import printable, storable
 
 OUTPUTS = "TIDEWHEEL_OUTPUTS"
 OUTPUTS_NAME = "outputs.json"  # the values that the job hands to the tasks after it
 STATUS_NAME = "job.status"
+SECRET_LENGTH_MAX = 1_000
+STATUS_BYTES_MAX = 65_536
 TAIL_BYTES_MAX = 4096
 LAST_LINE_LENGTH_MAX = 300
 
@@ -82,6 +86,7 @@ class JobDirectory:
     script = _File("job")  # the command, which bash runs
     spec = _File("spec.json")  # of the task
     out, err = _File("job.out"), _File("job.err")  # what the job prints
+    secret = _File("job.secret")  # kept only where jobs are of other users
     status = _File(STATUS_NAME)  # which process the job is, and how it ended
 
     def write_job(self, command: str, spec: str | None) -> None:
@@ -91,16 +96,26 @@ class JobDirectory:
             write_whole(self.spec, spec.encode(), mode=0o600)
         write_whole(self.script, command.encode() + b"\n", mode=0o700)
 
+    def write_secret(self, secret: str) -> None:
+        """Keeps the attempt's secret for an adopter, who cannot read the environment of a job
+        of another user; and makes the spool, to which both of them write."""
+        write_whole(self.secret, secret.encode(), mode=0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
+        spool = os.open(self.path / SPOOL_NAME, flags, 0o600)
+        os.fchmod(spool, 0o666)
+        os.close(spool)
+
+    def read_secret(self) -> str:
+        """Returns the secret that was kept for an adopter; "" if there is none."""
+        return read_plain(self.secret, SECRET_LENGTH_MAX).decode("ascii", errors="replace")
+
     def read_status(self) -> JobStatus:
         """Returns what ``job.status`` says; a line that is not complete counts for nothing.
 
         If the file cannot be read, every field has its default.
         """
-        try:
-            text = self.status.read_text(encoding="ascii", errors="replace")
-        except OSError:
-            return JobStatus()
-        return parse_status(text)
+        text = read_plain(self.status, STATUS_BYTES_MAX)
+        return parse_status(text.decode("ascii", errors="replace"))
 
 
 def parse_status(text: str) -> JobStatus:
@@ -135,9 +150,23 @@ def make_private_directory(path: Path) -> None:
             os.mkdir(path, 0o700)
 
 
+# Where jobs are of other users than their worker, folders keep strangers out: files are open.
+_files_for = {"others": 0}
+
+
+def open_files_to_job_users() -> None:
+    """Lets job users read, from now on, the files that this worker writes for their jobs.
+
+    Each job is handed its folders (``hand_over``), which nobody else may enter.
+    """
+    _files_for["others"] = 0o055
+    os.umask(0o022)
+
+
 def write_whole(path: Path, content: bytes, *, mode: int) -> None:
     """Writes a file so that nobody ever sees half of it, even if several write it at once."""
     written = _beside(path)
+    mode |= (mode >> 3 | mode >> 6) & _files_for["others"]
     descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     try:
         with open(descriptor, "wb") as file:
@@ -172,12 +201,25 @@ def last_line(path: Path) -> str:
 
 def tail(path: Path) -> str:
     """Returns the end of a file, as it is; empty if the file cannot be read."""
+    return read_plain(path, TAIL_BYTES_MAX, from_end=True).decode(errors="replace")
+
+
+def read_plain(path: Path, bytes_max: int, *, from_end: bool = False) -> bytes:
+    """Returns the beginning or the end of a plain file; empty if it cannot be read, or is none.
+
+    A job may have put a link there, or a pipe, which its worker would wait for.
+    """
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES_MAX))
-            return file.read(TAIL_BYTES_MAX).decode(errors="replace")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return ""
+        return b""
+    with open(descriptor, "rb", buffering=0) as file:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            return b""
+        return os.pread(
+            file.fileno(), bytes_max, max(0, facts.st_size - bytes_max) if from_end else 0
+        )
 
 
 def prepare_run_folders(assignment: Assignment) -> bool:

@@ -137,6 +137,12 @@ def vanished(leader: ProcessId) -> End:
     )
 
 
+def refused(why: str) -> EndedJob:
+    """Returns a job that has failed because this worker may not start it."""
+    error = TaskError(code="refused", description=why)
+    return EndedJob(End(ending=Ending.FAILED, error=error))
+
+
 def not_started(error: OSError | ValueError, directory: Path) -> EndedJob:
     """Returns a job that has failed because it could not be started.
 

@@ -33,6 +33,7 @@ import ctypes
 import os
 import signal
 import socket
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -425,7 +426,7 @@ async def terminate(tree: ProcessTree) -> list[ProcessId]:
 
     Returns all processes of the tree, such a leader among them.
     """
-    members = await _read_members(tree)
+    members = await read_members(tree)
     asked = [one for one in members if not (tree.spare_leader and one == tree.leader)]
     if not tree.spare_leader:
         _signal_group(tree, signal.SIGTERM)
@@ -441,16 +442,16 @@ async def terminate(tree: ProcessTree) -> list[ProcessId]:
 async def kill(tree: ProcessTree) -> bool:
     """Kills every process of the tree; returns False if some did not end even by SIGKILL."""
     for _ in range(KILL_ROUNDS_MAX):
-        members = await _read_members(tree)
+        members = await read_members(tree)
         if not members:
             return True
         _signal_group(tree, signal.SIGKILL)
         _send(members, signal.SIGKILL)
         await all_ended(members, KILL_ROUND_SECONDS_MAX)
-    return not await _read_members(tree)
+    return not await read_members(tree)
 
 
-async def _read_members(tree: ProcessTree) -> list[ProcessId]:
+async def read_members(tree: ProcessTree) -> list[ProcessId]:
     """Reads the tree's processes in a thread, as /proc takes milliseconds on a full machine."""
     return await asyncio.to_thread(lambda: tree.members(read_table()))
 
@@ -471,3 +472,11 @@ def _is_in_group(process: ProcessId, leader: ProcessId) -> bool:
 def _send(processes: Iterable[ProcessId], number: signal.Signals) -> None:
     for process in processes:
         send_signal(process, number)
+
+
+def main() -> None:
+    """Ends a job's tree as a program of the job's own user: pid, start, directory, signal."""
+    pid, started, directory, number = sys.argv[1:]
+    leader = ProcessId(pid=int(pid), started=int(started))
+    tree = ProcessTree(leader=leader, directory=directory)
+    asyncio.run(kill(tree) if int(number) == signal.SIGKILL else terminate(tree))

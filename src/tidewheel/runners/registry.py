@@ -22,6 +22,7 @@ from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.runners import Assignment, JobReports, Runner
 from tidewheel.runners.job_directory import JobDirectory, prepare_run_folders
 from tidewheel.runners.job_environment import RunAids, inherited_environment, job_environment
+from tidewheel.runners.job_users import JobUsers
 from tidewheel.runners.messages.client import MESSAGE_LIMIT
 from tidewheel.runners.messages.server import MessageServer
 
@@ -41,6 +42,8 @@ class RunnerParts:
     usage_interval_seconds: float = USAGE_INTERVAL_SECONDS
     failpoint: Failpoint = go_on
     allow_compose: tuple[str, ...] = ()
+    home: Path = Path()  # the state directory, in which the folders of jobs are
+    job_users: JobUsers | None = None  # None: jobs are of the worker's own user
     runners: tuple[str, ...] = ()  # all that the worker has
 
     def inherited_environment(self) -> dict[str, str]:

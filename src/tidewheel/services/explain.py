@@ -19,7 +19,7 @@ from tidewheel.core.queue.access import Served
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.queue.requests import Abilities, KeysetPage, QueueSettings, TaskFilter
-from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, fits
+from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, fits, needs_runner
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
@@ -187,7 +187,9 @@ async def _room_reasons(
 def _can_execute(task: Task, abilities: Abilities) -> bool:
     if task.handler is not None:
         return abilities.handlers is None or task.handler in abilities.handlers
-    return abilities.commands if task.command is not None else abilities.bare
+    if task.command is None:
+        return abilities.bare
+    return abilities.commands or needs_runner(task.resources)
 
 
 def _unknown(task: Task) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from tidewheel.config import KEY_VARIABLES, STANDARD_INPUT, take_keys
 from tidewheel.core.queue.requests import HostProcess
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
@@ -48,3 +53,58 @@ def make_private_directory(path: Path) -> None:
     from tidewheel.runners import job_directory
 
     job_directory.make_private_directory(path)
+
+
+_PR_SET_DUMPABLE = 4
+_STANDARD_ERROR = 2
+_MEMORY_FIELDS = slice(45, 49)  # of /proc/self/stat behind the name: arguments, environment
+
+
+def keep_keys_from_jobs(token_file: str | None = None, passwords: Iterable[str] = ()) -> None:
+    """Closes this process to the jobs that it starts, which may be of the same user (H3).
+
+    The keys in its environment, and the token in a file, are read now and are known to this
+    process alone from here on: its children do not inherit them. What the kernel shows of it as
+    it was started (``/proc/PID/environ``, and these passwords in ``/proc/PID/cmdline``) is
+    overwritten, files that it was started with are not handed on, and on Linux no process of
+    its user may read its memory, its environment or its files, or trace it. Root still may.
+    """
+    take_keys(token_file)
+    if token_file == STANDARD_INPUT:
+        with open(os.devnull) as nothing:
+            os.dup2(nothing.fileno(), 0)
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    _wipe_beginnings(tuple(f"{name}=".encode() for name in KEY_VARIABLES), passwords)
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # that of the listing itself is closed by now
+            if int(name) > _STANDARD_ERROR:
+                os.set_inheritable(int(name), False)
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _wipe_beginnings(variables: tuple[bytes, ...], passwords: Iterable[str]) -> None:
+    """Overwrites variables and passwords in the memory that /proc shows of this process.
+
+    To unset a variable does not: the kernel shows the block that the process was started with.
+    """
+    import ctypes
+
+    with open("/proc/self/stat", "rb") as stat:
+        fields = stat.read().rpartition(b")")[2].split()
+    begin, end, environment, environment_end = map(int, fields[_MEMORY_FIELDS])
+    if not 0 < begin <= end <= environment <= environment_end:
+        return  # it is not shown here
+    entries = ctypes.string_at(environment, environment_end - environment).split(b"\0")
+    for entry in entries:
+        if entry.startswith(variables):
+            ctypes.memset(environment, 0, len(entry))
+        environment += len(entry) + 1
+    words = ctypes.string_at(begin, end - begin)
+    for password in filter(None, map(str.encode, passwords)):
+        at = words.find(password)
+        while at >= 0:
+            ctypes.memset(begin + at, ord("x"), len(password))
+            at = words.find(password, at + len(password))

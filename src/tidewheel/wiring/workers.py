@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import Where, WorkerSettings
+from tidewheel.config import CONTAINER_RUNNERS, Where, WorkerSettings
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import Resources
+from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Runner
 from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
@@ -22,6 +23,7 @@ from tidewheel.wiring.stores import is_remote, opened_store, store_settings, thi
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.definition import StoredDefinition
+    from tidewheel.runners.job_users import JobUsers
     from tidewheel.runners.messages.server import MessageServer
     from tidewheel.runners.python.runner import Handlers
     from tidewheel.runners.registry import RunnerParts
@@ -63,6 +65,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
     around: AroundRunner | None = None,
     machine: Machine | None = None,
     on_report: OnReport | None = None,
+    job_users: JobUsers | None = None,
 ) -> AsyncIterator[Worker]:
     """Yields a worker with its runners; at the end, stops the runners and frees what they hold.
 
@@ -85,7 +88,11 @@ async def built_worker(  # noqa: PLR0913 - each by name
     host = Host(
         process=process,
         is_alive=is_alive,
-        abilities=Abilities(handlers=handlers.names if handlers else frozenset(), bare=False),
+        abilities=Abilities(
+            commands=settings.shell,
+            handlers=handlers.names if handlers else frozenset(),
+            bare=False,
+        ),
         heartbeat_store=lambda: opened_store(where),
         supply=_supply(store, home),
         server=ways,
@@ -96,14 +103,14 @@ async def built_worker(  # noqa: PLR0913 - each by name
         messages = MessageServer(home, message_bytes_max, calls)
         await messages.start()
         stack.push_async_callback(messages.stop)
-        parts = _runner_parts(settings, messages)
+        parts = _runner_parts(settings, messages, job_users)
         others = [open_runner(name, parts) for name in settings.runners]
         stack.push_async_callback(stop_runners, others)
         sampler = UsageSampler(settings.usage_interval_seconds)
         shell = ShellRunner(parts, sampler=sampler, tie_jobs=settings.tie_jobs)
         stack.callback(shell.stop)
         stack.callback(sampler.stop)
-        runners: list[Runner] = [shell, *others]
+        runners: list[Runner] = [*([shell] if settings.shell else []), *others]
         if handlers is not None:
             from tidewheel.runners.python.runner import PythonRunner
 
@@ -119,16 +126,47 @@ async def built_worker(  # noqa: PLR0913 - each by name
         yield worker
 
 
-def _runner_parts(settings: WorkerSettings, messages: MessageServer) -> RunnerParts:
+def require_shell_without_engine(settings: WorkerSettings, job_users: JobUsers | None) -> None:
+    """Raises BadSetting if shell jobs could speak to the container engine (H6): whoever can is
+    root on this host, whatever the policy for compose files says."""
+    containers = set(settings.runners) & set(CONTAINER_RUNNERS)
+    if not settings.shell or not containers:
+        return
+    from tidewheel.runners.containers.docker_cli import Cli
+    from tidewheel.runners.containers.policy import EVERYWHERE, read_allowances
+
+    if "engine-socket" in read_allowances(settings.allow_compose).get(EVERYWHERE, ()):
+        return
+    for name in Cli(os.environ).speakers(None if job_users is None else job_users.names):
+        raise BadSetting(
+            "runner",
+            "shell",
+            f"no shell beside {' and '.join(sorted(containers))}: the user {name} may speak to "
+            "the container engine, so shell jobs would be root of this host; leave out "
+            "--runner shell, start jobs as other users (--run-as), or allow it "
+            "(--allow-compose engine-socket)",
+        )
+
+
+def _runner_parts(
+    settings: WorkerSettings, messages: MessageServer, job_users: JobUsers | None
+) -> RunnerParts:
     """Returns the parts that all runners of a worker share."""
     from tidewheel.runners.job_environment import RunAids, write_programs
     from tidewheel.runners.registry import RunnerParts
 
+    programs = write_programs(settings.home)
+    if job_users is not None:
+        from tidewheel.runners.job_users import open_to_jobs
+
+        open_to_jobs(settings.home, messages.path, programs)
     return RunnerParts(
         environ=os.environ,
         messages=messages,
         limits=settings.job_limits,
-        aids=RunAids(programs=write_programs(settings.home)),
+        aids=RunAids(programs=programs),
+        home=settings.home,
+        job_users=job_users,
         usage_interval_seconds=settings.usage_interval_seconds,
         failpoint=this_failpoint(),
         allow_compose=settings.allow_compose,

@@ -12,7 +12,7 @@ from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.limits import Bucket, Limit
 from tidewheel.core.queue.requests import HeldLease
-from tidewheel.core.queue.resources import Resources, fits, prefix_that_fits
+from tidewheel.core.queue.resources import Resources, fits, needs_runner, prefix_that_fits
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.store.rows import RESOURCE_COLUMNS, ClaimedRow, resources
 from tidewheel.store.transaction import Row, columns_of
@@ -123,7 +123,7 @@ def _candidates(t: Tables, given: Record) -> list[Record]:
         and can_be_claimed(t, task)
         and task["due_at"] is None
         and (task["command"] or task["handler"] or given["bare"])
-        and (task["command"] is None or given["commands"])
+        and (task["command"] is None or given["commands"] or needs_runner(_asked(task)))
         and (
             task["handler"] is None
             or given["any_handler"]

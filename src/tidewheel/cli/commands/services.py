@@ -36,6 +36,18 @@ _waiting = option(
 @option("--slots", "How many tasks to run at once. [default: one per core]", type=int)
 @offering_options
 @option("--name TEXT", "A name for this worker. [default: host:pid]")
+@option(
+    "--run-as FILE",
+    "Start each job as the user that this map names for its run or queue (docs/server.md). "
+    "Root starts such a worker, which becomes a user itself.",
+    type=FILE,
+)
+@option(
+    "--token-file FILE",
+    "Read the token for the server there, - for standard input. "
+    "[default: TIDEWHEEL_TOKEN, TIDEWHEEL_TOKEN_FILE, or the systemd credential "
+    "tidewheel.token]",
+)
 @option("--handlers MODULE:OBJECT", "The Python functions that tasks may name.")
 @option(
     "--job-limit job_limits ...",

@@ -37,6 +37,7 @@ from tidewheel.cli.runs.request import (
 from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again, under_way
 from tidewheel.cli.session import NewStore, Session
 from tidewheel.client.local_run import RunHere, RunHereSettings
+from tidewheel.client.tokens import passwords_of
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.views import RunView
@@ -53,7 +54,7 @@ from tidewheel.scheduler.restart_options import (
 )
 from tidewheel.services.paths import last_numbered
 from tidewheel.services.service import OnReport
-from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.machine import keep_keys_from_jobs, spare_garbage_collector
 from tidewheel.wiring.services import deliver_left, run_door
 from tidewheel.wiring.stores import (
     is_remote,
@@ -76,6 +77,7 @@ def run_definition(definition: Definition, options: dict[str, Any]) -> int:
         return _run_far(where, wanted, options, as_json=definition.as_json)
     if options["detach"]:
         raise click.UsageError("--detach needs a server, where the run goes on: --server URL")
+    keep_keys_from_jobs(passwords=passwords_of(where or ""))
     spare_garbage_collector()
     settings = settings_here(options)
     return asyncio.run(_run(where, wanted, settings, as_json=definition.as_json))

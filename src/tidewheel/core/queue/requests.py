@@ -97,7 +97,7 @@ class QueueSettings:
 class Abilities:
     """Says which tasks the runners of a worker can execute."""
 
-    commands: bool = True
+    commands: bool = True  # of the shell; those that name another runner need its label alone
     handlers: frozenset[str] | None = None  # None: any
     bare: bool = True  # tasks with only a spec, for applications that know what it means
 
@@ -127,7 +127,7 @@ class ClaimRequest:
     count: int = 1
     lease_seconds: float | None = None  # None: as the queue says, else 10 s
     free: Resources = ANY_RESOURCES
-    commands: bool = True  # whether tasks with a command are welcome
+    commands: bool = True  # whether tasks with a command for the shell are welcome
     handlers: frozenset[str] | None = None  # which handlers are known; None: any
     bare: bool = True  # whether tasks with only a spec are welcome
 

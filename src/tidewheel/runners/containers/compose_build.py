@@ -151,7 +151,7 @@ FILES_MODE = 0o777  # for whichever user a container has; nobody else gets to it
 
 
 async def prepare(
-    engine: Engine, assignment: Assignment, allowed: frozenset[str]
+    engine: Engine, assignment: Assignment, allowed: frozenset[str], home: Path | None = None
 ) -> ProjectPlan:
     """Writes the files that an engine's ``create`` needs, and returns the plan of the project.
 
@@ -185,8 +185,10 @@ async def prepare(
     if told := literally(spec.environment):  # the task's own count more than the file's
         for service in document["services"].values():
             service["environment"] = as_mapping(service.get("environment")) | told
-    ground = _ground(assignment, folder, tags.project, engine.cli)
+    ground = _ground(assignment, tags.project, engine.cli, home)
     _refuse(policy.findings(document, ground, allowed))
+    if "limits" not in allowed:
+        policy.with_limits(document)
     plan = _plan(document, tags, prefix_of(assignment.secret), engine)
     _mark(document, plan, _told_to_jobs(assignment, spec, plan))
     _make_mounts(document, folder)
@@ -241,16 +243,34 @@ def _refuse(findings: list[str]) -> None:
         raise BadStage("the compose file is refused: " + "; ".join(shown))
 
 
-def _ground(assignment: Assignment, folder: Path, project: str, cli: Cli) -> HostFolders:
+def judge_mounts(
+    engine: Engine, assignment: Assignment, plan: ProjectPlan, home: Path | None
+) -> None:
+    """Raises BadStage if a link was put on the way to a mount since the file was judged."""
+    ground = _ground(assignment, plan.project, engine.cli, home)
+    document = json.loads((assignment.directory / EXECUTED).read_bytes())
+    for service in document["services"].values():
+        for kind, source in map(mount_of, service.get("volumes") or []):
+            if kind == "bind" and (leads := ground.link_on(source)) is not None:
+                raise BadStage(f"the mount {source} was replaced by a link to {leads}")
+
+
+def _ground(assignment: Assignment, project: str, cli: Cli, home: Path | None) -> HostFolders:
+    folder = assignment.directory
     folders: tuple[str, ...] = ()
+    root = folder.parent if home is None else home
     if run := assignment.environment.get(RUN_DIRECTORY):
         # Not the share folder of its point: a container of another stage that has all of share
         # could put a link in its place, and the engine would follow it.
         below = ("share", read_job_name(assignment.task.id).work_folder)
         folders = tuple(f"{run}/{one}" for one in below)
-    sockets = (*SOCKETS, *cli.sockets)
+        root = Path(run).parent if home is None else home
     return HostFolders(
-        files=str(folder / FILES), project=project, folders=folders, sockets=sockets
+        files=str(folder / FILES),
+        project=project,
+        folders=folders,
+        sockets=(*SOCKETS, *cli.sockets),
+        root=str(root),
     )
 
 
@@ -264,9 +284,9 @@ def _check_shape(document: Document, project: str) -> None:
         if len(project) + 1 + len(name) > NAME_LENGTH_MAX:
             room = NAME_LENGTH_MAX - len(project) - 1
             raise BadStage(f"service {name}: the name is too long; up to {room} letters fit")
-        if not 1 <= _replicas(service) <= REPLICAS_MAX:
+        if not 1 <= policy.replicas(service) <= REPLICAS_MAX:
             raise BadStage(
-                f"service {name} has {_replicas(service)} replicas; accepted are 1 to "
+                f"service {name} has {policy.replicas(service)} replicas; accepted are 1 to "
                 f"{REPLICAS_MAX}"
             )
 
@@ -289,19 +309,13 @@ def _valueless(environment: object) -> set[str]:
 
 def _plan(document: Document, tags: Tags, prefix: str, engine: Engine) -> ProjectPlan:
     services = document["services"]
-    counts = {name: _replicas(service) for name, service in services.items()}
+    counts = {name: policy.replicas(service) for name, service in services.items()}
     return ProjectPlan(
         tags=tags,
         prefix=prefix,
         parts=counts if engine.replicas_are_parts else dict.fromkeys(services, 1),
         needs={name: _needs(service) for name, service in services.items()},
     )
-
-
-def _replicas(service: Mapping[str, Any]) -> int:
-    deployed = (service.get("deploy") or {}).get("replicas")
-    wanted = service.get("scale") if deployed is None else deployed
-    return 1 if wanted is None else int(wanted)
 
 
 def _needs(service: Mapping[str, Any]) -> dict[str, Condition]:

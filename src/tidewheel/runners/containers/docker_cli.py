@@ -10,15 +10,18 @@ import asyncio
 import json
 import math
 import os
+import pwd
 import shutil
 import signal
+import stat
 import subprocess
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tidewheel.errors import BadSetting, Unavailable
+from tidewheel.runners.containers.policy import SOCKETS
 from tidewheel.runners.sanitize import printable, storable
 
 CALL_SECONDS_MAX = 120.0
@@ -79,6 +82,16 @@ class DockerAnswer:
         return printable(storable(said, WORDS_LENGTH_MAX)) or f"exit status {self.status}"
 
 
+def _may_write(path: str, uid: int, groups: Sequence[int]) -> bool:
+    """Says whether a user may write to a socket that is not the user's own."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return False
+    by_group = facts.st_gid in groups and facts.st_mode & stat.S_IWGRP
+    return facts.st_uid != uid and bool(by_group or facts.st_mode & stat.S_IWOTH)
+
+
 class Cli:
     """Calls docker and docker-compose, in an environment from an allow-list."""
 
@@ -108,6 +121,27 @@ class Cli:
         """Returns the engine's socket on this host, if DOCKER_HOST names one."""
         kind, _, path = self.environment.get("DOCKER_HOST", "").partition("://")
         return (os.path.normpath(path),) if kind == "unix" else ()
+
+    def speakers(self, users: Iterable[str] | None = None) -> list[str]:
+        """Returns those of these users that may speak to the engine; None: this process's user.
+
+        Root, who needs no engine, is not among them, nor the owner of an engine without root.
+        """
+        known = [(str(os.geteuid()), os.geteuid(), [os.getegid(), *os.getgroups()])]
+        if users is not None:
+            found = map(pwd.getpwnam, users)
+            known = [
+                (one.pw_name, one.pw_uid, os.getgrouplist(one.pw_name, one.pw_gid))
+                for one in found
+            ]
+        kind, _, _ = self.environment.get("DOCKER_HOST", "unix").partition("://")
+        paths = self.sockets or SOCKETS
+        return [
+            name
+            for name, uid, groups in known
+            if uid != 0
+            and (kind != "unix" or any(_may_write(path, uid, groups) for path in paths))
+        ]
 
     def plain_environment(self) -> dict[str, str]:
         """Returns the environment for a program that speaks to no engine.

@@ -40,7 +40,7 @@ from tidewheel.runners.containers import docker_cli
 from tidewheel.runners.containers.compose_build import as_mapping, literally
 from tidewheel.runners.containers.logs import TARGET, make_outputs_folder
 from tidewheel.runners.containers.outcome import KILLED, out_of_memory
-from tidewheel.runners.containers.policy import mount_of
+from tidewheel.runners.containers.policy import PROCESSES_MAX, mount_of
 from tidewheel.runners.containers.project import (
     LABEL_FIELDS,
     LABELS,
@@ -101,6 +101,9 @@ class ComposeEngine(Engine):
         for service in document["services"].values():
             service["environment"][OUTPUTS] = f"{TARGET}/{OUTPUTS_NAME}"
             service["volumes"] = [*(service.get("volumes") or []), f"{outputs}:{TARGET}:rw"]
+            limits = ((service.get("deploy") or {}).get("resources") or {}).get("limits") or {}
+            if limits.get("pids") is None:  # else the engine sets none
+                service.setdefault("pids_limit", PROCESSES_MAX)
             deploy = service.get("deploy") or {}
             for key in ("restart_policy", "placement", "mode", "endpoint_mode", "labels"):
                 deploy.pop(key, None)

@@ -23,6 +23,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -56,11 +57,26 @@ class HostFolders:
     project: str  # what names of its own networks and volumes begin with
     folders: tuple[str, ...] = ()  # these, as a whole
     sockets: tuple[str, ...]  # of the engine
+    root: str  # above all of these: no job can put a link on the way to it
 
     def holds(self, source: str) -> bool:
-        """Says whether a path is the job's own."""
+        """Says whether a path is the job's own, and not a link to something else."""
         path = os.path.normpath(source)
-        return path in self.folders or is_below(path, self.files)
+        named = path in self.folders or is_below(path, self.files)
+        return named and self.link_on(path) is None
+
+    def link_on(self, source: str) -> str | None:
+        """Returns where a path below the root leads; None if no link is on the way.
+
+        The engine follows links when it mounts: a job that puts one in the place of a folder
+        of its run would move the mount of a later stage.
+        """
+        path = os.path.normpath(source)
+        if not is_below(path, self.root):
+            return None
+        leads = os.path.realpath(path)
+        plain = os.path.join(os.path.realpath(self.root), os.path.relpath(path, self.root))
+        return None if leads == os.path.normpath(plain) else leads
 
     def names(self, real: str) -> bool:
         """Says whether a network or volume is the job's own.
@@ -112,7 +128,9 @@ def _mount(service: str, source: str, ground: HostFolders) -> Iterator[Denied]:
     if source.endswith(".sock") or any(is_below(s, source) for s in ground.sockets):
         why = "it would reach the engine or another service of the host, and be its root"
         yield Denied("engine-socket", seen, why)
-    if not ground.holds(source):
+    if (leads := ground.link_on(source)) is not None:
+        yield Denied("bind-mounts", seen, f"there is a link on the way, it leads to {leads}")
+    elif not ground.holds(source):
         yield Denied(
             "bind-mounts", seen, f"it lies outside the job's folder {ground.files}; use ./NAME"
         )
@@ -182,7 +200,15 @@ ALLOWABLE: Mapping[str, str] = {
     "build": "building images on the host",
     "files": "env_file, extends and include: reading files of the host",
     "runtime": "other container runtimes",
+    "ports": "ports on addresses of the host that others can reach",
+    "limits": "more containers, memory, processes or open files than a stage may have",
 }
+
+CONTAINERS_MAX = 100  # of a stage
+MEMORY_FILES_BYTES_MAX = 1024**3  # of /dev/shm, and of each tmpfs
+PROCESSES_MAX = 10_000  # of a container
+ULIMITS_MAX = {"nofile": 1_048_576, "nproc": PROCESSES_MAX}
+OTHER_ULIMITS_MAX = 8 * 1024**2
 
 HARMLESS = frozenset(
     {"annotations", "attach", "blkio_config", "cap_drop", "command", "configs"}
@@ -273,6 +299,122 @@ SERVICE_RULES: Mapping[str, _Rule] = {
 }
 
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+_UNLIMITED = -1
+
+
+def size_bytes(value: object) -> int:
+    """Returns a size as docker reads it; what is no size, or below 0, counts as no limit."""
+    found = _SIZE.fullmatch(str(value).strip())
+    if found is None:
+        return _UNLIMITED
+    return int(float(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " "))
+
+
+def _tmpfs_sizes(service: Service) -> Iterator[tuple[str, object]]:
+    """Yields each tmpfs of a service with its size; "" if none is given."""
+    given = service.get("tmpfs") or []
+    for entry in [given] if isinstance(given, str) else given:
+        path, _, options = str(entry).partition(":")
+        sizes = [one[5:] for one in options.split(",") if one.startswith("size=")]
+        yield path, sizes[-1] if sizes else ""
+    for volume in service.get("volumes") or []:
+        if isinstance(volume, dict) and volume.get("type") == "tmpfs":
+            size = (volume.get("tmpfs") or {}).get("size")
+            yield str(volume.get("target")), "" if size is None else size
+
+
+def with_limits(document: Mapping[str, Any]) -> None:
+    """Gives each tmpfs that has no size the one that it may have: an engine gives it half of
+    the host's memory."""
+    for service in (document.get("services") or {}).values():
+        if given := service.get("tmpfs"):
+            entries = [given] if isinstance(given, str) else given
+            service["tmpfs"] = [_with_size(str(entry)) for entry in entries]
+        for volume in service.get("volumes") or []:
+            if isinstance(volume, dict) and volume.get("type") == "tmpfs":
+                own = volume.get("tmpfs") or {}
+                volume["tmpfs"] = {"size": MEMORY_FILES_BYTES_MAX} | own
+
+
+def _with_size(entry: str) -> str:
+    if "size=" in entry:
+        return entry
+    return f"{entry}{',' if ':' in entry else ':'}size={MEMORY_FILES_BYTES_MAX}"
+
+
+def _amounts(service: Service) -> Iterator[tuple[str, int, int]]:
+    """Yields what a service asks for that has a limit: its words, amount and limit."""
+    if (shm := service.get("shm_size")) is not None:
+        yield f"shm_size {shm}", size_bytes(shm), MEMORY_FILES_BYTES_MAX
+    for path, size in _tmpfs_sizes(service):
+        if size != "":
+            yield f"tmpfs {path} of {size}", size_bytes(size), MEMORY_FILES_BYTES_MAX
+    limits = ((service.get("deploy") or {}).get("resources") or {}).get("limits") or {}
+    for count in (service.get("pids_limit"), limits.get("pids")):
+        if count is not None:
+            yield f"pids_limit {count}", _number(count), PROCESSES_MAX
+    for name, given in (service.get("ulimits") or {}).items():
+        values = given.values() if isinstance(given, dict) else [given]
+        most = ULIMITS_MAX.get(name, OTHER_ULIMITS_MAX)
+        for value in values:
+            if (name, _number(value)) != ("core", 0):
+                yield f"ulimit {name} {value}", _number(value), most
+
+
+def _number(value: object) -> int:
+    try:
+        return int(str(value))
+    except ValueError:
+        return _UNLIMITED
+
+
+def _resources(services: Mapping[str, Service]) -> Iterator[Denied]:
+    """Yields what is more than a stage may have of its host, and what has no limit at all."""
+    containers = sum(replicas(service or {}) for service in services.values())
+    if containers > CONTAINERS_MAX:
+        seen = f"{containers} containers"
+        yield Denied("limits", seen, f"a stage may have {CONTAINERS_MAX} on one host")
+    for name, service in services.items():
+        for seen, amount, most in _amounts(service or {}):
+            if not 0 < amount <= most:
+                why = f"accepted are 1 to {most}, as it takes from all of the host"
+                yield Denied("limits", f"service {name}: {seen}", why)
+        for port in (service or {}).get("ports") or []:
+            if not _is_loopback(port):
+                seen = f"service {name}: port {_port_text(port)}"
+                why = "others could reach it on the host's addresses; write 127.0.0.1:PORT:PORT"
+                yield Denied("ports", seen, why)
+
+
+def replicas(service: Service) -> int:
+    """Returns how many containers a service asks for."""
+    deployed = (service.get("deploy") or {}).get("replicas")
+    wanted = service.get("scale") if deployed is None else deployed
+    return 1 if wanted is None else int(wanted)
+
+
+def _port_text(port: object) -> str:
+    if not isinstance(port, dict):
+        return str(port)
+    return ":".join(
+        str(port[key]) for key in ("host_ip", "published", "target") if port.get(key)
+    )
+
+
+def _is_loopback(port: object) -> bool:
+    """Says whether a port is published on a loopback address alone; without an address it is
+    published on all of them."""
+    if isinstance(port, dict):
+        address = str(port.get("host_ip") or "")
+    else:
+        address = str(port).rpartition(":")[0].rpartition(":")[0]
+    try:
+        return ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def findings(
     document: Mapping[str, Any], ground: HostFolders, allowed: frozenset[str]
 ) -> list[str]:
@@ -294,6 +436,7 @@ def findings(
     entries = [entry or {} for entry in (*secrets.values(), *configs.values())]
     handed_out = [str(entry["file"]) for entry in entries if entry.get("file")]
     found += service_mounts(services, ground, handed_out)
+    found += _resources(services)
     return _told(found, allowed)
 
 

@@ -12,7 +12,13 @@ from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
-from tidewheel.runners.containers.compose_build import EXECUTED, FILES, prepare, read_plan
+from tidewheel.runners.containers.compose_build import (
+    EXECUTED,
+    FILES,
+    judge_mounts,
+    prepare,
+    read_plan,
+)
 from tidewheel.runners.containers.docker_cli import Cli, EngineAway
 from tidewheel.runners.containers.engines import ComposeEngine, SwarmEngine
 from tidewheel.runners.containers.job import ContainerSampler, EngineJob, EnginePoller, read_end
@@ -41,12 +47,14 @@ class EngineRunner:
         *,
         called: Sequence[str] = (),  # names by which tasks ask for it; else its engine's
         allowed: Sequence[str] = (),
+        home: Path | None = None,
         message_bytes_max: int = MESSAGE_BYTES_MAX,
         usage_interval_seconds: float = USAGE_INTERVAL_SECONDS,
     ) -> None:
         self._engine = engine
         self._called = frozenset(called or (engine.name,))
         self._allowances = read_allowances(allowed)
+        self._home = home  # None: mounts are judged by links in the folders of runs alone
         self._watch = EnginePoller(engine, message_bytes_max)
         self._jobs: set[EngineJob] = set()
         self._sampler: ContainerSampler | None = None
@@ -69,8 +77,10 @@ class EngineRunner:
         try:
             make_private_directory(assignment.directory)
             prepare_run_folders(assignment)
-            plan = await prepare(self._engine, assignment, allowed)
+            plan = await prepare(self._engine, assignment, allowed, self._home)
             await self._remove_earlier(plan)
+            if "bind-mounts" not in allowed:
+                judge_mounts(self._engine, assignment, plan, self._home)
             await self._create(plan, assignment.directory)
         except BadStage as bad:
             return EndedJob(failure("refused", str(bad)))
@@ -199,6 +209,7 @@ def open_runner(name: str, parts: RunnerParts) -> EngineRunner:
         ComposeEngine(cli) if name == ComposeEngine.name else SwarmEngine(cli),
         called=(name, CONTAINERS) if takes_any else (name,),
         allowed=parts.allow_compose,
+        home=None if parts.home == Path() else parts.home,
         message_bytes_max=parts.message_bytes_max,
         usage_interval_seconds=parts.usage_interval_seconds,
     )

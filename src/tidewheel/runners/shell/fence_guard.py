@@ -88,6 +88,7 @@ def _works(prefix: tuple[str, ...]) -> bool:
 
 
 GUARD = "tidewheel.runners.shell.fence_guard"
+_PYTHON = ("PYTHON", "LC_", "LANG")  # all that the interpreter may need
 PIPE_BYTES = 4096  # that any pipe holds before anybody reads it
 
 
@@ -163,6 +164,8 @@ def _guard_told(said: bytes) -> subprocess.Popen[bytes]:
         telling.flush()
         guard = subprocess.Popen(
             (sys.executable, "-m", GUARD, str(os.getpid())),
+            # Jobs can read its environment, which must not have what the worker's may have.
+            env={name: value for name, value in os.environ.items() if name.startswith(_PYTHON)},
             stdin=reading,
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # a signal for the worker's group is not meant for it

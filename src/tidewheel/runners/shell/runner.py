@@ -21,12 +21,14 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.core.queue.resources import needs_runner
-from tidewheel.errors import BadSetting
+from tidewheel.errors import BadSetting, Refused
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import outcome, processes
 from tidewheel.runners.job_directory import (
@@ -37,6 +39,7 @@ from tidewheel.runners.job_directory import (
 )
 from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
+from tidewheel.runners.job_users import make_way
 from tidewheel.runners.processes import (
     Exit,
     ProcessId,
@@ -60,7 +63,7 @@ REAP_INTERVAL_SECONDS = 1.0
 
 # Signals are taken by a handler, not ignored: what is ignored would be so in the job too.
 WRAPPER = f"""\
-umask 077
+umask "$6"
 cd -- "$1" || exit 126
 unset OLDPWD
 boot=$2 bash=$3 limits=$4 job=$5 asked=
@@ -82,12 +85,18 @@ exit $code
 """
 
 
+Signalled = Callable[[ProcessTree, signal.Signals], Awaitable[None]]
+
+
 class ShellJob:
     """Is a running command, which this worker has started or adopted."""
 
-    def __init__(self, tree: ProcessTree, files: JobDirectory) -> None:
+    def __init__(
+        self, tree: ProcessTree, files: JobDirectory, signalled: Signalled | None = None
+    ) -> None:
         self._tree = tree
         self._files = files
+        self._signalled = signalled  # None: the job is of the worker's own user
         self._killed_after_seconds: float | None = None
         self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
@@ -96,11 +105,18 @@ class ShellJob:
 
     async def stop(self, grace_seconds: float) -> None:
         """Sends SIGTERM to the whole tree, waits for the grace, and kills what is left."""
-        asked = await processes.terminate(self._tree)
+        if self._signalled is None:
+            asked = await processes.terminate(self._tree)
+        else:
+            asked = await processes.read_members(self._tree)
+            await self._signalled(self._tree, signal.SIGTERM)
         await all_ended(asked, grace_seconds)
         if not self._end.done():
             self._killed_after_seconds = grace_seconds
-        await processes.kill(self._tree)
+        if self._signalled is None:
+            await processes.kill(self._tree)
+        else:
+            await self._signalled(self._tree, signal.SIGKILL)
 
     def find_end(self, exited: Exit | None) -> None:
         """Finds out how the job ended, now that its leader has, and tells those that wait.
@@ -156,14 +172,18 @@ class ShellRunner:
         """
         files = JobDirectory(assignment.directory)
         try:
-            if assignment.task.fence_kill and not self._prefix:
+            if assignment.task.fence_kill and not self._prefix and not self._parts.job_users:
                 self._fence.close_around(files.path)
             leader = self._spawn(assignment, files, reports)
         except (OSError, ValueError) as error:
             self._forget(assignment)
             return outcome.not_started(error, files.path)
+        except Refused as refused:
+            self._forget(assignment)
+            return outcome.refused(str(refused))
         self._parts.failpoint("job_spawned_before_record")
-        self._children.add(leader.pid)
+        if self._parts.job_users is None:
+            self._children.add(leader.pid)
         try:
             job = self._follow(assignment, reports, leader)
         except OSError as error:  # no file descriptor is left to watch it with
@@ -196,6 +216,8 @@ class ShellRunner:
             assert leader is not None, "a job without any trace is not adopted"
             return outcome.EndedJob(outcome.vanished(leader))
         secret = read_environment(leader.pid).get(SECRET.encode(), b"").decode()
+        if self._parts.job_users is not None:  # whose environment cannot be read
+            secret = files.read_secret()
         known = replace(assignment, secret=secret or assignment.secret)
         self._parts.expect_adopted(known, reports)
         return self._follow(known, reports, leader)
@@ -207,11 +229,26 @@ class ShellRunner:
     def _spawn(
         self, assignment: Assignment, files: JobDirectory, reports: JobReports
     ) -> ProcessId:
+        users, home = self._parts.job_users, self._parts.home
+        if users is not None:
+            make_way(home, assignment)
         environment = self._parts.prepare(assignment, reports, self._environment)
         self._parts.failpoint("job_before_start")
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
-        facts = (str(files.path), boot, self._bash, self._limits, script_name(assignment))
+        umask = "077" if users is None else "022"  # the worker reads what a job leaves
+        facts = (
+            str(files.path),
+            boot,
+            self._bash,
+            self._limits,
+            script_name(assignment),
+            umask,
+        )
+        if users is not None:
+            files.write_secret(assignment.secret)
+            words, logs = ("-c", WRAPPER, "job", *facts), (files.out, files.err)
+            return users.start(home, assignment, words, environment, logs)
         return spawn(
             (*self._prefix, SHELL, "-c", WRAPPER, "job", *facts),
             environment,
@@ -228,7 +265,7 @@ class ShellRunner:
             leader=leader, directory=str(files.path), spare_leader=bool(self._prefix)
         )
         logs = (files.out, files.err)
-        job, work = ShellJob(tree, files), work_folder(assignment)
+        job, work = ShellJob(tree, files, self._signalled(assignment)), work_folder(assignment)
         is_child = leader.pid in self._children  # else it was adopted: nobody here reaps it
 
         def leader_ended() -> None:
@@ -252,6 +289,11 @@ class ShellRunner:
         if not watched:
             leader_ended()
         return job
+
+    def _signalled(self, assignment: Assignment) -> Signalled | None:
+        """Returns how to signal a job of another user; None for a job of the worker's own."""
+        users = self._parts.job_users
+        return None if users is None else partial(users.end, assignment.task)
 
     def _give_up(self, leader: ProcessId, assignment: Assignment) -> None:
         """Kills a job that cannot be watched, because nobody would ever stop it."""

@@ -1,0 +1,267 @@
+"""Has jobs started as other users than their worker's, by the launcher (``worker --run-as``).
+
+A worker that is started as root starts the launcher, which stays root, and then gives up its
+own rights. It can neither signal the jobs nor look into them, so both are done by programs that
+the launcher starts as the job's user, as it starts the job itself.
+
+Folders are the worker's and carry the group of the job's user:
+
+    home, folders of queues and runs    everybody may pass through, nobody may list them
+    the folder of a run                 its user may look
+    an attempt, its work, its share     its user may write
+
+What the worker writes there may be read by everybody who gets there. The sticky bit keeps jobs
+from replacing the worker's files and folders, and no link is followed on the way to a folder: a
+job must not lead its worker to what is another's.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import pwd
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.errors import BadSetting, Refused, RunnerUnable
+from tidewheel.ports.runners import Assignment
+from tidewheel.runners import launcher
+from tidewheel.runners.job_directory import open_files_to_job_users
+from tidewheel.runners.processes import ProcessId, ProcessTree, all_ended
+
+ANSWER_SECONDS_MAX = 10.0
+END_SECONDS_MAX = 15.0
+ANSWER_BYTES_MAX = 65_536
+ACCEPTED = 'worker = "USER", and [jobs] with "PATTERN" = "USER"'
+ENDS_TREE = "from tidewheel.runners.processes import main; main()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAsMap:
+    """Says which user a worker is, and which users its jobs are: the first pattern counts."""
+
+    worker: pwd.struct_passwd
+    jobs: tuple[tuple[str, str], ...]  # patterns of names of runs and queues, and users
+
+
+def read_map(path: Path) -> RunAsMap:
+    """Returns the map in a file; raises BadSetting if it would not keep users apart."""
+    try:
+        with path.open("rb") as file:
+            facts, document = os.fstat(file.fileno()), tomllib.load(file)
+    except (OSError, ValueError) as error:
+        raise BadSetting("run-as", path, f"a file with {ACCEPTED} ({error})") from error
+    if facts.st_uid != 0 or facts.st_mode & 0o022:
+        raise BadSetting("run-as", path, "a file that is root's, and that only root may write")
+    jobs = document.get("jobs")
+    if document.keys() != {"worker", "jobs"} or not isinstance(jobs, dict) or not jobs:
+        raise BadSetting("run-as", path, ACCEPTED)
+    own = _user(document["worker"])
+    users = {_user(name) for name in jobs.values()}
+    for one, other in itertools.product(users, {own, *users}):
+        shares = other.pw_gid in os.getgrouplist(one.pw_name, one.pw_gid)
+        if one.pw_uid == own.pw_uid or (one.pw_uid != other.pw_uid and shares):
+            raise BadSetting(
+                "run-as",
+                one.pw_name,
+                "users for jobs that are not the worker's, and not in each other's groups: "
+                f"files of {one.pw_name} and {other.pw_name} could not be kept apart",
+            )
+    return RunAsMap(worker=own, jobs=tuple(jobs.items()))
+
+
+def _user(name: object) -> pwd.struct_passwd:
+    try:
+        user = pwd.getpwnam(str(name))
+    except KeyError:
+        raise BadSetting("run-as", name, "a user of this machine; make it: useradd") from None
+    if 0 in (user.pw_uid, *os.getgrouplist(user.pw_name, user.pw_gid)):
+        raise BadSetting("run-as", name, "a user that is not root, nor in root's group")
+    return user
+
+
+class JobUsers:
+    """Starts and ends jobs as the users of a map, through the launcher."""
+
+    def __init__(self, path: Path) -> None:
+        """Starts the launcher, and gives up root for the worker's user."""
+        if os.geteuid() != 0:
+            accepted = "a worker that root starts; it becomes the user that the map names"
+            raise BadSetting("run-as", path, accepted)
+        users = read_map(path)
+        self._asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._asking.settimeout(ANSWER_SECONDS_MAX)
+        told = {"worker_uid": users.worker.pw_uid, "jobs": users.jobs}
+        with theirs:
+            self._launcher = subprocess.Popen(
+                (sys.executable, "-I", launcher.__file__, json.dumps(told)),
+                stdin=theirs.fileno(),
+                env={},
+                cwd="/",
+                start_new_session=True,  # a signal for the worker's group is not meant for it
+            )
+        self.names = frozenset(name for _, name in users.jobs)
+        launcher.become(users.worker)
+        os.environ |= {
+            "HOME": users.worker.pw_dir,
+            "USER": users.worker.pw_name,
+            "LOGNAME": users.worker.pw_name,
+        }
+        open_files_to_job_users()
+
+    def start(
+        self,
+        home: Path,
+        assignment: Assignment,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        logs: tuple[Path, Path],
+    ) -> ProcessId:
+        """Starts the shell with these words as the user of the task; returns its identity.
+
+        Raises Refused if the map has no user for it.
+        """
+        folders = hand_over(home, assignment)
+        opened = []
+        try:
+            for log in logs:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+                opened.append(os.open(log, flags, 0o600))
+                os.fchmod(opened[-1], 0o660)
+            fenced = assignment.task.fence_kill
+            request = _request(assignment.task, words, environment, fenced=fenced)
+            return self._ask(request, [*opened, *opened, *folders])
+        finally:
+            for file in (*folders, *opened):
+                os.close(file)
+
+    async def end(self, task: Claimed, tree: ProcessTree, number: signal.Signals) -> None:
+        """Signals the whole tree of a job as its user, who alone sees all of it."""
+        facts = (
+            str(tree.leader.pid),
+            str(tree.leader.started),
+            tree.directory,
+            str(int(number)),
+        )
+        words = ("-c", 'exec "$@"', "sh", sys.executable, "-I", "-c", ENDS_TREE, *facts)
+        with open(os.devnull, "wb") as nothing:
+            request = _request(task, words, {}, fenced=False)
+            ender = self._ask(request, [nothing.fileno(), nothing.fileno()])
+        if not await all_ended([ender], END_SECONDS_MAX):
+            raise TimeoutError(f"the job's processes were not signalled in {END_SECONDS_MAX} s")
+
+    def _ask(self, request: bytes, files: Sequence[int]) -> ProcessId:
+        text = os.memfd_create("request")
+        try:
+            os.write(text, request)
+            socket.send_fds(self._asking, [b"?"], [text, *files])
+            answer = json.loads(self._asking.recv(ANSWER_BYTES_MAX))
+        except (OSError, ValueError) as error:
+            words = "the launcher of --run-as does not answer; start the worker anew"
+            raise RunnerUnable(words) from error
+        finally:
+            os.close(text)
+        if "refused" in answer:
+            raise Refused(str(answer["refused"]))
+        return ProcessId(pid=int(answer["pid"]), started=int(answer["started"]))
+
+
+def _request(
+    task: Claimed, words: Sequence[str], environment: Mapping[str, str], *, fenced: bool
+) -> bytes:
+    name = task.queue if task.run is None else read_job_name(task.id).run
+    request: dict[str, Any] = {"name": name, "words": words, "environment": environment}
+    return json.dumps(request | {"fenced": fenced}).encode()
+
+
+_PASSED, _LOOKED_AT, _READ, _WRITTEN = 0o711, 0o755, 0o750, 0o1770
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def hand_over(home: Path, assignment: Assignment) -> list[int]:
+    """Makes and opens the folders of a job whose group shall be that of its user.
+
+    Raises PermissionError if one of them is not the worker's own.
+    """
+    ways = {assignment.directory: assignment.directory}  # and from which on it may be written
+    run = None
+    if (named := assignment.environment.get(RUN_DIRECTORY)) is not None:
+        run, name = Path(named), read_job_name(assignment.task.id)
+        work = run / name.work_folder
+        first = run / name.log_folder(1)
+        ways = {assignment.directory: first, work: work, run / name.share_folder: run / "share"}
+    opened: list[int] = []
+    try:
+        for folder, written_from in ways.items():
+            _open_way(home, _modes(home, folder, written_from, run), opened)
+    except BaseException:
+        for one in opened:
+            os.close(one)
+        raise
+    return opened
+
+
+def make_way(home: Path, assignment: Assignment) -> None:
+    """Makes the folders of a job; what is written to them then goes where it should."""
+    for folder in hand_over(home, assignment):
+        os.close(folder)
+
+
+def open_to_jobs(home: Path, listening: Path, programs: Path) -> None:
+    """Lets jobs speak to the worker's socket, and start the programs that it has for them."""
+    for folder in (listening.parent, programs):
+        _open_way(home, [(folder.name, _PASSED)], [])
+    listening.chmod(0o666)  # whoever speaks needs the secret of an attempt
+    for program in programs.iterdir():
+        program.chmod(0o755)
+
+
+def _modes(
+    home: Path, folder: Path, written_from: Path, run: Path | None
+) -> list[tuple[str, int]]:
+    """Returns the names from the home to a folder, each with the mode that it gets."""
+    steps, here = [], home
+    for name in folder.relative_to(home).parts:
+        here /= name
+        mode = _PASSED if run is None or not here.is_relative_to(run) else _LOOKED_AT
+        mode = _READ if here == run else mode
+        steps.append((name, _WRITTEN if here.is_relative_to(written_from) else mode))
+    return steps
+
+
+def _open_way(home: Path, steps: Sequence[tuple[str, int]], kept: list[int]) -> None:
+    """Steps through folders, making those that are missing; keeps those for the user open."""
+    here = os.open(home, _FOLDER)
+    try:
+        _set_mode(here, _PASSED)
+        for name, mode in steps:
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=here)
+            below = os.open(name, _FOLDER, dir_fd=here)
+            os.close(here)
+            here = below
+            if os.fstat(here).st_uid != os.geteuid():
+                raise PermissionError(errno.EPERM, "a folder is not the worker's own", name)
+            _set_mode(here, mode)
+            if mode in (_READ, _WRITTEN):
+                kept.append(os.dup(here))
+    finally:
+        os.close(here)
+
+
+def _set_mode(folder: int, mode: int) -> None:
+    if stat.S_IMODE(os.fstat(folder).st_mode) != mode:
+        os.fchmod(folder, mode)

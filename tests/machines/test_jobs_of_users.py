@@ -1,0 +1,342 @@
+"""S25: `worker --run-as` starts each job as the user that a map names, all of them real."""
+
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.afar import afar
+from tests.support.other_users import as_root, open_folder, reachable
+from tests.support.patience import eventually
+from tidewheel.runners import launcher as launcher_module
+
+pytestmark = [as_root, pytest.mark.req("S25")]
+USERS = WORKER, A, B = [f"tw{os.getpid()}-{role}" for role in ("worker", "a", "b")]
+LAUNCHER = Path(launcher_module.__file__)
+OVER = ("succeeded", "failed", "cancelled")
+
+
+@pytest.fixture(scope="module")
+def users():
+    """A worker's user and two tenants', each with a group of its own."""
+    for name in USERS:
+        subprocess.run(["useradd", "--system", "--user-group", name], check=True)
+    try:
+        yield {name: uid_of(name) for name in USERS}
+    finally:
+        for name in USERS:
+            subprocess.run(["userdel", name], check=True)
+
+
+def uid_of(name):
+    return int(subprocess.check_output(["id", "-u", name]))
+
+
+@pytest.fixture
+def far(users):
+    assert users
+    with open_folder() as folder, afar(folder, None) as made:
+        yield made
+
+
+@pytest.fixture
+def client(far):
+    with far.client() as client:
+        yield client
+
+
+@pytest.fixture
+def home(far, users):
+    folder = far.folder / "own"
+    folder.mkdir()
+    os.chown(folder, users[WORKER], users[WORKER])
+    return folder
+
+
+MAP = f"""\
+worker = "{WORKER}"
+[jobs]
+"team-a*" = "{A}"
+"team-b*" = "{B}"
+"""
+QUEUES = ("--queue", "team-a", "--queue", "team-b", "--queue", "nobody", "--queue", "run:*")
+
+
+# What the unit of systemd leaves to root (deploy/systemd/run-as.conf).
+CAPABILITIES = "-all,+setuid,+setgid,+chown,+kill"
+
+
+def started(far, home, *options, text=MAP, prefix=("setpriv", "--bounding-set", CAPABILITIES)):
+    path = far.folder / "map.toml"
+    path.write_text(text)
+    given = {
+        "TIDEWHEEL_STORE": "",
+        "TIDEWHEEL_SERVER": far.url,
+        "TIDEWHEEL_TOKEN": far.token,
+        "TIDEWHEEL_HOME": str(home),
+    }
+    words = ("worker", "--run-as", str(path), *QUEUES, *options)
+    return far.start(*words, prefix=[*reachable(), *prefix], **given)
+
+
+def ended(client, task_id):
+    eventually(lambda: client.get(task_id).status.value in OVER, f"{task_id} has ended")
+    return client.get(task_id)
+
+
+def printed(home, client, task_id, name="job.out"):
+    ended(client, task_id)
+    [log] = home.glob(f"tasks/*/{client.get(task_id).seq}/1/{name}")
+    return log.read_text()
+
+
+def test_a_job_is_of_the_user_of_its_queue_and_has_no_right_of_its_worker(
+    far, client, home, users
+):
+    worker = started(far, home)
+    tells = "id -un; id -G; grep NoNewPrivs /proc/self/status; echo $USER >> /dev/stdout"
+    client.submit(command=tells, queue="team-a", id="a")
+    values = "id -un; echo '{\"n\": 1}' > $TIDEWHEEL_OUTPUTS"
+    client.submit(command=values, queue="team-b", id="b")
+    groups = subprocess.check_output(["id", "-G", A], text=True).strip()
+    said = printed(home, client, "a").splitlines()
+    assert said == [A, groups, "NoNewPrivs:\t1", A]
+    assert printed(home, client, "b") == f"{B}\n"
+    assert client.get("b").status.value == "succeeded"
+    [uids] = re.findall("Uid:(.*)", Path(f"/proc/{worker.pid}/status").read_text())
+    assert set(uids.split()) == {str(users[WORKER])}  # it is no longer root itself
+
+
+def test_no_tenant_reads_or_writes_what_is_another_s(far, client, home):
+    started(far, home)
+    client.submit(
+        command="echo secret-of-a; sleep 600", queue="team-a", id="a", spec={"key": 1}
+    )
+    eventually(lambda: client.get("a").status.value == "running", "it runs")
+    where = home / f"tasks/*/{client.get('a').seq}/1"
+    eventually(lambda: list(home.glob(f"tasks/*/{client.get('a').seq}/1/job.status")), "began")
+    [folder] = home.glob(f"tasks/*/{client.get('a').seq}/1")
+    tries = "; ".join(
+        [
+            f"cat {folder}/job {folder}/job.out {folder}/spec.json",
+            f"ls {folder}",
+            f"touch {folder}/x",
+            f"ls {home} {home}/tasks",
+            f"cat {home}/home.id",
+            f"echo x >> {home}/bin/tidewheel",
+            f"echo x > {home}/bin/new",
+            f"rm {home}/sock/*",
+            "cat /proc/$PPID/environ > /dev/null",
+            f"kill $(sed -n 's/pid=\\([0-9]*\\).*/\\1/p' {folder}/job.status)",
+        ]
+    )
+    client.submit(command=f"{{ {tries}; }} 2>&1", queue="team-b", id="b")
+    said = printed(home, client, "b").splitlines()
+    denied = [line for line in said if "ermission denied" in line]
+    assert len(denied) >= 10 and "secret-of-a" not in "".join(said), (where, said)
+    assert client.get("a").status.value == "running"
+
+
+def test_a_name_without_a_user_is_refused_and_says_so(far, client, home):
+    started(far, home)
+    client.submit(command="true", queue="nobody", id="n")
+    assert ended(client, "n").status.value == "failed"
+    assert "no user is mapped to 'nobody'" in client.attempts("n")[-1].error.description
+
+
+def test_a_job_of_another_user_is_stopped_with_all_that_it_started(far, client, home):
+    started(far, home)
+    pids = far.folder / "pids"
+    pids.touch()
+    pids.chmod(0o666)
+    daemon = f"setsid sh -c {shlex.quote(f'echo $$ >> {pids}; exec sleep 600')} &"
+    command = f"trap '' TERM; {daemon} echo $$ >> {pids}; sleep 600 & wait; sleep 600"
+    client.submit(command=command, queue="team-a", id="a", max_termination=0.2)
+    eventually(lambda: len(pids.read_text().split()) == 2, "both run")
+    client.cancel("a")
+    assert ended(client, "a").status.value == "cancelled"
+    for pid in pids.read_text().split():
+        eventually(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), f"{pid} is gone")
+
+
+def test_jobs_of_other_users_are_adopted_by_the_next_worker_and_heard(far, client, home):
+    client.configure_queue("team-a", lease_seconds=600.0)
+    first = started(far, home, "--leave")
+    gate = far.folder / "gate"
+    command = f"until [ -e {gate} ]; do sleep 0.05; done; tidewheel message hello; exit 3"
+    client.submit(command=command, queue="team-a", id="a")
+    eventually(lambda: list(home.glob("tasks/*/*/1/job.status")), "it runs")
+    first.kill()
+    second = started(far, home)
+    second.says("adopted")
+    gate.touch()
+    assert ended(client, "a").status.value == "failed"
+    assert client.attempts("a")[-1].exit_status == 3
+    assert [one.text for one in client.outputs("a")] == ["hello"]
+
+
+def test_a_fenced_job_of_another_user_dies_with_its_worker(far, client, home):
+    client.configure_queue("team-a", fence_kill=True, lease_seconds=600.0)
+    worker = started(far, home)
+    told = far.folder / "pid"
+    told.touch()
+    told.chmod(0o666)
+    client.submit(command=f"echo $$ > {told}; sleep 600", queue="team-a", id="a")
+    eventually(lambda: told.read_text().strip(), "it runs")
+    worker.kill()
+    pid = told.read_text().strip()
+    eventually(lambda: not os.path.exists(f"/proc/{pid}"), "it is gone")
+
+
+FLOW = '''\
+[scheduling]
+    [[graph]]
+        R1 = make => check
+[runtime]
+    [[make]]
+        execution retry delays = PT0S
+        script = """
+            test $CYLC_TASK_TRY_NUMBER = 2 || exit 1
+            id -un; hello; touch here; echo made > $CYLC_WORKFLOW_SHARE_DIR/file
+        """
+    [[check]]
+        script = """
+            cat $CYLC_WORKFLOW_SHARE_DIR/file $CYLC_WORKFLOW_RUN_DIR/bin/hello
+            tidewheel message said
+        """
+'''
+
+
+def test_a_run_has_one_user_whose_jobs_share_its_folders_and_nobody_else_does(
+    far, client, home
+):
+    folder = far.folder / "team-a-flow"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "flow.cylc").write_text(FLOW)
+    (folder / "bin" / "hello").write_text("#!/bin/sh\necho from-bin\n")
+    (folder / "bin" / "hello").chmod(0o755)
+    far.start("scheduler")
+    worker = started(far, home)
+    token = far.new_token("admin")
+    given = {"TIDEWHEEL_STORE": "", "TIDEWHEEL_TOKEN": token}
+    run = far.start("run", str(folder), "--server", far.url, **given)
+    assert run.process.wait(120) == 0, (run.log, worker.log)
+    [place] = home.glob("runs/team-a-flow/run1")
+    assert (place / "log/job/1/make/02/job.out").read_text().endswith(f"{A}\nfrom-bin\n")
+    assert "made\n#!/bin/sh" in (place / "log/job/1/check/01/job.out").read_text()
+    command = (
+        f"ls {place}; cat {place}/share/file {place}/log/job/1/make/01/job.out; ls {home}/runs"
+    )
+    client.submit(command=f"{{ {command}; }} 2>&1", queue="team-b", id="b")
+    said = printed(home, client, "b")
+    assert said.count("ermission denied") == 4 and "made" not in said, said
+
+
+def test_a_job_cannot_lead_its_worker_to_what_is_another_s(far, client, home):
+    """By a link where the folder of its next attempt, or of a later stage, will be."""
+    started(far, home)
+    client.submit(command="sleep 600", queue="team-b", id="victim")
+    eventually(lambda: list(home.glob("tasks/*/*/1/job.status")), "the victim runs")
+    [victim] = home.glob("tasks/*/*/1")
+    begin = f"cd ..; ln -s {victim} 2; ls -l"
+    client.submit(command=f"{begin}; exit 1", queue="team-a", id="a", retries=1)
+    ended(client, "a")
+    assert not (victim.parent.parent / str(client.get("a").seq) / "2").is_symlink()
+    assert (victim / "job").read_text() == "sleep 600\n"
+    before = sorted(one.name for one in victim.iterdir())
+    files = "job.status job.messages job outputs.json"
+    links = f"for f in {files}; do rm -f $f; ln -s {victim}/job $f; done"
+    client.submit(command=f"{links}; tidewheel message x", queue="team-a", id="c")
+    ended(client, "c")
+    assert sorted(one.name for one in victim.iterdir()) == before
+    assert (victim / "job").read_text() == "sleep 600\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (MAP.replace(A, "root"), "not root"),
+        (MAP.replace(A, WORKER), "not the worker's"),
+        (MAP.replace(A, "no-such-user"), "a user of this machine"),
+        (f'worker = "{WORKER}"\n', "[jobs]"),
+        ("nonsense", "a file with"),
+    ],
+)
+def test_a_map_that_would_not_keep_users_apart_is_refused(far, home, text, words):
+    worker = started(far, home, text=text)
+    assert worker.process.wait(60) == 2
+    assert words in worker.log
+
+
+def test_a_map_that_others_may_write_is_refused(far, home):
+    path = far.folder / "map.toml"
+    path.touch()
+    path.chmod(0o666)
+    worker = started(far, home)
+    assert worker.process.wait(60) == 2
+    assert "only root may write" in worker.log
+
+
+@pytest.fixture
+def launcher(users):
+    """The launcher, asked by somebody who is not the worker that it was written for."""
+    asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    rows = [["r", "root"], ["a", A]]
+    told = json.dumps({"worker_uid": users[WORKER], "jobs": rows})
+    with theirs:
+        words = (sys.executable, "-I", LAUNCHER, told)
+        process = subprocess.Popen(words, stdin=theirs.fileno(), env={})
+    asking.settimeout(60)
+
+    def ask(request, *files):
+        with tempfile.TemporaryFile() as text:
+            text.write(request if isinstance(request, bytes) else json.dumps(request).encode())
+            text.flush()
+            socket.send_fds(asking, [b"?"], [text.fileno(), *(one.fileno() for one in files)])
+            return json.loads(asking.recv(65_536))
+
+    yield ask
+    asking.close()
+    assert process.wait(60) == 0
+
+
+def test_the_launcher_starts_nothing_as_root_and_gives_nothing_of_root_away(launcher, tmp_path):
+    """Whatever a worker asks that was taken over."""
+    told = tmp_path / "told"
+    words = ["-c", "id -u; cut -d' ' -f1 /proc/self/stat"]
+    shell = {"words": words, "environment": {"LD_PRELOAD": "x", "HOME": "/root"}}
+    with told.open("w+b") as out, (tmp_path / "root").open("wb") as of_root:
+        of_root.flush()
+        assert "refused" in launcher({"name": "a", **shell}, out, out, of_root)
+        assert "refused" in launcher({"name": "c", **shell}, out, out)
+        assert "refused" in launcher({"name": "a"}, out, out)
+        assert "refused" in launcher(b"[]", out, out)
+        assert "refused" in launcher(b"{", out, out)
+        assert "refused" in launcher({"name": "a", **shell}, out)
+        launcher({"name": "r", **shell}, out, out)  # a process that never became the shell
+        eventually(lambda: "has rights of root" in told.read_text(), "it says so")
+        launcher({"name": "a", **shell}, out, out)
+        eventually(lambda: f"{uid_of(A)}\n" in told.read_text(), "the other one began")
+    assert "\n0\n" not in told.read_text() and not told.read_text().startswith("0\n")
+    assert (tmp_path / "root").stat().st_gid == 0
+
+
+def test_the_launcher_is_small_and_needs_nothing_of_tidewheel():
+    text = LAUNCHER.read_text()
+    assert len(text.splitlines()) <= 150
+    assert "import tidewheel" not in text and "from tidewheel" not in text
+
+
+def test_only_root_can_start_such_a_worker(far, home, users):
+    own = str(users[WORKER])
+    prefix = ["setpriv", "--reuid", own, "--regid", own, "--clear-groups"]
+    worker = started(far, home, prefix=prefix)
+    assert worker.process.wait(60) == 2
+    assert "a worker that root starts" in worker.log
