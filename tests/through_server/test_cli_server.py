@@ -164,3 +164,17 @@ def test_a_key_that_others_can_read_is_refused(tidewheel, tmp_path):
     given = ("--certificate", str(certificate), "--key", str(key))
     refused = tidewheel("server", "--port", "0", *given)
     assert refused.status == 2 and f"chmod 600 {key}" in refused.err
+
+
+def test_a_server_tells_its_log_the_last_entry_of_the_audit(tidewheel):
+    """Who cuts off the end of the audit cannot change what a log elsewhere has."""
+    token = tidewheel("token", "create", "x", "--scope", "admin").word
+    with tidewheel.started("server", "--port", "0") as server:
+        caller = caller_of(server.read_until("answering at"), token)
+        assert caller.post("/queues/q/pause").status == 200
+        server.send(signal.SIGTERM)
+        first = re.search(r"audit.head +(1:[0-9a-f]{64})", server.read_until("audit.head"))[1]
+        assert server.wait().status == 0
+    with tidewheel.started("server", "--port", "0") as server:
+        assert first in server.read_until("audit.head")
+    assert tidewheel("verify", "--audit-head", first).status == 0

@@ -66,6 +66,7 @@ SECTIONS = {
     },
     "Store": {
         "verify": "Check the store for anything that breaks a promise.",
+        "audit": "List, export or check who changed what and who was refused.",
         "export": "Write tasks to a file as JSON lines.",
         "migrate": "Upgrade the store to this version's schema.",
         "completion": "Print the completion script for a shell.",
@@ -80,7 +81,7 @@ First steps:
 """
 # Commands that stand in one module of `cli/commands/`; every other one has that of its name.
 MODULES = {
-    "admin": ("token", "notify", "verify", "migrate"),
+    "admin": ("token", "notify", "verify", "audit", "migrate"),
     "definitions": ("validate", "list", "config", "view", "graph"),
     "queue": ("queues", "workers", "task", "events"),
     "runs": ("runs", "show", "why", "tree", "log", "tui"),

@@ -227,6 +227,7 @@ def run_server(session: Session, listening: dict[str, Any], options: dict[str, A
         session.store,
         settings=ServerSettings(home=home, **listening),
         on_ready=ready,
+        on_report=roles.log.report,
         wait_for_store_seconds=roles.patience,
     )
     beside: list[Role] = [roles.make(Notifier, home=home)]
@@ -301,6 +302,7 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
         on_ready=ready,
         local=True,
         metrics=metrics,
+        on_report=roles.log.report,
     )
     watchers: list[Role] = []
     if not options["no_scheduler"]:

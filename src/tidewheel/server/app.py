@@ -24,6 +24,7 @@ from tidewheel.errors import BadSetting
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
 from tidewheel.server import static_page
+from tidewheel.server.audit_log import AuditLog
 from tidewheel.server.load_shedding import ConnectionLimit, ReservedConnections
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.middleware import Middleware, guarded_protocol
@@ -179,6 +180,11 @@ class HttpServer:
         self._socket = listening_socket(settings)
 
     @property
+    def audit(self) -> AuditLog:
+        """Returns the writer of the audit, which can be told where to report."""
+        return self._pipeline.audit
+
+    @property
     def url(self) -> str:
         """Returns the address at which this machine reaches the server."""
         host, port = self._socket.getsockname()[:2]
@@ -194,9 +200,11 @@ class HttpServer:
         if self._server.should_exit:
             return
         self._on_ready(self.url)
+        await self._pipeline.audit.begin()
         try:
             await self._server.main_loop()
             await self._server.shutdown(sockets=[self._socket])
+            await self._pipeline.audit.close()
         finally:
             self._pipeline.close()
 

@@ -27,6 +27,7 @@ from tidewheel.core.queue.access import AuditEntry, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
+from tidewheel.server.audit_log import NOBODY, AuditLog
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.event_broadcaster import EventBroadcaster
@@ -65,6 +66,7 @@ class Pipeline:
         metrics: Metrics | None = None,
         connections: Callable[[], int] = lambda: 0,
     ) -> None:
+        self.audit = AuditLog(store)
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
         self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
@@ -117,6 +119,16 @@ class Pipeline:
         self, route: Route, request: Request, correlation: str, place: RequestSlot
     ) -> Response:
         call = self._call(route, request, correlation, place)
+        try:
+            return await self._let_in(route, request, call)
+        except (problems.NotAllowed, problems.NotAuthenticated, problems.TooManyFailures) as no:
+            if _leaves_trace(route, request, no):
+                by = call.client if call.token is None else call.token.number
+                await self.audit.refused(_entry(route, call, no.http_status), by)
+            raise
+
+    async def _let_in(self, route: Route, request: Request, call: Call) -> Response:
+        place = call.place
         if isinstance(route.guard, Needs):
             await self._identify(route, route.guard, request, call)
             place.is_known()
@@ -245,6 +257,8 @@ class Pipeline:
     async def _done(self, route: Route, call: Call) -> Response:
         try:
             response = _response(route, await route.handler(call))
+        except (problems.NotAllowed, problems.NotAuthenticated):
+            raise  # written down as every refusal is
         except TidewheelError as error:
             await self._write_down(route, call, error.http_status)
             raise
@@ -258,18 +272,28 @@ class Pipeline:
     async def _write_down(self, route: Route, call: Call, status: int) -> None:
         if not route.audited or call.token is None or call.only_tried:
             return
-        named = [*call.path.values(), *call.targets]
-        await self._store.add_audit(
-            AuditEntry(
-                token=call.token.number,
-                who=call.token.name,
-                client=call.client,
-                verb=route.verb,
-                target=", ".join(named)[:TARGET_LENGTH_MAX],
-                status=status,
-                correlation=call.correlation,
-            )
-        )
+        await self.audit.add(_entry(route, call, status))
+
+
+def _entry(route: Route, call: Call, status: int) -> AuditEntry:
+    return AuditEntry(
+        token=None if call.token is None else call.token.number,
+        who=NOBODY if call.token is None else call.token.name,
+        client=call.client,
+        verb=route.verb,
+        target=", ".join([*call.path.values(), *call.targets])[:TARGET_LENGTH_MAX],
+        status=status,
+        correlation=call.correlation,
+    )
+
+
+def _leaves_trace(route: Route, request: Request, refusal: TidewheelError) -> bool:
+    """Says whether a refusal is for the audit. It is not if the caller showed no token at all,
+    or that of a job whose attempt is over."""
+    if isinstance(refusal, problems.AttemptOver):
+        return False
+    shown = shown_by(request.headers, request.cookies)
+    return shown.text is not None or not isinstance(route.guard, Needs)
 
 
 def _parsed(route: Route, call: Call) -> object:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -17,7 +18,7 @@ from tidewheel.server.app import HttpServer, make_room, require_safe
 from tidewheel.server.load_shedding import kept_reserve
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.resources.tokens import login_path
-from tidewheel.services.service import OnReport
+from tidewheel.services.service import OnReport, tell_nobody
 from tidewheel.wiring.stores import store_settings
 
 
@@ -47,9 +48,9 @@ class Server(Role):
         on_ready: Callable[[Welcome], None],
         local: bool = False,
         metrics: Metrics | None = None,
-        wait_for_store_seconds: float = 0.0,
+        **role: Any,  # noqa: ANN401 - options of a Role
     ) -> None:
-        super().__init__(store, wait_for_store_seconds=wait_for_store_seconds)
+        super().__init__(store, **role)
         self.settings = settings
         self._on_ready = on_ready
         self._home = settings.state_directory
@@ -78,6 +79,7 @@ class Server(Role):
             serving = HttpServer(
                 store, self.settings, ready, reserve=reserve, metrics=self._metrics
             )
+            serving.audit.on_report = self._on_report or tell_nobody
             try:
                 await self.attend(serving)
             finally:

@@ -280,7 +280,8 @@ class DatabaseStore(ABC):
     store_id = reads(queries.store_id)
 
     async def verify(self) -> list[Violation]:
-        return await self.look(queries.verify)
+        found = await self.look(queries.verify)
+        return found + await self.look(_loaded(access.audit_violations))
 
     # ---- definitions and runs ----
 
