@@ -33,6 +33,7 @@ WORKERS_RETENTION_SECONDS_MIN = 3600.0  # a worker that is only out of reach is 
 
 TOKEN_FILE = "token"
 SERVER_FILE = "server.json"
+ATTEMPT_KEY_FILE = "attempt-key"  # by which servers sign the tokens of jobs
 RULES_FILE = "notify.toml"  # who is told of what (docs/notifications.md)
 TOKEN_FILE_LENGTH_MAX = 4_096
 PORTS = 65_536
@@ -147,6 +148,7 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()  # names under which it may be called, besides its own
     certificate: Path | None = None  # TLS; with the next one
     key: Path | None = None
+    attempt_key_file: Path | None = None  # signs jobs' tokens; None: `attempt-key` in the home
     proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
     body_bytes_max: int = 8 * 1024 * 1024
     header_bytes_max: int = 32 * 1024

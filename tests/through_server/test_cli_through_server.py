@@ -300,7 +300,7 @@ def test_the_audit_is_listed_exported_and_checked_offline(server, there, here, t
     whole = alone("--json", "audit", "--check", str(path))
     assert (whole.status, whole.json["broken"]) == (0, None)
     forged = {
-        "changed": [lines[0], lines[1].replace("200", "201"), *lines[2:]],
+        "changed": [lines[0], lines[1].replace('"a test"', '"b test"'), *lines[2:]],
         "missing": [lines[0], *lines[2:]],
         "no entry": [*lines, "{}"],
     }

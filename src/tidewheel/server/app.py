@@ -31,7 +31,7 @@ from tidewheel.server.middleware import Middleware, guarded_protocol
 from tidewheel.server.pipeline import Pipeline
 from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Route
-from tidewheel.wiring.machine import listener_on
+from tidewheel.wiring.machine import listener_on, require_private_file
 
 API = "/api/"
 WORDS = {404: ("not_found", "there is nothing at this path"), 405: ("method", "")}
@@ -95,12 +95,8 @@ def is_loopback(host: str) -> bool:
 async def require_safe(store: Store, settings: ServerSettings) -> None:
     """Raises BadSetting for a server that other machines could reach without encryption or
     while there is no token (S1), and for a key that others can read (S31)."""
-    if settings.key is not None and settings.key.stat().st_mode & 0o007:
-        raise BadSetting(
-            "key",
-            str(settings.key),
-            f"a file that only its owner can read: chmod 600 {settings.key}",
-        )
+    if settings.key is not None:
+        require_private_file("key", settings.key)
     if is_loopback(settings.host):
         return
     if settings.certificate is None and not settings.proxies:
@@ -194,6 +190,12 @@ class HttpServer:
 
     async def run(self) -> None:
         """Answers requests until asked to stop."""
+        try:
+            await self._pipeline.begin()
+        except BaseException:
+            self._socket.close()
+            self._pipeline.close()
+            raise
         self._server.config.load()
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
         await self._server.startup(sockets=[self._socket])
@@ -204,7 +206,7 @@ class HttpServer:
         try:
             await self._server.main_loop()
             await self._server.shutdown(sockets=[self._socket])
-            await self._pipeline.audit.close()
+            await self._pipeline.end()
         finally:
             self._pipeline.close()
 

@@ -20,12 +20,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tidewheel.api.tasks import Task
+from tidewheel.config import ServerSettings
 from tidewheel.core.queue import tokens
 from tidewheel.core.queue.access import Grant, TokenKind, TokenView
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.status import LEASED
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
+from tidewheel.server.attempt_key import AttemptKey
 from tidewheel.server.errors import AttemptOver, NotAuthenticated, TooManyFailures
 from tidewheel.server.load_shedding import ReservedConnections
 
@@ -100,11 +102,12 @@ class Authenticator:
     def __init__(
         self,
         reserve: ReservedConnections,
-        failures_max: int,
+        settings: ServerSettings,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.key = AttemptKey(reserve.asking, settings)
         self._asked, self._store, self._clock = reserve.asking, reserve.reporting, clock
-        self._failed = FailedLogins(failures_max, clock)
+        self._failed = FailedLogins(settings.failures_max, clock)
         self._believed: dict[str, tuple[float, TokenView]] = {}
         self._familiar: dict[str, None] = {}  # digests of tokens that were good when last shown
         self._noted: dict[int, float] = {}
@@ -131,7 +134,7 @@ class Authenticator:
         """Returns the attempt that a job's token speaks for; raises as ``token_of`` does."""
         self._failed.check(client)
         try:
-            return await job_behind(text, self._asked)
+            return await job_behind(text, self._asked, self.key)
         except AttemptOver:  # it was good once: nobody is guessing
             raise
         except NotAuthenticated:
@@ -221,7 +224,7 @@ def is_job_token(text: str | None) -> bool:
     return text is not None and text.startswith(tokens.PREFIX)
 
 
-async def job_behind(text: str, store: Store) -> JobIdentity:
+async def job_behind(text: str, store: Store, key: AttemptKey) -> JobIdentity:
     """Returns the attempt that a token speaks for; raises AttemptOver if it was good once, and
     NotAuthenticated if it never was.
 
@@ -236,7 +239,7 @@ async def job_behind(text: str, store: Store) -> JobIdentity:
         task = await store.get(said.task_id)
     except NotFound:
         raise NotAuthenticated() from None
-    is_proven = said.is_proven_by(token.digest, task.seq)
+    is_proven = await key.is_signed(said, token, task.seq)
     if not is_proven or token.kind is not TokenKind.BEARER or not token.is_valid(now):
         raise NotAuthenticated()
     if task.status not in LEASED or task.attempt != said.attempt or task.owner is None:

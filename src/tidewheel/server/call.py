@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.api.tasks import Task, WorkerView
@@ -17,6 +17,7 @@ from tidewheel.server.errors import NotAllowed
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
+    from tidewheel.core.queue.requests import Claimed
     from tidewheel.server.auth import Authenticator, JobIdentity
     from tidewheel.server.event_broadcaster import EventBroadcaster
     from tidewheel.server.load_shedding import RateLimit, RequestSlot
@@ -118,6 +119,11 @@ class Call:
             status=status,
             body=body.decode(),
         )
+
+    def voiced(self, task: Claimed) -> Claimed:
+        """Returns a task that the caller's worker holds, with the token for its job."""
+        assert self.token is not None
+        return replace(task, token=self.authenticator.key.sign(self.token, task))
 
     @property
     def covers_everything(self) -> bool:

@@ -70,7 +70,7 @@ class Pipeline:
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
         self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
-        self._authenticator = Authenticator(self._reserve, settings.failures_max)
+        self._authenticator = Authenticator(self._reserve, settings)
         self._admission = Admission(settings, connections)
         self._quota = RateLimit(settings.submit_rate)
         self._keys = IdempotencyLocks()
@@ -81,6 +81,15 @@ class Pipeline:
         self._hub = EventBroadcaster(
             store, documents, self._authenticator, self._metrics, self.stopping
         )
+
+    async def begin(self) -> None:
+        """Says that this server runs; raises BadSetting if it may not beside others."""
+        await self._authenticator.key.begin()
+
+    async def end(self) -> None:
+        """Says that this server has stopped, and writes what is left for the audit."""
+        await self.audit.close()
+        await self._authenticator.key.close()
 
     def close(self) -> None:
         """Stops the thread in which views are worked out."""

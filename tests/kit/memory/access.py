@@ -17,8 +17,11 @@ __all__ = [
     "get_audit_head",
     "get_token",
     "get_worker_token",
+    "hold_attempt_key",
     "insert_token",
     "keep_answer",
+    "leave_attempt_key",
+    "list_attempt_keys",
     "list_audit",
     "list_audit_after",
     "list_tokens",
@@ -150,6 +153,23 @@ def list_audit(t: Tables, *, before: int, count: int) -> list[Row]:
 def list_audit_after(t: Tables, *, after: int, count: int) -> list[Row]:
     found = [row for number, row in sorted(t.audit.items()) if number > after]
     return [tuple(row[name] for name in _AUDIT) for row in found[:count]]
+
+
+def hold_attempt_key(t: Tables, fingerprint: str) -> list[Row]:
+    now = t.clock()
+    created_at, _ = t.attempt_key.get(fingerprint, (now, None))
+    t.attempt_key[fingerprint] = (created_at, now)
+    return []
+
+
+def leave_attempt_key(t: Tables, fingerprint: str) -> list[Row]:
+    if fingerprint in t.attempt_key:
+        t.attempt_key[fingerprint] = (t.attempt_key[fingerprint][0], None)
+    return []
+
+
+def list_attempt_keys(t: Tables) -> list[Row]:
+    return [(key, *times, t.clock()) for key, times in sorted(t.attempt_key.items())]
 
 
 def get_answer(t: Tables, *, token: int, key: str) -> list[Row]:

@@ -139,6 +139,12 @@ _listening_options = options(
     option("--certificate", "The certificate, for TLS; with --key.", type=FILE),
     option("--key", "Its private key; with --certificate.", type=FILE),
     option(
+        "--attempt-key-file",
+        "The key that signs jobs' tokens, the same for all servers of a store. "
+        "[default: attempt-key in the state directory]",
+        type=FILE,
+    ),
+    option(
         "--behind-proxy proxies ADDRESS...",
         "A proxy that speaks TLS to the world; its X-Forwarded headers are trusted.",
     ),

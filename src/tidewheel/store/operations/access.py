@@ -171,6 +171,47 @@ def _broken(number: int, seen: str) -> Violation:
     return Violation(invariant="audit", task_id=f"entry {number}", seen=seen)
 
 
+class _Key(NamedTuple):
+    fingerprint: str
+    created_at: Instant
+    seen_at: Instant | None
+    now: Instant
+
+
+class HeldKeys(NamedTuple):
+    """Holds what a store knows of the keys by which servers sign the tokens of jobs."""
+
+    since: Instant  # when the first of them was used
+    others: list[str]  # fingerprints of other keys whose servers run
+
+
+def hold_attempt_key(tx: Transaction, fingerprint: str, alive_seconds: float) -> HeldKeys:
+    """Notes that a server runs with a key; others run that said so within some seconds.
+
+    Where others run with another key, nothing is noted.
+    """
+    others = _other_keys(tx, fingerprint, alive_seconds)
+    if not others:
+        tx.rows("hold_attempt_key", fingerprint=fingerprint)
+    since = min(key.created_at for key in tx.records("list_attempt_keys", _Key))
+    return HeldKeys(since, others)
+
+
+def _other_keys(tx: Transaction, fingerprint: str, alive_seconds: float) -> list[str]:
+    return [
+        key.fingerprint
+        for key in tx.records("list_attempt_keys", _Key)
+        if key.fingerprint != fingerprint
+        and key.seen_at is not None
+        and key.seen_at > key.now - alive_seconds
+    ]
+
+
+def leave_attempt_key(tx: Transaction, fingerprint: str) -> None:
+    """Notes that a server with a key has stopped."""
+    tx.rows("leave_attempt_key", fingerprint=fingerprint)
+
+
 def kept_answer(tx: Transaction, token: int, key: str) -> KeptAnswer | None:
     """Returns the answer that is kept for a key of a token; None if there is none."""
     rows = tx.records("get_answer", KeptAnswer, token=token, key=key)

@@ -1,4 +1,4 @@
--- The audit is a chain (SQLite): each entry has the hash of itself and the one before; the last one is also known here.
+-- Traces and keys (SQLite): the audit is a chain, each entry with the hash of itself and the one before; who signs jobs' tokens.
 
 ALTER TABLE audit ADD COLUMN sha256 TEXT CHECK (length(sha256) = 64);  -- none: older than the chain
 
@@ -33,3 +33,10 @@ CREATE TRIGGER audit_head_stays BEFORE DELETE ON audit_head
 BEGIN
     SELECT RAISE(ABORT, 'the audit is only added to');
 END;
+
+-- By which key servers sign the tokens of jobs: of the key itself there is nothing here.
+CREATE TABLE attempt_key (
+    fingerprint TEXT PRIMARY KEY CHECK (length(fingerprint) = 64),
+    created_at REAL NOT NULL,
+    seen_at REAL  -- when a server with this key last said that it runs; none: all have stopped
+) WITHOUT ROWID, STRICT;

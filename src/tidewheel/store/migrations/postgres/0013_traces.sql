@@ -1,4 +1,4 @@
--- The audit is a chain (PostgreSQL): each entry has the hash of itself and the one before; the last one is also known here.
+-- Traces and keys (PostgreSQL): the audit is a chain, each entry with the hash of itself and the one before; who signs jobs' tokens.
 
 ALTER TABLE tidewheel.audit ADD COLUMN sha256 text CHECK (length(sha256) = 64);  -- none: older than the chain
 ALTER TABLE tidewheel.audit ALTER COLUMN number DROP IDENTITY;  -- numbers of a chain have no gaps
@@ -37,3 +37,10 @@ CREATE TRIGGER audit_head_stays BEFORE DELETE ON tidewheel.audit_head
 
 CREATE TRIGGER audit_head_is_not_emptied BEFORE TRUNCATE ON tidewheel.audit_head
     FOR EACH STATEMENT EXECUTE FUNCTION tidewheel.refuse_audit_change();
+
+-- By which key servers sign the tokens of jobs: of the key itself there is nothing here.
+CREATE TABLE tidewheel.attempt_key (
+    fingerprint text PRIMARY KEY CHECK (length(fingerprint) = 64),
+    created_at double precision NOT NULL,
+    seen_at double precision  -- when a server with this key last said that it runs; none: all have stopped
+);
