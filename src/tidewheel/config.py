@@ -22,6 +22,7 @@ from tidewheel.core.queue.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFA
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, runner_label
 from tidewheel.core.queue.submission import SubmitLimits, name_finding
+from tidewheel.core.queue.tokens import PREFIX
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, failpoint_named
 
@@ -36,6 +37,7 @@ SERVER_FILE = "server.json"
 ATTEMPT_KEY_FILE = "attempt-key"  # by which servers sign the tokens of jobs
 RULES_FILE = "notify.toml"  # who is told of what (docs/notifications.md)
 TOKEN_FILE_LENGTH_MAX = 4_096
+IN_CLEAR = "TIDEWHEEL_ALLOW_PLAIN_HTTP"
 PORTS = 65_536
 SHELL = "shell"  # the runner that every worker has
 CONTAINERS = "containers"  # a task may leave it to the worker which of these runners it is
@@ -75,6 +77,7 @@ class Credentials:
     token: str | None = field(default=None, repr=False)
     origin: str = ""  # where the token comes from, for messages
     ca: str | None = None  # a file with certificates to believe instead of the system's
+    in_clear: bool = False  # whether the token may go to another machine without TLS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,23 @@ class StoreSettings:
     def __post_init__(self) -> None:
         _positive(self, "busy_seconds_max", "statement_seconds_max", "batch_operations_max")
         _positive(self, "connections_max", "poll_seconds")
+        self._check_token()
+
+    def _check_token(self) -> None:
+        """Raises BadSetting if a token would go over the network for everybody to read; that of
+        a job goes wherever its worker said."""
+        token = self.credentials.token
+        if token is None or token.startswith(PREFIX) or self.credentials.in_clear:
+            return
+        for one in self.url.split(","):
+            if one.strip().lower().startswith("http:") and not _is_here(one):
+                shown = one.strip().rpartition("@")[2]
+                raise BadSetting(
+                    "server",
+                    shown,
+                    "https://HOST, or an address of this machine: the token would go there for "
+                    f"everybody to read; on a network that you trust, set {IN_CLEAR}=1",
+                )
 
 
 Where = str | StoreSettings | None  # a store: its address, its settings, or this user's own
@@ -313,14 +333,15 @@ def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credent
     without such a file, the token is None.
     """
     ca = environ.get("TIDEWHEEL_CA") or None
+    in_clear = environ.get(IN_CLEAR, "") == "1"
     if token := environ.get("TIDEWHEEL_TOKEN", "").strip():
-        return Credentials(token=token, origin="TIDEWHEEL_TOKEN", ca=ca)
+        return Credentials(token=token, origin="TIDEWHEEL_TOKEN", ca=ca, in_clear=in_clear)
     home = home_directory(environ)
     own = found_server(home)
     for one in server.split(","):
         is_own = own is not None and one.strip().rstrip("/") == own.url.rstrip("/")
         if not is_own and not _is_here(one):
-            return Credentials(ca=ca)
+            return Credentials(ca=ca, in_clear=in_clear)
     path = home / TOKEN_FILE
     if own is not None and server.strip().rstrip("/") == own.url.rstrip("/"):
         of_store = home / token_file_of(own.store)
@@ -329,8 +350,9 @@ def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credent
         with path.open(encoding="utf-8", errors="replace") as file:
             token = file.read(TOKEN_FILE_LENGTH_MAX).strip()
     except OSError:
-        return Credentials(ca=ca)
-    return Credentials(token=token or None, origin=str(path), ca=ca)
+        return Credentials(ca=ca, in_clear=in_clear)
+    # Its own server is on this machine, whatever the address is.
+    return Credentials(token=token or None, origin=str(path), ca=ca, in_clear=True)
 
 
 def _is_here(server: str) -> bool:

@@ -12,7 +12,8 @@ from tests.support.command_line import CommandLine
 from tests.support.http_server import running_server
 from tests.support.patience import eventually
 from tests.support.site import make_certificate
-from tidewheel.config import credentials
+from tidewheel.config import StoreSettings, credentials
+from tidewheel.errors import BadSetting
 from tidewheel.wiring.machine import this_process
 
 NOBODY = "http://127.0.0.1:9"  # the discard service, which nobody runs
@@ -273,9 +274,42 @@ def test_a_token_is_not_sent_unasked_to_another_machine(here):
         for url in ("http://127.0.0.1:1", "http://[::1]", "https://localhost:2", *FAR)
     }
     assert list(shown.values()) == ["tw_1_x"] * 3 + [None] * len(FAR)
-    given = credentials("http://far", {"TIDEWHEEL_TOKEN": "tw_2_y"})
+    given = credentials("https://far", {"TIDEWHEEL_TOKEN": "tw_2_y"})
     assert (given.token, given.origin) == ("tw_2_y", "TIDEWHEEL_TOKEN")
     assert "tw_2_y" not in repr(given)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://far",
+        "HTTP://far:8450",
+        "http://127.0.0.1.evil.example",
+        "http://localhost@far",
+        "http://127.0.0.1:1, http://far",
+    ],
+)
+def test_a_token_does_not_go_over_the_network_for_everybody_to_read(url):
+    """Security audit, LOW: TIDEWHEEL_TOKEN went in clear to any http host."""
+    environment = {"TIDEWHEEL_TOKEN": "tw_2_y"}
+    with pytest.raises(BadSetting, match="TIDEWHEEL_ALLOW_PLAIN_HTTP=1"):
+        StoreSettings(url=url, credentials=credentials(url, environment))
+    allowed = credentials(url, environment | {"TIDEWHEEL_ALLOW_PLAIN_HTTP": "1"})
+    assert StoreSettings(url=url, credentials=allowed).credentials.token == "tw_2_y"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://far", "http://127.0.0.1:1", "http://localhost", "http://[::1]:8450"]
+)
+def test_a_token_goes_by_tls_or_to_this_machine(url):
+    shown = credentials(url, {"TIDEWHEEL_TOKEN": "tw_2_y"})
+    assert StoreSettings(url=url, credentials=shown).credentials.token == "tw_2_y"
+
+
+def test_a_command_says_what_to_do_about_a_token_that_would_go_in_clear(here):
+    refused = here("tasks", "--server", "http://far.example", TIDEWHEEL_TOKEN="tw_2_y")
+    assert refused.status == 2
+    assert "https://HOST" in refused.err and "TIDEWHEEL_ALLOW_PLAIN_HTTP=1" in refused.err
 
 
 def test_the_audit_is_listed_exported_and_checked_offline(server, there, here, tmp_path):

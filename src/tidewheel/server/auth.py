@@ -15,9 +15,11 @@ import hashlib
 import hmac
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from starlette.requests import Request
 
 from tidewheel.api.tasks import Task
 from tidewheel.config import ServerSettings
@@ -38,6 +40,9 @@ FAILURES_SECONDS = 60.0
 ADDRESSES_MAX = 10_000
 TOKEN_LENGTH_MAX = 200
 SESSION_COOKIE = "tidewheel_session"
+# By TLS, a browser takes a cookie of this name only from this very host and by TLS: nobody who
+# has another host of the domain, or an unencrypted connection, can set one.
+SECURE_COOKIE = f"__Host-{SESSION_COOKIE}"
 _NOBODYS = "0" * 64
 
 
@@ -49,12 +54,18 @@ class ShownCredentials(NamedTuple):
     text: str | None
 
 
-def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> ShownCredentials:
+def session_cookie(*, secure: bool) -> str:
+    """Returns the name of the cookie that holds a session."""
+    return SECURE_COOKIE if secure else SESSION_COOKIE
+
+
+def shown_by(request: Request) -> ShownCredentials:
     """Returns the credentials in a request: a header counts before a cookie, because browsers
     send cookies without being asked."""
-    authorization = headers.get("authorization")
-    if authorization is None and SESSION_COOKIE in cookies:
-        return ShownCredentials(TokenKind.SESSION, cookies[SESSION_COOKIE])
+    authorization = request.headers.get("authorization")
+    cookie = request.cookies.get(session_cookie(secure=request.url.scheme == "https"))
+    if authorization is None and cookie is not None:
+        return ShownCredentials(TokenKind.SESSION, cookie)
     if authorization is None:
         return ShownCredentials(TokenKind.BEARER, None)
     kind, _, text = authorization.partition(" ")

@@ -155,7 +155,7 @@ class Pipeline:
         return await self._changed(route, request, call)
 
     async def _identify(self, route: Route, guard: Needs, request: Request, call: Call) -> None:
-        shown = shown_by(request.headers, request.cookies)
+        shown = shown_by(request)
         if shown.text is not None and is_job_token(shown.text):
             call.job = await self._authenticator.job_of(shown.text, call.client)
             call.token = call.job.caller
@@ -301,7 +301,7 @@ def _leaves_trace(route: Route, request: Request, refusal: TidewheelError) -> bo
     or that of a job whose attempt is over."""
     if isinstance(refusal, problems.AttemptOver):
         return False
-    shown = shown_by(request.headers, request.cookies)
+    shown = shown_by(request)
     return shown.text is not None or not isinstance(route.guard, Needs)
 
 

@@ -30,7 +30,7 @@ from tidewheel.core.queue.access import (
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
 from tidewheel.server.audit_log import REFUSED_MORE
-from tidewheel.server.auth import SESSION_COOKIE, csrf_token
+from tidewheel.server.auth import csrf_token, session_cookie
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import routes_of
@@ -375,15 +375,20 @@ async def login(call: Call) -> object:
     used = await call.authenticator.spend(call.body_as(str), call.client)
     text, call.token = await derive_token(call.store, used, TokenKind.SESSION, SESSION_SECONDS)
     answer = Response(status_code=303, headers={"location": AFTER_LOGIN})
+    set_session(call, answer, text)
+    return answer
+
+
+def set_session(call: Call, answer: Response, text: str) -> None:
+    """Adds the cookie of a session to an answer."""
     answer.set_cookie(
-        SESSION_COOKIE,
+        session_cookie(secure=call.secure),
         text,
         max_age=int(SESSION_SECONDS),
         secure=call.secure,
         httponly=True,
         samesite="strict",
     )
-    return answer
 
 
 @ROUTES.add(
@@ -412,5 +417,6 @@ async def logout(call: Call) -> object:
         raise NotAllowed("only a session can be ended so; revoke a token instead")
     await call.store.revoke_token(call.token.number)
     answer = Response(status_code=204)
-    answer.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict", secure=call.secure)
+    name = session_cookie(secure=call.secure)
+    answer.delete_cookie(name, httponly=True, samesite="strict", secure=call.secure)
     return answer
