@@ -201,7 +201,8 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
     for key in WORDS_KEYS:
         _check_words(service.get(key), f"{key} of {what}", errors)
         _check_quotes(service.get(key), f"{key} of {what}", warnings)
-    check_shell(_shell_words(service), what, warnings)
+    # In a compose file $$ is a $ for the shell.
+    check_shell(_shell_words(service), what, "$$1", warnings)
     _check_variables(service.get("environment"), what, warnings)
     deploy = service.get("deploy")
     if not isinstance(deploy, Fields):
@@ -277,10 +278,11 @@ def _shell_words(service: Fields) -> list[Node]:
     return words
 
 
-def check_shell(words: Sequence[Node], what: str, warnings: Findings) -> None:
+def check_shell(words: Sequence[Node], what: str, word: str, warnings: Findings) -> None:
     """Warns of a value inside the code of a shell, where it could be code itself.
 
-    Everywhere else a value stays in its word, whatever is in it.
+    Everywhere else a value stays in its word, whatever is in it. ``word`` is how the code names
+    the first of the words that follow it.
     """
     texts = [one.text if isinstance(one, Scalar) else "" for one in words]
     shells = [place for place, text in enumerate(texts) if _SHELL.fullmatch(text)]
@@ -295,7 +297,7 @@ def check_shell(words: Sequence[Node], what: str, warnings: Findings) -> None:
                 seen = f"{what} has a value inside the code of a shell, where it can be code"
                 hint = (
                     "hand it over as a word of its own: "
-                    "[bash, -c, 'echo \"$1\"', bash, '{{ site }}']"
+                    f"[bash, -c, 'echo \"{word}\"', bash, '{{{{ site }}}}']"
                 )
                 warnings.warning("shell-value", seen, hint, code.position)
             return

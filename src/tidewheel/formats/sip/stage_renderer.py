@@ -204,7 +204,7 @@ class StageRenderer:
             command = _words(executed.node, folder.stage, errors)
             if isinstance(executed.node, Items):
                 what = f"the command of stage {folder.stage}"
-                check_shell(executed.node.items, what, self._plain_errors)
+                check_shell(executed.node.items, what, "$1", self._plain_errors)
         rendered = RenderedStage(
             stage=folder.stage,
             folder=folder.folder,
