@@ -285,6 +285,23 @@ def test_servers_that_write_at_the_same_time_write_one_chain(world):
     assert doors[0].verify() == []
 
 
+def test_a_server_hears_of_others_that_run_with_another_key(store, clock):
+    one, two = "1" * 64, "2" * 64
+    begun = clock.now
+    assert store.hold_attempt_key(one, 60.0) == (begun, [])
+    clock.advance(30)
+    assert store.hold_attempt_key(one, 60.0) == (begun, [])
+    clock.advance(59)
+    assert store.hold_attempt_key(two, 60.0) == (begun, [one])
+    assert store.hold_attempt_key(one, 60.0) == (begun, []), "the other was not let in"
+    clock.advance(60)
+    assert store.hold_attempt_key(two, 60.0) == (begun, []), "nobody said anything for long"
+    assert store.hold_attempt_key(one, 60.0) == (begun, [two])
+    store.leave_attempt_key(two)
+    store.leave_attempt_key("3" * 64)
+    assert store.hold_attempt_key(one, 60.0) == (begun, [])
+
+
 def answer(key="k", status=201, token=1):
     return KeptAnswer(token=token, key=key, fingerprint="f", status=status, body="{}")
 

@@ -25,6 +25,7 @@ from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
 
 ENTRIES_AT_ONCE_MAX = 500
 REFUSALS_SECONDS = 300.0
+SUMMED_UP_SECONDS = 60.0  # between two looks for those that are over
 REFUSED_MAX = 30  # tokens and addresses whose refusals are told apart
 TOLD_SECONDS = 3_600.0
 REFUSED_MORE = "refused"  # stands for a route in entries that count
@@ -102,7 +103,7 @@ class AuditLog:
 
     async def _sum_up(self) -> None:
         while not self._refusals.is_empty:
-            await asyncio.sleep(REFUSALS_SECONDS)
+            await asyncio.sleep(SUMMED_UP_SECONDS)
             for entry in self._refusals.counted(before=self._clock() - REFUSALS_SECONDS):
                 try:
                     await self.add(entry)
