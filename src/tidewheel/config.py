@@ -28,6 +28,7 @@ from tidewheel.core.queue.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFA
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, runner_label
 from tidewheel.core.queue.submission import SubmitLimits, name_finding
+from tidewheel.core.queue.tokens import PREFIX
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, failpoint_named
 
@@ -46,8 +47,10 @@ ENVIRON: Mapping[str, str] = ChainMap(os.environ, _taken)
 
 TOKEN_FILE = "token"
 SERVER_FILE = "server.json"
+ATTEMPT_KEY_FILE = "attempt-key"  # by which servers sign the tokens of jobs
 RULES_FILE = "notify.toml"  # who is told of what (docs/notifications.md)
 TOKEN_FILE_LENGTH_MAX = 4_096
+IN_CLEAR = "TIDEWHEEL_ALLOW_PLAIN_HTTP"
 PORTS = 65_536
 SHELL = "shell"  # the runner that workers have without being told, unless they run containers
 CONTAINERS = "containers"  # a task may leave it to the worker which of these runners it is
@@ -87,6 +90,7 @@ class Credentials:
     token: str | None = field(default=None, repr=False)
     origin: str = ""  # where the token comes from, for messages
     ca: str | None = None  # a file with certificates to believe instead of the system's
+    in_clear: bool = False  # whether the token may go to another machine without TLS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +109,23 @@ class StoreSettings:
     def __post_init__(self) -> None:
         _positive(self, "busy_seconds_max", "statement_seconds_max", "batch_operations_max")
         _positive(self, "connections_max", "poll_seconds")
+        self._check_token()
+
+    def _check_token(self) -> None:
+        """Raises BadSetting if a token would go over the network for everybody to read; that of
+        a job goes wherever its worker said."""
+        token = self.credentials.token
+        if token is None or token.startswith(PREFIX) or self.credentials.in_clear:
+            return
+        for one in self.url.split(","):
+            if one.strip().lower().startswith("http:") and not _is_here(one):
+                shown = one.strip().rpartition("@")[2]
+                raise BadSetting(
+                    "server",
+                    shown,
+                    "https://HOST, or an address of this machine: the token would go there for "
+                    f"everybody to read; on a network that you trust, set {IN_CLEAR}=1",
+                )
 
 
 Where = str | StoreSettings | None  # a store: its address, its settings, or this user's own
@@ -160,6 +181,7 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()  # names under which it may be called, besides its own
     certificate: Path | None = None  # TLS; with the next one
     key: Path | None = None
+    attempt_key_file: Path | None = None  # signs jobs' tokens; None: `attempt-key` in the home
     proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
     body_bytes_max: int = 8 * 1024 * 1024
     header_bytes_max: int = 32 * 1024
@@ -352,19 +374,20 @@ def credentials(server: str, environ: Mapping[str, str] = ENVIRON) -> Credential
     without such a file, the token is None.
     """
     ca = environ.get("TIDEWHEEL_CA") or None
+    in_clear = environ.get(IN_CLEAR, "") == "1"
     if token := environ.get(TOKEN_VARIABLE, "").strip():
         origin = environ.get(TOKEN_FILE_VARIABLE) or TOKEN_VARIABLE
-        return Credentials(token=token, origin=origin, ca=ca)
+        return Credentials(token=token, origin=origin, ca=ca, in_clear=in_clear)
     if named := _named_token_file(environ):
-        return Credentials(token=read_token(named), origin=named, ca=ca)
+        return Credentials(token=read_token(named), origin=named, ca=ca, in_clear=in_clear)
     home = home_directory(environ)
     if (signed_in := _signed_in(server, home)) is not None:
-        return replace(signed_in, ca=ca)
+        return replace(signed_in, ca=ca, in_clear=in_clear)
     own = found_server(home)
     for one in server.split(","):
         is_own = own is not None and one.strip().rstrip("/") == own.url.rstrip("/")
         if not is_own and not _is_here(one):
-            return Credentials(ca=ca)
+            return Credentials(ca=ca, in_clear=in_clear)
     path = home / TOKEN_FILE
     if own is not None and server.strip().rstrip("/") == own.url.rstrip("/"):
         of_store = home / token_file_of(own.store)
@@ -373,8 +396,9 @@ def credentials(server: str, environ: Mapping[str, str] = ENVIRON) -> Credential
         with path.open(encoding="utf-8", errors="replace") as file:
             token = file.read(TOKEN_FILE_LENGTH_MAX).strip()
     except OSError:
-        return Credentials(ca=ca)
-    return Credentials(token=token or None, origin=str(path), ca=ca)
+        return Credentials(ca=ca, in_clear=in_clear)
+    # Its own server is on this machine, whatever the address is.
+    return Credentials(token=token or None, origin=str(path), ca=ca, in_clear=True)
 
 
 def _named_token_file(environ: Mapping[str, str]) -> str | None:

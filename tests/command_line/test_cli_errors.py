@@ -35,7 +35,7 @@ def test_a_store_that_cannot_be_opened_is_unavailable(tidewheel, store):
 
 LOOKING = (
     *("runs", "tasks", "workers", "queues", "workflows", "sbi", "blocks", "objects"),
-    *("verify", "show", "tree", "why", "log", "pause", "token list", "notify list"),
+    *("verify", "audit", "show", "tree", "why", "log", "pause", "token list", "notify list"),
     *("task x", "cancel x", "events --count 1", "export -", "tasks --watch"),
 )
 

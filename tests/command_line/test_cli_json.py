@@ -20,6 +20,7 @@ ABOUT_OTHERS = {
     *ABOUT_RUNS,
     *("register", "workflows", "sbi", "blocks", "objects"),  # test_cli_registry_json
     "events",  # test_cli_events
+    "audit",  # test_cli_through_server
 }
 
 

@@ -85,7 +85,7 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
         *("submit", "tasks", "task", "events", "cancel", "queues"),
         *("workers", "worker", "monitor", "scheduler"),
         *("up", "server", "token", "login", "logout", "session", "notify"),
-        *("verify", "export", "migrate", "completion"),
+        *("verify", "audit", "export", "migrate", "completion"),
     ]
     ask = f"from tidewheel.cli.main import run; [run([c, '--help']) for c in {commands}]"
     helped = subprocess.run(

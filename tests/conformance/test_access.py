@@ -1,10 +1,12 @@
 """Tokens, whose workers are whose, the audit, and answers to repeated requests."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from tidewheel.core.queue.access import (
+    AUDIT_BEGIN,
     AuditEntry,
     Grant,
     Identity,
@@ -12,6 +14,7 @@ from tidewheel.core.queue.access import (
     NewToken,
     Scope,
     TokenKind,
+    audit_digest,
 )
 from tidewheel.errors import BadSetting, NotFound
 
@@ -176,21 +179,16 @@ def test_a_worker_belongs_to_the_token_that_brought_it(store):
     assert store.worker_token(other) is None
 
 
+def entry(status=200, target="", **fields):
+    given = {"token": 1, "who": "me", "client": "127.0.0.1", "verb": "POST /x"}
+    return AuditEntry(status=status, target=target, correlation="c", **(given | fields))
+
+
 def test_the_audit_is_read_newest_first_page_by_page(store, clock):
     """S30."""
     for status in (201, 200, 409):
         clock.advance(1)
-        store.add_audit(
-            AuditEntry(
-                token=None,
-                who="me",
-                client="127.0.0.1",
-                verb="POST /tasks",
-                target="a\0b",
-                status=status,
-                correlation="c",
-            )
-        )
+        store.add_audit([entry(status, "a\0b", token=None)])
     page = store.audit(count=2)
     assert [(entry.status, entry.at) for entry in page] == [
         (409, clock.now),
@@ -199,23 +197,136 @@ def test_the_audit_is_read_newest_first_page_by_page(store, clock):
     assert [entry.status for entry in store.audit(before=page[-1].number)] == [201]
 
 
-def test_nobody_can_change_the_audit(store, world):
-    if world.kind == "memory":
-        return  # no operation of the store changes it, and there is no other way in
-    store.add_audit(
-        AuditEntry(
-            token=1,
-            who="me",
-            client="",
-            verb="POST /x",
-            target="",
-            status=200,
-            correlation="c",
-        )
-    )
-    table = "audit" if world.kind == "sqlite" else "tidewheel.audit"
+def test_each_entry_of_the_audit_is_sealed_with_the_one_before_it(store, clock):
+    """Security audit, LOW: no chain of hashes."""
+    store.add_audit([entry(target="one")])
+    clock.advance(0.123_456_789)
+    last = store.add_audit([entry(target="two"), entry(403, "dr\xe4i\ud800", who="\u2603")])
+    newest, second, first = store.audit()
+    assert newest == last
+    assert [one.number for one in (first, second, newest)] == [1, 2, 3]
+    assert first.sha256 == audit_digest(AUDIT_BEGIN, first)
+    assert second.sha256 == audit_digest(first.sha256, second)
+    assert newest.sha256 == audit_digest(second.sha256, newest)
+    assert store.verify() == []
+
+
+def test_an_entry_of_another_time_caller_or_place_has_another_digest():
+    first = entry(number=1, at=1.5)
+    others = [
+        *(replace(first, at=1.500_001), replace(first, number=2), replace(first, token=None)),
+        *(replace(first, **{name: "x"}) for name in ("who", "client", "verb", "target")),
+        *(replace(first, correlation="x"), replace(first, status=201)),
+    ]
+    digests = {audit_digest(AUDIT_BEGIN, one) for one in (first, *others)}
+    digests.add(audit_digest("1" * 64, first))
+    assert len(digests) == len(others) + 2
+
+
+FORGED = {
+    "changed": ("UPDATE {t}audit SET who = 'somebody else' WHERE number = 2", "entry 2"),
+    "gone": ("DELETE FROM {t}audit WHERE number = 2", "entry 2"),
+    "cut off": ("DELETE FROM {t}audit WHERE number > 3", "entry 4"),
+    "emptied": ("DELETE FROM {t}audit", "entry 1"),
+    "moved": ("UPDATE {t}audit_head SET number = 3", "entry 3"),
+    "added": (
+        "INSERT INTO {t}audit (number, at, who, client, verb, target, status, correlation, "
+        "sha256) SELECT 6, at, who, client, verb, target, status, correlation, sha256 "
+        "FROM {t}audit WHERE number = 5",
+        "entry 6",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_verify_names_the_first_entry_at_which_the_audit_is_broken(world, how):
+    """Security audit, LOW: DELETE was possible, and `verify` saw no gap."""
+    store = world.open()
+    store.add_audit([entry(target=str(number)) for number in range(5)])
+    unguard(world)
+    forge, first = FORGED[how]
+    world.execute(forge.format(t="" if world.kind == "sqlite" else "tidewheel."))
+    [violation] = store.verify()
+    assert (violation.invariant, violation.task_id) == ("audit", first)
+    assert violation.seen
+
+
+def unguard(world):
+    """As somebody does who may change the schema."""
+    if world.kind == "postgres":
+        for table in ("audit", "audit_head"):
+            world.execute(f"ALTER TABLE tidewheel.{table} DISABLE TRIGGER USER")
+        return
+    found = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'audit%'"
+    for (name,) in world.execute(found):
+        world.execute(f"DROP TRIGGER {name}")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE {t}audit SET who = 'somebody else'",
+        "DELETE FROM {t}audit",
+        "UPDATE {t}audit_head SET number = 0",
+        "UPDATE {t}audit_head SET begins = number",
+        "DELETE FROM {t}audit_head",
+        "TRUNCATE {t}audit",
+        "TRUNCATE {t}audit_head",
+    ],
+)
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_nobody_can_change_the_audit(world, statement):
+    if world.kind == "sqlite" and "TRUNCATE" in statement:
+        return  # it has no such statement
+    store = world.open()
+    store.add_audit([entry()])
     with pytest.raises(Exception, match="only added to"):
-        world.execute(f"UPDATE {table} SET who = 'somebody else'")
+        world.execute(statement.format(t="" if world.kind == "sqlite" else "tidewheel."))
+    assert len(store.audit()) == 1
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_an_entry_without_its_hash_is_not_taken(world):
+    t = "" if world.kind == "sqlite" else "tidewheel."
+    with pytest.raises(Exception, match="needs its hash"):
+        world.execute(
+            f"INSERT INTO {t}audit (number, at, who, client, verb, target, status, correlation)"
+            " VALUES (1, 0, 'a', 'b', 'c', 'd', 200, 'e')"
+        )
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_servers_that_write_at_the_same_time_write_one_chain(world):
+    doors = [world.open() for _ in range(4)]
+
+    def write(door):
+        for number in range(10):
+            door.add_audit([entry(target=str(number))] * (1 + number % 3))
+
+    with ThreadPoolExecutor(len(doors)) as pool:
+        list(pool.map(write, doors))
+    found = doors[0].audit(count=1000)
+    assert [one.number for one in found] == list(range(len(found), 0, -1))
+    assert len(found) == 4 * sum(1 + number % 3 for number in range(10))
+    assert doors[0].verify() == []
+
+
+def test_a_server_hears_of_others_that_run_with_another_key(store, clock):
+    one, two = "1" * 64, "2" * 64
+    begun = clock.now
+    assert store.hold_attempt_key(one, 60.0) == (begun, [])
+    clock.advance(30)
+    assert store.hold_attempt_key(one, 60.0) == (begun, [])
+    clock.advance(59)
+    assert store.hold_attempt_key(two, 60.0) == (begun, [one])
+    assert store.hold_attempt_key(one, 60.0) == (begun, []), "the other was not let in"
+    clock.advance(60)
+    assert store.hold_attempt_key(two, 60.0) == (begun, []), "nobody said anything for long"
+    assert store.hold_attempt_key(one, 60.0) == (begun, [two])
+    store.leave_attempt_key(two)
+    store.leave_attempt_key("3" * 64)
+    assert store.hold_attempt_key(one, 60.0) == (begun, [])
 
 
 def answer(key="k", status=201, token=1):

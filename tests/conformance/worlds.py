@@ -38,9 +38,18 @@ EMPTY = """
 DO $$
 DECLARE found record;
 BEGIN
+    IF EXISTS (SELECT FROM tidewheel.audit_head WHERE number > 0) THEN
+        ALTER TABLE tidewheel.audit DISABLE TRIGGER USER;
+        ALTER TABLE tidewheel.audit_head DISABLE TRIGGER USER;
+        DELETE FROM tidewheel.audit;
+        UPDATE tidewheel.audit_head SET begins = 0, number = 0, sha256 = repeat('0', 64);
+        ALTER TABLE tidewheel.audit ENABLE TRIGGER USER;
+        ALTER TABLE tidewheel.audit_head ENABLE TRIGGER USER;
+    END IF;
     FOR found IN SELECT oid, relname FROM pg_class
                   WHERE relnamespace = 'tidewheel'::regnamespace AND relkind = 'r'
                     AND relname NOT IN ('schema_version', 'store_identity', 'test_clock')
+                    AND relname NOT LIKE 'audit%'
                   ORDER BY relname NOT IN ('lease', 'run', 'workflow')
     LOOP
         IF pg_relation_size(found.oid) > 1000000 THEN

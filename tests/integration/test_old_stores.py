@@ -14,8 +14,9 @@ import pytest
 
 from tidewheel.config import StoreSettings
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
+from tidewheel.core.queue.access import AuditEntry
 from tidewheel.services.definitions.snapshot import sealed
-from tidewheel.store.migrate import MIGRATIONS, Migration
+from tidewheel.store.migrate import MIGRATIONS, Migration, load_migrations
 from tidewheel.store.postgres import migrate as migrate_postgres
 from tidewheel.store.postgres import open_postgres_store
 from tidewheel.store.sqlite import open_sqlite_store
@@ -277,3 +278,32 @@ async def works(store):
         )
     finally:
         await store.close()
+
+
+def test_the_chain_of_the_audit_begins_behind_the_entries_that_were_there(database):
+    """Old entries have no hash and gaps between their numbers; they are shown as they are."""
+    before_it = load_migrations(database.dialect)[:12]
+    database.make(before_it)
+    for number in (3, 7):
+        database.execute(
+            f"INSERT INTO {database.prefix}audit (number, at, who, client, verb, target, "
+            "status, correlation)"
+            + (" OVERRIDING SYSTEM VALUE" if database.dialect == "postgres" else "")
+            + f" VALUES ({number}, 1.0, 'ann', '', 'POST /x', '', 200, 'c')"
+        )
+    database.migrate()
+
+    async def go_on(store):
+        given = {"token": None, "who": "bob", "client": "", "verb": "POST /x", "target": ""}
+        await store.add_audit([AuditEntry(status=200, correlation="c", **given)] * 2)
+        found = await store.audit()
+        violations = await store.verify()
+        await store.close()
+        return found, violations
+
+    found, violations = asyncio.run(go_on(database.open()))
+    assert [(one.number, one.sha256 is None) for one in found] == [
+        *((9, False), (8, False)),
+        *((7, True), (3, True)),
+    ]
+    assert violations == []

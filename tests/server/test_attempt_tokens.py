@@ -220,7 +220,7 @@ def test_no_other_token_can_be_made_of_one(server, held):
         f"{prefix}.0.{attempt}.{name}.{code}",
         "twa.",
         "twa." + "9" * 5000,
-        attempt_token(int(parent), "0" * 64, (held.task, 1), 1),
+        attempt_token(int(parent), b"0" * 64, (held.task, 1), 1),
     ]
     for token in wrong:
         assert Caller(server.address, token).get(held.path).status == 401, token

@@ -86,7 +86,14 @@ def test_every_answer_carries_the_headers_that_protect_browsers(admin, server):
         assert "server" not in headers
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8450", "127.0.0.1.evil", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "evil.example:8450", "127.0.0.1.evil", ""),
+        *("localhost:80@evil", "evil@localhost", "localhost:", "localhost:80:80"),
+        *("localhost#evil", "localhost/evil", "localhost.", "[::1", "localhost, evil"),
+    ],
+)
 def test_a_server_answers_only_to_its_own_names(admin, host):
     """S8: DNS rebinding."""
     assert admin.get("/tasks", Host=host).status in (400, 421)

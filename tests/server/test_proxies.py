@@ -40,3 +40,44 @@ def test_a_forwarded_host_is_no_host(tmp_path):
         reply = admin.get("/tasks", Host="evil.example", X_Forwarded_Host="localhost")
         assert reply.status == 421
         assert admin.get("/tasks", X_Forwarded_Host="evil.example").status == 200
+
+
+@pytest.fixture
+def by_tls(tmp_path):
+    """A server behind a proxy that speaks TLS, and what the proxy says of that."""
+    url = f"sqlite:///{tmp_path}/t.db"
+    with running_server(url, proxies=("127.0.0.1",), hosts=("tide.example",)) as server:
+        yield server, {"X_Forwarded_Proto": "https", "Host": "tide.example"}
+
+
+def test_by_tls_a_browser_is_told_to_come_by_tls_only(by_tls):
+    """Security audit, LOW: no Strict-Transport-Security."""
+    server, tls = by_tls
+    asked = {
+        "by TLS": tls,
+        "in clear": {"Host": "tide.example"},
+        "this machine": tls | {"Host": "localhost"},
+    }
+    told = {
+        how: server.stranger()
+        .get("//healthz", **headers)
+        .headers.get("strict-transport-security")
+        for how, headers in asked.items()
+    }
+    assert told == {"by TLS": "max-age=31536000", "in clear": None, "this machine": None}
+
+
+def test_by_tls_the_cookie_of_a_session_is_bound_to_the_host(by_tls):
+    """Security audit, LOW: the cookie had no __Host- prefix."""
+    server, tls = by_tls
+    reply = log_in(server, code_of(server.caller("read")), **tls)
+    cookie = reply.headers["set-cookie"]
+    assert cookie.startswith("__Host-tidewheel_session=")
+    rest = cookie.lower()
+    assert "; secure" in rest and "; path=/" in rest and "domain" not in rest
+    value = cookie.partition(";")[0].partition("=")[2]
+    person = server.stranger()
+    for name, status in (("__Host-tidewheel_session", 200), ("tidewheel_session", 401)):
+        assert person.get("/session", Cookie=f"{name}={value}", **tls).status == status
+    in_clear = person.get("/session", Cookie=f"__Host-tidewheel_session={value}")
+    assert in_clear.status == 401

@@ -9,6 +9,7 @@ from tests.server.conftest import register
 from tests.server.test_sessions import FORM, code_of
 from tests.support.http_server import running_server
 from tidewheel.client.tokens import make_token
+from tidewheel.config import ServerSettings
 from tidewheel.core.queue.access import EVERYTHING, Grant, Scope, TokenKind
 from tidewheel.server.auth import Authenticator, ShownCredentials
 from tidewheel.server.errors import NotAuthenticated
@@ -108,7 +109,8 @@ def test_why_a_token_is_not_good_cannot_be_told_by_words_or_by_steps():
         steps = {}
         for kind, text in shown.items():
             authenticator = Authenticator(
-                ReservedConnections(asking=store, reporting=store), 100
+                ReservedConnections(asking=store, reporting=store),
+                ServerSettings(failures_max=100),
             )
             before = store.asked
             with pytest.raises(NotAuthenticated) as refused:

@@ -232,8 +232,47 @@ def test_json_that_would_lose_its_quotes_in_a_command_is_warned_of(command, is_w
     compose = f"services:\n  work:\n    image: x\n    command: {command}\n"
     files = {"docker_compose.yaml.j2": compose, "args.yaml": "n: 1\n"}
     judgement = validate(sip(ONE, {"a": files}))
-    assert codes(judgement.findings) == ["compose-words"] * is_warned
+    assert [one for one in codes(judgement.findings) if one != "shell-value"] == [
+        "compose-words"
+    ] * is_warned
     assert judgement.runnable
+
+
+IN_SHELL = {
+    '[bash, -c, "echo {{ site }}"]': True,
+    "[/bin/sh, -ec, '{{ site }}']": True,
+    "[env, A=1, bash, -eo, pipefail, -c, 'x {{ site }}']": True,
+    "[bash, run.sh, -c, '{{ site }}']": False,
+    "[bash, --norc, -c, 'x {{ site }}']": True,
+    "[bash, -c, 'echo \"$1\"', bash, '{{ site }}']": False,
+    "[bash, '{{ site }}']": False,
+    "[convert, -c, '{{ site }}']": False,
+    "[bash, -c, 'echo plain']": False,
+}
+
+
+@pytest.mark.parametrize("command", IN_SHELL)
+@pytest.mark.parametrize("kind", ["command", "compose", "entrypoint"])
+def test_a_value_inside_the_code_of_a_shell_is_warned_of(command, kind):
+    """Security audit: everywhere else a value stays in its word; there it can be code."""
+    files = {"command.yaml.j2": command}
+    if kind != "command":
+        head = "services:\n  work:\n    image: x\n"
+        lines = f"    command: {command}\n"
+        if kind == "entrypoint" and command.startswith("[bash, -c, "):
+            rest = command.removeprefix("[bash, -c, ")
+            lines = f"    entrypoint: [bash, -c]\n    command: [{rest}\n"
+        files = {"docker_compose.yaml.j2": head + lines}
+    files["parameters.yaml"] = "site: {default: here}\n"
+    judgement = validate(sip(ONE, {"a": files}))
+    assert codes(judgement.findings) == ["shell-value"] * IN_SHELL[command]
+    assert judgement.runnable
+
+
+def test_a_value_in_a_text_that_an_engine_splits_for_a_shell_is_warned_of():
+    compose = "services:\n  work:\n    image: x\n    command: sh -c 'run {{ site }}'\n"
+    files = {"docker_compose.yaml.j2": compose, "parameters.yaml": "site: {default: here}\n"}
+    assert codes(validate(sip(ONE, {"a": files})).findings) == ["shell-value"]
 
 
 @pytest.mark.req("R004-50", "R004-57")

@@ -63,7 +63,8 @@ class Site:
         with self.tidewheel.started("up", "--port", str(port), "--json", **soon) as self.up:
             said = json.loads(self.up.read_until('"url"'))
             self.up.read_on()
-            self.url, self.login = said["url"], said["login"]
+            self.url = said["url"]
+            self.login = self.link()
             yield self
 
     def caller(self) -> Caller:

@@ -2,17 +2,23 @@
 
 import http.client
 import json
+import os
 import re
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 from tests.support.http_server import Caller
 from tests.support.patience import eventually
 from tests.support.site import make_certificate
+from tidewheel.errors import BadSetting
+from tidewheel.wiring.machine import require_private_file
 
 
 def caller_of(line, token):
@@ -166,3 +172,50 @@ def test_a_key_that_others_can_read_is_refused(tidewheel, tmp_path):
     given = ("--certificate", str(certificate), "--key", str(key))
     refused = tidewheel("server", "--port", "0", *given)
     assert refused.status == 2 and f"chmod 600 {key}" in refused.err
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="gives files to other users")
+@pytest.mark.parametrize(
+    ("owner", "mode", "accepted"),
+    [
+        *((0, 0o600, True), (0, 0o640, True), (0, 0o400, True)),
+        *((0, 0o644, False), (0, 0o660, False), (0, 0o604, False)),
+        (4001, 0o600, False),  # that user could read it, who is not the server's
+    ],
+)
+def test_a_key_may_be_for_a_group_only_if_it_is_root_s(tmp_path, owner, mode, accepted):
+    """Security audit, LOW, S31: as PostgreSQL has it; the rule for other users is below."""
+    key = tmp_path / "key.pem"
+    key.write_text("secret")
+    os.chown(key, owner, 4002)
+    key.chmod(mode)
+    with nullcontext() if accepted else pytest.raises(BadSetting, match="key"):
+        require_private_file("key", key)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="becomes another user")
+@pytest.mark.parametrize(("mode", "accepted"), [(0o600, True), (0o640, False), (0o400, True)])
+def test_a_key_of_another_user_than_root_is_for_that_user_alone(mode, accepted):
+    with tempfile.NamedTemporaryFile() as key:
+        os.chown(key.name, 4001, 4001)
+        os.chmod(key.name, mode)
+        os.seteuid(4001)
+        try:
+            with nullcontext() if accepted else pytest.raises(BadSetting, match="chmod 600"):
+                require_private_file("key", Path(key.name))
+        finally:
+            os.seteuid(0)
+
+
+def test_a_server_tells_its_log_the_last_entry_of_the_audit(tidewheel):
+    """Who cuts off the end of the audit cannot change what a log elsewhere has."""
+    token = tidewheel("token", "create", "x", "--scope", "admin").word
+    with tidewheel.started("server", "--port", "0") as server:
+        caller = caller_of(server.read_until("answering at"), token)
+        assert caller.post("/queues/q/pause").status == 200
+        server.send(signal.SIGTERM)
+        first = re.search(r"audit.head +(1:[0-9a-f]{64})", server.read_until("audit.head"))[1]
+        assert server.wait().status == 0
+    with tidewheel.started("server", "--port", "0") as server:
+        assert first in server.read_until("audit.head")
+    assert tidewheel("verify", "--audit-head", first).status == 0

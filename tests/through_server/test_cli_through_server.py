@@ -1,15 +1,19 @@
 """The queue's commands through a server: the same words, the same answers, no database here."""
 
+import hashlib
 import json
 import signal
+from datetime import datetime
 
 import pytest
 
+from tests.support import json_page
 from tests.support.command_line import CommandLine
 from tests.support.http_server import running_server
 from tests.support.patience import eventually
 from tests.support.site import make_certificate
-from tidewheel.config import credentials
+from tidewheel.config import StoreSettings, credentials
+from tidewheel.errors import BadSetting
 from tidewheel.wiring.machine import this_process
 
 NOBODY = "http://127.0.0.1:9"  # the discard service, which nobody runs
@@ -270,6 +274,92 @@ def test_a_token_is_not_sent_unasked_to_another_machine(here):
         for url in ("http://127.0.0.1:1", "http://[::1]", "https://localhost:2", *FAR)
     }
     assert list(shown.values()) == ["tw_1_x"] * 3 + [None] * len(FAR)
-    given = credentials("http://far", {"TIDEWHEEL_TOKEN": "tw_2_y"})
+    given = credentials("https://far", {"TIDEWHEEL_TOKEN": "tw_2_y"})
     assert (given.token, given.origin) == ("tw_2_y", "TIDEWHEEL_TOKEN")
     assert "tw_2_y" not in repr(given)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://far",
+        "HTTP://far:8450",
+        "http://127.0.0.1.evil.example",
+        "http://localhost@far",
+        "http://127.0.0.1:1, http://far",
+    ],
+)
+def test_a_token_does_not_go_over_the_network_for_everybody_to_read(url):
+    """Security audit, LOW: TIDEWHEEL_TOKEN went in clear to any http host."""
+    environment = {"TIDEWHEEL_TOKEN": "tw_2_y"}
+    with pytest.raises(BadSetting, match="TIDEWHEEL_ALLOW_PLAIN_HTTP=1"):
+        StoreSettings(url=url, credentials=credentials(url, environment))
+    allowed = credentials(url, environment | {"TIDEWHEEL_ALLOW_PLAIN_HTTP": "1"})
+    assert StoreSettings(url=url, credentials=allowed).credentials.token == "tw_2_y"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://far", "http://127.0.0.1:1", "http://localhost", "http://[::1]:8450"]
+)
+def test_a_token_goes_by_tls_or_to_this_machine(url):
+    shown = credentials(url, {"TIDEWHEEL_TOKEN": "tw_2_y"})
+    assert StoreSettings(url=url, credentials=shown).credentials.token == "tw_2_y"
+
+
+def test_a_command_says_what_to_do_about_a_token_that_would_go_in_clear(here):
+    refused = here("tasks", "--server", "http://far.example", TIDEWHEEL_TOKEN="tw_2_y")
+    assert refused.status == 2
+    assert "https://HOST" in refused.err and "TIDEWHEEL_ALLOW_PLAIN_HTTP=1" in refused.err
+
+
+def test_the_audit_is_listed_exported_and_checked_offline(server, there, here, tmp_path):
+    """Security audit, LOW: there was no chain of hashes, and no export to check."""
+    reach(here, server, "admin")
+    admin = server.caller("admin")
+    for name in ("first", "sec\u00f6nd", "third"):
+        assert admin.post(f"/queues/{name.encode().hex()}/pause").status == 200
+    listed = here("audit", "--limit", "3")
+    assert listed.out.count("paused the queue") == 3
+    promised = json_page.promised()["tidewheel audit"]["entries"][0]
+    assert set(here("--json", "audit").json["entries"][0]) == set(promised)
+    path = tmp_path / "audit.jsonl"
+    assert here("audit", "--export", str(path)).status == 0
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert here("audit", "--export", str(path)).status == 2, "it is there already"
+    lines = path.read_text().splitlines()
+    assert [json.loads(line)["number"] for line in lines] == list(range(1, len(lines) + 1))
+    assert digests_as_the_manual_says(lines) == [json.loads(one)["sha256"] for one in lines]
+    (tmp_path / "alone").mkdir()
+    alone = CommandLine(tmp_path / "alone")  # who knows no store and no server
+    whole = alone("--json", "audit", "--check", str(path))
+    assert (whole.status, whole.json["broken"]) == (0, None)
+    forged = {
+        "changed": [lines[0], lines[1].replace('"a test"', '"b test"'), *lines[2:]],
+        "missing": [lines[0], *lines[2:]],
+        "no entry": [*lines, "{}"],
+    }
+    for how, some in forged.items():
+        path.write_text("\n".join(some) + "\n")
+        found = alone("audit", "--check", str(path))
+        assert found.status == 1 and how in found.out, found
+
+    verified = there("--json", "verify").json
+    assert verified == {"audit": whole.json["head"], "violations": []}
+    assert there("verify", "--audit-head", verified["audit"]).status == 0
+    number, _, digest = verified["audit"].partition(":")
+    for told in (f"{int(number) + 1}:{digest}", f"{number}:{'0' * 64}"):
+        cut_off = there("verify", "--audit-head", told)
+        assert cut_off.status == 1 and f"entry {told.partition(':')[0]}" in cut_off.out
+    assert there("verify", "--audit-head", "what").status == 2
+
+
+def digests_as_the_manual_says(lines):
+    """docs/server.md, "Audit", word by word."""
+    digests = ["0" * 64]
+    for entry in map(json.loads, lines):
+        at = f"{datetime.fromisoformat(entry['at']).timestamp():.6f}"
+        place = [digests[-1], entry["number"], at, entry["token"], entry["who"]]
+        said = [entry[name] for name in ("client", "verb", "target", "status", "correlation")]
+        text = json.dumps(place + said, ensure_ascii=False, separators=(",", ":"))
+        digests.append(hashlib.sha256(text.encode()).hexdigest())
+    return digests[1:]

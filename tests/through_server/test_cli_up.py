@@ -2,9 +2,12 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import stat
+import subprocess
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -58,8 +61,8 @@ def is_succeeded(tidewheel, task_id):
 
 def test_a_newcomer_starts_it_and_is_told_how_to_begin(tidewheel):
     with tidewheel.started("up", "--port", "0") as up:
-        url = re.search(r"http://127\.0\.0\.1:\d+", up.read_until("answering at"))[0]
-        assert f"{url}/login?code=" in up.read_until("browser:")
+        assert re.search(r"http://127\.0\.0\.1:\d+", up.read_until("answering at"))
+        assert "tidewheel token link prints a link" in up.read_until("browser:")
         assert str(tidewheel.state / "token") in up.read_until("token")
         assert "tidewheel submit" in up.read_until("begin:")
         told_to_build = any("make web" in line for line in up.lines)
@@ -77,11 +80,52 @@ def test_it_executes_what_is_submitted_to_the_store_and_to_the_server(tidewheel)
         assert up.wait().status == 0
 
 
-def test_the_link_it_prints_logs_a_browser_in_once(tidewheel):
+def test_a_link_to_log_in_with_is_printed_on_a_terminal_and_into_no_log(tidewheel):
+    """Security audit, LOW: an admin's link went into the journal and `docker logs`; S8."""
+    with started(tidewheel) as up:  # into a pipe
+        assert welcome(up)["login"] is None
+        kinds = {view["kind"] for view in tidewheel("--json", "token", "list").json["tokens"]}
+        assert kinds == {"bearer"}  # nor is one made that nobody sees
+        up.send(signal.SIGTERM)
+        assert up.wait().status == 0
+    with on_terminal(tidewheel, "up", "--port", "0") as lines:
+        [shown] = [line for line in lines if "browser:" in line]
+        assert re.search(r"browser: http://127\.0\.0\.1:\d+/login\?code=tw_", shown)
+
+
+@contextmanager
+def on_terminal(tidewheel, *words):
+    """What `up` shows on a terminal until it says how to begin; it goes on meanwhile."""
+    ours, theirs = pty.openpty()
+    command = [str(tidewheel.program), *words]
+    process = subprocess.Popen(
+        command,
+        cwd=tidewheel.folder,
+        env=tidewheel.environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        shown = b""
+        while b"begin:" not in shown and (some := os.read(ours, 4096)):
+            shown += some
+        yield shown.decode().splitlines()
+    finally:
+        process.terminate()
+        with suppress(OSError):
+            while os.read(ours, 4096):
+                pass
+        assert process.wait(60) == 0
+        os.close(ours)
+
+
+def test_a_link_logs_a_browser_in_once(tidewheel):
     """S8."""
     with started(tidewheel) as up:
-        said = welcome(up)
-        link = urlsplit(said["login"])
+        welcome(up)
+        link = urlsplit(tidewheel("token", "link").word)
         code = parse_qs(link.query)["code"][0]
         browser = Caller(link.netloc)
         reply = browser.post("//login", f"code={code}".encode(), Content_Type=FORM)
@@ -209,7 +253,6 @@ def test_a_token_of_another_server_is_left_alone(tidewheel):
     file.write_text("tw_1_" + "A" * 43 + "\n")
     with started(tidewheel) as up:
         said = welcome(up)
-        assert "/login?code=" in said["login"]
         own = Path(said["token_file"])
         assert own.parent == tidewheel.state and own.stat().st_mode & 0o777 == 0o600
     with started(tidewheel) as up:

@@ -14,7 +14,7 @@ from tidewheel.core.queue.tokens import (
     split_token,
 )
 
-DIGEST = "5e" * 32
+KEY = b"5e" * 32
 TASK = "vis/Köln 1"
 
 
@@ -24,28 +24,28 @@ def plain(content):
 
 def a_token():
     """The second attempt of task number 41, whose worker has the token 7."""
-    return attempt_token(7, DIGEST, (TASK, 41), 2)
+    return attempt_token(7, KEY, (TASK, 41), 2)
 
 
-def test_the_token_of_a_job_says_its_attempt_and_proves_it_by_the_digest_of_its_worker():
+def test_the_token_of_a_job_says_its_attempt_and_proves_it_by_a_key_of_servers():
     said = f"attempt token\0{7}\0{41}\0{2}\0{TASK}".encode()
-    code = plain(hmac.digest(DIGEST.encode(), said, "sha256"))
+    code = plain(hmac.digest(KEY, said, "sha256"))
     assert a_token() == f"twa.7.2.{plain(TASK.encode())}.{code}"
     assert read_attempt_token(a_token()) == (7, TASK, 2, code)
 
 
 def test_the_token_of_a_job_is_proven_by_nothing_but_what_it_was_made_from():
     read = read_attempt_token(a_token())
-    assert read.is_proven_by(DIGEST, 41)
-    assert not read.is_proven_by("5f" * 32, 41), "the token of another worker"
-    assert not read.is_proven_by(DIGEST, 42), "a later task that has the same id"
+    assert read.is_proven_by(KEY, 41)
+    assert not read.is_proven_by(b"5f" * 32, 41), "another key"
+    assert not read.is_proven_by(KEY, 42), "a later task that has the same id"
     for claimed in (
         read._replace(attempt=3),
         read._replace(parent=8),
         read._replace(task_id="vis/Köln 2"),
         read._replace(code="A" * 43),
     ):
-        assert not claimed.is_proven_by(DIGEST, 41)
+        assert not claimed.is_proven_by(KEY, 41)
 
 
 CODE = "A" * 43

@@ -30,7 +30,7 @@ import msgspec
 from msgspec import UNSET
 
 from tidewheel.api import tasks
-from tidewheel.core.queue.access import Identity, TokenView
+from tidewheel.core.queue.access import AuditEntry, Identity, TokenView
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Cancelled, Claimed, HeldLease
 from tidewheel.core.queue.resources import Resources
@@ -70,6 +70,7 @@ _SHOWN: dict[type, tuple[str, str]] = {
     tasks.WorkerView: ("WorkerOut", "A worker and what it holds."),
     TokenView: ("TokenOut", "A stored token; the secret is known to nobody here."),
     Identity: ("IdentityOut", "A person who signed in, and the person's groups then."),
+    AuditEntry: ("AuditEntryOut", "An entry of the audit as it is exported."),
     Limit: ("LimitOut", 'A limit; the key is "" for the whole queue and "*" for each key.'),
     Resources: ("ResourcesOut", "The resources that a task asks for, or a worker offers."),
     TaskError: ("ErrorOut", "Why a task failed."),

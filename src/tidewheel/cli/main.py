@@ -69,6 +69,7 @@ SECTIONS = {
     },
     "Store": {
         "verify": "Check the store for anything that breaks a promise.",
+        "audit": "List, export or check who changed what and who was refused.",
         "export": "Write tasks to a file as JSON lines.",
         "migrate": "Upgrade the store to this version's schema.",
         "completion": "Print the completion script for a shell.",
@@ -83,7 +84,7 @@ First steps:
 """
 # Commands that stand in one module of `cli/commands/`; every other one has that of its name.
 MODULES = {
-    "admin": ("token", "notify", "verify", "migrate"),
+    "admin": ("token", "notify", "verify", "audit", "migrate"),
     "people": ("login", "logout", "session"),
     "definitions": ("validate", "list", "config", "view", "graph"),
     "queue": ("queues", "workers", "task", "events"),

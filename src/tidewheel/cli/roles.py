@@ -261,6 +261,7 @@ def run_server(session: Session, listening: dict[str, Any], options: dict[str, A
         session.store,
         settings=ServerSettings(home=home, **listening),
         on_ready=ready,
+        on_report=roles.log.report,
         wait_for_store_seconds=roles.patience,
     )
     beside: list[Role] = [roles.make(Notifier, home=home)]
@@ -334,7 +335,9 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
         settings=ServerSettings(home=home_directory(), **listening),
         on_ready=ready,
         local=True,
+        makes_link=_is_seen(session),
         metrics=metrics,
+        on_report=roles.log.report,
     )
     watchers: list[Role] = []
     if not options["no_scheduler"]:
@@ -381,6 +384,12 @@ def _workers(roles: Roles, options: dict[str, Any]) -> list[Role]:
     return [of_queues, of_runs]
 
 
+def _is_seen(session: Session) -> bool:
+    """Says whether what is printed is seen by whoever typed the command, and by nobody else: a
+    journal or the log of a container keeps it, and a link to log in with is for one person."""
+    return (sys.stdout if session.as_json else sys.stderr).isatty()
+
+
 def _welcome(welcome: Welcome, session: Session) -> None:
     from tidewheel.server.static_page import index_page
 
@@ -392,7 +401,8 @@ def _welcome(welcome: Welcome, session: Session) -> None:
         return
     url, own = welcome.url, "" if session.store is None else f" --server {welcome.url}"
     note(f"answering at {url}; Ctrl-C stops")
-    note(f"browser: {welcome.login} (good once, for 5 minutes)")
+    link = welcome.login or f"tidewheel token link{own} prints a link"
+    note(f"browser: {link} (good once, for 5 minutes)")
     if index_page(None) is None:
         note("  it shows a plain page; in a clone, `make web` builds the full one (needs npm)")
     if token_file is not None:

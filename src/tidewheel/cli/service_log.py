@@ -56,6 +56,7 @@ SENTENCES = {
     "log.unwritten": "{error}",
     "log.written": "as before",
     "program.error": "{text}",
+    "audit.head": "{number}:{sha256}",
     "job.started": "{task}  attempt {attempt}: {work}",
     "job.ended": "{task}  attempt {attempt} {ending} in {took}{remark}",
 }

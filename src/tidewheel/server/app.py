@@ -23,13 +23,14 @@ from tidewheel.errors import BadSetting
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
 from tidewheel.server import static_page
+from tidewheel.server.audit_log import AuditLog
 from tidewheel.server.load_shedding import ConnectionLimit, ReservedConnections
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.middleware import Middleware, guarded_protocol
 from tidewheel.server.pipeline import Pipeline
 from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Route
-from tidewheel.wiring.machine import listener_on
+from tidewheel.wiring.machine import listener_on, require_private_file
 
 API = "/api/"
 WORDS = {404: ("not_found", "there is nothing at this path"), 405: ("method", "")}
@@ -83,12 +84,8 @@ FILES_BESIDE = 500  # databases, logs, jobs
 async def require_safe(store: Store, settings: ServerSettings) -> None:
     """Raises BadSetting for a server that other machines could reach without encryption or
     while there is no token (S1), and for a key that others can read (S31)."""
-    if settings.key is not None and settings.key.stat().st_mode & 0o007:
-        raise BadSetting(
-            "key",
-            str(settings.key),
-            f"a file that only its owner can read: chmod 600 {settings.key}",
-        )
+    if settings.key is not None:
+        require_private_file("key", settings.key)
     if is_loopback(settings.host):
         return
     if settings.certificate is None and not settings.proxies:
@@ -168,6 +165,11 @@ class HttpServer:
         self._socket = listening_socket(settings)
 
     @property
+    def audit(self) -> AuditLog:
+        """Returns the writer of the audit, which can be told where to report."""
+        return self._pipeline.audit
+
+    @property
     def url(self) -> str:
         """Returns the address at which this machine reaches the server."""
         host, port = self._socket.getsockname()[:2]
@@ -177,15 +179,23 @@ class HttpServer:
 
     async def run(self) -> None:
         """Answers requests until asked to stop."""
+        try:
+            await self._pipeline.begin()
+        except BaseException:
+            self._socket.close()
+            self._pipeline.close()
+            raise
         self._server.config.load()
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
         await self._server.startup(sockets=[self._socket])
         if self._server.should_exit:
             return
         self._on_ready(self.url)
+        await self._pipeline.audit.begin()
         try:
             await self._server.main_loop()
             await self._server.shutdown(sockets=[self._socket])
+            await self._pipeline.end()
         finally:
             self._pipeline.close()
 

@@ -15,11 +15,14 @@ import hashlib
 import hmac
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from starlette.requests import Request
+
 from tidewheel.api.tasks import Task
+from tidewheel.config import ServerSettings
 from tidewheel.core.queue import tokens
 from tidewheel.core.queue.access import Grant, Scope, TokenKind, TokenView
 from tidewheel.core.queue.lease import Holder
@@ -28,6 +31,7 @@ from tidewheel.core.queue.status import LEASED
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.access_file import AccessFile
+from tidewheel.server.attempt_key import AttemptKey
 from tidewheel.server.errors import AttemptOver, NotAuthenticated, TooManyFailures
 from tidewheel.server.load_shedding import ReservedConnections
 
@@ -38,6 +42,9 @@ FAILURES_SECONDS = 60.0
 ADDRESSES_MAX = 10_000
 TOKEN_LENGTH_MAX = 200
 SESSION_COOKIE = "tidewheel_session"
+# By TLS, a browser takes a cookie of this name only from this very host and by TLS: nobody who
+# has another host of the domain, or an unencrypted connection, can set one.
+SECURE_COOKIE = f"__Host-{SESSION_COOKIE}"
 _NOBODYS = "0" * 64
 
 
@@ -49,12 +56,18 @@ class ShownCredentials(NamedTuple):
     text: str | None
 
 
-def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> ShownCredentials:
+def session_cookie(*, secure: bool) -> str:
+    """Returns the name of the cookie that holds a session."""
+    return SECURE_COOKIE if secure else SESSION_COOKIE
+
+
+def shown_by(request: Request) -> ShownCredentials:
     """Returns the credentials in a request: a header counts before a cookie, because browsers
     send cookies without being asked."""
-    authorization = headers.get("authorization")
-    if authorization is None and SESSION_COOKIE in cookies:
-        return ShownCredentials(TokenKind.SESSION, cookies[SESSION_COOKIE])
+    authorization = request.headers.get("authorization")
+    cookie = request.cookies.get(session_cookie(secure=request.url.scheme == "https"))
+    if authorization is None and cookie is not None:
+        return ShownCredentials(TokenKind.SESSION, cookie)
     if authorization is None:
         return ShownCredentials(TokenKind.BEARER, None)
     kind, _, text = authorization.partition(" ")
@@ -102,13 +115,14 @@ class Authenticator:
     def __init__(
         self,
         reserve: ReservedConnections,
-        failures_max: int,
+        settings: ServerSettings,
         clock: Callable[[], float] = time.monotonic,
         people: AccessFile | None = None,
     ) -> None:
         self._people = people or AccessFile(None)
+        self.key = AttemptKey(reserve.asking, settings)
         self._asked, self._store, self._clock = reserve.asking, reserve.reporting, clock
-        self._failed = FailedLogins(failures_max, clock)
+        self._failed = FailedLogins(settings.failures_max, clock)
         self._believed: dict[str, tuple[float, TokenView]] = {}
         self._familiar: dict[str, None] = {}  # digests of tokens that were good when last shown
         self._noted: dict[int, float] = {}
@@ -135,7 +149,7 @@ class Authenticator:
         """Returns the attempt that a job's token speaks for; raises as ``token_of`` does."""
         self._failed.check(client)
         try:
-            return await job_behind(text, self._asked)
+            return await job_behind(text, self._asked, self.key)
         except AttemptOver:  # it was good once: nobody is guessing
             raise
         except NotAuthenticated:
@@ -238,7 +252,7 @@ def is_job_token(text: str | None) -> bool:
     return text is not None and text.startswith(tokens.PREFIX)
 
 
-async def job_behind(text: str, store: Store) -> JobIdentity:
+async def job_behind(text: str, store: Store, key: AttemptKey) -> JobIdentity:
     """Returns the attempt that a token speaks for; raises AttemptOver if it was good once, and
     NotAuthenticated if it never was.
 
@@ -253,7 +267,7 @@ async def job_behind(text: str, store: Store) -> JobIdentity:
         task = await store.get(said.task_id)
     except NotFound:
         raise NotAuthenticated() from None
-    is_proven = said.is_proven_by(token.digest, task.seq)
+    is_proven = await key.is_signed(said, token, task.seq)
     if not is_proven or token.kind is not TokenKind.BEARER or not token.is_valid(now):
         raise NotAuthenticated()
     if task.status not in LEASED or task.attempt != said.attempt or task.owner is None:

@@ -20,6 +20,7 @@ from tidewheel.server.errors import NotAllowed
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from tidewheel.core.queue.requests import Claimed
     from tidewheel.server.access_file import AccessFile
     from tidewheel.server.auth import Authenticator, JobIdentity
     from tidewheel.server.event_broadcaster import EventBroadcaster
@@ -161,6 +162,11 @@ class Call:
             status=status,
             body=body.decode(),
         )
+
+    def voiced(self, task: Claimed) -> Claimed:
+        """Returns a task that the caller's worker holds, with the token for its job."""
+        assert self.token is not None
+        return replace(task, token=self.authenticator.key.sign(self.token, task))
 
     def covers(self, name: access.Name) -> bool:
         """Says whether the caller's token is for this name."""

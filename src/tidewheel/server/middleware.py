@@ -32,6 +32,9 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+# Sent by TLS: a browser comes by TLS from then on, for a year. Not for this machine, whose name
+# other programs share, on other ports and without TLS.
+STRICT_TRANSPORT = ("strict-transport-security", "max-age=31536000")
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
 _PORTS = {"http": "80", "https": "443"}
 
@@ -47,6 +50,10 @@ def _origin(scheme: str, host: str) -> tuple[str, str, str]:
     found = _HOST.fullmatch(host)
     port = found[3] if found is not None else None
     return scheme, host_name(host), port or _PORTS.get(scheme, "")
+
+
+def _is_for_this_machine(scope: Scope) -> bool:
+    return host_name(Headers(scope=scope).get("host", "")) in LOOPBACK
 
 
 class Middleware:
@@ -69,6 +76,8 @@ class Middleware:
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
+                if scope["scheme"] == "https" and not _is_for_this_machine(scope):
+                    headers.setdefault(*STRICT_TRANSPORT)
             await send(message)
 
         if refused := self._refusal(scope):

@@ -29,6 +29,7 @@ from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
 from tidewheel.server.access_file import AccessFile, person_behind
+from tidewheel.server.audit_log import NOBODY, AuditLog
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.event_broadcaster import EventBroadcaster
@@ -68,14 +69,13 @@ class Pipeline:
         metrics: Metrics | None = None,
         connections: Callable[[], int] = lambda: 0,
     ) -> None:
+        self.audit = AuditLog(store)
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
         self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
         self._people = AccessFile(settings.access_file)
         self._provider = Provider(self._people)
-        self._authenticator = Authenticator(
-            self._reserve, settings.failures_max, people=self._people
-        )
+        self._authenticator = Authenticator(self._reserve, settings, people=self._people)
         self._admission = Admission(settings, connections)
         self._quota = RateLimit(settings.submit_rate)
         self._keys = IdempotencyLocks()
@@ -86,6 +86,15 @@ class Pipeline:
         self._hub = EventBroadcaster(
             store, documents, self._authenticator, self._metrics, self.stopping
         )
+
+    async def begin(self) -> None:
+        """Says that this server runs; raises BadSetting if it may not beside others."""
+        await self._authenticator.key.begin()
+
+    async def end(self) -> None:
+        """Says that this server has stopped, and writes what is left for the audit."""
+        await self.audit.close()
+        await self._authenticator.key.close()
 
     def close(self) -> None:
         """Stops the thread in which views are worked out."""
@@ -128,6 +137,16 @@ class Pipeline:
         self, route: Route, request: Request, correlation: str, place: RequestSlot
     ) -> Response:
         call = self._call(route, request, correlation, place)
+        try:
+            return await self._let_in(route, request, call)
+        except (problems.NotAllowed, problems.NotAuthenticated, problems.TooManyFailures) as no:
+            if _leaves_trace(route, request, no):
+                by = call.client if call.token is None else call.token.number
+                await self.audit.refused(_entry(route, call, no.http_status), by)
+            raise
+
+    async def _let_in(self, route: Route, request: Request, call: Call) -> Response:
+        place = call.place
         if isinstance(route.guard, Needs):
             await self._identify(route, route.guard, request, call)
             place.is_known()
@@ -145,7 +164,7 @@ class Pipeline:
         return await self._changed(route, request, call)
 
     async def _identify(self, route: Route, guard: Needs, request: Request, call: Call) -> None:
-        shown = shown_by(request.headers, request.cookies)
+        shown = shown_by(request)
         if shown.text is not None and is_job_token(shown.text):
             call.job = await self._authenticator.job_of(shown.text, call.client)
             call.token = call.job.caller
@@ -279,6 +298,8 @@ class Pipeline:
     async def _done(self, route: Route, call: Call) -> Response:
         try:
             response = _response(route, await route.handler(call))
+        except (problems.NotAllowed, problems.NotAuthenticated):
+            raise  # written down as every refusal is
         except TidewheelError as error:
             await self._write_down(route, call, error.http_status)
             raise
@@ -292,18 +313,28 @@ class Pipeline:
     async def _write_down(self, route: Route, call: Call, status: int) -> None:
         if not route.audited or call.token is None or call.only_tried:
             return
-        named = [*call.path.values(), *call.targets]
-        await self._store.add_audit(
-            AuditEntry(
-                token=call.token.number,
-                who=call.token.name,
-                client=call.client,
-                verb=route.verb,
-                target=", ".join(named)[:TARGET_LENGTH_MAX],
-                status=status,
-                correlation=call.correlation,
-            )
-        )
+        await self.audit.add(_entry(route, call, status))
+
+
+def _entry(route: Route, call: Call, status: int) -> AuditEntry:
+    return AuditEntry(
+        token=None if call.token is None else call.token.number,
+        who=NOBODY if call.token is None else call.token.name,
+        client=call.client,
+        verb=route.verb,
+        target=", ".join([*call.path.values(), *call.targets])[:TARGET_LENGTH_MAX],
+        status=status,
+        correlation=call.correlation,
+    )
+
+
+def _leaves_trace(route: Route, request: Request, refusal: TidewheelError) -> bool:
+    """Says whether a refusal is for the audit. It is not if the caller showed no token at all,
+    or that of a job whose attempt is over."""
+    if isinstance(refusal, problems.AttemptOver):
+        return False
+    shown = shown_by(request)
+    return shown.text is not None or not isinstance(route.guard, Needs)
 
 
 def _parsed(route: Route, call: Call) -> object:

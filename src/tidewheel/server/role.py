@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -17,7 +18,7 @@ from tidewheel.server.app import HttpServer, make_room, require_safe
 from tidewheel.server.load_shedding import kept_reserve
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.resources.tokens import login_path
-from tidewheel.services.service import OnReport
+from tidewheel.services.service import OnReport, tell_nobody
 from tidewheel.wiring.stores import store_settings
 
 
@@ -27,14 +28,14 @@ class Welcome:
 
     url: str
     token_file: Path | None  # of a token that was made, or that is good here
-    login: str | None = None  # a link that is good once
+    login: str | None = None  # a link that is good once, if one was asked for
 
 
 class Server(Role):
     """Serves REST over one store.
 
     A ``local`` server is for the user of this machine: clients find it through the state
-    directory, and a browser logs in by a link that is good once.
+    directory. With ``makes_link`` it tells a link with which a browser logs in, once.
     """
 
     at_database = "a server"
@@ -46,14 +47,15 @@ class Server(Role):
         settings: ServerSettings,
         on_ready: Callable[[Welcome], None],
         local: bool = False,
+        makes_link: bool = False,
         metrics: Metrics | None = None,
-        wait_for_store_seconds: float = 0.0,
+        **role: Any,  # noqa: ANN401 - options of a Role
     ) -> None:
-        super().__init__(store, wait_for_store_seconds=wait_for_store_seconds)
+        super().__init__(store, **role)
         self.settings = settings
         self._on_ready = on_ready
         self._home = settings.state_directory
-        self._is_local = local
+        self._is_local, self._makes_link = local, makes_link
         self._metrics = metrics
 
     async def serve(self, store: Store) -> None:
@@ -63,7 +65,7 @@ class Server(Role):
         if self._is_local:
             address = tokens.without_password(store_settings(self._where).url)
             token, token_file = await tokens.local_admin(store, self._home, address)
-            login = await login_path(store, token)
+            login = await login_path(store, token) if self._makes_link else None
         else:
             token_file = await tokens.first_token(store, self._home)
 
@@ -78,6 +80,7 @@ class Server(Role):
             serving = HttpServer(
                 store, self.settings, ready, reserve=reserve, metrics=self._metrics
             )
+            serving.audit.on_report = self._on_report or tell_nobody
             try:
                 await self.attend(serving)
             finally:

@@ -221,6 +221,7 @@ STORED.update(
             lambda known: msgspec.json.encode(known, order="deterministic").decode(),
         ),
         tuple[str, ...]: Stored(lambda text: tuple(json.loads(text)), json.dumps),
+        (Claimed, "token"): None,
         (Claimed, "deadline_at"): Stored(operator.add, columns=("now", "lease_seconds")),
         (Task, "spec_text"): Stored(str, columns=("spec",)),
         (Task, "errors"): Stored(_errors, columns=("status", *ERROR_COLUMNS)),

@@ -280,7 +280,8 @@ class DatabaseStore(ABC):
     store_id = reads(queries.store_id)
 
     async def verify(self) -> list[Violation]:
-        return await self.look(queries.verify)
+        found = await self.look(queries.verify)
+        return found + await self.look(_loaded(access.audit_violations))
 
     # ---- definitions and runs ----
 
@@ -376,6 +377,8 @@ class DatabaseStore(ABC):
     worker_token = reads(access.worker_token)
     add_audit = writes("add_audit", access.add_audit)
     audit = reads(access.audit)
+    hold_attempt_key = writes("hold_attempt_key", access.hold_attempt_key)
+    leave_attempt_key = writes("leave_attempt_key", access.leave_attempt_key)
     kept_answer = reads(access.kept_answer)
     keep_answer = writes("keep_answer", access.keep_answer)
     events_after = reads(event_stream.events_after)

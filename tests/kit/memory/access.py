@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from tests.kit.memory.tables import Record, Tables
@@ -13,12 +14,19 @@ __all__ = [
     "forget_answers",
     "forget_logins",
     "get_answer",
+    "get_audit_head",
     "get_token",
     "get_worker_token",
+    "hold_attempt_key",
     "insert_token",
     "keep_answer",
+    "leave_attempt_key",
+    "list_attempt_keys",
     "list_audit",
+    "list_audit_after",
     "list_tokens",
+    "lock_audit_head",
+    "move_audit_head",
     "revoke_token",
     "spend_token",
     "touch_token",
@@ -28,7 +36,10 @@ _TOKEN = (
     *("number", "kind", "parent", "name", "digest", "scopes", "names"),
     *("created_at", "expires_at", "used_at", "revoked_at", "person", "source", "groups"),
 )
-_AUDIT = ("number", "at", "token", "who", "client", "verb", "target", "status", "correlation")
+_AUDIT = (
+    *("number", "at", "token", "who", "client", "verb", "target", "status", "correlation"),
+    "sha256",
+)
 _ANSWER = ("token", "key", "fingerprint", "status", "body")
 
 
@@ -109,15 +120,56 @@ def get_worker_token(t: Tables, worker_number: int) -> list[Row]:
     return [] if token is None else [(token,)]
 
 
-def add_audit(t: Tables, **row: Any) -> list[Row]:
-    number = t.next_number("audit")
-    t.audit[number] = row | {"number": number, "at": t.clock()}
+def lock_audit_head(t: Tables) -> list[Row]:
+    return [(*_head(t), t.clock())]
+
+
+def get_audit_head(t: Tables) -> list[Row]:
+    return [(*_head(t), max(t.audit, default=0))]
+
+
+def _head(t: Tables) -> Row:
+    """It is the last entry itself: nobody can cut anything off here."""
+    number = max(t.audit, default=0)
+    return 0, number, t.audit[number]["sha256"] if number else "0" * 64
+
+
+def move_audit_head(t: Tables, *, number: int, sha256: str) -> list[Row]:
+    assert (0, number, sha256) == _head(t)
+    return []
+
+
+def add_audit(t: Tables, *, entries: list[Any], at: float) -> list[Row]:
+    for one in entries:
+        t.audit[one.number] = asdict(one) | {"at": at}
     return []
 
 
 def list_audit(t: Tables, *, before: int, count: int) -> list[Row]:
     found = [row for number, row in sorted(t.audit.items())[::-1] if number < before]
     return [tuple(row[name] for name in _AUDIT) for row in found[:count]]
+
+
+def list_audit_after(t: Tables, *, after: int, count: int) -> list[Row]:
+    found = [row for number, row in sorted(t.audit.items()) if number > after]
+    return [tuple(row[name] for name in _AUDIT) for row in found[:count]]
+
+
+def hold_attempt_key(t: Tables, fingerprint: str) -> list[Row]:
+    now = t.clock()
+    created_at, _ = t.attempt_key.get(fingerprint, (now, None))
+    t.attempt_key[fingerprint] = (created_at, now)
+    return []
+
+
+def leave_attempt_key(t: Tables, fingerprint: str) -> list[Row]:
+    if fingerprint in t.attempt_key:
+        t.attempt_key[fingerprint] = (t.attempt_key[fingerprint][0], None)
+    return []
+
+
+def list_attempt_keys(t: Tables) -> list[Row]:
+    return [(key, *times, t.clock()) for key, times in sorted(t.attempt_key.items())]
 
 
 def get_answer(t: Tables, *, token: int, key: str) -> list[Row]:

@@ -72,7 +72,7 @@ class Tables:
         self.floor = self._table()  # the last number of which something was deleted
         self.token = self._table()  # by number
         self.worker_token = self._table()  # worker's number -> token
-        self.audit = self._table()  # by number
+        self.audit, self.attempt_key = self._table(), self._table()  # by number, fingerprint
         self.answer = self._table()  # by (token, key)
         self.notebook = self._table()  # by name
         self.number = self._table()  # sequences by name

@@ -139,6 +139,7 @@ export interface AuditEntry {
   target: string;
   status: number;
   correlation: string;
+  sha256: string | null;
 }
 
 export interface AuditPage {

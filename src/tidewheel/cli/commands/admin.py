@@ -1,17 +1,22 @@
-"""Defines commands of those who keep a store or server: token, notify, verify, migrate."""
+"""Defines the commands of those who keep a store: token, notify, verify, audit, migrate."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
+import msgspec
 
-from tidewheel.api.wire import document
+from tidewheel.api.tasks import Violation
+from tidewheel.api.wire import Fields, document, read
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import (
+    json_line,
     note,
     plural,
     safe,
@@ -23,8 +28,15 @@ from tidewheel.cli.output import (
 )
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.session import Session, option, session_command
-from tidewheel.core.queue.access import Scope, TokenView, grant_of
+from tidewheel.core.queue.access import (
+    AuditEntry,
+    Scope,
+    TokenView,
+    audit_break,
+    grant_of,
+)
 from tidewheel.core.queue.task import Instant
+from tidewheel.errors import BadSetting
 from tidewheel.vocabulary import time_text
 
 if TYPE_CHECKING:
@@ -259,7 +271,7 @@ def _test(session: Session, rule: str | None) -> int:
     return ExitCode.DONE if tests and all(one["sent"] for one in tests) else ExitCode.FAILED
 
 
-# ---- `verify` and `migrate` ----
+# ---- `verify`, `audit` and `migrate` ----
 
 
 @session_command(
@@ -267,6 +279,7 @@ def _test(session: Session, rule: str | None) -> int:
     "verify",
     "verify --files                   also list files that belong to nothing in the store",
     "verify --files --delete --yes    and remove those of this store",
+    "verify --audit-head 1042:6f1d…   also ask whether that entry of the audit is there still",
 )
 @option(
     "--files",
@@ -276,17 +289,25 @@ def _test(session: Session, rule: str | None) -> int:
 @option("--delete deletes", "With --files: remove them.")
 @option("--unmarked", "With --delete: also those that do not say which store they belong to.")
 @option("--yes is_sure", "With --delete: do not ask.")
-def verify_command(session: Session, *, files: bool, **how: bool) -> int:
+@option(
+    "--audit-head NUMBER:SHA256",
+    "An entry of the audit as `audit.head` in a server's log told it, or an earlier verify: "
+    "who cuts off the end of the audit cannot change it there.",
+)
+def verify_command(
+    session: Session, *, files: bool, audit_head: str | None, **how: bool
+) -> int:
     """List every row of the store that breaks a promise; exit 1 if there is one."""
     if how["deletes"] and not files:
         raise click.UsageError("--delete removes what --files lists; give both")
     if how["unmarked"] and not how["deletes"]:
         raise click.UsageError("--unmarked says what else --delete removes; give both")
-    found = session.ask_existing(lambda client: client.verify())
+    found, head = session.ask_existing(lambda client: _verified(client, audit_head))
     document: dict[str, object] = {
+        "audit": head,
         "violations": [
             {"invariant": one.invariant, "task": one.task_id, "seen": one.seen} for one in found
-        ]
+        ],
     }
     if not session.as_json:
         if found:
@@ -294,11 +315,132 @@ def verify_command(session: Session, *, files: bool, **how: bool) -> int:
             say_table(("INVARIANT", "TASK", "SEEN"), rows)
         else:
             say("the store keeps every promise")
+        if head is not None:
+            note(f"the last entry of the audit is {head}; keep this elsewhere to compare")
     if files:
         document |= _check_files(session, how)
     if session.as_json:
         say_json(document)
     return ExitCode.FAILED if found else ExitCode.DONE
+
+
+async def _verified(
+    client: AsyncClient, audit_head: str | None
+) -> tuple[list[Violation], str | None]:
+    """Returns what is wrong with a store, and the last entry of its audit; it is also wrong if
+    an entry that was told before is not there."""
+    found = await client.verify()
+    if audit_head is not None:
+        number, _, digest = audit_head.partition(":")
+        if not (number.isascii() and number.isdigit() and digest):
+            raise click.UsageError(f"--audit-head {safe(audit_head)!r}: give NUMBER:SHA256")
+        told = await client.store.audit(before=int(number) + 1, count=1)
+        if not told or (told[0].number, told[0].sha256) != (int(number), digest.lower()):
+            seen = f"it is not {digest} as it was when that was told"
+            found = [
+                *found,
+                Violation(invariant="audit", task_id=f"entry {number}", seen=seen),
+            ]
+    newest = await client.store.audit(count=1)
+    return found, _head(newest[0]) if newest else None
+
+
+def _head(entry: AuditEntry) -> str | None:
+    return None if entry.sha256 is None else f"{entry.number}:{entry.sha256}"
+
+
+STANDARD_OUTPUT = "-"
+_FILE = click.Path(exists=True, dir_okay=False)
+AUDIT_SHOWN = 50
+AUDIT_PAGE = 1_000
+
+
+@session_command(
+    "audit",
+    "audit                      the newest entries",
+    "audit --export audit.jsonl every entry, oldest first, one JSON document per line",
+    "audit --check audit.jsonl  whether such a file is whole and unchanged; needs no store",
+)
+@option("--limit N", "How many entries.", type=click.IntRange(1, AUDIT_PAGE), shown=AUDIT_SHOWN)
+@option("--export export_to FILE", "Write every entry to this file; - is the standard output.")
+@option("--check check_file", "Check a file that --export wrote.", type=_FILE)
+def audit_command(
+    session: Session, limit: int | None, export_to: str | None, check_file: str | None
+) -> int:
+    """List who changed what, and who was refused, newest first; through a server for admins.
+
+    Each entry has a hash of itself and of the entry before it: none can be changed, left out or
+    put in between without a trace. `--check` and `verify` find the first that was.
+    """
+    if check_file is not None:
+        return _check_audit(session, check_file)
+    if export_to is not None:
+        return _export_audit(session, export_to)
+    found = session.ask_existing(lambda client: client.store.audit(count=limit or AUDIT_SHOWN))
+
+    def show(_: object) -> None:
+        from tidewheel.server.resources.tokens import deed_words
+
+        columns: dict[str, Callable[[AuditEntry], str]] = {
+            "ENTRY": lambda one: str(one.number),
+            "AT": lambda one: time_text(one.at) or "",
+            "WHO": lambda one: one.who,
+            "FROM": lambda one: one.client,
+            "STATUS": lambda one: str(one.status),
+            "WHAT": deed_words,
+        }
+        say_found(found, columns, "nothing was changed through a server yet", drop=("STATUS",))
+
+    return session.answer({"entries": [document(one) for one in found]}, show)
+
+
+def _export_audit(session: Session, path: str) -> int:
+    if path == STANDARD_OUTPUT:
+        session.ask_existing(lambda client: _write_audit(client, sys.stdout))
+        return ExitCode.DONE
+
+    async def write(client: AsyncClient) -> int:
+        try:  # for nobody else: it tells who did what
+            with open(path, "x", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+                return await _write_audit(client, file)
+        except OSError as error:
+            accepted = "a new file in a folder that is there"
+            raise BadSetting("export", path, f"{accepted} ({error.strerror})") from None
+
+    count = session.ask_existing(write)
+    told = f"{count} entries written to {safe(path)}"
+    return session.answer({"exported": count, "file": path}, lambda _: note(told))
+
+
+async def _write_audit(client: AsyncClient, file: TextIO) -> int:
+    number, count = 0, 0
+    while page := await client.store.audit(after=number, count=AUDIT_PAGE):
+        file.writelines(json_line(document(entry)) + "\n" for entry in page)
+        number, count = page[-1].number, count + len(page)
+    return count
+
+
+def _check_audit(session: Session, path: str) -> int:
+    """Checks an exported audit; returns exit status 1 if it is broken."""
+    before, seen, count = None, None, 0
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            count += 1
+            try:
+                entry = read(AuditEntry, msgspec.json.decode(line, type=Fields))
+            except (ValueError, TypeError):
+                seen = f"line {count} is no entry of an audit"
+            else:
+                seen = audit_break(before, entry)
+                before = entry if seen is None else before
+            if seen is not None:
+                break
+    head = None if before is None else _head(before)
+    told = seen or f"{count} entries, none was changed or is missing; the last is {head}"
+    session.answer(
+        {"entries": count, "head": head, "broken": seen}, lambda _: say(f"{safe(path)}: {told}")
+    )
+    return ExitCode.DONE if seen is None else ExitCode.FAILED
 
 
 def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:

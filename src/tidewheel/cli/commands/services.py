@@ -151,6 +151,12 @@ _listening_options = options(
     option("--certificate", "The certificate, for TLS; with --key.", type=FILE),
     option("--key", "Its private key; with --certificate.", type=FILE),
     option(
+        "--attempt-key-file",
+        "The key that signs jobs' tokens, the same for all servers of a store. "
+        "[default: attempt-key in the state directory]",
+        type=FILE,
+    ),
+    option(
         "--behind-proxy proxies ADDRESS...",
         "A proxy that speaks TLS to the world; its X-Forwarded headers are trusted.",
     ),
@@ -240,10 +246,11 @@ def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click
     """Run a server, a scheduler, a monitor and a worker on this machine, for everything in the
     store: tasks of the queue `default`, and runs that nobody else drives.
 
-    Prints where it answers, and a link that opens the web page in a browser and works once. The
-    token for programs is in the file `token` of the state directory. SIGTERM or Ctrl-C stops
-    it, a second one at once. Jobs run on meanwhile, and the next start goes on with them, even
-    after a kill -9.
+    Prints where it answers and, on a terminal, a link that opens the web page in a browser and
+    works once; elsewhere `tidewheel token link` prints one, so that no log keeps any. The token
+    for programs is in the file `token` of the state directory. SIGTERM or Ctrl-C stops it, a
+    second one at once. Jobs run on meanwhile, and the next start goes on with them, even after
+    a kill -9.
     """
     from tidewheel.cli.roles import run_up
 

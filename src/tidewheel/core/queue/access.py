@@ -10,8 +10,10 @@ patterns, too (`Served`).
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -275,9 +277,14 @@ class TokenView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """Describes a call that changed something: who, what, when, from where, how it ended."""
+    """Describes a call that changed something or was refused: who, what, when, from where, how
+    it ended.
 
-    number: int = 0  # given by the store, as is the time
+    The store gives it its number, time and digest. An entry that is older than the chain of
+    digests has none.
+    """
+
+    number: int = 0
     at: Instant = _UNKNOWN
     token: int | None  # None: somebody at this machine's command line
     who: str
@@ -286,6 +293,45 @@ class AuditEntry:
     target: str  # what the path named, and how many things the body did
     status: int
     correlation: str
+    sha256: str | None = None  # of itself and the entry before it
+
+
+# Nobody can change, leave out or add an entry of the audit and have the digests of those that
+# follow stay as they were. Who can write to the database can write them all anew, though: that
+# shows only where a digest was written down elsewhere, as servers do in their logs.
+AUDIT_BEGIN = "0" * 64  # what stands for the entry before the first of the chain
+
+
+def audit_digest(previous: str, entry: AuditEntry) -> str:
+    """Returns the digest of an entry: SHA-256, as hexadecimal digits, of a JSON array of the
+    digest before it and its fields in their order; the time in seconds with six decimals."""
+    place = (previous, entry.number, f"{entry.at:.6f}", entry.token, entry.who, entry.client)
+    said = (*place, entry.verb, entry.target, entry.status, entry.correlation)
+    text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def audit_break(previous: AuditEntry | None, entry: AuditEntry) -> str | None:
+    """Returns in words why an entry does not continue the chain after the one before it; None
+    if it does.
+
+    Without one before it, the first entry of all is judged; any other is taken as it is, since
+    only those before it could tell.
+    """
+    if previous is None:
+        if entry.number != 1 or entry.sha256 is None:
+            return None
+        previous = replace(entry, number=0, sha256=AUDIT_BEGIN)
+    if entry.sha256 is None and previous.sha256 is None:
+        return None  # both are older than the chain
+    if entry.number != previous.number + 1:
+        missing = previous.number + 1
+        return f"entry {missing} is missing: after {previous.number} follows {entry.number}"
+    if entry.sha256 is None:
+        return f"entry {entry.number} has no hash"
+    if entry.sha256 != audit_digest(previous.sha256 or AUDIT_BEGIN, entry):
+        return f"entry {entry.number} or its hash was changed after it was written"
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

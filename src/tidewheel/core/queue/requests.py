@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Holder
@@ -153,6 +153,8 @@ class Claimed:
     fence_kill: bool  # the job must end before its lease does, should the store be out of reach
     limited: bool = False  # the queue has limits: others may be waiting for this one's end
     run: int | None = None  # the workflow run that it is a submission of
+    # With which its job speaks to the server that handed it out; a database gives none.
+    token: str | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,11 @@
 
 Of a token of a person or a worker the store keeps a digest. Nothing is stored for a job's
 token, which speaks for one attempt of one task and for nothing else. It is proven by a code
-that is made from the digest of its worker's own token, which the store keeps and nobody else is
-told, and from what it speaks for. So it can be made by the process that registered the worker,
-or by a server for it, and ends with that token. That its attempt still has its lease is looked
-up whenever it is shown.
+that is made from what it speaks for and from a key that servers alone have, so that nobody can
+make one from what is stored. It ends with the token that registered its worker. That its
+attempt still has its lease is looked up whenever it is shown.
+
+Earlier versions had no such key: there the digest of the worker's own token was in its place.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ class AttemptToken(NamedTuple):
     attempt: int
     code: str
 
-    def is_proven_by(self, digest: str, seq: int) -> bool:
-        """Says whether the token was made from this digest, for the task with this number."""
-        expected = _code(digest, (self.parent, seq, self.attempt, self.task_id))
+    def is_proven_by(self, key: bytes, seq: int) -> bool:
+        """Says whether the token was made with this key, for the task with this number."""
+        expected = _code(key, (self.parent, seq, self.attempt, self.task_id))
         return hmac.compare_digest(self.code, expected)
 
 
-def attempt_token(parent: int, digest: str, task: tuple[TaskId, int], attempt: int) -> str:
+def attempt_token(parent: int, key: bytes, task: tuple[TaskId, int], attempt: int) -> str:
     """Returns the token of an attempt; ``task`` is (id, seq).
 
-    ``parent`` and ``digest`` are the number and the digest of its worker's own token.
+    ``parent`` is the number of its worker's own token.
     """
     task_id, seq = task
     name = _text(task_id.encode(errors="surrogatepass"))
-    return f"{PREFIX}{parent}.{attempt}.{name}.{_code(digest, (parent, seq, attempt, task_id))}"
+    return f"{PREFIX}{parent}.{attempt}.{name}.{_code(key, (parent, seq, attempt, task_id))}"
 
 
 def read_attempt_token(text: str) -> AttemptToken | None:
@@ -63,9 +64,9 @@ def read_attempt_token(text: str) -> AttemptToken | None:
     return AttemptToken(int(parent), TaskId(task_id), int(attempt), code)
 
 
-def _code(digest: str, what: tuple[object, ...]) -> str:
+def _code(key: bytes, what: tuple[object, ...]) -> str:
     said = "\0".join(map(str, ("attempt token", *what))).encode(errors="surrogatepass")
-    return _text(hmac.new(digest.encode(), said, hashlib.sha256).digest())
+    return _text(hmac.new(key, said, hashlib.sha256).digest())
 
 
 def _text(content: bytes) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -141,6 +141,8 @@ DEPLOY_KEYS = (
     *("restart_policy", "placement", "endpoint_mode"),
 )
 _JSON = re.compile(r'[{\[]\s*"')
+_SHELL = re.compile(r"(?:/\S*/)?(?:ba|da|a|k|z|fi)?sh")
+_CODE_OPTION = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
 _SERVICE_NAME = re.compile(r"[A-Za-z0-9._-]+")
 DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
 
@@ -199,6 +201,8 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
     for key in WORDS_KEYS:
         _check_words(service.get(key), f"{key} of {what}", errors)
         _check_quotes(service.get(key), f"{key} of {what}", warnings)
+    # In a compose file $$ is a $ for the shell.
+    check_shell(_shell_words(service), what, "$$1", warnings)
     _check_variables(service.get("environment"), what, warnings)
     deploy = service.get("deploy")
     if not isinstance(deploy, Fields):
@@ -255,6 +259,50 @@ def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
         seen = f"{what} is one text, {split}"
         hint = "write a list of words: [program, --option, '{{ args }}']"
         warnings.warning("compose-words", seen, hint, node.position)
+
+
+def _shell_words(service: Fields) -> list[Node]:
+    """Returns the words that a container executes: those of its entrypoint, then its command.
+
+    Of a text that a template printed, or a part of it, each word may be what was printed.
+    """
+    words: list[Node] = []
+    for node in map(service.get, ("entrypoint", "command")):
+        if isinstance(node, Items):
+            words += node.items
+        elif isinstance(node, Scalar):
+            try:
+                words += [replace(node, text=one) for one in shlex.split(node.text)]
+            except ValueError:
+                words.append(node)
+    return words
+
+
+def check_shell(words: Sequence[Node], what: str, word: str, warnings: Findings) -> None:
+    """Warns of a value inside the code of a shell, where it could be code itself.
+
+    Everywhere else a value stays in its word, whatever is in it. ``word`` is how the code names
+    the first of the words that follow it.
+    """
+    texts = [one.text if isinstance(one, Scalar) else "" for one in words]
+    shells = [place for place, text in enumerate(texts) if _SHELL.fullmatch(text)]
+    if not shells:
+        return
+    place = shells[0] + 1
+    while place < len(texts) and texts[place].startswith(("-", "+")):
+        place += 1
+        if _CODE_OPTION.fullmatch(texts[place - 1]) and place < len(texts):
+            code = words[place]
+            if isinstance(code, Scalar) and code.printed:
+                seen = f"{what} has a value inside the code of a shell, where it can be code"
+                hint = (
+                    "hand it over as a word of its own: "
+                    f"[bash, -c, 'echo \"{word}\"', bash, '{{{{ site }}}}']"
+                )
+                warnings.warning("shell-value", seen, hint, code.position)
+            return
+        if texts[place - 1].endswith("o"):
+            place += 1  # of `-o pipefail`
 
 
 def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findings) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.sip.compose import check_compose, emit_yaml, typed_compose
+from tidewheel.formats.sip.compose import check_compose, check_shell, emit_yaml, typed_compose
 from tidewheel.formats.sip.document import Fields, Items, Node, Scalar, plain_value
 from tidewheel.formats.sip.model import FIXED_NAMES, JINJA_NAMES, WORD_BYTES_MAX, Stage
 from tidewheel.formats.sip.parameters import ParameterSource, StageValues, Values
@@ -202,6 +202,9 @@ class StageRenderer:
         elif executed is not None and folder.command is not None:
             errors = self._errors if folder.command.is_template else self._plain_errors
             command = _words(executed.node, folder.stage, errors)
+            if isinstance(executed.node, Items):
+                what = f"the command of stage {folder.stage}"
+                check_shell(executed.node.items, what, "$1", self._plain_errors)
         rendered = RenderedStage(
             stage=folder.stage,
             folder=folder.folder,

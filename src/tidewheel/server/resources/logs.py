@@ -20,7 +20,6 @@ from tidewheel.core.queue.access import JobWords
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
-from tidewheel.core.queue.tokens import attempt_token
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.runners import job_logs
 from tidewheel.runners.job_directory import make_private_directory
@@ -190,8 +189,7 @@ async def give_token(call: Call) -> object:
     asked = (WorkerId(form.worker), form.attempt)
     if task.status not in LEASED or (task.owner, task.attempt) != asked:
         raise task.lease_lost(*asked)
-    parent = call.token
-    text = attempt_token(parent.number, parent.digest, (task.id, task.seq), task.attempt)
+    text = call.authenticator.key.sign(call.token, task)
     return {"id": task.id, "attempt": task.attempt, "token": text}
 
 

@@ -187,7 +187,8 @@ async def claim(call: Call) -> object:
     )
     wait = min(form.wait_s, call.settings.wait_seconds_max)
     found = await _claim_or_wait(call, request, wait)
-    return write({"tasks": list(found), "next_due_s": found.next_due_seconds})
+    tasks = [call.voiced(task) for task in found]
+    return write({"tasks": tasks, "next_due_s": found.next_due_seconds})
 
 
 async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> ClaimedTasks:
@@ -324,7 +325,11 @@ async def orphans(call: Call) -> object:
     found = await call.store.orphans(call.query.host, call.query.boot_id)
     owners = {lease.owner for lease in found}
     own = {owner for owner in owners if await call.speaks_for(owner)}
-    shown = [one for one in found if one.owner in own and call.covers_queue(one.task.queue)]
+    shown = [
+        replace(one, task=call.voiced(one.task))
+        for one in found
+        if one.owner in own and call.covers_queue(one.task.queue)
+    ]
     return write({"leases": shown})
 
 
@@ -346,7 +351,7 @@ async def adopt(call: Call) -> object:
     holder = Holder(
         task_id=TaskId(call.path["id"]), attempt=form.attempt, worker=WorkerId(form.owner)
     )
-    return write(await call.store.adopt(holder, WorkerId(form.worker)))
+    return write(call.voiced(await call.store.adopt(holder, WorkerId(form.worker))))
 
 
 async def _not_theirs(call: Call, form: AdoptIn) -> Refused:

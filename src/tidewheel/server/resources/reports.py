@@ -286,7 +286,8 @@ async def tell(call: Call, report: Report) -> StatusOut:
 
 async def claim(call: Call) -> object:
     form, task = call.body_as(ClaimTaskIn), await call.found_task()
-    return write(await call.store.claim_by_id(task.id, WorkerId(form.worker), form.lease_s))
+    worker = WorkerId(form.worker)
+    return write(call.voiced(await call.store.claim_by_id(task.id, worker, form.lease_s)))
 
 
 def _holder(call: Call) -> Holder:

@@ -31,7 +31,8 @@ from tidewheel.core.queue.people import is_own, outline
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
-from tidewheel.server.auth import SESSION_COOKIE, csrf_token
+from tidewheel.server.audit_log import REFUSED_MORE
+from tidewheel.server.auth import csrf_token, session_cookie
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import routes_of, whole_number
@@ -98,7 +99,9 @@ ROUTES += routes_of(TOKENS)
 # The audit.
 
 _RUN = f"{API}/runs/{{run}}"
-_FORBIDDEN = (401, 403)
+_FORBIDDEN = (403,)
+_WRONG_TOKEN = (401, 429)
+_SHOWED = "showed no valid token"
 _REFUSED_FROM, _BROKEN_FROM = 400, 500
 _LISTED = re.compile(r"(\d+) tasks, (.+)", re.DOTALL)  # as handlers name several at once
 
@@ -179,9 +182,11 @@ DEEDS: dict[str, Deed] = {
 def deed_words(entry: AuditEntry) -> str:
     """Returns in words what was done, without by whom: `triggered 3/model in forecast/run1`."""
     deed = DEEDS.get(entry.verb)
-    if deed is None:  # a route of another version
-        return f"{entry.verb}: {entry.target}".rstrip(": ")
+    if deed is None:
+        return _plain_words(entry)
     whom = _filled(entry, deed)
+    if entry.status in _WRONG_TOKEN:
+        return f"{_SHOWED}, to {deed.wish} {whom}".rstrip()
     if entry.status in _FORBIDDEN:
         return f"was not allowed to {deed.wish} {whom}".rstrip()
     if entry.status >= _BROKEN_FROM:
@@ -189,6 +194,17 @@ def deed_words(entry: AuditEntry) -> str:
     if entry.status >= _REFUSED_FROM:
         return f"wanted to {deed.wish} {whom}".rstrip() + ", which was refused"
     return f"{deed.done} {whom}".rstrip()
+
+
+def _plain_words(entry: AuditEntry) -> str:
+    """Returns in words what was asked of a route that only looks or is of another version, or
+    how many refusals followed one."""
+    if entry.verb == REFUSED_MORE:
+        return f"was refused so often within some minutes: {entry.target}"
+    told = f"{entry.verb}: {entry.target}".rstrip(": ")
+    if entry.status in _WRONG_TOKEN:
+        return f"{_SHOWED}: {told}"
+    return f"was not allowed: {told}" if entry.status in _FORBIDDEN else told
 
 
 def _filled(entry: AuditEntry, deed: Deed) -> str:
@@ -212,7 +228,7 @@ def _listed(what: str) -> str:
 
 
 class AuditOut(Out):
-    """A call that changed something."""
+    """A call that changed something, or was refused."""
 
     number: int
     at: str | None
@@ -224,32 +240,38 @@ class AuditOut(Out):
     target: str
     status: int
     correlation: str
+    sha256: str | None  # of this and the entry before it; null: older than the chain
 
 
 class AuditPage(Out):
-    """Newest first; ``next`` is what ``before`` is for the page after."""
+    """Newest first, or with ``after`` as they were written; ``next`` is the ``before`` or
+    ``after`` of the page that follows."""
 
     entries: list[AuditOut]
     next: int | None
 
 
 class AuditQuery(In):
-    """Says which page of the audit is asked for."""
+    """Says which page of the audit is asked for; with ``after`` it begins with the oldest
+    entry behind that one."""
 
     limit: Count = 100
     before: Number | None = None
+    after: Number | None = None
 
 
 @ROUTES.add(
     "GET /audit",
     _ADMINS,
-    "Who changed what, newest first, page by page.",
+    "Who changed what or was refused, newest first, page by page.",
     AuditPage,
     query=AuditQuery,
 )
 async def audit(call: Call) -> object:
     query = call.query_as(AuditQuery)
-    found = await call.store.audit(query.before, query.limit)
+    if query.before is not None and query.after is not None:
+        raise BadRequest(["before and after lead in two directions; give one of them"])
+    found = await call.store.audit(query.before, query.limit, query.after)
     following = found[-1].number if len(found) == query.limit else None
     kept = [name for name in AuditOut.__struct_fields__ if name not in ("at", "words")]
     entries = [
@@ -373,7 +395,7 @@ def session_answer(call: Call, text: str, lasts_seconds: float) -> Response:
     """Returns the answer that gives a browser its session and leads it to the page."""
     answer = Response(status_code=303, headers={"location": AFTER_LOGIN})
     answer.set_cookie(
-        SESSION_COOKIE,
+        session_cookie(secure=call.secure),
         text,
         max_age=int(lasts_seconds),
         secure=call.secure,
@@ -408,7 +430,8 @@ async def logout(call: Call) -> object:
         raise NotAllowed("only a session can be ended so; revoke a token instead")
     await call.store.revoke_token(call.token.number)
     answer = Response(status_code=204)
-    answer.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict", secure=call.secure)
+    name = session_cookie(secure=call.secure)
+    answer.delete_cookie(name, httponly=True, samesite="strict", secure=call.secure)
     return answer
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import NamedTuple
 
+from tidewheel.api.tasks import Violation
 from tidewheel.core.queue.access import (
+    AUDIT_BEGIN,
     AuditEntry,
     Grant,
     KeptAnswer,
@@ -13,6 +17,8 @@ from tidewheel.core.queue.access import (
     Scope,
     TokenKind,
     TokenView,
+    audit_break,
+    audit_digest,
     names_for,
     token_findings,
 )
@@ -26,6 +32,7 @@ KEEP_SECONDS = 86_400.0  # a client that has not repeated its request by then ne
 FORGOTTEN_AT_ONCE_MAX = 100
 LOGINS_KEPT_SECONDS = 3_600.0  # used or over: only the list of tokens shows them; sessions, too
 NUMBER_MAX = 2**63 - 1
+AUDIT_PAGE = 1_000
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -113,18 +120,127 @@ def worker_token(tx: Transaction, worker: WorkerId) -> int | None:
     return rows[0][0] if rows else None
 
 
-def add_audit(tx: Transaction, entry: AuditEntry) -> None:
-    """Adds an entry to the audit; the store gives it its number and time."""
-    given = asdict(entry)
-    del given["number"], given["at"]
-    given["target"] = storable(entry.target)
-    tx.rows("add_audit", **given)
+class _Head(NamedTuple):
+    """Holds what is known of the last entry of the audit beside the audit."""
+
+    begins: int  # the last entry that is older than the chain
+    number: int
+    sha256: str
 
 
-def audit(tx: Transaction, before: int | None = None, count: int = 100) -> list[AuditEntry]:
-    """Returns entries of the audit, newest first; with ``before`` those of lower numbers."""
+def add_audit(tx: Transaction, entries: Sequence[AuditEntry]) -> AuditEntry:
+    """Adds entries to the audit and returns the last; gives each its number, time and digest.
+
+    Whoever else adds some waits until this transaction ends, so that there is one chain.
+    """
+    [(head, clock)] = tx.pairs("lock_audit_head", _Head, Now)
+    at = Instant(round(clock.now, 6))  # what is hashed is what is stored
+    number, digest, rows, last = head.number, head.sha256, [], entries[-1]
+    for one in entries:
+        number += 1
+        last = replace(
+            one,
+            number=number,
+            at=at,
+            who=storable(one.who),
+            client=storable(one.client),
+            target=storable(one.target),
+        )
+        digest = audit_digest(digest, last)
+        last = replace(last, sha256=digest)
+        rows.append(last)
+    tx.rows("add_audit", entries=rows, at=at)
+    tx.rows("move_audit_head", number=number, sha256=digest)
+    return last
+
+
+def audit(
+    tx: Transaction, before: int | None = None, count: int = 100, after: int | None = None
+) -> list[AuditEntry]:
+    """Returns entries of the audit, newest first; with ``before`` those of lower numbers.
+
+    With ``after`` they are those of higher numbers, in the order in which they were written.
+    """
+    if after is not None:
+        return tx.records("list_audit_after", AuditEntry, after=after, count=count)
     asked = {"before": NUMBER_MAX if before is None else before, "count": count}
     return tx.records("list_audit", AuditEntry, **asked)
+
+
+def audit_violations(tx: Transaction) -> list[Violation]:
+    """Returns the first place at which the audit is no whole chain; nothing if it is one."""
+    [[begins, number, digest, newest]] = tx.rows("get_audit_head")
+    before = AuditEntry(  # it stands for what is older than the chain
+        number=begins,
+        token=None,
+        who="",
+        client="",
+        verb="",
+        target="",
+        status=0,
+        correlation="",
+        sha256=AUDIT_BEGIN,
+    )
+    while before.number < number and (page := audit(tx, after=before.number, count=AUDIT_PAGE)):
+        for entry in page:
+            if seen := audit_break(before, entry):
+                return [_broken(before.number + 1, seen)]
+            before = entry
+            if entry.number == number:
+                break
+    if before.number < number:
+        seen = f"it ends with entry {before.number}, and {number} is known to be the last"
+        return [_broken(before.number + 1, f"the end is missing: {seen}")]
+    if before.sha256 != digest:
+        return [_broken(number, f"the last entry known has another hash: {digest}")]
+    if newest > number:
+        return [_broken(number + 1, "it was added by another way than the server's")]
+    return []
+
+
+def _broken(number: int, seen: str) -> Violation:
+    return Violation(invariant="audit", task_id=f"entry {number}", seen=seen)
+
+
+class _Key(NamedTuple):
+    fingerprint: str
+    created_at: Instant
+    seen_at: Instant | None
+    now: Instant
+
+
+class HeldKeys(NamedTuple):
+    """Holds what a store knows of the keys by which servers sign the tokens of jobs."""
+
+    since: Instant  # when the first of them was used
+    others: list[str]  # fingerprints of other keys whose servers run
+
+
+def hold_attempt_key(tx: Transaction, fingerprint: str, alive_seconds: float) -> HeldKeys:
+    """Notes that a server runs with a key; others run that said so within some seconds.
+
+    Where others run with another key, nothing is noted.
+    """
+    others = _other_keys(tx, fingerprint, alive_seconds)
+    if not others:
+        tx.rows("hold_attempt_key", fingerprint=fingerprint)
+    since = min(key.created_at for key in tx.records("list_attempt_keys", _Key))
+    return HeldKeys(since, others)
+
+
+def _other_keys(tx: Transaction, fingerprint: str, alive_seconds: float) -> list[str]:
+    return [
+        key.fingerprint
+        for key in tx.records("list_attempt_keys", _Key)
+        if key.fingerprint != fingerprint
+        and key.seen_at is not None
+        and key.seen_at > key.now - alive_seconds
+    ]
+
+
+def leave_attempt_key(tx: Transaction, fingerprint: str) -> None:
+    """Notes that a server with a key has stopped."""
+    tx.rows("leave_attempt_key", fingerprint=fingerprint)
 
 
 def kept_answer(tx: Transaction, token: int, key: str) -> KeptAnswer | None:

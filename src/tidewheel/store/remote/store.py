@@ -258,8 +258,10 @@ class RemoteAccess(ServerPart):
         response = await self.transport.call("POST", "/login-links")
         return self.transport.url + response.part("path", str)
 
-    async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
-        query: Query = {"before": before, "limit": count}
+    async def audit(
+        self, before: int | None = None, count: int = 100, after: int | None = None
+    ) -> list[AuditEntry]:
+        query: Query = {"before": before, "limit": count, "after": after}
         response = await self.transport.call("GET", "/audit", query=query)
         return read_all(AuditEntry, response.part("entries", list[Fields]))
 

@@ -250,13 +250,16 @@ class JobVoices:
     def environment(self, task: Claimed) -> dict[str, str]:
         """Returns the variables with which a job reaches the server from wherever it runs.
 
-        There are none if the worker has no token of which one for the job can be made.
+        The server gives a token for it with the task. One of an earlier version gives none: it
+        takes one that is made of the worker's own token, if the worker has any.
         """
-        if self._parent is None:
+        token = task.token
+        if token is None and self._parent is not None:
+            number, secret = self._parent
+            key, place = secret_digest(secret).encode(), (task.id, task.seq)
+            token = attempt_token(number, key, place, task.attempt)
+        if token is None:
             return {}
-        number, secret = self._parent
-        place = (task.id, task.seq)
-        token = attempt_token(number, secret_digest(secret), place, task.attempt)
         if len(self._tokens) >= VOICES_MAX:
             self._tokens.pop(next(iter(self._tokens)))
         self._tokens.pop(task.id, None)
