@@ -25,7 +25,13 @@ from tests.kit.memory import MemoryStore
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.definition import (
+    NewRun,
+    RunOptions,
+    StoredDefinition,
+    code_queue,
+    read_job_name,
+)
 from tidewheel.core.operator.requests import NewCommand, RunBatch, RunClaim, RunLease
 from tidewheel.core.operator.verbs import REOPENING, Command, command_text
 from tidewheel.core.operator.views import CommandView, RunView
@@ -174,6 +180,7 @@ class DrivenRun:
             surroundings=Surroundings(clock=self._clock, on_report=self.reports.append),
             trigger_log=self.triggers,
             plan_of=self.plan_of,
+            trusts_definitions=True,
         )
         return driver_of(view, lease, home)
 
@@ -210,6 +217,17 @@ class DrivenRun:
             self.jobs[f"{task_name}/{int(submit):02d}"] = task.command or ""
             self.tasks[task_name] = task
             self._heard[task_name] = 0
+
+    def takes_code(self) -> dict[str, str]:
+        """The commands of handlers and functions that were submitted, by the task's name."""
+        return self._run(self._claim_code())
+
+    async def _claim_code(self) -> dict[str, str]:
+        view = await self._store.run(self._number)
+        queue = code_queue(view.name, view.queue)
+        asked = ClaimRequest(queue=queue, worker=self._worker, count=100, free=_ROOM)
+        found = await self._store.claim(asked)
+        return {read_job_name(task.id).node: task.command or "" for task in found}
 
     def starts(self, *names: str) -> Self:
         """Their processes exist."""

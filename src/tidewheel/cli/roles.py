@@ -284,11 +284,16 @@ RUN_QUEUES = "run:*"
 
 def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any]) -> int:
     """Runs all roles in one process until a signal."""
+    from tidewheel.server.app import is_loopback
     from tidewheel.server.metrics import Metrics
     from tidewheel.server.role import Server, Up
 
     roles = Roles.logged(session, options["wait_for_store"])
     metrics = Metrics()
+    how = ServerSettings(home=home_directory(), **listening)
+    # Alone on a machine, whoever gives a definition from a folder could run its code anyway.
+    is_own = is_loopback(how.host) and not how.proxies
+    is_trusting = options["trust_definitions"] or is_own
     new = NewStore(session.store, as_json=session.as_json)
 
     def ready(welcome: Welcome) -> None:
@@ -297,14 +302,15 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
 
     server = Server(
         session.store,
-        settings=ServerSettings(home=home_directory(), **listening),
+        settings=how,
         on_ready=ready,
         local=True,
         metrics=metrics,
     )
     watchers: list[Role] = []
     if not options["no_scheduler"]:
-        watchers.append(roles.make(Scheduler, on_batch=metrics.batch))
+        settings = replace(scheduler_settings(), trust_definitions=is_trusting)
+        watchers.append(roles.make(Scheduler, settings=settings, on_batch=metrics.batch))
     if not options["no_monitor"]:
         watchers.append(roles.make(Monitor))
     watchers.append(roles.make(Notifier))

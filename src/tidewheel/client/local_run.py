@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidewheel import config
 from tidewheel.client.embedded import worker_settings
-from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.definition import RunOptions, code_queue
 from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.operator.verbs import Stop, command_text
 from tidewheel.core.operator.views import RunView, Undone, ran_nothing, undone_in, was_aborted
@@ -114,6 +114,14 @@ class RunEnd:
         return undone_in(self.reason)
 
 
+def own_settings() -> config.SchedulerSettings:
+    """Returns the settings of a scheduler in a process that somebody started for their run.
+
+    Code of definitions from their folders runs in it: they could run it themselves.
+    """
+    return replace(config.scheduler_settings(), trust_definitions=True)
+
+
 class RunHere:
     """Drives one run until it is over, or until it is asked to stop."""
 
@@ -151,6 +159,7 @@ class RunHere:
                     self._run,
                     home,
                     given=settings.given,
+                    settings=own_settings(),
                     trigger_log=settings.trigger_log,
                     on_batch=self._on_batch,
                     on_report=self._on_report,
@@ -174,9 +183,11 @@ class RunHere:
         return RunEnd(driver.status or LEFT, driver.reason)
 
     def _worker_settings(self, home: Path) -> config.WorkerSettings:
-        settings = self._settings
+        settings, own = self._settings, self._run.queue
+        # As a pattern it costs no claims while nothing is there; see `OpenQueues`.
+        code = code_queue(self._run.name, own)
         return worker_settings(
-            queues=(self._run.queue,),
+            queues=(own,) if code == own else (own, f"{code}*"),
             slots=settings.slots,
             capacity=settings.capacity or machine_capacity(),
             tie_jobs=settings.tie_jobs,
