@@ -1,4 +1,4 @@
-"""Code of a run's definition as tasks: stored once, no part of the graph, not tied to its end."""
+"""Code of a run's definition as tasks: stored once, no part of the graph, free of its end."""
 
 import pytest
 

@@ -95,13 +95,20 @@ class DrivenRun:
     """The door to `scheduler`."""
 
     def __init__(
-        self, folder: Path, flow: Flow, *, trusted: bool = True, **options: object
+        self,
+        folder: Path,
+        flow: Flow,
+        *,
+        trusted: bool = True,
+        trusting: bool = True,
+        **options: object,
     ) -> None:
         """``flow`` is a flow.cylc, or the files of a SIP definition, its own the first.
 
-        ``trusted``: it came from its owner's folder, not over the network.
+        ``trusted``: it came from its owner's folder, not over the network; and the scheduler
+        is ``trusting``: it runs code of such definitions.
         """
-        self.trusted = trusted
+        self.trusted, self._trusting = trusted, trusting
         self.home = folder / "home"
         self.reports: list[ServiceReport] = []
         self._clock = HandClock()
@@ -180,7 +187,7 @@ class DrivenRun:
             surroundings=Surroundings(clock=self._clock, on_report=self.reports.append),
             trigger_log=self.triggers,
             plan_of=self.plan_of,
-            trusts_definitions=True,
+            trusts_definitions=self._trusting,
         )
         return driver_of(view, lease, home)
 

@@ -12,10 +12,11 @@ from tests.support.patience import eventually
 STRANGER = 65534  # nobody: another user than the scheduler's, which is root here
 CANARY = "only-the-scheduler-knows"
 TELLING = "uid=$(id -u) canary=${CANARY:-none} parent=$(tr '\\0' ' ' < /proc/$PPID/cmdline)"
+TELLS_RUN = "tidewheel broadcast --set '[environment]GIVEN=here'"
 FLOW = f"""
 [scheduler]
     [[events]]
-        startup handlers = echo "startup {TELLING}"; own-program %(message)s
+        startup handlers = echo "startup {TELLING}"; own-program %(message)s; {TELLS_RUN}
 [scheduling]
     [[xtriggers]]
         up = looking(x=1):PT1S
@@ -28,7 +29,6 @@ FLOW = f"""
             succeeded handlers = echo "succeeded {TELLING} %(id)s"
             failed handlers = false
     [[b]]
-        script = sleep 1
 """
 LOOKING = """
 import os
@@ -105,6 +105,8 @@ def test_h2_code_that_came_over_rest_runs_as_the_workers_user_alone(far, strange
     assert not (far.home / "runs" / run / "log/scheduler/handlers/activity.log").exists()
     assert not (far.home / "runs" / run / "lib/python/looking.py.count").exists()
     assert CANARY not in said
+    [asked] = far.caller("read").get(f"/runs/{in_path(run)}/history").json["commands"]
+    assert (asked["verb"], asked["who"]) == ("broadcast", "event handler")
     polls = stranger / "runs" / run / "log/job/code/function-looking"
     assert [one for one in polls.iterdir() if not one.is_symlink()] == []
     tasks = far.caller("read").get("/tasks?queue=" + in_path(f"run:{run}/code")).json["tasks"]

@@ -614,9 +614,10 @@ HANDLED = one_point(
 )
 
 
-def test_h2_handlers_of_a_strangers_definition_are_tasks_for_workers(flow):
+@pytest.mark.parametrize(("trusted", "trusting"), [(False, True), (True, False)])
+def test_h2_handlers_are_tasks_unless_the_definition_is_trusted(flow, trusted, trusting):
     """H2: nothing of them runs in the scheduler; their first delay is one before the start."""
-    run = flow(HANDLED, trusted=False).ends("1/a")
+    run = flow(HANDLED, trusted=trusted, trusting=trusting).ends("1/a")
     assert run.takes_code() == {}
     run.waits(5)
     commands = run.takes_code()
@@ -645,6 +646,26 @@ def test_h2_a_function_of_a_strangers_definition_is_called_by_a_task(flow):
     [(name, command)] = run.takes_code().items()
     assert name == "function-looking" and "tidewheel-function" in command
     assert run.submitted == []
+
+
+def test_functions_of_tidewheel_itself_need_no_worker(flow):
+    text = one_point("@up => a", runtime="[[a]]").replace(
+        "[[graph]]", "[[xtriggers]]\n up = echo(succeed=True):PT1S\n [[graph]]"
+    )
+    run = flow(text, trusted=False)
+    run.until(lambda: run.submitted == ["1/a/01"])
+    assert run.takes_code() == {}
+
+
+def test_a_reload_from_the_network_takes_handlers_out_of_the_scheduler(flow):
+    """H2: whoever may only operate gives a run another definition, with handlers."""
+    run = flow(HANDLED).ends("1/a")
+    run.trusted = False
+    text = HANDLED.replace("[[b]]", "[[b]]\n[[[events]]]\nsucceeded handlers = tell %(id)s\n")
+    run.gives(verbs.Reload(definition=run.reads(text)))
+    run.ends("1/b")
+    [command] = run.takes_code().values()
+    assert "export TIDEWHEEL_EVENT_ID=1/b\n" in command
 
 
 def test_a_reload_brings_handlers_into_a_run_that_has_none_but_begins_nothing_anew(flow):

@@ -14,7 +14,9 @@ from tidewheel.core.operator.definition import RunOptions, code_queue
 from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.operator.verbs import Stop, command_text
 from tidewheel.core.operator.views import RunView, Undone, ran_nothing, undone_in, was_aborted
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.registry import found_runners
@@ -75,6 +77,8 @@ STOP_MODES = ("clean", "now")  # for the first and the second request
 # Jobs of a run that was lost to another scheduler may take their time: nobody ends them.
 GRACE_SECONDS = 10 * 365 * 86_400.0
 LOST, LEFT = "lost", "left"
+CODE_SECONDS_MAX = 30.0
+CODE_LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +209,8 @@ class RunHere:
         others = [asyncio.create_task(worker.run()), asyncio.create_task(monitor.run())]
         await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)
         driver.ask_stop()
+        if main.done() and driver.status and not self._is_leaving:
+            await self._code_ended()
         monitor.ask_stop()
         if driver.status == LOST:
             # Somebody else drives the run now. Its jobs here are ours to the end: to leave them
@@ -215,6 +221,23 @@ class RunHere:
             worker.ask_stop()
         for task in (main, *others):
             await task
+
+    async def _code_ended(self) -> None:
+        """Waits for handlers that were left to the worker here, but not for long.
+
+        What is not begun by then is for the next worker that serves the run's queues.
+        """
+        queue, clock = code_queue(self._run.name, self._run.queue), asyncio.get_running_loop()
+        give_up_at = clock.time() + CODE_SECONDS_MAX
+        live = TaskFilter(queue=queue, statuses=(Status.READY, *LEASED))
+        while queue != self._run.queue and clock.time() < give_up_at and not self._is_leaving:
+            try:
+                found = await self._store.list_tasks(live, KeysetPage())
+            except Unavailable:
+                return
+            if all(task.due_at is not None for task in found):  # for a later try
+                return
+            await asyncio.sleep(CODE_LOOK_SECONDS)
 
     # ---- stopping ----
 

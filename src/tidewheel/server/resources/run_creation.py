@@ -25,6 +25,7 @@ from tidewheel.core.operator.definition import (
     RunOptions,
     StoredDefinition,
     StoredFile,
+    code_queue,
 )
 from tidewheel.core.operator.registry import RunRequest
 from tidewheel.core.operator.views import RunView
@@ -137,7 +138,9 @@ async def _workflow_unless_served(call: Call) -> Iterable[str]:
     """Returns the workflow of the run, for the guard; none for a worker that may take the run's
     jobs."""
     run = await call.found_run()
-    return () if call.allows(WORKER) and call.covers(run.queue) else (run.workflow,)
+    served = {run.queue, code_queue(run.name, run.queue)}
+    is_served = call.allows(WORKER) and any(map(call.covers, served))
+    return () if is_served else (run.workflow,)
 
 
 @ROUTES.add(
