@@ -590,7 +590,7 @@ def _node_facts(key: Key, graph: Graph, settings: EffectiveSettings) -> dict[str
     """Returns a task's node as it is now, and whether a broadcast gave it other handlers."""
     node, known = settings.node(key), graph.nodes.get(key[1])
     own = NO_EVENTS if known is None else known.definition.events
-    return {"node": node, "is_broadcast": node.events != own}
+    return {"node": node, "is_broadcast": node.events.handlers != own.handlers}
 
 
 def _kept_facts(one: TaskFacts | OutboxBody) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def monitor_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - 
 @session_command(
     "scheduler",
     "scheduler                              beside any number of others",
-    "worker --queue run:my-workflow/run1    runs the jobs of a run that was taken over",
+    "worker --queue 'run:my-workflow/*'     runs the jobs and handlers of its runs",
 )
 @option(
     "--interval interval_seconds",
