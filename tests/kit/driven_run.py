@@ -30,7 +30,6 @@ from tidewheel.core.operator.definition import (
     RunOptions,
     StoredDefinition,
     code_queue,
-    read_job_name,
 )
 from tidewheel.core.operator.requests import NewCommand, RunBatch, RunClaim, RunLease
 from tidewheel.core.operator.verbs import REOPENING, Command, command_text
@@ -234,7 +233,9 @@ class DrivenRun:
         queue = code_queue(view.name, view.queue)
         asked = ClaimRequest(queue=queue, worker=self._worker, count=100, free=_ROOM)
         found = await self._store.claim(asked)
-        return {read_job_name(task.id).node: task.command or "" for task in found}
+        return {
+            task.id.removeprefix(f"{view.name}/code/"): task.command or "" for task in found
+        }
 
     def starts(self, *names: str) -> Self:
         """Their processes exist."""

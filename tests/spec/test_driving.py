@@ -644,8 +644,19 @@ def test_h2_a_function_of_a_strangers_definition_is_called_by_a_task(flow):
     )
     run = flow(text, trusted=False)
     [(name, command)] = run.takes_code().items()
-    assert name == "function-looking" and "tidewheel-function" in command
+    assert name.startswith("function-looking/") and "tidewheel-function" in command
     assert run.submitted == []
+
+
+def test_calls_that_a_dead_scheduler_left_are_made_by_nobody(flow):
+    text = one_point("@up => a", runtime="[[a]]").replace(
+        "[[graph]]", "[[xtriggers]]\n up = looking(x=1):PT1S\n [[graph]]"
+    )
+    run = flow(text, trusted=False)
+    run.way_to_store.loses_requests("take_code")  # with which it would have deleted its call
+    run.crash()
+    [name] = run.takes_code()
+    assert name == "function-looking/2000000000"
 
 
 def test_functions_of_tidewheel_itself_need_no_worker(flow):
@@ -659,7 +670,7 @@ def test_functions_of_tidewheel_itself_need_no_worker(flow):
 
 def test_a_reload_from_the_network_takes_handlers_out_of_the_scheduler(flow):
     """H2: whoever may only operate gives a run another definition, with handlers."""
-    run = flow(HANDLED).ends("1/a")
+    run = flow(one_point("a => b", runtime="[[a, b]]")).ends("1/a")
     run.trusted = False
     text = HANDLED.replace("[[b]]", "[[b]]\n[[[events]]]\nsucceeded handlers = tell %(id)s\n")
     run.gives(verbs.Reload(definition=run.reads(text)))

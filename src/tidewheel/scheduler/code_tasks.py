@@ -13,7 +13,7 @@ the tasks are stored; from then on the queue sees to them, also after the end of
 
 A function is called by one short task for each call. Its answer is the task's values; it is
 read and the task deleted in one transaction, so polling leaves nothing in the store. Calls that
-a dead scheduler left are few, and go with the run.
+a dead scheduler left are deleted by the next one.
 """
 
 from __future__ import annotations
@@ -30,10 +30,16 @@ from pathlib import Path
 from shlex import quote
 
 from tidewheel.core.graph.definition import NodeDef
-from tidewheel.core.operator.definition import CODE, FUNCTION, HANDLER, code_queue
+from tidewheel.core.operator.definition import (
+    CODE,
+    FUNCTION,
+    HANDLER,
+    code_queue,
+    read_job_name,
+)
 from tidewheel.core.operator.requests import CodeEnd, Undelivered
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter, Wake
 from tidewheel.core.queue.retry import DELAYS_COUNT_MAX, FixedDelays
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import Refused, Unavailable
@@ -59,6 +65,7 @@ CALL_SECONDS_MAX = 120.0
 LOOK_SECONDS = 5.0  # a wake-up may be lost
 ANSWER_BYTES_MAX = 60_000  # what a task's values may have, less what stands around it
 CALLS_PER_EPOCH = 10**9
+LEFT_MAX = 1_000  # calls that are deleted at once; a scheduler leaves fewer
 FUNCTION_PROGRAM = "tidewheel-function"
 # What a handler is not: a task of the graph, with a point and a place to work in.
 _HEAD = """TIDEWHEEL_TASK_NAMESPACE_HIERARCHY=root
@@ -97,6 +104,15 @@ class CodeTasks:
     async def forget(self, ids: Sequence[TaskId]) -> None:
         """Deletes tasks, whatever they are doing."""
         await self._store.take_code(self._run.number, ids, unended=True)
+
+    async def forget_calls_before(self, number: int) -> None:
+        """Deletes the calls that earlier schedulers left: they have smaller numbers."""
+        asked = TaskFilter(queue=self.queue, tag=FUNCTION)
+        found = await self._store.list_tasks(asked, KeysetPage(count=LEFT_MAX))
+        named = [(one.id, read_job_name(one.id)) for one in found]
+        own = [(task_id, job) for task_id, job in named if job.run == self._run.name]
+        if left := [task_id for task_id, job in own if job.submit < number]:
+            await self.forget(left)
 
     def handler(
         self, place: Undelivered, number: int, command: FilledCommand, delays: Sequence[float]
@@ -180,7 +196,9 @@ class QueuedCalls:
     ) -> None:
         self._code = code
         self._run = run
-        self._numbers = itertools.count(epoch * CALLS_PER_EPOCH)
+        self._first = epoch * CALLS_PER_EPOCH
+        self._numbers = itertools.count(self._first)
+        self._knows_left = False  # whether what earlier schedulers left was looked for
         self._listen: Callable[[Callable[[Wake], None]], Callable[[], None]] = store.listen
         self._woken = Wakeup(clock)
         self._waiting: dict[TaskId, asyncio.Future[CodeEnd]] = {}
@@ -250,6 +268,9 @@ class QueuedCalls:
             self._woken.ring()
 
     async def _take_ends(self) -> None:
+        if not self._knows_left:
+            await self._code.forget_calls_before(self._first)
+            self._knows_left = True
         if self._unwanted:
             await self._code.forget(self._unwanted[:])
             self._unwanted.clear()
