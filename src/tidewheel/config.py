@@ -163,6 +163,9 @@ class SchedulerSettings:
     interval_seconds: float = 1.0
     runs_max: int = 1_000  # driven at once by one process
     smtp: str = SMTP_DEFAULT  # HOST or HOST:PORT to which mail about events is handed
+    # Whether handlers and functions of definitions that their owner gave from a folder of this
+    # machine run in the scheduler's process; all others are tasks, for workers.
+    trust_definitions: bool = False
 
     def __post_init__(self) -> None:
         _positive(self, "interval_seconds", "runs_max")

@@ -14,6 +14,7 @@ from tests.support.mail_server import mail_server
 from tests.support.patience import eventually, scaled
 from tests.support.run_crew import ended, run_crew, was_killed
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.client.local_run import own_settings
 from tidewheel.failpoints import RUN_TOLD
 from tidewheel.scheduler.event_handlers import DRAIN_SECONDS
 from tidewheel.services.paths import OWNER
@@ -214,7 +215,7 @@ def test_schedulers_and_workers_may_be_killed_one_by_one(
         crew.monitor()
         start = [
             crew.scheduler,
-            lambda: crew.worker("--queue", "run:flow/run1", "--slots", "9"),
+            lambda: crew.worker("--queue", "run:flow/*", "--slots", "9"),
         ]
         alive = [(one, one()) for one in start * 2]
         part = final * JOBS_PER_POINT // (kills + 1)
@@ -465,7 +466,7 @@ def test_what_a_run_left_is_told_once_however_many_deliver_it(tmp_path):
         async def deliver(store):
             run = await store.find_run("flow/run1")
             return await asyncio.gather(
-                *(deliver_left(crew.store, store, run, home) for _ in "abc")
+                *(deliver_left(crew.store, store, run, home, own_settings()) for _ in "abc")
             )
 
         assert sorted(crew.look(deliver)) == [0, 0, 1]

@@ -25,7 +25,12 @@ from tests.kit.memory import MemoryStore
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.definition import (
+    NewRun,
+    RunOptions,
+    StoredDefinition,
+    code_queue,
+)
 from tidewheel.core.operator.requests import NewCommand, RunBatch, RunClaim, RunLease
 from tidewheel.core.operator.verbs import REOPENING, Command, command_text
 from tidewheel.core.operator.views import CommandView, RunView
@@ -94,15 +99,17 @@ class DrivenRun:
         flow: Flow,
         *,
         trusted: bool = True,
+        trusting: bool = True,
         sees: tuple[str, ...] | None = None,
         **options: object,
     ) -> None:
         """``flow`` is a flow.cylc, or the files of a SIP definition, its own the first.
 
-        ``trusted``: it came from its owner's folder, not over the network. ``sees``: what the
-        token covers that began the run.
+        ``trusted``: it came from its owner's folder, not over the network; and the scheduler
+        is ``trusting``: it runs code of such definitions. ``sees``: what the token covers that
+        began the run.
         """
-        self.trusted, self._sees = trusted, sees
+        self.trusted, self._trusting, self._sees = trusted, trusting, sees
         self.home = folder / "home"
         self.reports: list[ServiceReport] = []
         self._clock = HandClock()
@@ -185,6 +192,7 @@ class DrivenRun:
             surroundings=Surroundings(clock=self._clock, on_report=self.reports.append),
             trigger_log=self.triggers,
             plan_of=self.plan_of,
+            trusts_definitions=self._trusting,
         )
         return driver_of(view, lease, home)
 
@@ -221,6 +229,19 @@ class DrivenRun:
             self.jobs[f"{task_name}/{int(submit):02d}"] = task.command or ""
             self.tasks[task_name] = task
             self._heard[task_name] = 0
+
+    def takes_code(self) -> dict[str, str]:
+        """The commands of handlers and functions that were submitted, by the task's name."""
+        return self._run(self._claim_code())
+
+    async def _claim_code(self) -> dict[str, str]:
+        view = await self._store.run(self._number)
+        queue = code_queue(view.name, view.queue)
+        asked = ClaimRequest(queue=queue, worker=self._worker, count=100, free=_ROOM)
+        found = await self._store.claim(asked)
+        return {
+            task.id.removeprefix(f"{view.name}/code/"): task.command or "" for task in found
+        }
 
     def starts(self, *names: str) -> Self:
         """Their processes exist."""

@@ -111,6 +111,21 @@ def test_a_reload_is_tried_with_the_definition_that_is_named(operator, run):
     assert nobody.status == 404
 
 
+def test_h1_a_reload_is_tried_without_running_a_strangers_code(tidewheel, server):
+    """H1: whoever may only look could have had it run by the server."""
+    flow = "#!jinja2\n{% set x = 'struck' if environ else '' %}\n" + FLOW.replace(
+        "post[-P1] => prep", "post[-P1] => prep{{ x }}"
+    ).replace("[[post, mail]]", "[[post, mail, prepstruck]]")
+    run = PreparedRun(tidewheel, flow, "striking").starts()
+    folder = tidewheel.state / "runs" / run.name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "flow.cylc").write_text(flow)
+    path = f"/runs/{in_path(run.name)}/reload?dry_run=true"
+    tried = server.caller("operate").post(path, {})
+    assert tried.status == 200, tried.body
+    assert b"struck" not in tried.body
+
+
 def test_a_reload_of_what_the_run_has_is_tried_as_it_would_be_done(tidewheel, server):
     """Nobody is kept from a run that has begun, by rules that came later."""
     flow = FLOW + "[[[events]]]\nfailed handlers = ssh host 'tell %(id)s'\n"

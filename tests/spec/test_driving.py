@@ -597,9 +597,86 @@ def test_a_broadcast_brings_a_handler_into_a_run_that_has_none(flow, crashes):
     if crashes:
         run.crash()
     run.ends("1/b")
-    log = run.home / "runs/flow/run1/log/scheduler/handlers/activity.log"
-    run.until(lambda: log.exists() and "ret_code" in log.read_text())
-    assert "cmd] echo succeeded of 1/b" in log.read_text()
+    [command] = run.takes_code().values()
+    assert "TIDEWHEEL_EVENT_ID=1/b" in command and "exec bash -c 'echo " in command
+    assert not (run.home / "runs/flow/run1/log/scheduler/handlers/activity.log").exists()
+
+
+HANDLED = one_point(
+    "a => b",
+    runtime="""
+    [[a]]
+        [[[events]]]
+            succeeded handlers = tell '%(id)s', tell %(event)s
+            handler retry delays = PT5S, PT7S
+    [[b]]
+    """,
+)
+
+
+@pytest.mark.parametrize(("trusted", "trusting"), [(False, True), (True, False)])
+def test_h2_handlers_are_tasks_unless_the_definition_is_trusted(flow, trusted, trusting):
+    """H2: nothing of them runs in the scheduler; their first delay is one before the start."""
+    run = flow(HANDLED, trusted=trusted, trusting=trusting).ends("1/a")
+    assert run.takes_code() == {}
+    run.waits(5)
+    commands = run.takes_code()
+    assert len(commands) == 2
+    assert all("export TIDEWHEEL_EVENT_ID=1/a\n" in one for one in commands.values())
+    assert run.ends("1/b").status == "completed"
+    assert not (run.home / "runs/flow/run1/log/scheduler/handlers/activity.log").exists()
+
+
+def test_a_handler_that_was_submitted_before_a_crash_makes_no_second_task(flow):
+    run = flow(HANDLED, trusted=False)
+    run.way_to_store.loses_requests("delivered", 100)
+    run.ends("1/a").waits(5)
+    assert len(run.takes_code()) == 2
+    submitted = run.way_to_store.calls["submit_code"]
+    run.crash()
+    assert run.way_to_store.calls["submit_code"] == submitted + 2
+    assert run.waits(60).takes_code() == {}
+
+
+def test_h2_a_function_of_a_strangers_definition_is_called_by_a_task(flow):
+    text = one_point("@up => a", runtime="[[a]]", events="").replace(
+        "[[graph]]", "[[xtriggers]]\n up = looking(x=1):PT1S\n [[graph]]"
+    )
+    run = flow(text, trusted=False)
+    [(name, command)] = run.takes_code().items()
+    assert name.startswith("function-looking/") and "tidewheel-function" in command
+    assert run.submitted == []
+
+
+def test_calls_that_a_dead_scheduler_left_are_made_by_nobody(flow):
+    text = one_point("@up => a", runtime="[[a]]").replace(
+        "[[graph]]", "[[xtriggers]]\n up = looking(x=1):PT1S\n [[graph]]"
+    )
+    run = flow(text, trusted=False)
+    run.way_to_store.loses_requests("take_code")  # with which it would have deleted its call
+    run.crash()
+    [name] = run.takes_code()
+    assert name == "function-looking/2000000000"
+
+
+def test_functions_of_tidewheel_itself_need_no_worker(flow):
+    text = one_point("@up => a", runtime="[[a]]").replace(
+        "[[graph]]", "[[xtriggers]]\n up = echo(succeed=True):PT1S\n [[graph]]"
+    )
+    run = flow(text, trusted=False)
+    run.until(lambda: run.submitted == ["1/a/01"])
+    assert run.takes_code() == {}
+
+
+def test_a_reload_from_the_network_takes_handlers_out_of_the_scheduler(flow):
+    """H2: whoever may only operate gives a run another definition, with handlers."""
+    run = flow(one_point("a => b", runtime="[[a, b]]")).ends("1/a")
+    run.trusted = False
+    text = HANDLED.replace("[[b]]", "[[b]]\n[[[events]]]\nsucceeded handlers = tell %(id)s\n")
+    run.gives(verbs.Reload(definition=run.reads(text)))
+    run.ends("1/b")
+    [command] = run.takes_code().values()
+    assert "export TIDEWHEEL_EVENT_ID=1/b\n" in command
 
 
 def test_a_reload_brings_handlers_into_a_run_that_has_none_but_begins_nothing_anew(flow):

@@ -143,14 +143,18 @@ def rewritten(run: DrivenRun, text: str) -> DrivenRun:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("crashes", [False, True])
-def test_a_definition_from_the_network_stays_a_stranger_when_it_is_read_again(
-    tmp_path, monkeypatch, crashes
+@pytest.mark.parametrize("before", ["nothing", "a crash", "a stop"])
+def test_h1_a_definition_from_the_network_stays_a_stranger_when_it_is_read_again(
+    tmp_path, monkeypatch, before
 ):
+    """H1: at once, by the scheduler after a restart, and in a run that is carried on."""
     monkeypatch.setenv("DATABASE_PASSWORD", "canary")
     with closing(DrivenRun(tmp_path, STRIKES, trusted=False)) as run:
-        if crashes:
+        if before == "a crash":
             run.crash()
+        elif before == "a stop":
+            run.gives(verbs.Stop(mode="now"))
+            run.carries_on().waits(1)
         run.gives(verbs.Reload())
         assert "title = nothing unseen" in run.definition.text
         filters = run.directory / "Jinja2Filters"

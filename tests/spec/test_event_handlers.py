@@ -450,6 +450,9 @@ def validated(folder, events):
         ("ssh host 'tell %(message)s'", ("ERROR", "bad-handler", "ssh may run")),
         ("tell %(id)s", ("ERROR", "bad-handler", "%(id)s is not known")),
         ("ssh host tell", ("WARNING", "handler-arguments", "without arguments")),
+        ("tell 'it: %(message)s'", ("NOTE", "handler-quotes", "%(message)s within quotes")),
+        ('tell "$(date) %(message)s"', ("NOTE", "handler-quotes", "%(message)s within quotes")),
+        ("tell '' `date %(event)s`", ("NOTE", "handler-quotes", "%(event)s within quotes")),
     ],
 )
 def test_handlers_of_the_run_are_checked_before_it_begins(tmp_path, command, expected):

@@ -300,6 +300,20 @@ def test_a_definition_that_its_own_job_changed_is_read_again(run):
 
 
 @pytest.mark.slow
+def test_h1_a_sip_definition_is_never_trusted_and_its_templates_reach_no_code(run, monkeypatch):
+    """H1: neither at first, nor when a job has changed it and the run reads it again."""
+    monkeypatch.setenv("DATABASE_PASSWORD", "canary")
+    flow = run(MADE_AND_USED)
+    assert not flow.definition.is_trusted
+    command = flow.directory / "stages/use/1.0.0/command.yaml.j2"
+    for text in ("{{ environ.DATABASE_PASSWORD }}", '{% from "subprocess" import getoutput %}'):
+        command.write_text(f"[echo, '{{{{ place }}}} {text}']\n")
+        with pytest.raises((Refused, InvalidDefinition)):
+            flow.gives(verbs.Reload())
+    assert "canary" not in flow.ends("1/make", place="/data/7").jobs["1/use/01"]
+
+
+@pytest.mark.slow
 def test_a_reload_that_this_request_cannot_run_changes_nothing(run):
     flow = run(MADE_AND_USED)
     needy = {**MAKES_PLACE, "parameters.yaml": "never_given:\n"}

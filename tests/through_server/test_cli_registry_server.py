@@ -64,3 +64,44 @@ def test_a_flow_cylc_is_run_by_name_and_the_run_is_followed_again_by_its_own(her
     assert followed.status == 0, followed.err
     second = here("run", "ebb")
     assert "ebb/run2 starts" in second.out, second.out + second.err
+
+
+HANDLED = """\
+[scheduler]
+    [[events]]
+        startup handlers = echo "%(event)s" >> told
+        shutdown handlers = sleep 1; echo "%(event)s" >> told
+[scheduling]
+    [[xtriggers]]
+        up = looking():PT1S
+    [[graph]]
+        R1 = @up => a
+[runtime]
+    [[a]]
+        script = echo "seen $up_by"
+"""
+LOOKING = """\
+import os
+
+def looking():
+    return True, {"by": os.environ.get("TIDEWHEEL_QUEUE", "the scheduler")}
+"""
+
+
+def test_h2_who_runs_a_strangers_workflow_has_its_handlers_run_as_jobs(here, there):
+    """H2: in `tidewheel run`, too, whose worker runs them to their end before it leaves."""
+    folder = {"flow.cylc": HANDLED, "lib/python/looking.py": LOOKING}
+    put(here.folder / "tide", folder)
+    assert here("register", "tide").status == 0
+    ran = there("run", "tide")
+    assert ran.status == 0, ran.out + ran.err
+    run = there.state / "runs" / "tide" / "run1"
+    assert (run / "told").read_text().split() == ["startup", "shutdown"]
+    assert not (run / "log/scheduler/handlers/activity.log").exists()
+    assert there("log", "tide/run1", "1/a").out == "seen run:tide/run1/code\n"
+    own = put(there.folder / "own", folder)
+    assert there("run", str(own)).status == 0
+    run = there.state / "runs" / "own" / "run1"
+    assert "shutdown" in (run / "log/scheduler/handlers/activity.log").read_text()
+    assert not (run / "log/job/code").exists()
+    assert there("log", "own/run1", "1/a").out == "seen the scheduler\n"

@@ -46,6 +46,7 @@ from tidewheel.config import (
     OnStop,
     ServerSettings,
     home_directory,
+    is_loopback,
     monitor_settings,
     scheduler_settings,
 )
@@ -324,6 +325,10 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
 
     roles = Roles.logged(session, options["wait_for_store"])
     metrics = Metrics()
+    how = ServerSettings(home=home_directory(), **listening)
+    # Alone on a machine, whoever gives a definition from a folder could run its code anyway.
+    is_own = is_loopback(how.host) and not how.proxies
+    is_trusting = options["trust_definitions"] or is_own
     new = NewStore(session.store, as_json=session.as_json)
 
     def ready(welcome: Welcome) -> None:
@@ -332,7 +337,7 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
 
     server = Server(
         session.store,
-        settings=ServerSettings(home=home_directory(), **listening),
+        settings=how,
         on_ready=ready,
         local=True,
         makes_link=_is_seen(session),
@@ -341,7 +346,8 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
     )
     watchers: list[Role] = []
     if not options["no_scheduler"]:
-        watchers.append(roles.make(Scheduler, on_batch=metrics.batch))
+        settings = replace(scheduler_settings(), trust_definitions=is_trusting)
+        watchers.append(roles.make(Scheduler, settings=settings, on_batch=metrics.batch))
     if not options["no_monitor"]:
         watchers.append(roles.make(Monitor))
     watchers.append(roles.make(Notifier))

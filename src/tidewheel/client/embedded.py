@@ -444,7 +444,7 @@ class Scheduler(Role):
             )
 
         def deliver(run: RunView) -> Awaitable[int]:
-            return services.deliver_left(where, store, run, home, on_report)
+            return services.deliver_left(where, store, run, home, self.settings, on_report)
 
         around = services.surroundings(on_report)
         await self.attend(SchedulerService(store, drive, self.settings, around, deliver))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidewheel import config
 from tidewheel.client.embedded import worker_settings
-from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.definition import RunOptions, code_queue
 from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.operator.verbs import Stop, command_text
 from tidewheel.core.operator.views import RunView, Undone, ran_nothing, undone_in, was_aborted
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.registry import found_runners
@@ -75,6 +77,8 @@ STOP_MODES = ("clean", "now")  # for the first and the second request
 # Jobs of a run that was lost to another scheduler may take their time: nobody ends them.
 GRACE_SECONDS = 10 * 365 * 86_400.0
 LOST, LEFT = "lost", "left"
+CODE_SECONDS_MAX = 30.0
+CODE_LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +118,14 @@ class RunEnd:
         return undone_in(self.reason)
 
 
+def own_settings() -> config.SchedulerSettings:
+    """Returns the settings of a scheduler in a process that somebody started for their run.
+
+    Code of definitions from their folders runs in it: they could run it themselves.
+    """
+    return replace(config.scheduler_settings(), trust_definitions=True)
+
+
 class RunHere:
     """Drives one run until it is over, or until it is asked to stop."""
 
@@ -151,6 +163,7 @@ class RunHere:
                     self._run,
                     home,
                     given=settings.given,
+                    settings=own_settings(),
                     trigger_log=settings.trigger_log,
                     on_batch=self._on_batch,
                     on_report=self._on_report,
@@ -174,9 +187,11 @@ class RunHere:
         return RunEnd(driver.status or LEFT, driver.reason)
 
     def _worker_settings(self, home: Path) -> config.WorkerSettings:
-        settings = self._settings
+        settings, own = self._settings, self._run.queue
+        # As a pattern it costs no claims while nothing is there; see `OpenQueues`.
+        code = code_queue(self._run.name, own)
         return worker_settings(
-            queues=(self._run.queue,),
+            queues=(own,) if code == own else (own, f"{code}*"),
             slots=settings.slots,
             capacity=settings.capacity or machine_capacity(),
             tie_jobs=settings.tie_jobs,
@@ -195,6 +210,8 @@ class RunHere:
         others = [asyncio.create_task(worker.run()), asyncio.create_task(monitor.run())]
         await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)
         driver.ask_stop()
+        if main.done() and driver.status and not self._is_leaving:
+            await self._code_ended()
         monitor.ask_stop()
         if driver.status == LOST:
             # Somebody else drives the run now. Its jobs here are ours to the end: to leave them
@@ -205,6 +222,23 @@ class RunHere:
             worker.ask_stop()
         for task in (main, *others):
             await task
+
+    async def _code_ended(self) -> None:
+        """Waits for handlers that were left to the worker here, but not for long.
+
+        What is not begun by then is for the next worker that serves the run's queues.
+        """
+        queue, clock = code_queue(self._run.name, self._run.queue), asyncio.get_running_loop()
+        give_up_at = clock.time() + CODE_SECONDS_MAX
+        live = TaskFilter(queue=queue, statuses=(Status.READY, *LEASED))
+        while queue != self._run.queue and clock.time() < give_up_at and not self._is_leaving:
+            try:
+                found = await self._store.list_tasks(live, KeysetPage())
+            except Unavailable:
+                return
+            if all(task.due_at is not None for task in found):  # for a later try
+                return
+            await asyncio.sleep(CODE_LOOK_SECONDS)
 
     # ---- stopping ----
 

@@ -145,6 +145,7 @@ def known_home_id(home: Path) -> str | None:
 _PROGRAMS = {
     "tidewheel": "-E -P -m tidewheel",
     "cylc": "-E -P -m tidewheel.cli.cylc",
+    "tidewheel-function": "-E -P -m tidewheel.runners.python.function_server",
 }
 
 

@@ -7,6 +7,10 @@ run after a crash finds the rows that are left, and does them again: an event ma
 twice, and is never left out. Of a run that was over by then, any scheduler of the store does it
 (`deliver_left`).
 
+A command of a definition that the scheduler does not trust is not run here: it becomes a task
+of the queue (`code_tasks`), and its event counts as delivered once that is stored. The same
+goes for handlers that were broadcast, since anybody with the right to operate may do that.
+
 `EventHandlers.wants` is asked for every event and is a look-up; nothing else is done for an
 event that nobody handles. What is wanted is queued by `notice`, which never waits. A command
 runs at most once for (event, task, submit) in this process, apart from its retries; `done` is
@@ -31,18 +35,19 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import NO_EVENTS, Events, NodeDef, RunMode
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import STARTED, SUCCEEDED
-from tidewheel.core.operator.requests import Undelivered
+from tidewheel.core.operator.requests import JobOver, Undelivered
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.events import Notice
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.task_state import Key
-from tidewheel.errors import Unavailable
+from tidewheel.errors import Refused, Unavailable
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.runners.event_handlers import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.scheduler import pending_batch
+from tidewheel.scheduler.code_tasks import CodeTasks, until_stored
 from tidewheel.scheduler.handler_templates import (
     REPEATABLE,
     Done,
@@ -68,6 +73,7 @@ if TYPE_CHECKING:
 
 
 NODES_KNOWN_MAX = 10_000
+NO_PLACE = Undelivered(0, 0, "")  # of an event that is stored nowhere
 ACTIVITY_LOG = "job-activity.log"
 RUN_ACTIVITY_LOG = Path("log") / "scheduler" / "handlers" / "activity.log"
 
@@ -95,6 +101,7 @@ class HandlerSurroundings:
     on_report: OnReport = tell_nobody
     settings: HandlerSettings = field(default_factory=HandlerSettings)
     execute: Callable[[HandlerCommand], Awaitable[HandlerEnd]] = run_handler
+    code: CodeTasks | None = None  # None: every command runs here
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +111,8 @@ class _Handling:
     command: FilledCommand
     delays_seconds: tuple[float, ...]
     done: Done
+    place: Undelivered  # of the event
+    number: int  # among the commands of the event
 
 
 class EventHandlers:
@@ -135,9 +144,15 @@ class EventHandlers:
         settings = node.skip if mode is RunMode.SKIP else node.simulation
         return event in known[1] and (mode is RunMode.LIVE or not settings.handlers_disabled)
 
-    def notice(self, notice: HandledNotice, done: Done = nobody_waits) -> None:
+    def notice(
+        self,
+        notice: HandledNotice,
+        done: Done = nobody_waits,
+        place: Undelivered = NO_PLACE,
+    ) -> None:
         """Begins what is wanted because of an event; returns at once.
 
+        `place` is where the event stands in the outbox.
         `done` is called when all of it is over, whether it went well or not, with False if some
         of it was dropped; it is never called for what `drain` cuts off.
         """
@@ -160,7 +175,7 @@ class EventHandlers:
         if is_mailed:
             self._around.mailer.post(notice, part_done)
         for number, command in enumerate(commands):
-            self._begin(f"event-handler-{number:02}", notice, command, part_done)
+            self._begin(number, notice, command, part_done, place)
 
     def redefine(self, events: WorkflowEvents) -> None:
         """Replaces the handlers of the run's events by those of a reloaded definition."""
@@ -182,7 +197,9 @@ class EventHandlers:
             self._tell("handler.dropped", count=len(unfinished))
         await self._around.mailer.drain(max(1.0, give_up_at - clock.monotonic()))
 
-    def _begin(self, name: str, notice: HandledNotice, template: str, done: Done) -> None:
+    def _begin(
+        self, number: int, notice: HandledNotice, template: str, done: Done, place: Undelivered
+    ) -> None:
         if len(self._running) >= self._around.settings.queued_max:
             self._tell("handler.dropped", event=notice.event, count=1)
             done(False)  # it stays in the outbox, for the next scheduler
@@ -190,22 +207,45 @@ class EventHandlers:
         try:
             command = filled(template, notice, self._around.run)
         except ValueError as error:
-            self._tell("handler.failed", event=notice.event, error=str(error))
+            facts = {"event": notice.event, "error": str(error)}
+            self._tell("handler.failed", id=self._around.run.name, **facts)
             done(True)
             return
         # As in Cylc, the first delay is one before the first try.
         delays = () if notice.task is None else notice.task.node.events.handler_retry_delays
-        handling = _Handling(name, notice, command, delays or (0.0,), done)
+        name = f"event-handler-{number:02}"
+        handling = _Handling(name, notice, command, delays or (0.0,), done, place, number)
         task = asyncio.create_task(self._handle(handling), name=f"handler {notice.event}")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
     async def _handle(self, one: _Handling) -> None:
         try:
-            await self._try(one)
+            if self._runs_here(one):
+                await self._try(one)
+            else:
+                await self._submit(one)
         except Exception as error:  # `done` must be called in any case
             self._tell_failure(one, error=f"a bug of tidewheel, {error!r}")
         one.done(True)
+
+    def _runs_here(self, one: _Handling) -> bool:
+        code, task = self._around.code, one.notice.task
+        return code is None or (code.runs_here and not (task and task.is_broadcast))
+
+    async def _submit(self, one: _Handling) -> None:
+        """Has a command run as a task of the queue, which sees to its retries."""
+        code = self._around.code
+        assert code is not None
+        task = code.handler(one.place, one.number, one.command, one.delays_seconds)
+        try:
+            await until_stored(lambda: code.submit(task), self._around.clock)
+        except Refused as refused:  # the run was deleted
+            self._tell_failure(one, error=str(refused))
+
+    def tell_failed_task(self, task: JobOver) -> None:
+        """Reports a handler that failed as a task of the queue."""
+        self._tell("handler.failed", id=task.task_id, error=task.error or task.status)
 
     async def _try(self, one: _Handling) -> None:
         around = self._around
@@ -388,10 +428,15 @@ class EventDelivery:
     """Calls the handlers and sends the mail of one run; an unhandled event costs a look-up."""
 
     def __init__(
-        self, run: RunView, restored: RestoredDefinition, files: RunFiles, home: SchedulerHome
+        self,
+        run: RunView,
+        restored: RestoredDefinition,
+        files: RunFiles,
+        home: SchedulerHome,
+        code: CodeTasks,
     ) -> None:
         surroundings, environment = home.surroundings, home.environment
-        self._run = run
+        self._run, self._code = run, code
         self._outbox = OutboxRows(home.store, run.number)
         self._decided: list[_Decided] = []  # in the batch that is being written
         settings = restored.settings
@@ -418,14 +463,17 @@ class EventDelivery:
                 mailer=mailer,
                 mode=RunMode(run.options.mode),
                 on_report=surroundings.on_report,
+                code=code,
             ),
         )
+        self.tell_failed_task = self._handlers.tell_failed_task
         self._jobs: dict[Key, _Job] = {}  # of nodes with handlers
         # Whether an event may be handled. A broadcast may bring handlers, too: its engine says.
         self.is_used = _handles_any(restored)
 
     def reload(self, new: DefinitionInForce) -> None:
         """Replaces the definition by one that was reloaded."""
+        self._code.reload(new)
         self._handlers.redefine(new.restored.settings.scheduler.events)
         self.is_used = self.is_used or _handles_any(new.restored)
 
@@ -469,7 +517,9 @@ class EventDelivery:
 
     def _notice(self, row: Undelivered, notice: HandledNotice) -> None:
         self._outbox.begun()
-        self._handlers.notice(notice, lambda is_told: self._outbox.done(row, is_told=is_told))
+        self._handlers.notice(
+            notice, lambda is_told: self._outbox.done(row, is_told=is_told), row
+        )
 
     def _add(self, notice: HandledNotice, point: Point = NO_POINT) -> None:
         node = None if notice.task is None else notice.task.node
@@ -494,7 +544,7 @@ class EventDelivery:
     def _add_task(self, engine: RunEngine, one: pending_batch.News, now: Instant) -> None:
         job = self._jobs.get(one.key, _UNKNOWN)
         facts = TaskFacts(
-            node=engine.settings.node(one.key),
+            **_node_facts(one.key, engine.graph, engine.settings),
             point=engine.graph.cycling.style.text(one.key[0]),
             submit=one.submit,
             try_number=job.try_number,
@@ -530,9 +580,17 @@ def notice_of(text: str, graph: Graph, settings: EffectiveSettings) -> HandledNo
     body, facts = msgspec.json.decode(text, type=OutboxBody), None
     if body.name:
         point = Point(body.point)
-        node, shown = settings.node((point, body.name)), graph.cycling.style.text(point)
-        facts = TaskFacts(node=node, point=shown, **_kept_facts(body))
+        known = _node_facts((point, body.name), graph, settings)
+        shown = graph.cycling.style.text(point)
+        facts = TaskFacts(point=shown, **known, **_kept_facts(body))
     return HandledNotice(event=body.event, message=body.message, task=facts)
+
+
+def _node_facts(key: Key, graph: Graph, settings: EffectiveSettings) -> dict[str, Any]:
+    """Returns a task's node as it is now, and whether a broadcast gave it other handlers."""
+    node, known = settings.node(key), graph.nodes.get(key[1])
+    own = NO_EVENTS if known is None else known.definition.events
+    return {"node": node, "is_broadcast": node.events.handlers != own.handlers}
 
 
 def _kept_facts(one: TaskFacts | OutboxBody) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class TaskFacts:
     """Describes the task that an event happened to; times are None until they come."""
 
     node: NodeDef  # with what was broadcast to it
+    is_broadcast: bool = False  # its handlers are not those of the definition
     point: str
     submit: int = 0
     try_number: int = 1

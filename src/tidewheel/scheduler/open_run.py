@@ -20,14 +20,14 @@ from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
-from tidewheel.runners.python.functions import Functions
+from tidewheel.scheduler.code_tasks import AuthorFunctions, CodeTasks, QueuedCalls
 from tidewheel.scheduler.event_handlers import EventDelivery
 from tidewheel.scheduler.pending_batch import HistoryCache
 from tidewheel.scheduler.restart_options import RestartOptions, check_final, options_from_now_on
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver, at_once
 from tidewheel.scheduler.run_engine import OpenedRun, RunEngine
 from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.submissions import EffectiveSettings
+from tidewheel.scheduler.submissions import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.xtriggers import RunContext, Xtriggers, XtriggerSurroundings
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.paths import run_directory
@@ -61,6 +61,8 @@ class SchedulerHome:
         build_index  # a test may number prerequisites otherwise
     )
     platforms: Mapping[str, Platform] = field(default_factory=dict)
+    # Whether code of definitions that came from a folder of their owner runs in this process.
+    trusts_definitions: bool = False
 
 
 def driver_of(
@@ -99,11 +101,13 @@ async def _open_engine(
     opened = await _read_run(lease, given, home, driver.past)
     files = home.new_files(run_directory(home.home, opened.run.name), home.trigger_log)
     files.prepare(opened.definition)
+    in_force = DefinitionInForce(opened.definition, opened.restored)
+    code = _code_tasks(opened.run, in_force, home)
     return RunEngine(
         opened,
         files,
-        _xtriggers(opened, files, home, driver.wake),
-        EventDelivery(opened.run, opened.restored, files, home),
+        _xtriggers(opened, files, home, driver.wake, code),
+        EventDelivery(opened.run, opened.restored, files, home, code),
         (home.store, home.surroundings.clock),
     )
 
@@ -120,7 +124,8 @@ async def deliver_left(run: RunView, home: SchedulerHome) -> int:
     restored = await _read(definition, run.options, home, run)
     stored = await store.read_run(run.number)
     files = home.new_files(run_directory(home.home, run.name), None)
-    delivery = EventDelivery(run, restored, files, home)
+    code = _code_tasks(run, DefinitionInForce(definition, restored), home)
+    delivery = EventDelivery(run, restored, files, home, code)
     is_settled = False
     try:
         settings = EffectiveSettings(restored.graph, run.options.mode, stored.broadcasts)
@@ -183,14 +188,23 @@ async def _read(
     return await home.read(definition, options, run_directory(home.home, run.name))
 
 
+def _code_tasks(run: RunView, definition: DefinitionInForce, home: SchedulerHome) -> CodeTasks:
+    return CodeTasks(home.store, run, definition, is_trusting=home.trusts_definitions)
+
+
 def _xtriggers(
-    opened: OpenedRun, files: RunFiles, home: SchedulerHome, wake: Callable[[], None]
+    opened: OpenedRun,
+    files: RunFiles,
+    home: SchedulerHome,
+    wake: Callable[[], None],
+    code: CodeTasks,
 ) -> Xtriggers:
     async def definition_of(run: RunView) -> RestoredDefinition:
         definition = await home.store.definition(run.definition)
         return await _read(definition, run.options, home, run)
 
-    remembered = remembering(definition_of)
+    remembered, clock = remembering(definition_of), home.surroundings.clock
+    queued = QueuedCalls(code, opened.run.number, opened.lease.epoch, home.store, clock)
     xtriggers = Xtriggers(
         opened.restored.graph,
         XtriggerSurroundings(
@@ -199,9 +213,9 @@ def _xtriggers(
                 user=home.environment.get("USER", ""),
                 directory=str(files.directory),
             ),
-            functions=Functions(files.directory, home.environment),
+            functions=AuthorFunctions(code, files.directory, home.environment, queued),
             ask=lambda question: answer(home.store, question, remembered, opened.run.number),
-            clock=home.surroundings.clock,
+            clock=clock,
             wake=wake,
             on_report=home.surroundings.on_report,
         ),

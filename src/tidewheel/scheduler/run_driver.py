@@ -26,7 +26,12 @@ from dataclasses import replace
 
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.operator import requests
-from tidewheel.core.operator.definition import SIP, RunOptions, StoredDefinition
+from tidewheel.core.operator.definition import (
+    SIP,
+    RunOptions,
+    StoredDefinition,
+    read_job_name,
+)
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.selection import named_tasks
 from tidewheel.core.operator.verbs import read_command
@@ -443,6 +448,8 @@ def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
     """Tells the core that a job has ended; jobs that the run does not wait for are ignored."""
     job = engine.jobs.pop(one.task_id, None)
     if job is None:
+        if read_job_name(one.task_id).is_code:
+            engine.delivery.tell_failed_task(one)
         return
     if one.status == Status.SUCCEEDED:
         engine.step(JobEnded(*job, JobEnd.SUCCEEDED, one.at))

@@ -108,7 +108,7 @@ class RunEngine:
         self.files = files
         self.xtriggers = xtriggers
         self._restart = restart
-        self._delivery = delivery
+        self.delivery = delivery
         self._platforms = opened.platforms
         self._undelivered = opened.undelivered
         self._reads_otherwise = reads_otherwise(pool, opened.stored.changes)
@@ -135,9 +135,9 @@ class RunEngine:
 
     def _make_collaborators(self, opened: OpenedRun, store: Store, clock: Clock) -> None:
         graph, options = self.graph, self.run.options
-        in_force = DefinitionInForce(self.definition.digest, self.restored)
+        in_force = DefinitionInForce(self.definition, self.restored)
         self.settings = EffectiveSettings(graph, options.mode, opened.stored.broadcasts)
-        self._delivery.is_used = self._delivery.is_used or self.settings.has_broadcasts
+        self.delivery.is_used = self.delivery.is_used or self.settings.has_broadcasts
         self.task_events = TaskEvents(self.pool)
         self.simulated = SimulatedJobs(in_force)
         self.run_timers = RunTimers(
@@ -356,7 +356,7 @@ class RunEngine:
                 )
         for row in rows:
             self.settings.put(row)
-            self._delivery.is_used = True
+            self.delivery.is_used = True
         self.batch.broadcasts += rows
 
     def check_places(self, graph: Graph) -> None:
@@ -376,14 +376,14 @@ class RunEngine:
         self._take_definition(restored, now)
 
     def _take_definition(self, restored: RestoredDefinition, now: Instant) -> None:
-        graph, new = restored.graph, DefinitionInForce(self.definition.digest, restored)
+        graph, new = restored.graph, DefinitionInForce(self.definition, restored)
         for one in self._redefined:
             one.reload(new)
         self.step(events.RunReloaded(graph, now))
         self.restored = restored
         self._own_stops.add(graph.cycling.stop)
         self.graph = graph
-        self._delivery.reload(new)
+        self.delivery.reload(new)
         self.xtriggers.redefine(graph, now)
 
     # ---- the batch ----
@@ -403,7 +403,7 @@ class RunEngine:
             cancellations=list(batch.cancellations),
             timers=timers,
             timers_gone=gone,
-            outbox=self._delivery.decide(self, now) if self._delivery.is_used else (),
+            outbox=self.delivery.decide(self, now) if self.delivery.is_used else (),
             ends=bool(self.gave_up) or status in OVER,
             **{name: getattr(batch, name) for name in _AS_DECIDED},
         )
@@ -432,12 +432,12 @@ class RunEngine:
         if batch.triggers:
             self.files.write_triggers(batch.triggers)
         if self._undelivered:  # not before the store has accepted us
-            self._delivery.deliver_again(self._undelivered, self.graph, self.settings)
+            self.delivery.deliver_again(self._undelivered, self.graph, self.settings)
             self._undelivered = ()
-        if self._delivery.is_used:
-            self._delivery.deliver(self.lease.batch)
+        if self.delivery.is_used:
+            self.delivery.deliver(self.lease.batch)
 
     async def close(self, *, is_hurried: bool = False) -> None:
         """Ends all that the run was driven with, such as xtriggers and handlers."""
         await self.xtriggers.close()
-        await self._delivery.close(is_hurried=is_hurried)
+        await self.delivery.close(is_hurried=is_hurried)

@@ -18,7 +18,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from tidewheel.core.graph.definition import ANYWHERE, NodeDef, Pairs, RunMode, Scripts
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.definition import DEFINITION, JOB_OUTPUTS, JobName
+from tidewheel.core.operator.definition import (
+    DEFINITION,
+    JOB_OUTPUTS,
+    JobName,
+    StoredDefinition,
+)
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.resources import NO_RESOURCES
@@ -78,7 +83,7 @@ class DefinitionInForce(NamedTuple):
     """Holds the definition of a run, as its components get it at the start and after a
     reload."""
 
-    digest: str
+    stored: StoredDefinition
     restored: RestoredDefinition
 
 
@@ -231,6 +236,28 @@ def _results(xtriggers: JobXtriggers) -> Pairs:
     return tuple((name, value) for name, value in named if _VARIABLE.fullmatch(name))
 
 
+def run_facts(run: RunView, definition: DefinitionInForce) -> RunFacts:
+    """Returns the facts that every job of a run with this definition is told."""
+    restored = definition.restored
+    cycling = restored.graph.cycling
+    text = partial(point_text, cycling.style)
+    return RunFacts(
+        number=run.number,
+        name=run.name,
+        workflow=run.workflow,
+        queue=run.queue,
+        initial=text(cycling.initial),
+        final="" if cycling.final is None else text(cycling.final),
+        start="" if cycling.start is None else text(cycling.start),
+        cycling_mode=cycling.style.calendar.value,
+        utc=bool(restored.settings.scheduler.utc_mode),
+        dummy=run.options.mode == RunMode.DUMMY,
+        definition=definition.stored.digest,
+        # A run's own priority, 0 by default and at least -1, is added to that of tasks.
+        priority=PRIORITY_DEFAULT + (run.options.priority or 0),
+    )
+
+
 class Submissions:
     """Makes the tasks of one run, with nodes as broadcasts have left them, or with stages."""
 
@@ -250,28 +277,9 @@ class Submissions:
 
     def reload(self, new: DefinitionInForce) -> None:
         """Replaces the definition by one that was reloaded."""
-        digest, restored = new
-        cycling = restored.graph.cycling
-        self._text = partial(point_text, cycling.style)
-        self._writer = JobWriter(
-            RunFacts(
-                number=self._run.number,
-                name=self._run.name,
-                workflow=self._run.workflow,
-                queue=self._run.queue,
-                initial=self._text(cycling.initial),
-                final="" if cycling.final is None else self._text(cycling.final),
-                start="" if cycling.start is None else self._text(cycling.start),
-                cycling_mode=cycling.style.calendar.value,
-                utc=bool(restored.settings.scheduler.utc_mode),
-                dummy=self._run.options.mode == RunMode.DUMMY,
-                definition=digest,
-                # A run's own priority, 0 by default and at least -1, is added to that of tasks.
-                priority=PRIORITY_DEFAULT + (self._run.options.priority or 0),
-            ),
-            self._platforms,
-        )
-        self._stages = restored.stages
+        self._text = partial(point_text, new.restored.graph.cycling.style)
+        self._writer = JobWriter(run_facts(self._run, new), self._platforms)
+        self._stages = new.restored.stages
 
     def new_task(self, one: Submit, node: NodeDef, mode: RunMode) -> NewTask:
         """Returns the task of a submission that needs no values of earlier ones."""

@@ -561,7 +561,8 @@ class Watches:
         self._found(signature, results)
 
     def _tell(self, label: str, call: FunctionCall, error: str, said: str) -> None:
-        facts = {"label": label, "call": call.signature, "error": error, "said": said.strip()}
+        facts = {"run": self._around.context.run, "label": label, "call": call.signature}
+        facts |= {"error": error, "said": said.strip()}
         self._around.on_report(
             ServiceReport(
                 service="scheduler",

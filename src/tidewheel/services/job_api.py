@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tidewheel.core.operator.definition import read_job_name
+from tidewheel.core.operator.definition import JobName, read_job_name
 from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView, may_look_at
 from tidewheel.core.queue.access import Name, covers
@@ -139,4 +139,9 @@ def _who(caller: TaskId) -> tuple[str, str]:
     if slashes and word == HANDLER:
         return run, "event handler"
     name = read_job_name(caller)
-    return name.run, f"job {name.text}"
+    return name.run, caller_name(name)
+
+
+def caller_name(job: JobName) -> str:
+    """Returns how history names a job, or an event handler, that commands its run."""
+    return "event handler" if job.is_code else f"job {job.text}"

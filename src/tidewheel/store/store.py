@@ -314,6 +314,8 @@ class DatabaseStore(ABC):
     undelivered = reads(run_batch.undelivered)
     histories = reads(run_batch.histories)
     delivered = writes("delivered", run_batch.delivered)
+    submit_code = tells("submit_code", run_batch.submit_code)
+    take_code = writes("take_code", run_batch.take_code)
 
     async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
         """Writes a batch; raises RunLost if the epoch is not the current one. A batch that was

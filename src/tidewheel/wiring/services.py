@@ -115,13 +115,18 @@ async def driving(  # noqa: PLR0913 - each by name
         seen_epoch=run.epoch,
     )
     lease = await store.claim_run(claim)
-    async with _scheduler_home(where, store, run, home, how.smtp, on_report) as made:
+    async with _scheduler_home(where, store, run, home, how, on_report) as made:
         scheduler_home = replace(made, trigger_log=trigger_log)
         yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
 
 
 async def deliver_left(
-    where: Where, store: Store, run: RunView, home: Path, on_report: OnReport | None = None
+    where: Where,
+    store: Store,
+    run: RunView,
+    home: Path,
+    settings: SchedulerSettings,
+    on_report: OnReport | None = None,
 ) -> int:
     """Calls the event handlers of an ended run that its scheduler did not call before it died.
 
@@ -136,8 +141,8 @@ async def deliver_left(
         if not is_held:
             return 0
         await _take_folder(store, run, home)
-        smtp = scheduler_settings().smtp
-        async with _scheduler_home(where, store, run, home, smtp, on_report) as scheduler_home:
+        made = _scheduler_home(where, store, run, home, settings, on_report)
+        async with made as scheduler_home:
             return await deliver_left(run, scheduler_home)
 
 
@@ -150,7 +155,12 @@ async def _take_folder(store: Store, run: RunView, home: Path) -> None:
 
 @asynccontextmanager
 async def _scheduler_home(
-    where: Where, store: Store, run: RunView, home: Path, smtp: str, on_report: OnReport | None
+    where: Where,
+    store: Store,
+    run: RunView,
+    home: Path,
+    settings: SchedulerSettings,
+    on_report: OnReport | None,
 ) -> AsyncIterator[SchedulerHome]:
     """Yields what a run is driven with, and answers commands of its event handlers
     meanwhile."""
@@ -180,7 +190,8 @@ async def _scheduler_home(
                 os.environ, run.name, directory, programs, secret
             ),
             surroundings=surroundings(on_report),
-            smtp=smtp,
+            smtp=settings.smtp,
+            trusts_definitions=settings.trust_definitions,
             pace=as_compatible,
             platforms=read_platforms(home),
         )

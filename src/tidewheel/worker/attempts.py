@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import shutil
 import threading
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -280,6 +281,11 @@ def fence_at(attempt: Attempt) -> float:
     return attempt.confirmed_at + attempt.task.lease_seconds * (1.0 - FENCE_MARGIN)
 
 
+def is_poll(task: Claimed) -> bool:
+    """Says whether a task calls an xtrigger's function once; its answer is all that counts."""
+    return task.run is not None and read_job_name(task.id).is_poll
+
+
 Supply = Callable[[Claimed, Path], Awaitable[None]]  # a job of a run, and the run's folder
 
 TellJob = Callable[[Claimed], dict[str, str]]  # what a job finds in its environment
@@ -319,6 +325,11 @@ class JobFolders:
         """Brings the files of the task's run here before the job starts."""
         if self.supply is not None and task.run is not None:
             await self.supply(task, self._run_directory(task))
+
+    def clear(self, task: Claimed) -> None:
+        """Removes the folder of a call of a function, of which there is one in each poll."""
+        if is_poll(task):
+            shutil.rmtree(self.directory(task), ignore_errors=True)
 
     def _run_directory(self, task: Claimed) -> Path:
         return run_directory(self.home, read_job_name(task.id).run)
@@ -366,6 +377,7 @@ class AttemptTable:
     def let_go(self, attempts: Sequence[Attempt]) -> None:
         """Frees what these attempts had, tells the machine's claimers, and wakes the worker."""
         for attempt in attempts:
+            self.folders.clear(attempt.task)
             del self._attempts[attempt.key]
             self.machine.change(attempt.task.resources, 1)
         self.slots += len(attempts)

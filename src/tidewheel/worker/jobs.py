@@ -25,6 +25,7 @@ from tidewheel.worker.attempts import (
     StopReason,
     end_to_report,
     failure,
+    is_poll,
 )
 from tidewheel.worker.log_upload import LogUpload
 
@@ -235,7 +236,7 @@ class Jobs:
             self._attempts.let_go([attempt])
 
     def _follow_logs(self, attempt: Attempt, *, adopted: bool) -> None:
-        if self._logs is not None:
+        if self._logs is not None and not is_poll(attempt.task):
             self._logs.begin(attempt, self._folders.directory(attempt.task), adopted=adopted)
 
     async def _enforce_limit(self, attempt: Attempt) -> None:

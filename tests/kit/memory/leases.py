@@ -78,7 +78,7 @@ def plan_claim(t: Tables, *, queue: str, worker_number: int) -> list[Row]:
 
 def can_be_claimed(t: Tables, task: Record) -> bool:
     """Whether it is ready, and nobody has let its run go."""
-    run = None if task["run"] is None else t.run.get(task["run"])
+    run = None if task["run"] is None or task["tag"] else t.run.get(task["run"])
     let_go = run is not None and run["status"] in (*WITHDRAWN_STATUSES, "deleted")
     return task["status"] == Status.READY and not let_go
 

@@ -330,7 +330,8 @@ _TRIED = ("worker", "claimed_at", "started_at", "ended_at", "ended_by", "exit_st
 
 
 def list_run_attempts(t: Tables, *, run: int, count: int) -> list[Row]:
-    latest = [seq for seq in sorted(t.task, reverse=True) if t.task[seq]["run"] == run][:count]
+    own = (seq for seq, task in t.task.items() if task["run"] == run and task["tag"] is None)
+    latest = sorted(own, reverse=True)[:count]
     found: list[Row] = []
     for seq in latest:
         task, lease = t.task[seq], t.lease.get(seq)

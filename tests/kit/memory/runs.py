@@ -232,6 +232,7 @@ def list_submissions(
         rest = task["id"][skip:]
         if (
             task["run"] == run
+            and task["tag"] is None
             and (point is None or rest.startswith(f"{point}/"))
             and (name is None or f"/{name}/" in rest)
         ):
@@ -366,7 +367,7 @@ def find_ready_of_run(t: Tables, run: int) -> list[Row]:
     return [
         (seq,)
         for seq, task in sorted(t.task.items())
-        if task["run"] == run and task["status"] == Status.READY
+        if task["run"] == run and task["status"] == Status.READY and task["tag"] is None
     ]
 
 

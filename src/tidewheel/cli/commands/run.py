@@ -85,7 +85,8 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
     Instead of DIR or FILE you can name a run, or NAME[/VERSION] of a registered workflow.
     The newest run of the definition is carried on if it was stopped, stalled or interrupted;
     else a new one begins. While one is running, only --new begins another. A server is sent the
-    definition; its schedulers drive the run, which is followed here.
+    definition; its schedulers drive the run, which is followed here. Without a server, event
+    handlers and xtrigger functions of a definition from your folder run in this process.
 
     Exit 0 if it completed or reached its stop point, 1 if it stalled or failed, 2 if the
     request or the definition was wrong, 4 if it was stopped before its end, 130 after Ctrl-C,

@@ -25,6 +25,12 @@ _waiting = option(
     type=DURATION,
 )
 
+_trusting = option(
+    "--trust-definitions",
+    "Run event handlers and xtrigger functions in the scheduler's process, if their definition "
+    "came from a folder of its owner; all others are tasks, for workers of 'run:*'.",
+)
+
 
 @session_command("worker")
 @option(
@@ -119,7 +125,7 @@ def monitor_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - 
 @session_command(
     "scheduler",
     "scheduler                              beside any number of others",
-    "worker --queue run:my-workflow/run1    runs the jobs of a run that was taken over",
+    "worker --queue 'run:my-workflow/*'     runs the jobs and handlers of its runs",
 )
 @option(
     "--interval interval_seconds",
@@ -131,6 +137,7 @@ def monitor_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - 
     "How long a scheduler may be silent before another takes over. [default: 10s]",
     type=DURATION,
 )
+@_trusting
 @_waiting
 def scheduler_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Drive runs that wait for a scheduler, or whose scheduler died, until they end.
@@ -241,6 +248,7 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 @option("--no-worker", "Execute nothing here.")
 @option("--no-scheduler", "Drive no runs here.")
 @option("--no-monitor", "Do not watch leases and retention here.")
+@_trusting
 @_waiting
 def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Run a server, a scheduler, a monitor and a worker on this machine, for everything in the
@@ -251,6 +259,9 @@ def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click
     for programs is in the file `token` of the state directory. SIGTERM or Ctrl-C stops it, a
     second one at once. Jobs run on meanwhile, and the next start goes on with them, even after
     a kill -9.
+
+    On a loopback address and without a proxy it trusts definitions (--trust-definitions): those
+    that you give from your folders; never those that came over REST.
     """
     from tidewheel.cli.roles import run_up
 

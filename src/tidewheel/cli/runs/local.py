@@ -36,7 +36,7 @@ from tidewheel.cli.runs.request import (
 )
 from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again, under_way
 from tidewheel.cli.session import NewStore, Session
-from tidewheel.client.local_run import RunHere, RunHereSettings
+from tidewheel.client.local_run import RunHere, RunHereSettings, own_settings
 from tidewheel.client.tokens import passwords_of
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import StoredDefinition
@@ -211,7 +211,7 @@ async def _deliver_left(
         is_left = is_over if is_own else Owed.here(home, one).has_left_handlers(now)
         if one.workflow == run.workflow and is_left:
             with suppress(Unavailable, Refused):  # it hides none of the others
-                await deliver_left(where, store, one, home, on_report)
+                await deliver_left(where, store, one, home, own_settings(), on_report)
 
 
 async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:

@@ -23,6 +23,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from tidewheel.core.queue.access import CODE, RUN_QUEUE
 from tidewheel.core.queue.submission import NAME_LENGTH_MAX
 from tidewheel.core.queue.task import TaskId
 
@@ -139,6 +140,9 @@ RUN_DIRECTORY = "TIDEWHEEL_RUN_DIR"  # in a job's environment: the folder of its
 JOB_OUTPUTS = "TIDEWHEEL_TASK_OUTPUTS"  # there: the outputs of its own that its task declares
 DEFINITION = "WORKFLOW_DEFINITION"  # in a job's script: the digest of what it was written from
 _PARTS_AFTER_RUN = 3
+# Code of a definition that is no job of its graph, such as an event handler, is a task, too. In
+# the ids of these tasks `CODE` stands in the place of a point, and no point is called so.
+HANDLER, FUNCTION = "handler", "function"  # the kinds of code; a task's name begins with one
 
 
 class JobName(NamedTuple):
@@ -175,6 +179,16 @@ class JobName(NamedTuple):
         """Returns the folder that all tasks of one point share."""
         return f"share/cycle/{self.point}"
 
+    @property
+    def is_code(self) -> bool:
+        """Says whether it is a handler or a function, and no job of the run's graph."""
+        return self.point == CODE
+
+    @property
+    def is_poll(self) -> bool:
+        """Says whether it is one call of an xtrigger's function, of which nothing is kept."""
+        return self.is_code and self.node.startswith(f"{FUNCTION}-")
+
 
 def run_named_by(task_id: TaskId) -> str | None:
     """Returns the run that a job's id names, whether or not it exists; None for other ids."""
@@ -189,6 +203,14 @@ def read_job_name(task_id: TaskId) -> JobName:
     """
     run, point, node, submit = task_id.rsplit("/", _PARTS_AFTER_RUN)
     return JobName(run, point, node, int(submit))
+
+
+def code_queue(run: str, queue: str) -> str:
+    """Returns the queue for the code of a run: one below the run's own, `run:NAME/code`.
+
+    A run that was given another queue has its code there, as its maker chose its workers.
+    """
+    return f"{queue}/{CODE}" if queue == f"{RUN_QUEUE}{run}" else queue
 
 
 PART_BYTES_MAX = 200  # a folder's name; what is put beside it needs some room

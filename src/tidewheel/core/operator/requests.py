@@ -15,6 +15,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.queue.lease import RUN_LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 
 if TYPE_CHECKING:
@@ -148,6 +149,15 @@ class Undelivered(NamedTuple):
     batch: int
     place: int
     body: str
+
+
+class CodeEnd(NamedTuple):
+    """Says how a task ended in which a function of a definition was called."""
+
+    task_id: TaskId
+    status: Status
+    values: str | None  # JSON; None: it handed on none
+    error: str | None
 
 
 @dataclass(slots=True, kw_only=True)

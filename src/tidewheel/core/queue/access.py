@@ -25,7 +25,7 @@ NAMES_MAX = 100  # patterns of a token
 ANY_TEXT = "*"
 EVERYTHING = (ANY_TEXT,)
 RUN_QUEUE = "run:"  # and the name of the run, unless a run was given another queue
-CODE_QUEUE = "/code"  # behind it: for code of the definition that belongs to no task
+CODE = "code"  # below it: for code of the definition that belongs to no task
 ONLY_QUEUES, ONLY_WORKFLOWS = "queue:", "workflow:"
 BY_HEADER = "header"  # a trusted proxy says who somebody is
 _UNKNOWN = Instant(0.0)
@@ -85,7 +85,7 @@ def queue_name(queue: str) -> Name:
     if not queue.startswith(RUN_QUEUE):
         return Name(queue, queue=queue)
     run = queue.removeprefix(RUN_QUEUE)
-    return Name(run, workflow=workflow_of_run(run.removesuffix(CODE_QUEUE)))
+    return Name(run, workflow=workflow_of_run(run.removesuffix(f"/{CODE}")))
 
 
 def workflow_name(workflow: str) -> Name:

@@ -116,6 +116,21 @@ def with_references(command: str, variable: Reference) -> str:
     return "".join(made)
 
 
+def quoted_field(command: str) -> str:
+    """Returns the first field of a command that stands within quotes; "" if none does.
+
+    Its value is filled in as safely as any other. But Cylc puts quotes of its own around it.
+    """
+    shell, at = _Shell(), 0
+    for match in FIELD.finditer(command):
+        shell.read(command[at : match.start()])
+        at = match.end()
+        if match["name"] is not None and shell.is_quoted:
+            return match[0]
+        shell.read("%" if match["name"] is None else _MARK)
+    return ""
+
+
 @dataclass(slots=True)
 class _Frame:
     """Holds the state of a command, or of one within another: `$(…)`, `(…)` and backticks."""
@@ -164,6 +179,11 @@ class _Shell:
         text = self._inner_of(frame).place(match, variable)
         frame.word = (frame.word or "") + _MARK
         return _literal(text, frame.quote)
+
+    @property
+    def is_quoted(self) -> bool:
+        """Says whether quotes are open, of this command or of one around it."""
+        return any(frame.quote or frame.end == "`" for frame in self._frames)
 
     def finish(self) -> None:
         """Ends the text: refuses what is not closed, and ends every command."""

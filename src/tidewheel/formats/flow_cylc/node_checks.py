@@ -8,7 +8,12 @@ from typing import cast
 from tidewheel.core.graph.definition import Events, NodeDef
 from tidewheel.core.graph.findings import Findings, Position, meant
 from tidewheel.formats.flow_cylc.checker import Values
-from tidewheel.formats.flow_cylc.handler_fields import FIELD, BadField, with_references
+from tidewheel.formats.flow_cylc.handler_fields import (
+    FIELD,
+    BadField,
+    quoted_field,
+    with_references,
+)
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS
 from tidewheel.formats.flow_cylc.names import (
     message_problem,
@@ -168,6 +173,10 @@ def _check_handlers(
             seen = f"event handler {command!r} of {whose} {why}"
             hint = "let it read the variables TIDEWHEEL_EVENT_EVENT, TIDEWHEEL_EVENT_MESSAGE, …"
             findings.warning("handler-arguments", seen, hint, place)
+        elif field := quoted_field(command):
+            seen = f"event handler {command!r} of {whose} has {field} within quotes"
+            hint = "here no shell ever reads the value; in Cylc it has quotes of its own, too"
+            findings.note("handler-quotes", seen, hint, place)
 
 
 def handler_problem(command: str, names: Iterable[str]) -> str:

@@ -264,8 +264,38 @@ def xrandom(percent: float, secs: float = 0, _: object = None) -> tuple[bool, di
 BUILT_IN: dict[str, Function] = {"echo": echo, "xrandom": xrandom}
 
 
+def call_once() -> None:
+    """Makes the call that the spec of this task names; its answer is the task's values.
+
+    A server in a fork makes it, as for a scheduler.
+    """
+    request = json.loads(Path(os.environ["TIDEWHEEL_SPEC_FILE"]).read_bytes())
+    library = Path(os.environ["TIDEWHEEL_RUN_DIR"], "lib", "python")
+    settings = {name: request[name] for name in ("memory_bytes", "answer_bytes")}
+    (ask, asking), (answering, answer) = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        os.close(asking)
+        os.close(answering)
+        try:
+            FunctionServer(ask, answer, settings | {"library": str(library)}).serve()
+        finally:
+            os._exit(0)
+    os.close(ask)
+    os.close(answer)
+    with open(asking, "wb") as questions, open(answering, "rb") as answers:
+        questions.write(json.dumps(request | {"call": 1}).encode() + b"\n")
+        questions.flush()
+        Path(os.environ["TIDEWHEEL_OUTPUTS"]).write_bytes(answers.readline())
+
+
 def main() -> None:
-    """Serves over what were stdin and stdout, which a function that prints must not reach."""
+    """Serves over what were stdin and stdout, which a function that prints must not reach.
+
+    Without arguments it makes the one call that this process was started for.
+    """
+    if len(sys.argv) == 1:
+        call_once()
+        return
     die_with_parent()
     ask, answer = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -65,9 +65,11 @@ class Functions:
         run_directory: Path,
         environment: Mapping[str, str],
         limits: FunctionLimits = LIMITS_DEFAULT,
+        *,
+        library: Path | None = None,  # None: that of the run
     ) -> None:
         self._directory = run_directory
-        self._library = run_directory / "lib" / "python"
+        self._library = library or run_directory / "lib" / "python"
         self._environment = dict(environment)
         self._limits = limits
         self._room = asyncio.Semaphore(limits.calls_at_once_max)
@@ -102,7 +104,7 @@ class Functions:
             except TimeoutError:
                 child.kill()
                 answer = {"failed": "it took too long"}
-        return self._read(answer)
+        return read_answer(answer, self._limits)
 
     async def close(self) -> None:
         """Ends the child and every call; a later call starts a new child."""
@@ -127,20 +129,23 @@ class Functions:
                 )
             return self._child
 
-    def _read(self, answer: Mapping[str, object]) -> FunctionAnswer | FunctionFailure:
-        """Returns the answer in a message, which is not trusted. The function shares the
-        process that wrote it."""
-        said = str(answer.get("said", ""))
-        results = answer.get("results")
-        if "failed" in answer or not isinstance(results, dict):
-            reason = str(answer.get("failed", "it gave no answer"))
-            if reason == "it took too long":
-                reason = f"it took more than {self._limits.wall_seconds:g} seconds"
-            return FunctionFailure(
-                reason, "\n".join(filter(None, (said, str(answer.get("trace", "")))))
-            )
-        texts = {str(key): str(value) for key, value in results.items()}
-        return FunctionAnswer(answer.get("satisfied") is True, texts, said)
+
+def read_answer(
+    answer: Mapping[str, object], limits: FunctionLimits
+) -> FunctionAnswer | FunctionFailure:
+    """Returns the answer in a message, which is not trusted: the function shares the process
+    that wrote it."""
+    said = str(answer.get("said", ""))
+    results = answer.get("results")
+    if "failed" in answer or not isinstance(results, dict):
+        reason = str(answer.get("failed", "it gave no answer"))
+        if reason == "it took too long":
+            reason = f"it took more than {limits.wall_seconds:g} seconds"
+        return FunctionFailure(
+            reason, "\n".join(filter(None, (said, str(answer.get("trace", "")))))
+        )
+    texts = {str(key): str(value) for key, value in results.items()}
+    return FunctionAnswer(answer.get("satisfied") is True, texts, said)
 
 
 class _Child:

@@ -25,6 +25,7 @@ from tidewheel.core.operator.definition import (
     RunOptions,
     StoredDefinition,
     StoredFile,
+    code_queue,
 )
 from tidewheel.core.operator.registry import RunRequest
 from tidewheel.core.operator.views import RunView, name_of_run
@@ -144,7 +145,8 @@ async def _run_unless_served(call: Call) -> Iterable[Name]:
     """Returns the name of the run, for the guard; none for a worker that may take the run's
     jobs."""
     run = await call.found_run()
-    is_served = call.allows(WORKER) and call.covers_queue(run.queue)
+    served = {run.queue, code_queue(run.name, run.queue)}
+    is_served = call.allows(WORKER) and any(map(call.covers_queue, served))
     return () if is_served else (name_of_run(run),)
 
 

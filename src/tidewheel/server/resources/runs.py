@@ -39,6 +39,7 @@ from tidewheel.server.routes import (
     run_of_path,
 )
 from tidewheel.server.validation import In, check_body, read
+from tidewheel.services.job_api import caller_name
 from tidewheel.services.paths import runs_directory
 
 Document = dict[str, Any]
@@ -288,7 +289,7 @@ async def give(call: Call) -> object:
         await call.store.narrow_run(run.number, call.readable)
     who = f"{call.token.name} (token {call.token.number})"
     if call.job is not None:  # as history has it for one that asks through its worker
-        who = f"job {read_job_name(call.job.task.id).text}"
+        who = caller_name(read_job_name(call.job.task.id))
     # A run that has ended is read first, to see whether it would refuse.
     reopens = isinstance(command, verbs.REOPENING)
     is_read = reopens and run.can_be_reopened(await call.store.now())

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.lease import (
     Holder,
@@ -158,7 +159,7 @@ def claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
 
 
 def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
-    if task.run is None:
+    if task.run is None or read_job_name(task.id).is_code:  # that also runs after the end
         return
     [(_, status)] = tx.rows("lock_runs", runs=[task.run])
     if status in WITHDRAWN_STATUSES:

@@ -14,16 +14,23 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator import requests, views
 from tidewheel.core.operator.verbs import reopens
-from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.persistence import Change, PutMemory
 from tidewheel.core.sched.task_state import Key, TaskHistory
+from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, memory_of, read_change
-from tidewheel.store.operations.queries import page_count
-from tidewheel.store.operations.runs import get_run, lost, options_text, reopen_run
+from tidewheel.store.operations.queries import page_count, values_of, views_of
+from tidewheel.store.operations.runs import (
+    erase_tasks,
+    get_run,
+    lost,
+    options_text,
+    reopen_run,
+)
 from tidewheel.store.operations.task_admin import cancel
-from tidewheel.store.operations.transitions import Effects, withdraw
+from tidewheel.store.operations.transitions import Effects, lock_tasks, withdraw
 from tidewheel.store.rows import new_task_row
 from tidewheel.store.transaction import Transaction, found_one, in_chunks, rows_in_chunks
 
@@ -285,6 +292,46 @@ def delivered(tx: Transaction, number: int, events: Sequence[requests.Undelivere
     """
     places: list[Record] = [{"batch": one.batch, "place": one.place} for one in events]
     _put(tx, "drop_outbox", number, "events", places)
+
+
+# ---- code of the definition, as tasks ----
+
+
+def submit_code(
+    tx: Transaction, effects: Effects, number: int, tasks: Sequence[NewTask]
+) -> None:
+    """Stores tasks in which code of a run's definition runs; those that are there stay.
+
+    The run may be over. Raises NotFound if it is being deleted.
+    """
+    run = get_run(tx, number)
+    [(_, status)] = tx.rows("lock_runs", runs=[number])
+    if status == "deleted":
+        raise NotFound("run", run.name)
+    for task in tasks:
+        assert task.run == number and task.executes, task
+        effects.queues.add(task.queue)
+    tx.insert([new_task_row(task, Status.READY, NO_DIGEST) for task in tasks])
+
+
+def take_code(
+    tx: Transaction, number: int, ids: Sequence[TaskId], *, unended: bool = False
+) -> list[requests.CodeEnd]:
+    """Deletes those of these tasks of a run that have ended, and returns how they ended.
+
+    With ``unended`` it deletes all of them, whatever they are doing.
+    """
+    tasks = [one for one in lock_tasks(tx, sorted(ids)).values() if one.run == number]
+    gone = [one for one in tasks if unended or one.status in FINAL]
+    seqs = [one.seq for one in gone]
+    values = values_of(tx, [one.id for one in gone])
+    views = views_of(tx, seqs) if gone else []
+    errors = {one.id: "; ".join(why.description for why in one.errors) for one in views}
+    erase_tasks(tx, seqs)
+    return [
+        requests.CodeEnd(one.id, one.status, values.get(one.id), errors.get(one.id) or None)
+        for one in gone
+    ]
 
 
 def forgotten(

@@ -339,7 +339,12 @@ def delete_part(tx: Transaction, number: int) -> bool:
 def _erase_tasks(tx: Transaction, number: int) -> bool:
     """Deletes some tasks of a run, oldest first; says whether those were the last."""
     found = tx.rows("find_run_tasks", run=number, count=ROWS_PER_STATEMENT_MAX)
-    seqs = [row[0] for row in found]
+    erase_tasks(tx, [row[0] for row in found])
+    return len(found) < ROWS_PER_STATEMENT_MAX
+
+
+def erase_tasks(tx: Transaction, seqs: Sequence[int]) -> None:
+    """Deletes tasks of runs with all that is known of them, whatever they are doing."""
     if seqs:
         tx.rows("remove_ready", seqs=seqs)
         tx.rows("lock_tasks_by_seq", seqs=seqs)
@@ -348,7 +353,6 @@ def _erase_tasks(tx: Transaction, number: int) -> bool:
         tx.rows("erase_tasks", seqs=seqs)
         tx.rows("delete_attempts", seqs=seqs)
         tx.rows("delete_history", seqs=seqs)
-    return len(seqs) < ROWS_PER_STATEMENT_MAX
 
 
 def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int) -> int:

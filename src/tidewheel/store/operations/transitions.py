@@ -18,7 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
+from tidewheel.core.queue.access import CODE
 from tidewheel.core.queue.dependency import EdgeState, edge_state, status_from_edges
 from tidewheel.core.queue.requests import JobMessage, Report, Wake
 from tidewheel.core.queue.status import FINAL, LEASED, Status
@@ -141,7 +143,9 @@ def _withdraw_of_runs_let_go(
     given_back = {
         task.seq: task.run
         for task, change in changed
-        if task.run is not None and change.to_status is Status.READY
+        if task.run is not None
+        and change.to_status is Status.READY
+        and not read_job_name(task.id).is_code
     }
     if not given_back:
         return
@@ -235,10 +239,23 @@ EventRow = dict[str, Any]  # what add_events stores; what is not said is NULL
 
 
 def tell_runs(tx: Transaction, events: Sequence[EventRow], effects: Effects) -> None:
-    """Writes events for runs in this order, and has the schedulers of these runs woken."""
+    """Writes events for runs in this order, and has the schedulers of these runs woken.
+
+    Of code of a definition that is no job of the graph, a run hears only that a handler failed.
+    """
     if events:
-        rows_in_chunks(tx, "add_events", "events", events)
+        heard = [event for event in events if _is_heard(event)]
+        if heard:
+            rows_in_chunks(tx, "add_events", "events", heard)
         effects.runs.update(event["run"] for event in events)
+
+
+def _is_heard(event: EventRow) -> bool:
+    if event["kind"] == COMMAND or f"/{CODE}/" not in event["task_id"]:
+        return True
+    name = read_job_name(event["task_id"])
+    is_failure = event["kind"] == OVER and event["status"] != Status.SUCCEEDED.value
+    return not name.is_code or (is_failure and not name.is_poll)
 
 
 def _event(kind: str, run: int | None, task_id: str, attempt: int, **told: object) -> EventRow:

@@ -2,7 +2,7 @@
 -- A submission that waits has an attempt that nobody has claimed yet.
 WITH latest AS (
   SELECT seq, id, created_at, status, attempt, cpu, memory_bytes, gpu
-    FROM tidewheel.task WHERE run = :run ORDER BY seq DESC LIMIT :count),
+    FROM tidewheel.task WHERE run = :run AND {is_job} ORDER BY seq DESC LIMIT :count),
 tried AS (
   SELECT past.task_seq, past.attempt, past.worker, past.claimed_at, past.started_at, past.ended_at, past.ended_by, past.exit_status
     FROM latest JOIN tidewheel.attempt AS past ON past.task_seq = latest.seq

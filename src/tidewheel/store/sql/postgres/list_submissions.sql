@@ -1,4 +1,4 @@
--- Looking: the submissions of a run, newest first.
+-- Looking: the submissions of a run, newest first; code of its definition is none.
 -- An id is RUN/POINT/NAME/NUMBER; its first part, with the slash, is skipped.
 SELECT task.id AS task_id, task.seq, task.status, task.attempt, task.created_at AS submitted_at,
        coalesce(lease.started_at, attempt.started_at) AS started_at,
@@ -8,7 +8,7 @@ SELECT task.id AS task_id, task.seq, task.status, task.attempt, task.created_at 
   FROM tidewheel.task
   LEFT JOIN tidewheel.lease ON lease.task_seq = task.seq
   LEFT JOIN tidewheel.attempt ON attempt.task_seq = task.seq AND attempt.attempt = task.attempt
- WHERE task.run = :run
+ WHERE task.run = :run AND {is_job}
    AND (:point::text IS NULL OR starts_with(substr(task.id, :skip::integer + 1), :point::text || '/'))
    AND (:name::text IS NULL OR strpos(substr(task.id, :skip::integer + 1), '/' || :name::text || '/') > 0)
  ORDER BY task.seq DESC LIMIT :count;

@@ -3,7 +3,7 @@
 -- CROSS JOIN: from the submissions to what belongs to them; SQLite might go the other way, over all runs.
 WITH latest AS (
   SELECT seq, id, created_at, status, attempt, cpu, memory_bytes, gpu
-    FROM task WHERE run = :run ORDER BY seq DESC LIMIT :count),
+    FROM task WHERE run = :run AND {is_job} ORDER BY seq DESC LIMIT :count),
 tried AS (
   SELECT past.task_seq, past.attempt, past.worker, past.claimed_at, past.started_at, past.ended_at, past.ended_by, past.exit_status
     FROM latest CROSS JOIN attempt AS past ON past.task_seq = latest.seq
