@@ -221,7 +221,7 @@ def works(caller, worker):
 
 @pytest.mark.parametrize("limits", [{"connections_max": 8}, {"connections_per_address_max": 8}])
 def test_idle_strangers_make_room_for_whoever_is_known(tmp_path, limits):
-    """S27: from the same address, too; the stranger who was there longest goes first."""
+    """S27, H8: from the same address, too; the stranger who was there longest goes first."""
     with running_server(f"sqlite:///{tmp_path}/t.db", **limits) as server:
         caller = server.caller("worker", "submit")
         worker = register(caller, "q")
@@ -273,7 +273,7 @@ def test_a_named_proxy_holds_as_many_connections_as_it_wants(tmp_path):
 
 
 def test_a_body_that_comes_slowly_takes_nobody_s_place(tmp_path):
-    """S27: neither a stranger's at the login nor that of somebody who is known."""
+    """S27, H8: neither a stranger's at the login nor that of somebody who is known."""
     limits = {"reads_max": 2, "submits_max": 3, "claims_max": 3, "body_seconds_max": 5.0}
     with running_server(f"sqlite:///{tmp_path}/t.db", **limits) as server:
         caller = server.caller("worker", "submit")
@@ -292,11 +292,13 @@ def test_a_body_that_comes_slowly_takes_nobody_s_place(tmp_path):
 
 
 def test_a_login_has_at_most_a_kibibyte(server):
+    """H8."""
     login = request("POST", "/login", Content_Length=1025)
     assert status_of(server, login + b"x" * 1025) == 413
 
 
 def test_what_strangers_ask_for_takes_no_place_of_those_who_are_known(tmp_path, busy):
+    """H8."""
     path = Route(
         method="GET",
         path="/open",
