@@ -129,9 +129,11 @@ class SchedulerSettings:
     interval_seconds: float = 1.0
     runs_max: int = 1_000  # driven at once by one process
     smtp: str = SMTP_DEFAULT  # HOST or HOST:PORT to which mail about events is handed
+    # Of a giant run, which is driven by a process of its own: address space.
+    run_memory_bytes_max: int = 8 * 1024**3
 
     def __post_init__(self) -> None:
-        _positive(self, "interval_seconds", "runs_max")
+        _positive(self, "interval_seconds", "runs_max", "run_memory_bytes_max")
         port = self.smtp.rpartition(":")[2] if ":" in self.smtp else "25"
         if not self.smtp or not (port.isascii() and port.isdecimal()):
             raise BadSetting("TIDEWHEEL_SMTP", self.smtp, "HOST or HOST:PORT")
@@ -167,6 +169,9 @@ class ServerSettings:
     claims_max: int = 192
     cancels_max: int = 256
     strangers_max: int = 32  # the same of requests that need no token, apart from all others
+    # What a definition may cost that is too large to be read by the server itself.
+    definition_cpu_seconds_max: float = 60.0
+    definition_memory_bytes_max: int = 2 * 1024**3  # of address space
     submit_rate: float | None = None  # tasks per second and queue; None: as many as come
     failures_max: int = 10  # wrong tokens from one address within a minute
     stop_seconds_max: float = 10.0
@@ -182,6 +187,7 @@ class ServerSettings:
         _positive(self, "body_bytes_max", "header_bytes_max", "connections_max")
         _positive(self, "connections_per_address_max", "strangers_max")
         _positive(self, "streams_max", "reads_max", "submits_max", "claims_max", "cancels_max")
+        _positive(self, "definition_cpu_seconds_max", "definition_memory_bytes_max")
         if self.submit_rate is not None:
             _positive(self, "submit_rate")
 
@@ -190,6 +196,21 @@ class ServerSettings:
         """Returns the state directory, in which the files of runs are: the one that was set,
         else that of this user."""
         return self.home or home_directory()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLimits:
+    """The limits that the kernel sets to a process that does one thing for somebody.
+
+    None: as the process that started it.
+    """
+
+    cpu_seconds: float | None = None  # for each call
+    memory_bytes: int | None = None  # of address space
+
+    def __post_init__(self) -> None:
+        given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
+        _positive(self, *given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -318,6 +318,7 @@ class ReservedConnections:
 
     asking: Store
     reporting: Store
+    where: StoreSettings | None = None  # the address, for processes of this server
 
 
 @asynccontextmanager
@@ -328,4 +329,5 @@ async def kept_reserve(
     few = replace(store_settings(where), connections_max=CONNECTIONS)
     async with opened_store(few) as second:
         own = with_readers_of(store, second) if is_embedded(where) else second
-        yield ReservedConnections(asking=second, reporting=own)
+        settings = store_settings(where)
+        yield ReservedConnections(asking=second, reporting=own, where=settings)

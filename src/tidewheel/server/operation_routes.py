@@ -156,15 +156,9 @@ def _whole_number(key: str, text: str) -> int:
     return int(text)
 
 
-async def _a_few(call: Call, work: Awaitable[Any]) -> Any:  # noqa: ANN401 - any answer
-    async with call.doors.beginning:
-        return await work
-
-
 _WORK: dict[Work, Callable[[Call, Any], Awaitable[Any]]] = {
     Work.HERE: lambda _, work: work,
     Work.APART: lambda call, work: call.doors.apart(work),
-    Work.FEW: _a_few,
 }
 
 # How answers are written.
@@ -240,7 +234,11 @@ def registry_door(call: Call) -> RegistryService:
     from tidewheel.services.registry.service import RegistryService
 
     return RegistryService(
-        call.store, run_door(call), code_trusted=False, permit=call.require_workflows
+        call.store,
+        run_door(call),
+        code_trusted=False,
+        permit=call.require_workflows,
+        read=call.doors.read,
     )
 
 
@@ -258,6 +256,7 @@ def block_door(call: Call) -> BlockService:
         call.settings.state_directory,
         code_trusted=False,
         rights=Rights(permit=permit, sees=partial(covers_workflow, call.grant)),
+        read=call.doors.read,
     )
 
 

@@ -74,14 +74,14 @@ class Pipeline:
         self._keys = IdempotencyLocks()
         self._metrics = metrics or Metrics()
         self._metrics.watch(self._admission, connections)
-        documents = EventDocuments(store, settings.state_directory)
-        self._doors = RunServices(settings.state_directory)
+        self._doors = RunServices(settings, self._reserve.where)
+        documents = EventDocuments(store, settings.state_directory, self._doors.read)
         self._hub = EventBroadcaster(
             store, documents, self._authenticator, self._metrics, self.stopping
         )
 
     def close(self) -> None:
-        """Stops the thread in which views are worked out."""
+        """Stops the thread in which views are worked out, and the processes for giants."""
         self._doors.close()
 
     async def answer(self, route: Route, request: Request) -> Response:
