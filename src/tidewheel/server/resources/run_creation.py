@@ -273,6 +273,7 @@ async def _new_workflow(call: Call) -> Iterable[str]:
 async def begin(call: Call) -> object:
     """Begins a run; a mistake in its definition is found here, not by its scheduler."""
     asked = call.body_as(Begin)
+    call.quotas.take("runs", call.token, 1, [asked.workflow])
     options = replace(asked.options, mode=asked.options.mode or "live")
     if asked.form.flow is not None and asked.form.options.job_commands is None:
         options = replace(options, job_commands=False)  # it came from nobody's folder

@@ -305,6 +305,7 @@ SessionOut = answer(
 )
 async def make_link(call: Call) -> object:
     assert call.token is not None
+    call.quotas.take("links", call.token)
     call.key = None  # what is good once is kept nowhere
     return Answer(body={"path": await login_path(call.store, call.token)}, status=201)
 

@@ -123,6 +123,7 @@ def _content(path: str, given: str | BytesIn) -> bytes:
 )
 async def register(call: Call) -> object:
     query = call.query_as(RegisterQuery)
+    call.quotas.take("runs", call.token)
     bundles = await asyncio.to_thread(_bundles, call.raw, query)
     told = await registry_door(call).register(bundles, who=call.who, strict=query.strict)
     made: Any = told["workflows"]
@@ -247,6 +248,7 @@ class ObjectsIn(In):
 async def submit(call: Call) -> object:
     """Submits a scheduling block instance; its text is read here, so that findings have
     lines."""
+    call.quotas.take("runs", call.token)
     file = call.query_as(SbiQuery).file
     told = await block_door(call).submit_sbi(file, call.raw, who=call.who)
     call.targets.append(str(told["id"]))
