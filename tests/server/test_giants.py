@@ -124,6 +124,29 @@ def test_a_process_is_used_again_and_carries_no_secret_of_its_server(monkeypatch
     assert (hidden, shown) == (None, os.environ["PATH"])
 
 
+class Evil:
+    """A value that is a call, for whoever reads it carelessly."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self._path,)
+
+
+def make_evil(path):
+    return Evil(path)
+
+
+@pytest.mark.usefixtures("_importable")
+def test_no_answer_of_a_process_is_executed(tmp_path):
+    """The process reads what strangers wrote: it is believed no more than they are."""
+    path = str(tmp_path / "made")
+    [outcome], _ = in_processes(ProcessLimits(), ("a", partial(make_evil, path)))
+    assert "is no value" in str(outcome)
+    assert not os.path.exists(path)
+
+
 def _seen(name):
     return os.getpid(), os.environ.get(name)
 
