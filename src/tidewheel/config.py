@@ -166,13 +166,52 @@ class SchedulerSettings:
     # Whether handlers and functions of definitions that their owner gave from a folder of this
     # machine run in the scheduler's process; all others are tasks, for workers.
     trust_definitions: bool = False
+    # Of a giant run, which is driven by a process of its own: address space.
+    run_memory_bytes_max: int = 8 * 1024**3
 
     def __post_init__(self) -> None:
-        _positive(self, "interval_seconds", "runs_max")
+        _positive(self, "interval_seconds", "runs_max", "run_memory_bytes_max")
         port = self.smtp.rpartition(":")[2] if ":" in self.smtp else "25"
         if not self.smtp or not (port.isascii() and port.isdecimal()):
             raise BadSetting("TIDEWHEEL_SMTP", self.smtp, "HOST or HOST:PORT")
         _check_lease("scheduler lease", self.lease_seconds)
+
+
+class QuotaRow(NamedTuple):
+    """Describes a quota of each token, and of each team, on one server."""
+
+    name: str  # in settings, metrics and messages
+    default: float
+    unit: str
+    is_rate: bool = True  # per second, with ten seconds' worth at once; else held at one time
+
+
+# One person's programs never meet these; tokens of scope admin have no quota at all.
+QUOTAS = (
+    QuotaRow("requests", 500.0, "requests"),  # but for reports and claims of workers
+    QuotaRow("tasks", 5_000.0, "tasks"),
+    QuotaRow("runs", 5.0, "runs and definitions"),
+    QuotaRow("bytes", 8.0 * 1024 * 1024, "bytes sent"),
+    QuotaRow("links", 0.5, "login links"),
+    QuotaRow("streams", 100, "streams of events", is_rate=False),
+)
+QUOTA_OFF = "off"
+
+
+def read_quotas(texts: Iterable[str]) -> dict[str, float | None]:
+    """Returns quotas by name from texts such as `requests=100` or `links=off`."""
+    known = [row.name for row in QUOTAS]
+    found: dict[str, float | None] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        number = None
+        with suppress(ValueError):
+            number = None if value == QUOTA_OFF else float(value)
+        if name not in known or (value != QUOTA_OFF and not (number and number > 0)):
+            accepted = f"NAME=N or NAME={QUOTA_OFF}, where NAME is {', '.join(known)}"
+            raise BadSetting("quota", text, accepted)
+        found[name] = number
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +244,11 @@ class ServerSettings:
     claims_max: int = 192
     cancels_max: int = 256
     strangers_max: int = 32  # the same of requests that need no token, apart from all others
+    # What a definition may cost that is too large to be read by the server itself.
+    definition_cpu_seconds_max: float = 60.0
+    definition_memory_bytes_max: int = 2 * 1024**3  # of address space
     submit_rate: float | None = None  # tasks per second and queue; None: as many as come
+    quotas: tuple[str, ...] = ()  # other than those of QUOTAS, as NAME=N or NAME=off
     failures_max: int = 10  # wrong tokens from one address within a minute
     stop_seconds_max: float = 10.0
     manual: Path | None = None  # the built documentation; None: what was installed with us
@@ -221,14 +264,36 @@ class ServerSettings:
         _positive(self, "body_bytes_max", "header_bytes_max", "connections_max")
         _positive(self, "connections_per_address_max", "strangers_max")
         _positive(self, "streams_max", "reads_max", "submits_max", "claims_max", "cancels_max")
+        _positive(self, "definition_cpu_seconds_max", "definition_memory_bytes_max")
         if self.submit_rate is not None:
             _positive(self, "submit_rate")
+        read_quotas(self.quotas)
+
+    def quota(self, name: str) -> float | None:
+        """Returns a quota as it is set; None: no limit."""
+        default = next(row.default for row in QUOTAS if row.name == name)
+        return read_quotas(self.quotas).get(name, default)
 
     @property
     def state_directory(self) -> Path:
         """Returns the state directory, in which the files of runs are: the one that was set,
         else that of this user."""
         return self.home or home_directory()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLimits:
+    """The limits that the kernel sets to a process that does one thing for somebody.
+
+    None: as the process that started it.
+    """
+
+    cpu_seconds: float | None = None  # for each call
+    memory_bytes: int | None = None  # of address space
+
+    def __post_init__(self) -> None:
+        given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
+        _positive(self, *given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,11 @@ from functools import partial
 import pytest
 
 from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports
-from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX, MESSAGES_MAX
+from tidewheel.core.queue.submission import (
+    MESSAGE_BYTES_MAX,
+    MESSAGES_BYTES_MAX,
+    MESSAGES_MAX,
+)
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.runners.messages.client import (
     SPOOL_NAME,
@@ -259,6 +263,21 @@ def test_what_no_database_can_keep_is_replaced(tmp_path):
     async def scenario(_server, speaker):
         await speaker.sends(request(text="a\0b \ud800"))
         assert speaker.reports.messages == [("a\ufffdb ?", None)]
+
+    play(tmp_path, scenario)
+
+
+def test_m6_the_messages_of_an_attempt_are_bounded_together(tmp_path):
+    """M6: many long ones fill the store as well as very many do."""
+
+    async def scenario(_server, speaker):
+        text = "x" * MESSAGE_BYTES_MAX
+        for number in range(MESSAGES_BYTES_MAX // MESSAGE_BYTES_MAX + 5):
+            append(speaker.directory, SpooledMessage(key=f"{number}", text=text))
+        await speaker.says("it takes the spool along")
+        with pytest.raises(Refused, match="at most 16 MiB"):
+            await speaker.says("too much")
+        assert len(speaker.reports.messages) <= MESSAGES_BYTES_MAX // MESSAGE_BYTES_MAX + 1
 
     play(tmp_path, scenario)
 

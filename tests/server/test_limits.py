@@ -231,7 +231,7 @@ def test_a_request_that_can_be_read_in_two_ways_is_refused(server, sent):
 
 
 def test_what_follows_a_body_is_no_header(server, client):
-    """S34: a proxy has judged the headers, and not what comes behind the body."""
+    """S34, M3: a proxy has judged the headers, and not what comes behind the body."""
     chunked = (
         b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
         b"Content-Type: application/json\r\nTrailer: Authorization\r\n"
@@ -245,6 +245,7 @@ def test_what_follows_a_body_is_no_header(server, client):
 
 
 def test_a_trailer_says_nothing_of_the_caller_s_address(tmp_path):
+    """M3: neither in the audit nor where wrong tokens are counted."""
     with running_server(f"sqlite:///{tmp_path}/t.db", proxies=("127.0.0.1",)) as server:
         admin = server.caller("admin")
         said = exchange(
@@ -283,7 +284,7 @@ LONG = "7" * 200_000
     ],
 )
 def test_a_number_of_many_digits_is_refused_before_it_is_read(admin, path, body):
-    """S27, S35: to read it would keep everybody waiting."""
+    """S27, S35, H7: to read it would keep everybody waiting."""
     reply = admin.post(path, (body % LONG).encode())
     assert reply.status in (400, 422), (reply.status, reply.body[:300])
     if reply.status == 400:
@@ -301,7 +302,7 @@ def test_a_number_too_large_for_any_quantity_is_refused(admin):
 
 @pytest.mark.parametrize("words", ["fields=id,spec", "fields=rn,spec&vocabulary=scylla"])
 def test_a_spec_that_an_earlier_version_took_can_be_read(tmp_path, words):
-    """S35: specs with longer numbers are in stores of earlier versions."""
+    """S35, H7: specs with longer numbers are in stores of earlier versions."""
     with running_server(f"sqlite:///{tmp_path}/t.db") as server:
         client = server.caller("submit")
         assert client.post("/tasks", {"id": "old", "queue": "q", "spec": 1}).status == 201

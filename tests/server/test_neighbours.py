@@ -75,13 +75,47 @@ def test_a_page_and_figures_know_no_worker_that_serves_only_others(own_server):
 
 
 def test_wrong_tokens_of_a_neighbour_do_not_keep_workers_from_their_heartbeats(own_server):
-    """S28: whoever was known before is known still; whoever comes new from there waits."""
+    """S28, M2: nor those who come from there for the first time."""
     worker = own_server.caller("worker", queues=["a"])
     worker.id = register(worker, "a")
     bad = Caller(own_server.address, "tw_1_" + "A" * 43)
     assert [bad.get("/tasks").status for _ in range(11)] == [401] * 10 + [429]
     assert worker.post("/heartbeats", {"worker": worker.id, "beats": []}).status == 200
-    assert own_server.caller("read").get("/tasks").status == 429
+    assert own_server.caller("read").get("/tasks").status == 200
+    new = own_server.caller("worker", queues=["a"])
+    assert register(new, "a")
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    code = new.post("/login-links").json["path"].partition("?")[2]
+    assert own_server.stranger().post("//login", code.encode(), **form).status == 303
+
+
+def test_m2_wrong_tokens_around_a_restart_lock_out_neither_a_worker_nor_its_job(tmp_path):
+    """M2: a server that has just started knows nobody but those in the store."""
+    url = f"sqlite:///{tmp_path}/t.db"
+    bad = "tw_1_" + "A" * 43
+    with running_server(url) as server:
+        worker = server.caller("worker", "submit", queues=["a"])
+        worker.id = register(worker, "a")
+        worker.post("/tasks", {"id": "t", "queue": "a", "command": "true"})
+        [task] = worker.post("/queues/a/claim", {"worker": worker.id}).json["tasks"]
+        held = {"worker": worker.id, "attempt": task["attempt"]}
+        job = worker.post("/tasks/t/token", held).json["token"]
+        assert {Caller(server.address, bad).get("/tasks").status for _ in range(20)} == {
+            401,
+            429,
+        }
+    with running_server(url) as server:
+        wrong = [Caller(server.address, text) for text in (bad, f"{job[:-3]}abc", "nonsense")]
+        for _ in range(20):
+            assert {one.get("/tasks/t").status for one in wrong} <= {401, 429}
+        assert Caller(server.address, bad).get("/tasks").code == "too_many_failures"
+        beat = {"worker": worker.id, "beats": [{"id": "t", "attempt": task["attempt"]}]}
+        known = Caller(server.address, worker.token)
+        [answer] = known.post("/heartbeats", beat).json["answers"]
+        assert answer["answer"] == "go_on"
+        assert Caller(server.address, job).get("/tasks/t").status == 200
+        assert register(known, "a") != worker.id
+        assert known.post("/tasks/t/finish", {**held, "ending": "succeeded"}).status == 200
 
 
 def test_a_token_that_was_good_and_is_not_counts_as_a_wrong_one(own_server):

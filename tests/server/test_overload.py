@@ -8,11 +8,13 @@ from http.client import HTTPConnection
 import pytest
 
 from tests.server.conftest import register
+from tests.support.event_reader import EventReader
 from tests.support.http_server import running_server
 from tests.support.patience import allowed, eventually
 from tests.support.raw_http import RawConnection
-from tidewheel.config import StoreSettings
+from tidewheel.config import ServerSettings, StoreSettings
 from tidewheel.core.queue.access import Scope
+from tidewheel.errors import BadSetting
 from tidewheel.server.call import Call
 from tidewheel.server.errors import QuotaSpent
 from tidewheel.server.load_shedding import RateLimit, Urgency
@@ -221,7 +223,7 @@ def works(caller, worker):
 
 @pytest.mark.parametrize("limits", [{"connections_max": 8}, {"connections_per_address_max": 8}])
 def test_idle_strangers_make_room_for_whoever_is_known(tmp_path, limits):
-    """S27: from the same address, too; the stranger who was there longest goes first."""
+    """S27, H8: from the same address, too; the stranger who was there longest goes first."""
     with running_server(f"sqlite:///{tmp_path}/t.db", **limits) as server:
         caller = server.caller("worker", "submit")
         worker = register(caller, "q")
@@ -273,7 +275,7 @@ def test_a_named_proxy_holds_as_many_connections_as_it_wants(tmp_path):
 
 
 def test_a_body_that_comes_slowly_takes_nobody_s_place(tmp_path):
-    """S27: neither a stranger's at the login nor that of somebody who is known."""
+    """S27, H8: neither a stranger's at the login nor that of somebody who is known."""
     limits = {"reads_max": 2, "submits_max": 3, "claims_max": 3, "body_seconds_max": 5.0}
     with running_server(f"sqlite:///{tmp_path}/t.db", **limits) as server:
         caller = server.caller("worker", "submit")
@@ -292,11 +294,13 @@ def test_a_body_that_comes_slowly_takes_nobody_s_place(tmp_path):
 
 
 def test_a_login_has_at_most_a_kibibyte(server):
+    """H8."""
     login = request("POST", "/login", Content_Length=1025)
     assert status_of(server, login + b"x" * 1025) == 413
 
 
 def test_what_strangers_ask_for_takes_no_place_of_those_who_are_known(tmp_path, busy):
+    """H8."""
     path = Route(
         method="GET",
         path="/open",
@@ -362,6 +366,75 @@ def test_a_repeated_request_is_answered_without_a_second_count(tmp_path):
             client.post("/tasks", {"queue": "a"}, Idempotency_Key="k").status for _ in range(3)
         ]
         assert replies == [201, 201, 201]
+
+
+def test_m6_each_token_has_quotas_that_its_message_names(tmp_path):
+    """M6: requests, runs, bytes and login links; those who administer the server have none."""
+    few = [f"{one}=0.001" for one in ("requests", "runs", "bytes", "links", "tasks")]
+    tries = {
+        "requests": lambda one: one.get("/tasks"),
+        "tasks": lambda one: one.post("/tasks", {"queue": "a"}),
+        "runs": lambda one: one.post("/runs", {"workflow": "a/w", "flow": ""}),
+        "bytes": lambda one: one.post("/tasks", {"queue": "a"}),
+        "links": lambda one: one.post("/login-links"),
+    }
+    for quota, one_try in tries.items():
+        quotas = tuple(one for one in few if one.startswith(quota))
+        with running_server(f"sqlite:///{tmp_path}/{quota}.db", quotas=quotas) as server:
+            caller, admin = server.caller("submit", "read"), server.caller("admin")
+            assert one_try(caller).status not in (429, 500)
+            reply = one_try(caller)
+            assert (reply.status, reply.code) == (429, "quota"), (quota, reply.body)
+            assert (
+                "0.001" in reply.json["message"] and "token 'a test'" in reply.json["message"]
+            )
+            assert int(reply.headers["retry-after"]) > 900
+            assert {one_try(admin).status for _ in range(3)}.isdisjoint({429, 500})
+            figures = admin.get("//metrics").body.decode()
+            assert f'tidewheel_quota_refused_total{{quota="{quota}"}} 1' in figures
+            other = server.caller("submit", "read")  # of the same team
+            is_of_team = quota in ("tasks", "runs")
+            assert (one_try(other).status == 429) is is_of_team
+
+
+def test_m6_no_quota_keeps_a_worker_from_its_work(tmp_path):
+    quotas = ("requests=0.001", "bytes=0.001")
+    with running_server(f"sqlite:///{tmp_path}/t.db", quotas=quotas) as server:
+        worker = server.caller("worker")
+        own = register(worker, "q")
+        for _ in range(5):
+            assert worker.post("/heartbeats", {"worker": own, "beats": []}).status == 200
+            assert worker.post("/queues/q/claim", {"worker": own}).status == 200
+
+
+def test_m6_one_token_holds_only_its_share_of_the_event_streams(tmp_path):
+    with running_server(f"sqlite:///{tmp_path}/t.db", quotas=("streams=2",)) as server:
+        greedy, other = server.caller("read"), server.caller("read")
+        held = [EventReader(greedy).ready() for _ in range(2)]
+        reply = greedy.get("/events")
+        assert (reply.status, reply.code) == (429, "quota")
+        assert "2 streams of events" in reply.json["message"]
+        EventReader(other).ready().close()
+        held[0].close()
+        eventually(lambda: _can_follow(greedy), "its place is free again")
+        held[1].close()
+
+
+def _can_follow(caller):
+    connection = HTTPConnection(caller.address, timeout=20)
+    try:
+        shown = {"Authorization": f"Bearer {caller.token}"}
+        connection.request("GET", "/api/v1/events", headers=shown)
+        return connection.getresponse().status == 200
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("text", ["requests", "requests=", "requests=-1", "wishes=3", "=", "x"])
+def test_a_quota_that_cannot_be_is_refused(text):
+    with pytest.raises(BadSetting, match="requests, tasks, runs"):
+        ServerSettings(quotas=(text,))
+    assert ServerSettings(quotas=("requests=off",)).quota("requests") is None
 
 
 class Clock:

@@ -45,7 +45,6 @@ class Work(Enum):
 
     HERE = auto()
     APART = auto()  # in the thread of views: it reads the definition of a run
-    FEW = auto()  # a few at a time: it reads a definition from its text
 
 
 class Place(Enum):

@@ -425,7 +425,6 @@ def _of_workflow(version: str, which: str) -> Iterator[Operation]:
         "form": ("ParametersIn", "The parameters that a request would give; null: no request."),
         "again": True,
         "audited": False,  # it changes nothing
-        "work": Work.FEW,
         "seconds_max": SECONDS_MAX,
     }
     can_run = f"Whether {which} can run with some parameters."

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
     from tidewheel.runners.job_users import JobUsers
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
+    from tidewheel.wiring.services import RunProcess
 
 LOOK_SECONDS = 0.1
 TASKS_LOOKED_AT_MAX = 1_000
@@ -238,7 +240,6 @@ class Role(ABC):
         self._stop_alarm = Wakeup(SystemClock())
         self._on_report = on_report
         self._service: Attended | None = None
-        self._arrived: asyncio.Event | None = None
         self._stop_asked = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = threading.Event()
@@ -269,18 +270,16 @@ class Role(ABC):
         await self.serve(store)
 
     async def until_started(self) -> None:
-        """Waits until the store has answered and the service is built; only in the loop of
-        ``run``."""
-        self._arrived = self._arrived or asyncio.Event()
+        """Waits until the store has answered and the service is built."""
+        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+        self._on_started = partial(_ring, loop, arrived)
         if self._service is None:
-            await self._arrived.wait()
+            await arrived.wait()
 
     async def attend(self, service: Attended) -> None:
         """Runs the service; passes on to it the requests to stop that came before it was
         built."""
         self._service = service
-        if self._arrived is not None:
-            self._arrived.set()
         self._started.set()
         self._on_started()
         for _ in range(self._stop_asked):
@@ -341,6 +340,10 @@ class Role(ABC):
             self._failure = failure
         finally:
             self._started.set()
+
+
+def _ring(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    loop.call_soon_threadsafe(event.set)
 
 
 class Worker(Role):
@@ -431,13 +434,12 @@ class Scheduler(Role):
 
         where, home, on_report = self._where, self._home, self._on_report
 
-        def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
-            return services.driving(
+        def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver | RunProcess]:
+            return services.driving_apart(
                 where,
                 store,
                 run,
                 home,
-                given=run.given,
                 settings=self.settings,
                 on_batch=self._on_batch,
                 on_report=on_report,

@@ -22,20 +22,30 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Protocol
 
 from tidewheel.config import SchedulerSettings
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.run_driver import RunDriver
 from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
 
 LOOKED_AT_MAX = 10_000  # as many as one call may ask for
 # Claims a run and makes a driver for it; RunHeld if another was faster.
-TakeRun = Callable[[RunView], AbstractAsyncContextManager[RunDriver]]
+TakeRun = Callable[[RunView], AbstractAsyncContextManager["Drives"]]
 # Delivers the events of a run that is over which its own scheduler did not.
 DeliverLeft = Callable[[RunView], Awaitable[object]]
 QUIET_SECONDS = 60.0  # twice as long as a scheduler waits for its handlers
+
+
+class Drives(Protocol):
+    """Describes what advances one run: a driver in this process, or one in another."""
+
+    status: str  # how it ended
+    reason: str
+
+    async def run(self) -> None: ...
+    def ask_stop(self) -> None: ...
 
 
 class SchedulerService(Service):
@@ -56,7 +66,7 @@ class SchedulerService(Service):
         self._take_run = take_run
         self._settings = settings
         self._crew = TaskGroup()
-        self._drivers: dict[int, RunDriver | None] = {}  # None: being claimed
+        self._drivers: dict[int, Drives | None] = {}  # None: being claimed
         self._put_off: dict[int, float] = {}  # until when, by this process's clock
 
     def rest_seconds(self) -> float | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidewheel.server.access_file import AccessFile
     from tidewheel.server.auth import Authenticator, JobIdentity
     from tidewheel.server.event_broadcaster import EventBroadcaster
-    from tidewheel.server.load_shedding import RateLimit, RequestSlot
+    from tidewheel.server.load_shedding import Quotas, RequestSlot
     from tidewheel.server.metrics import Metrics
     from tidewheel.server.oidc import Provider
     from tidewheel.server.routes import Route
@@ -55,7 +55,7 @@ class Call:
     place: RequestSlot
     hub: EventBroadcaster
     doors: RunServices
-    quota: RateLimit
+    quotas: Quotas
     authenticator: Authenticator
     is_gone: Callable[[], Awaitable[bool]]  # whether the caller hung up
     stopping: asyncio.Event  # the server wants to end: handlers stop waiting

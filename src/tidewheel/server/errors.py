@@ -120,16 +120,30 @@ class TooManyFailures(Refused):
 
 
 class QuotaSpent(Refused):
-    """More tasks were submitted to a queue than this server takes in the time."""
+    """A queue, a token or a team has had more than this server gives it in the time."""
 
     code = "quota"
     http_status = 429
 
-    def __init__(self, queue: str, per_second: float, seconds: float) -> None:
+    def __init__(
+        self, whose: str, per_second: float, seconds: float, unit: str = "tasks"
+    ) -> None:
         self.seconds = seconds
         super().__init__(
-            f"queue {queue!r} takes {per_second:g} tasks per second here; "
+            f"{whose}: the quota of {per_second:g} {unit} per second is spent; "
             f"try again in {seconds:.1f} s"
+        )
+
+
+class StreamsHeld(QuotaSpent):
+    """A token holds as many streams of events open as it may."""
+
+    def __init__(self, name: str, count_max: int) -> None:
+        self.seconds = 1.0
+        Refused.__init__(
+            self,
+            f"token {name!r} holds {count_max} streams of events open, as many as it may; "
+            "close one of them, or read several kinds from one",
         )
 
 

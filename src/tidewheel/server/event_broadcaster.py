@@ -24,7 +24,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from typing import NamedTuple
 
 import msgspec
@@ -376,12 +376,22 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncIterator[bytes], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        events: AsyncIterator[bytes],
+        metrics: Metrics,
+        held: AbstractContextManager[None] | None = None,
+    ) -> None:
+        """Sets up a stream; ``held`` is entered while it is open."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
-        self._events, self._metrics = events, metrics
+        self._events, self._metrics, self._held = events, metrics, held or nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._held:
+            await self._send_until_gone(scope, receive, send)
+
+    async def _send_until_gone(self, scope: Scope, receive: Receive, send: Send) -> None:
         abort: Callable[[], None] = scope["extensions"][ABORT]["call"]
         sending = asyncio.ensure_future(self._send_all(send))
         gone = asyncio.ensure_future(_gone(receive))

@@ -16,17 +16,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from ipaddress import ip_address, ip_network
 from typing import NoReturn, Protocol
 
-from tidewheel.config import ServerSettings, StoreSettings
-from tidewheel.core.queue.access import Scope
+from tidewheel.config import QUOTAS, ServerSettings, StoreSettings
+from tidewheel.core.queue.access import RUN_QUEUE, Scope, TokenView
 from tidewheel.ports.store import Store
-from tidewheel.server.errors import Overloaded, QuotaSpent
+from tidewheel.server.errors import Overloaded, QuotaSpent, StreamsHeld
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings, with_readers_of
 
 STREAM_MEDIA_TYPE = "text/event-stream"
@@ -262,45 +262,116 @@ def _is_among(address: str, proxies: Sequence[str]) -> bool:
     return any(found in ip_network(one) for one in proxies if "/" in one)
 
 
-# How fast tasks may be submitted: a bucket for each queue that fills at a steady rate.
+# How fast each caller and each team may ask: buckets that fill at a steady rate.
+#
+# A token that its owner gave away, or a program that has gone wild, costs its own team only.
+# The buckets of a token and of the team whose names are touched (the first part of the name)
+# are taken from together. Those who administer the server have no quota, nor has what workers
+# report: were it refused, there would be even more to do.
 
 BURST_SECONDS = 10.0  # what was not used for so long can be used at once
-QUEUES_MAX = 10_000
+BUCKETS_MAX = 10_000
 
 
 class RateLimit:
-    """Limits the tasks per second and queue that this server takes; None is no limit.
+    """Limits how much of something each name may take per second; None is no limit.
 
-    Each queue has a token bucket. A request is taken whole if no bucket of its queues is empty;
+    Each name has a token bucket. A request is taken whole if no bucket of its names is empty;
     it may take more than a bucket holds, and the next request has to wait until that has filled
     up again. So even the longest list of tasks is taken at some time.
     """
 
     def __init__(
-        self, per_second: float | None, clock: Callable[[], float] = time.monotonic
+        self,
+        per_second: float | None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        unit: str = "tasks",
     ) -> None:
-        self._rate, self._clock = per_second, clock
+        self._rate, self._clock, self._unit = per_second, clock, unit
         self._levels: dict[str, tuple[float, float]] = {}  # when, and how much there was
+        self.refused = 0
 
     def take(self, counts: Mapping[str, int]) -> None:
-        """Takes these numbers of tasks from the buckets of their queues, or raises QuotaSpent
-        and takes none."""
+        """Takes these numbers from the buckets of these names, or raises QuotaSpent and takes
+        none."""
         if self._rate is None:
             return
         now, rate = self._clock(), self._rate
         full = max(1.0, rate * BURST_SECONDS)
         levels: dict[str, float] = {}
-        for queue in counts:
-            at, level = self._levels.get(queue, (now, full))
-            levels[queue] = min(full, level + (now - at) * rate)
-        for queue, level in levels.items():
+        for name in counts:
+            at, level = self._levels.get(name, (now, full))
+            levels[name] = min(full, level + (now - at) * rate)
+        for name, level in levels.items():
             if level < 1.0:
-                raise QuotaSpent(queue, rate, (1.0 - level) / rate)
-        for queue, level in levels.items():
-            self._levels.pop(queue, None)
-            self._levels[queue] = (now, level - counts[queue])
-        while len(self._levels) > QUEUES_MAX:  # the one that was used longest ago
+                self.refused += 1
+                raise QuotaSpent(name, rate, (1.0 - level) / rate, self._unit)
+        for name, level in levels.items():
+            self._levels.pop(name, None)
+            self._levels[name] = (now, level - counts[name])
+        while len(self._levels) > BUCKETS_MAX:  # the one that was used longest ago
             del self._levels[next(iter(self._levels))]
+
+
+class Quotas:
+    """Holds the quotas of a server by name, as its settings say (config.QUOTAS)."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._queues = RateLimit(settings.submit_rate)
+        self._streams_max = settings.quota("streams")
+        self._streams: Counter[int] = Counter()
+        self._streams_refused = 0
+        self._rates = {
+            row.name: RateLimit(settings.quota(row.name), unit=row.unit)
+            for row in QUOTAS
+            if row.is_rate
+        }
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Returns how many requests each quota has refused."""
+        found = {name: one.refused for name, one in self._rates.items()}
+        return found | {"queue": self._queues.refused, "streams": self._streams_refused}
+
+    def take(
+        self, quota: str, token: TokenView | None, count: int = 1, names: Iterable[str] = ()
+    ) -> None:
+        """Takes from the buckets of a token and of the teams that these names belong to; raises
+        QuotaSpent if one of them is empty."""
+        if token is not None and Scope.ADMIN not in token.grant.scopes:
+            teams = {f"names {_team(name)!r}": count for name in names}
+            self._rates[quota].take({f"token {token.name!r} ({token.number})": count} | teams)
+
+    def take_tasks(self, token: TokenView | None, queues: Mapping[str, int]) -> None:
+        """Takes tasks from the buckets of their queues, then from those of token and teams."""
+        self._queues.take(queues)
+        self.take("tasks", token, sum(queues.values()), queues)
+
+    def check_stream(self, token: TokenView) -> None:
+        """Raises StreamsHeld if a token holds as many streams of events open as it may."""
+        most = self._streams_max
+        if most is None or Scope.ADMIN in token.grant.scopes:
+            return
+        if self._streams[token.number] >= most:
+            self._streams_refused += 1
+            raise StreamsHeld(token.name, int(most))
+
+    @contextmanager
+    def held_stream(self, token: TokenView) -> Iterator[None]:
+        """Counts a stream of events that a token holds open."""
+        self._streams[token.number] += 1
+        try:
+            yield
+        finally:
+            self._streams[token.number] -= 1
+            if not self._streams[token.number]:
+                del self._streams[token.number]
+
+
+def _team(name: str) -> str:
+    """Returns the first part of a name: of a workflow, a run, or a queue."""
+    return name.removeprefix(RUN_QUEUE).partition("/")[0]
 
 
 # Connections that are kept free, so that workers are heard however many others are served.
@@ -318,6 +389,7 @@ class ReservedConnections:
 
     asking: Store
     reporting: Store
+    where: StoreSettings | None = None  # the address, for processes of this server
 
 
 @asynccontextmanager
@@ -328,4 +400,5 @@ async def kept_reserve(
     few = replace(store_settings(where), connections_max=CONNECTIONS)
     async with opened_store(few) as second:
         own = with_readers_of(store, second) if is_embedded(where) else second
-        yield ReservedConnections(asking=second, reporting=own)
+        settings = store_settings(where)
+        yield ReservedConnections(asking=second, reporting=own, where=settings)

@@ -18,7 +18,7 @@ from tidewheel.server.load_shedding import Urgency
 if TYPE_CHECKING:
     from tidewheel.scheduler.pending_batch import PendingBatch
     from tidewheel.scheduler.run_engine import RunEngine
-    from tidewheel.server.load_shedding import Admission
+    from tidewheel.server.load_shedding import Admission, Quotas
 
 # The upper bounds of histograms: seconds, and events of a batch.
 SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
@@ -64,6 +64,7 @@ class Metrics:
         self.batch_seconds = Histogram()
         self.batch_events = Histogram(EVENTS)
         self.admission: Admission | None = None
+        self.quotas: Quotas | None = None
         self.connections: Callable[[], int] = lambda: 0
         self._seen: StoreFigures | None = None
         self._seen_at = 0.0
@@ -121,6 +122,7 @@ _SAYS = {
     "http_requests_total": "Requests answered.",
     "http_request_seconds": "How long requests took.",
     "http_turned_away_total": "Requests refused because there was too much to do.",
+    "quota_refused_total": "Requests refused because a quota was spent.",
     "http_requests_under_way": "Requests that are being worked on.",
     "http_connections": "Connections open.",
     "worker_channels": "Workers that listen to this server.",
@@ -193,6 +195,10 @@ def _of_process(metrics: Metrics) -> dict[str, float | Histogram | Samples]:
             ({"route": verb}, one) for verb, one in sorted(metrics.seconds.items())
         ],
         "http_turned_away_total": [({"kind": one.name.lower()}, away[one]) for one in Urgency],
+        "quota_refused_total": [
+            ({"quota": name}, count)
+            for name, count in (metrics.quotas.refused if metrics.quotas else {}).items()
+        ],
         "http_requests_under_way": admission.under_way if admission else 0,
         "http_connections": metrics.connections(),
         "worker_channels": metrics.channels,

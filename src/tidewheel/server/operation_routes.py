@@ -158,15 +158,9 @@ def whole_number(key: str, text: str) -> int:
     return int(text)
 
 
-async def _a_few(call: Call, work: Awaitable[Any]) -> Any:  # noqa: ANN401 - any answer
-    async with call.doors.beginning:
-        return await work
-
-
 _WORK: dict[Work, Callable[[Call, Any], Awaitable[Any]]] = {
     Work.HERE: lambda _, work: work,
     Work.APART: lambda call, work: call.doors.apart(work),
-    Work.FEW: _a_few,
 }
 
 # How answers are written.
@@ -250,7 +244,8 @@ def registry_door(call: Call) -> RegistryService:
         run_door(call),
         code_trusted=False,
         permit=lambda names: call.require(map(workflow_name, names)),
-        sees=call.grant.names,
+        sees=call.readable,
+        read=call.doors.read,
     )
 
 
@@ -268,6 +263,7 @@ def block_door(call: Call) -> BlockService:
         call.settings.state_directory,
         code_trusted=False,
         rights=Rights(permit=permit, names=call.readable),
+        read=call.doors.read,
     )
 
 

@@ -35,7 +35,7 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.event_broadcaster import EventBroadcaster
 from tidewheel.server.load_shedding import (
     Admission,
-    RateLimit,
+    Quotas,
     RequestSlot,
     ReservedConnections,
     Urgency,
@@ -53,6 +53,7 @@ KEY_LENGTH_MAX = 256
 KEPT_BYTES_MAX = 256 * 1024
 TARGET_LENGTH_MAX = 500
 LONG_BYTES = 32 * 1024
+UNCOUNTED = (Urgency.REPORT, Urgency.CLAIM)  # no quota keeps workers from their work
 _log = logging.getLogger("tidewheel.server")
 
 
@@ -77,12 +78,13 @@ class Pipeline:
         self._provider = Provider(self._people)
         self._authenticator = Authenticator(self._reserve, settings, people=self._people)
         self._admission = Admission(settings, connections)
-        self._quota = RateLimit(settings.submit_rate)
+        self._quotas = Quotas(settings)
         self._keys = IdempotencyLocks()
         self._metrics = metrics or Metrics()
         self._metrics.watch(self._admission, connections)
-        documents = EventDocuments(store, settings.state_directory)
-        self._doors = RunServices(settings.state_directory)
+        self._metrics.quotas = self._quotas
+        self._doors = RunServices(settings, self._reserve.where)
+        documents = EventDocuments(store, settings.state_directory, self._doors.read)
         self._hub = EventBroadcaster(
             store, documents, self._authenticator, self._metrics, self.stopping
         )
@@ -97,7 +99,7 @@ class Pipeline:
         await self._authenticator.key.close()
 
     def close(self) -> None:
-        """Stops the thread in which views are worked out."""
+        """Stops the thread in which views are worked out, and the processes for giants."""
         self._doors.close()
 
     async def answer(self, route: Route, request: Request) -> Response:
@@ -154,7 +156,13 @@ class Pipeline:
             tell = request.scope.get("extensions", {}).get(KNOWN, {}).get("call")
             if tell is not None:
                 tell()
+        # A job that speaks for itself is no worker.
+        is_counted = route.rank not in UNCOUNTED or call.job is not None
+        if is_counted:
+            self._quotas.take("requests", call.token)
         await self._receive(route, request, call)
+        if call.raw and is_counted:
+            self._quotas.take("bytes", call.token, len(call.raw))
         place.take()  # only now: a slow sender must not keep others out
         await self._parse(route, call)
         if isinstance(route.guard, Needs):
@@ -210,7 +218,7 @@ class Pipeline:
             doors=self._doors,
             last_event_id=request.headers.get("last-event-id"),
             takes_gzip="gzip" in request.headers.get("accept-encoding", ""),
-            quota=self._quota,
+            quotas=self._quotas,
             settings=self._settings,
             metrics=self._metrics,
             authenticator=self._authenticator,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +89,21 @@ class Server(Role):
                 if self._is_local:
                     tokens.remove_server_file(self._home)
 
+    async def run_apart(self, store: Store) -> None:
+        """Runs on an open store in a thread with an event loop of its own, until it ends."""
+        outcome: Future[None] = Future()
+        outcome.set_running_or_notify_cancel()
+
+        def body() -> None:
+            try:
+                run_in_fast_loop(self.run_on(store))
+                outcome.set_result(None)
+            except BaseException as failure:
+                outcome.set_exception(failure)
+
+        threading.Thread(target=body, name="server", daemon=True).start()
+        await asyncio.wrap_future(outcome)
+
 
 def run_in_fast_loop(work: Coroutine[object, object, object]) -> None:
     """Runs a coroutine to its end in uvloop, which spends half as much time on each request."""
@@ -96,10 +113,12 @@ def run_in_fast_loop(work: Coroutine[object, object, object]) -> None:
 
 # Everything on one machine in one process: a server, and beside it those who do the work.
 #
-# One store serves all of them, so that on SQLite one commit serves many. The server comes
-# first: where its port is taken, nothing else begins. Told to stop, workers go first, each as
-# it is set, then the schedulers and the monitor, and the server last, so that people who look
-# and workers that report are answered until the end. Told again, everything ends at once.
+# One store serves all of them, so that on SQLite one commit serves many. The server has a
+# thread and an event loop of its own: it answers however long a scheduler thinks about a large
+# run, or a worker takes to start its jobs. It comes first: where its port is taken, nothing
+# else begins. Told to stop, workers go first, each as it is set, then the schedulers and the
+# monitor, and the server last, so that people who look and workers that report are answered
+# until the end. Told again, everything ends at once.
 
 
 class Up(Role):
@@ -132,8 +151,8 @@ class _Together:
         self._asked = 0
 
     async def run(self) -> None:
-        serving = asyncio.create_task(self._server.run_on(self._store))
         ready = asyncio.create_task(self._server.until_started())
+        serving = asyncio.create_task(self._server.run_apart(self._store))
         await asyncio.wait((serving, ready), return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
         groups: list[list[asyncio.Task[None]]] = []

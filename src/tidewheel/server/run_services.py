@@ -1,8 +1,9 @@
 """Holds the services for runs in this process, which remember definitions between requests.
 
-To read a definition may take seconds, and every view of a run needs it: it is read once. That,
-and what is worked out from it, is done in another thread, so that heartbeats are answered
-meanwhile.
+To read a definition takes a while, and every view of a run needs it: it is read once. That, and
+what is worked out from it, is done in another thread, so that heartbeats are answered
+meanwhile. A giant takes many seconds, in which the thread would hold up all others: it is read,
+and looked at, in a process of its own.
 """
 
 from __future__ import annotations
@@ -10,31 +11,40 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tidewheel.config import ProcessLimits, ServerSettings, StoreSettings
+from tidewheel.formats.growth import Outgrown, bounded_growth
 from tidewheel.ports.runs import RunDoor
 from tidewheel.ports.store import Store
-from tidewheel.wiring.services import run_door
+from tidewheel.wiring.limited_process import LimitedProcesses
+from tidewheel.wiring.services import GIANT_SIZE, look_in_process, run_door
 
 if TYPE_CHECKING:
     from tidewheel.views.graph import ToldGraphs
 
 DEFINITIONS_MAX = 32
-BEGINNING_MAX = 2  # runs whose definitions are read at once
+READING_MAX = 2  # definitions that are read at once in this process
 
 
 class RunServices:
     """Holds a service for the runs of each store; loads nothing before the first request."""
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
+    def __init__(self, settings: ServerSettings, where: StoreSettings | None = None) -> None:
+        self._home, self._where = settings.state_directory, where
+        self._processes = LimitedProcesses(
+            ProcessLimits(
+                cpu_seconds=settings.definition_cpu_seconds_max,
+                memory_bytes=settings.definition_memory_bytes_max,
+            )
+        )
         self._doors: dict[int, RunDoor] = {}
         self._apart = BackgroundLoop()
         self._graphs: ToldGraphs | None = None
         self.summaries = SummaryCache()
         # Threads are few, and logs are read and written by the same.
-        self.beginning = asyncio.Semaphore(BEGINNING_MAX)
+        self._reading = asyncio.Semaphore(READING_MAX)
 
     def of(self, store: Store) -> RunDoor:
         """Returns the service for runs of a store, which has to live as long as the server."""
@@ -42,7 +52,7 @@ class RunServices:
             from tidewheel.services.workflow_state import definitions_of, remembering
 
             remembered = remembering(definitions_of(store, self._home), DEFINITIONS_MAX)
-            self._doors[id(store)] = run_door(store, self._home, remembered)
+            self._doors[id(store)] = run_door(store, self._home, remembered, self.read)
         return self._doors[id(store)]
 
     @property
@@ -59,8 +69,40 @@ class RunServices:
         request waits for it, and returns its result."""
         return await self._apart.run(work)
 
+    async def look(self, store: Store, view: str, arguments: Document) -> Document:
+        """Returns a view of a run, worked out in the thread of views; that of a giant in a
+        process of its own, because it takes many seconds."""
+        door, where = self.of(store), self._where
+        if where is None:  # no other process can open the store
+            return await self.apart(door.look(view, arguments))
+
+        async def look_at_small() -> Document:
+            with bounded_growth(GIANT_SIZE):
+                return await door.look(view, arguments)
+
+        try:
+            return await self.apart(look_at_small())
+        except Outgrown:
+            work = partial(look_in_process, where, self._home, view, arguments)
+            return await self._processes.run(str(arguments.get("run", "")), work)
+
+    async def read(self, name: str, work: Callable[[], Result], /) -> Result:
+        """Does work that reads a definition: in a thread, if the definition is small, else in a
+        process with limits, when it is the turn of the team whose name it has."""
+        try:
+            async with self._reading:
+                return await asyncio.to_thread(_bounded, work)
+        except Outgrown:
+            return await self._processes.run(name, work)
+
     def close(self) -> None:
         self._apart.close()
+        self._processes.close()
+
+
+def _bounded(work: Callable[[], Result]) -> Result:
+    with bounded_growth(GIANT_SIZE):
+        return work()
 
 
 # A thread with an event loop of its own, for what takes long to work out.

@@ -10,6 +10,7 @@ import asyncio
 import json
 import shlex
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from tidewheel.ports.runs import (
 )
 from tidewheel.ports.store import Store
 from tidewheel.services.file_removal import remove_run_files
+from tidewheel.services.service import ReadsDefinitions, read_in_thread
 
 if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
@@ -47,9 +49,13 @@ class RunService:
     """
 
     def __init__(
-        self, store: Store, home: Path, definition_of: DefinitionOf | None = None
+        self,
+        store: Store,
+        home: Path,
+        definition_of: DefinitionOf | None = None,
+        read: ReadsDefinitions = read_in_thread,
     ) -> None:
-        self._store, self._home = store, home
+        self._store, self._home, self._read = store, home, read
         self._definition_of = definition_of
         self._made_context: ViewContext | None = None
 
@@ -127,15 +133,9 @@ class RunService:
     # ---- beginning and ending ----
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        from tidewheel.platforms import read_platforms
-        from tidewheel.scheduler.placement import check_places
-        from tidewheel.services.definitions.snapshot import check_definition
-
-        def check_jobs(graph: Graph, findings: Findings) -> None:
-            if new.options.mode == RunMode.LIVE:
-                check_places(graph, read_platforms(self._home), findings)
-
-        await asyncio.to_thread(check_definition, definition, new.options, check_jobs)
+        await self._read(
+            new.workflow, partial(check_new_run, definition, new.options, self._home)
+        )
         await self._store.save_definition(definition)
         given = NOTHING_GIVEN if new.given is None else new.given
         return await self._store.create_run(replace(new, given=given))
@@ -158,6 +158,20 @@ class RunService:
         store_id = await self._store.store_id()
         await asyncio.to_thread(remove_run_files, self._home, view, store_id)
         return view
+
+
+def check_new_run(definition: StoredDefinition, options: RunOptions, home: Path) -> None:
+    """Raises InvalidDefinition if no run with these options can begin, or if its jobs have no
+    place."""
+    from tidewheel.platforms import read_platforms
+    from tidewheel.scheduler.placement import check_places
+    from tidewheel.services.definitions.snapshot import check_definition
+
+    def check_jobs(graph: Graph, findings: Findings) -> None:
+        if options.mode == RunMode.LIVE:
+            check_places(graph, read_platforms(home), findings)
+
+    check_definition(definition, options, check_jobs)
 
 
 # Gives commands to runs, and waits until the scheduler that drives a run has answered.

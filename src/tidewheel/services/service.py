@@ -29,7 +29,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tidewheel.errors import StoreBusy, Unavailable
 from tidewheel.failpoints import Failpoint, go_on
@@ -49,6 +49,18 @@ class ServiceReport:
 
 
 OnReport = Callable[[ServiceReport], None]
+
+
+class ReadsDefinitions(Protocol):
+    """Describes where work is done that reads a definition: it may take seconds."""
+
+    async def __call__(self, name: str, work: Callable[[], T], /) -> T:
+        """Does the work and returns its result; the name is that of the workflow or run."""
+
+
+async def read_in_thread(_name: str, work: Callable[[], T], /) -> T:
+    """Does work in a thread, so that nobody waits for it but the caller."""
+    return await asyncio.to_thread(work)
 
 
 def tell_nobody(_report: ServiceReport) -> None:

@@ -6,15 +6,15 @@ apply one twice, or to a state that is newer, as long as all later ones are appl
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 from tidewheel.api import runs as api
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.operator.definition import read_job_name
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition, read_job_name
 from tidewheel.core.operator.stream import (
     Event,
     EventCursor,
@@ -42,7 +42,7 @@ from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.definitions.snapshot import restore
 from tidewheel.services.paths import run_directory
-from tidewheel.services.service import Wakeup
+from tidewheel.services.service import ReadsDefinitions, Wakeup, read_in_thread
 from tidewheel.views.run_facts import described
 from tidewheel.views.snapshot import RunSnapshot, gather
 from tidewheel.views.status_text import TaskWords, row_words
@@ -56,8 +56,10 @@ STYLES_MAX = 100  # runs whose way to write points is remembered
 class EventDocuments:
     """Makes documents of the events of one store."""
 
-    def __init__(self, store: Store, home: Path) -> None:
-        self._store, self._home = store, home
+    def __init__(
+        self, store: Store, home: Path, read: ReadsDefinitions = read_in_thread
+    ) -> None:
+        self._store, self._home, self._read = store, home, read
         self._styles: dict[int, PointStyle | None] = {}
 
     async def of(self, event: Event) -> EventDocument:
@@ -95,11 +97,14 @@ class EventDocuments:
             view = await self._store.run(event.number)
             definition = await self._store.definition(view.definition)
             folder = run_directory(self._home, view.name)
-            # To read a large definition takes a second, for which others need not wait.
-            restored = await asyncio.to_thread(restore, definition, view.options, folder)
+            work = partial(_style_of, definition, view.options, folder)
+            return await self._read(view.name, work)
         except (Refused, OSError):
             return None
-        return restored.graph.cycling.style
+
+
+def _style_of(definition: StoredDefinition, options: RunOptions, folder: Path) -> PointStyle:
+    return restore(definition, options, folder).graph.cycling.style
 
 
 def step_document(event: TaskEvent) -> api.TaskStepEvent:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import signal
+import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tidewheel.config import RULES_FILE, Where, home_directory, scheduler_settings
+from tidewheel.config import (
+    RULES_FILE,
+    ProcessLimits,
+    StoreSettings,
+    Where,
+    home_directory,
+    scheduler_settings,
+)
 from tidewheel.ports.runs import BringsDoors, BringsNotifications
 from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
@@ -19,22 +30,30 @@ from tidewheel.wiring.stores import (
     is_embedded,
     is_remote,
     open_store,
+    opened_store,
     store_settings,
     this_failpoint,
 )
 
 if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, SchedulerSettings
-    from tidewheel.core.operator.definition import RunOptions
+    from tidewheel.core.operator.definition import RunOptions, StoredDefinition
     from tidewheel.core.operator.views import RunView
-    from tidewheel.ports.runs import BlockDoor, RegistryDoor, RunDoor
-    from tidewheel.scheduler.open_run import SchedulerHome
+    from tidewheel.ports.runs import Arguments, BlockDoor, Document, RegistryDoor, RunDoor
+    from tidewheel.scheduler.open_run import Read, SchedulerHome
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
+    from tidewheel.services.definitions.snapshot import RestoredDefinition
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.notifications.delivery import DeliveryMeans
     from tidewheel.services.notifications.notifier import NotifierService
-    from tidewheel.services.service import OnReport, Surroundings, Wakeup
+    from tidewheel.services.service import (
+        OnReport,
+        ReadsDefinitions,
+        Surroundings,
+        Wakeup,
+    )
     from tidewheel.services.workflow_state import DefinitionOf
+    from tidewheel.wiring.limited_process import LimitedProcess
 
 
 # A run belongs to the notebook of its number modulo this; its holder delivers what they left.
@@ -92,6 +111,7 @@ async def driving(  # noqa: PLR0913 - each by name
     trigger_log: Path | None = None,
     on_batch: OnBatch | None = None,
     on_report: OnReport | None = None,
+    read: Read | None = None,
 ) -> AsyncIterator[RunDriver]:
     """Takes the lease of one run, and yields the driver that advances the run.
 
@@ -116,8 +136,152 @@ async def driving(  # noqa: PLR0913 - each by name
     )
     lease = await store.claim_run(claim)
     async with _scheduler_home(where, store, run, home, how, on_report) as made:
-        scheduler_home = replace(made, trigger_log=trigger_log)
+        scheduler_home = replace(made, trigger_log=trigger_log, read=read or made.read)
         yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
+
+
+# Giant runs: one of them would keep all others of its scheduler waiting for many seconds, again
+# and again. Each is driven, and looked at, by a process of its own.
+
+GIANT_SIZE = 3_000  # tasks, chains and values; to read so many takes a third of a second
+
+
+class RunProcess:
+    """Drives a giant run in a process of its own; for its scheduler it is like a driver."""
+
+    def __init__(
+        self, name: str, work: Callable[[], tuple[str, str]], limits: ProcessLimits
+    ) -> None:
+        self.status, self.reason = "", ""
+        self._name, self._work, self._limits = name, work, limits
+        self._process: LimitedProcess | None = None
+        self._stop_asked = False
+        self.on_report: OnReport | None = None
+
+    async def run(self) -> None:
+        """Drives the run until it is over, or is given back because of ``ask_stop``."""
+        from tidewheel.wiring.limited_process import LimitedProcess
+
+        outcome: Future[tuple[str, str]] = Future()
+        outcome.set_running_or_notify_cancel()
+        process = self._process = LimitedProcess(os.environ)
+
+        def body() -> None:
+            try:
+                told = process.call(self._work, self._limits, self._name, self.on_report)
+                outcome.set_result(told)
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        threading.Thread(target=body, name=f"run {self._name}", daemon=True).start()
+        if self._stop_asked:
+            process.ask_stop()
+        try:
+            self.status, self.reason = await asyncio.wrap_future(outcome)
+        finally:
+            process.kill()
+
+    def ask_stop(self) -> None:
+        self._stop_asked = True
+        if self._process is not None:
+            self._process.ask_stop()
+
+
+@asynccontextmanager
+async def driving_apart(  # noqa: PLR0913 - each by name
+    where: Where,
+    store: Store,
+    run: RunView,
+    home: Path,
+    *,
+    settings: SchedulerSettings,
+    on_batch: OnBatch | None = None,
+    on_report: OnReport | None = None,
+) -> AsyncIterator[RunDriver | RunProcess]:
+    """Yields what advances a run that waits for a scheduler: a driver in this process, as
+    ``driving`` does, or one in a process of its own if the run is a giant."""
+    from tidewheel.formats.growth import Outgrown
+
+    try:
+        read = await _read_small(store, run, home)
+    except Outgrown:
+        work = partial(drive_in_process, store_settings(where), run, home, settings)
+        limits = ProcessLimits(memory_bytes=settings.run_memory_bytes_max)
+        giant = RunProcess(run.name, work, limits)
+        giant.on_report = on_report
+        yield giant
+        return
+    shared: Any = {"given": run.given, "settings": settings, "read": read}
+    shared |= {"on_batch": on_batch, "on_report": on_report}
+    async with driving(where, store, run, home, **shared) as driver:
+        yield driver
+
+
+async def _read_small(store: Store, run: RunView, home: Path) -> Read | None:
+    """Reads the definition of a run with the options that it goes on with, and returns a
+    function that knows it; raises Outgrown if it is a giant's.
+
+    Other mistakes are left to the driver, which says what has to be said.
+    """
+    from tidewheel.core.operator.definition import PYTHON
+    from tidewheel.errors import Refused
+    from tidewheel.formats.growth import Outgrown, bounded_growth
+    from tidewheel.scheduler.open_run import read_in_thread
+    from tidewheel.services.paths import run_directory
+
+    definition = await store.definition(run.definition)
+    if definition.kind == PYTHON:  # its code runs in its own folder only
+        return None
+    directory = run_directory(home, run.name)
+    try:
+        with bounded_growth(GIANT_SIZE):
+            restored = await read_in_thread(definition, run.options, directory)
+    except Outgrown:
+        raise
+    except (Refused, OSError):
+        return None
+
+    async def read(
+        asked: StoredDefinition, options: RunOptions, folder: Path
+    ) -> RestoredDefinition:
+        known = (definition.digest, run.options, directory)
+        if (asked.digest, options, folder) == known:
+            return restored
+        return await read_in_thread(asked, options, folder)
+
+    return read
+
+
+def drive_in_process(
+    where: StoreSettings, run: RunView, home: Path, settings: SchedulerSettings
+) -> tuple[str, str]:
+    """Drives one run in this process, which was made for it; returns how it ended, and why."""
+    return asyncio.run(_drive(where, run, home, settings))
+
+
+async def _drive(
+    where: StoreSettings, run: RunView, home: Path, settings: SchedulerSettings
+) -> tuple[str, str]:
+    from tidewheel.wiring.limited_process import report
+
+    async with opened_store(where) as store:
+        shared: Any = {"given": run.given, "settings": settings, "on_report": report}
+        async with driving(where, store, run, home, **shared) as driver:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, driver.ask_stop)
+            await driver.run()
+            return driver.status, driver.reason
+
+
+def look_in_process(
+    where: StoreSettings, home: Path, view: str, arguments: Arguments
+) -> Document:
+    """Returns a view of a run, worked out in this process."""
+
+    async def look() -> Document:
+        async with opened_store(where) as store:
+            return await run_door(store, home).look(view, arguments)
+
+    return asyncio.run(look())
 
 
 async def deliver_left(
@@ -223,14 +387,20 @@ def surroundings(on_report: OnReport | None) -> Surroundings:
 # ---- services for requests: of the store, or of the server that it stands for ----
 
 
-def run_door(store: Store, home: Path, definition_of: DefinitionOf | None = None) -> RunDoor:
+def run_door(
+    store: Store,
+    home: Path,
+    definition_of: DefinitionOf | None = None,
+    read: ReadsDefinitions | None = None,
+) -> RunDoor:
     """Returns the service for runs: that of the server, if the store is behind one, else one on
     the store; ``home`` holds the files of runs."""
     if isinstance(store, BringsDoors):
         return store.run_door()
     from tidewheel.services.run_service import RunService
+    from tidewheel.services.service import read_in_thread
 
-    return RunService(store, home, definition_of)
+    return RunService(store, home, definition_of, read or read_in_thread)
 
 
 def block_door(store: Store, home: Path) -> BlockDoor:

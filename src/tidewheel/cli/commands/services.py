@@ -179,6 +179,11 @@ _listening_options = options(
         type=float,
     ),
     option(
+        "--quota quotas NAME=N...",
+        "What one token and one team may take per second: requests, tasks, runs, bytes, links; "
+        "streams: at once; off: no limit; repeatable.",
+    ),
+    option(
         "--address-connections connections_per_address_max N",
         "How many connections one address may have that is no proxy.",
         type=click.IntRange(min=1),

@@ -19,6 +19,7 @@ from tidewheel.errors import InvalidTask, PayloadTooLarge, Refused
 NAME_LENGTH_MAX = 256
 DEPENDENCIES_MAX = 10_000  # needs of one task; continuations are as many
 MESSAGES_MAX = 10_000  # of one attempt
+MESSAGES_BYTES_MAX = 16 * 1024 * 1024  # of all messages of one attempt together
 MESSAGE_BYTES_MAX = 64 * 1024
 COUNT_MAX = 1_000_000  # retries and lapses: a bound on everything
 DIGITS_MAX = 4_300  # of a number in JSON; Python itself reads no more

@@ -27,6 +27,7 @@ from tidewheel.formats.flow_cylc.names import (
 )
 from tidewheel.formats.flow_cylc.node_checks import SectionChecks
 from tidewheel.formats.flow_cylc.sections import PlacedFindings, Section
+from tidewheel.formats.growth import grow
 
 # Groups of a node's settings (scripts, events, …), each made of the items that name its fields.
 
@@ -174,6 +175,7 @@ class Namespaces:
                 hint = "use fewer values of parameters"
                 self.findings.error("too-many-namespaces", most, hint, section)
                 return True
+        grow(count)
         return False
 
     def _read(self, section: Section, values: Values) -> None:

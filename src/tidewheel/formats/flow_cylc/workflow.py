@@ -42,6 +42,7 @@ from tidewheel.formats.flow_cylc.settings import (
 )
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.growth import BYTES_PER_NAME, grow
 
 # The cycling of a workflow: its mode, and the points at which it begins and ends.
 
@@ -225,6 +226,7 @@ def variants(chain: Chain, parameters: Parameters, findings: Findings) -> Iterat
         hint = f"at most {VARIANTS_MAX} are accepted: use fewer values, or families"
         findings.error("too-many-tasks", seen, hint, chain.position)
         return
+    grow(count)
     for values in product(*(parameters.values[name] for name in names)):
         bound = dict(zip(names, values, strict=True))
         written = {text: parameters.written_at(some, bound) for text, some in named.items()}
@@ -346,6 +348,7 @@ def load_workflow(path: Path, options: LoadOptions, findings: Findings) -> Loade
 
 def load_source(source: SourceText, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
     """Compiles and checks a workflow whose text was read already."""
+    grow(sum(map(len, source.lines)) // BYTES_PER_NAME)
     settings = read_settings(source, findings)
     read = read_cycling(settings, options.points, options.now, findings)
     if read is None:

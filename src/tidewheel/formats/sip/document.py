@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.growth import grow
 from tidewheel.formats.sip.model import DEPTH_MAX, NODES_MAX, NUMBER_LENGTH_MAX
 from tidewheel.formats.sip.placeholders import (
     PLACE,
@@ -140,6 +141,7 @@ class Builder:
 
     def _counted(self, position: Position) -> None:
         self._count += 1
+        grow(1)
         if self._count > NODES_MAX:
             seen = f"the file has more than {NODES_MAX} values"
             hint = "split it, or make it shorter"

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from tidewheel.core.queue.submission import (
     MESSAGE_BYTES_MAX,
+    MESSAGES_BYTES_MAX,
     MESSAGES_MAX,
     name_finding,
     utf8_length,
@@ -67,6 +68,7 @@ class Speaker:
     caller: TaskId | None = None  # in whose name it may call; None: it may not
     offset: int = 0
     heard: set[str] = field(default_factory=set)  # the keys of its messages
+    heard_bytes: int = 0
 
     def hear(self, message: client.SpooledMessage) -> None:
         """Writes a message to the spool, then passes it on; one that was heard is dropped.
@@ -80,6 +82,9 @@ class Speaker:
             raise PayloadTooLarge("the message", size, self.message_bytes_max)
         if len(self.heard) >= MESSAGES_MAX:
             raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
+        if self.heard_bytes + size > MESSAGES_BYTES_MAX:
+            most = MESSAGES_BYTES_MAX // 1024**2
+            raise Refused(f"the messages of one attempt have at most {most} MiB together")
         try:
             client.append(self.directory, message)
         except OSError:
@@ -112,7 +117,7 @@ class Speaker:
         for message in map(_parse_spooled, complete.splitlines()):
             if message is None or message.key in self.heard:
                 continue
-            if len(self.heard) < MESSAGES_MAX:
+            if len(self.heard) < MESSAGES_MAX and self.heard_bytes < MESSAGES_BYTES_MAX:
                 self._pass_on(message)
 
     def _pass_on(self, message: client.SpooledMessage) -> None:
@@ -120,6 +125,7 @@ class Speaker:
         output = None if message.output is None else storable(message.output)
         # In the spool a job may have written anything, and nobody can be told that it is long.
         kept = message.text.encode(errors="replace")[: self.message_bytes_max]
+        self.heard_bytes += len(kept)
         self.reports.message(storable(kept.decode(errors="ignore")), output)
 
 

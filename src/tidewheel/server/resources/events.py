@@ -78,7 +78,9 @@ async def follow(call: Call) -> object:
         raise BadRequest([str(error)]) from None
     run = None if call.run is None else call.run.name
     which = EventFilter(run=run, queue=query.queue, kind=query.kind)
-    return EventStream(call.hub.follow(which, call.token, since), call.metrics)
+    call.quotas.check_stream(call.token)
+    held = call.quotas.held_stream(call.token)
+    return EventStream(call.hub.follow(which, call.token, since), call.metrics, held)
 
 
 @ROUTES.add(

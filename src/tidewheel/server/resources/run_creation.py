@@ -6,12 +6,12 @@ workflow can say: scope submit, for its workflow and for the queue of its jobs.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -278,6 +278,7 @@ async def _new_names(call: Call) -> Iterable[Name]:
 async def begin(call: Call) -> object:
     """Begins a run; a mistake in its definition is found here, not by its scheduler."""
     asked = call.body_as(Begin)
+    call.quotas.take("runs", call.token, 1, [asked.workflow])
     options = replace(asked.options, mode=asked.options.mode or "live")
     if asked.form.flow is not None and asked.form.options.job_commands is None:
         options = replace(options, job_commands=False)  # it came from nobody's folder
@@ -285,8 +286,7 @@ async def begin(call: Call) -> object:
         options = replace(options, now=float(await call.store.now()))
     if asked.sent is not None and asked.form.parameters:
         options = replace(options, parameters=json.dumps(asked.form.parameters, sort_keys=True))
-    async with call.doors.beginning:
-        run = await _begun(call, asked, options)
+    run = await _begun(call, asked, options)
     call.targets.append(run.name)
     facts = await run_door(call).look("facts", {"run": run.name})
     return Answer(body=facts, status=201)
@@ -307,9 +307,9 @@ async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
     if asked.sent is not None:
         definition = upload.sealed_definition(asked.sent)
     elif form.flow is not None:
-        definition = await asyncio.to_thread(
-            upload.definition_of_text, form.flow, asked.workflow, form.variables, options
-        )
+        given = (form.flow, asked.workflow, form.variables, options)
+        work = partial(upload.definition_of_text, *given)
+        definition = await call.doors.read(asked.workflow, work)
     else:
         request = RunRequest(version=form.version, parameters=form.parameters, **shared)
         return await registry_door(call).begin(request)

@@ -91,8 +91,7 @@ async def _summary(call: Call, run: str) -> Document | None:
     """Returns the summary of a run; None if it cannot be looked into. The other runs are shown
     all the same."""
     try:
-        looking = run_door(call).look("summary", {"run": run})
-        return {**await call.doors.apart(looking), "run": run}
+        return {**await call.doors.look(call.store, "summary", {"run": run}), "run": run}
     except (Refused, OSError):
         return None
 
@@ -103,8 +102,7 @@ def _showing(view: View) -> Handler:
         arguments = {} if asked is None else asked.arguments()
         if view.needs_ids and not arguments["ids"]:
             raise BadRequest(["ids is missing: which tasks?"])
-        looking = run_door(call).look(view.name, {"run": run.name} | arguments)
-        return await call.doors.apart(looking)
+        return await call.doors.look(call.store, view.name, {"run": run.name} | arguments)
 
     return handler
 
@@ -129,8 +127,9 @@ async def graph(call: Call) -> object:
     asked = in_window(query)
     window = (run.number, asked["window"], *asked["ids"])
 
+    found = await call.doors.look(call.store, "graph", {"run": run.name} | asked)
+
     async def told() -> Document:
-        found = await run_door(call).look("graph", {"run": run.name} | asked)
         return call.doors.graphs.told(window, found, query.since)
 
     return await call.doors.apart(told())
@@ -146,7 +145,7 @@ async def graph(call: Call) -> object:
 async def pool(call: Call) -> object:
     """Answers with the tree of the tasks within some edges of the live tasks."""
     run, asked = await call.found_run(), in_window(call.query)
-    return await call.doors.apart(run_door(call).look("tree", {"run": run.name} | asked))
+    return await call.doors.look(call.store, "tree", {"run": run.name} | asked)
 
 
 def in_window(query: ViewQuery) -> Document:
@@ -269,8 +268,7 @@ def _command(said: Document) -> verbs.Command:
 )
 async def _tried(call: Call) -> Document:
     run, said = await call.found_run(), json.loads(verbs.command_text(call.body))
-    looking = run_door(call).look("dry-run", {"run": run.name, "command": said})
-    return await call.doors.apart(looking)
+    return await call.doors.look(call.store, "dry-run", {"run": run.name, "command": said})
 
 
 async def give(call: Call) -> object:

@@ -289,7 +289,7 @@ async def submit(call: Call) -> object:
     tasks = submission.tasks
     call.targets += [f"{len(tasks)} tasks", *(task.id for task in tasks[:5])]
     each = submission.many and query.atomic == "each"
-    call.quota.take(Counter(task.queue for task in tasks))
+    call.quotas.take_tasks(call.token, Counter(task.queue for task in tasks))
     stored = iter(await call.store.submit(tasks, atomic=not each))
     answers = [one if isinstance(one, Submitted) else next(stored) for one in submission.items]
     status = 201 if any(one.created for one in answers) else 200

@@ -340,6 +340,7 @@ async def make_link(call: Call) -> object:
             "a session makes no links for further ones; make one with a token: "
             "tidewheel token link"
         )
+    call.quotas.take("links", call.token)
     call.key = None  # what is good once is kept nowhere
     return Answer(body={"path": await login_path(call.store, call.token)}, status=201)
 

@@ -124,9 +124,9 @@ def _content(path: str, given: str | BytesIn) -> bytes:
 )
 async def register(call: Call) -> object:
     query = call.query_as(RegisterQuery)
-    async with call.doors.beginning:
-        bundles = await asyncio.to_thread(_bundles, call.raw, query)
-        told = await registry_door(call).register(bundles, who=call.who, strict=query.strict)
+    call.quotas.take("runs", call.token)
+    bundles = await asyncio.to_thread(_bundles, call.raw, query)
+    told = await registry_door(call).register(bundles, who=call.who, strict=query.strict)
     made: Any = told["workflows"]
     call.targets += [f"{one['name']}/{one['version']}" for one in made]
     is_new = any(one["is_new"] for one in made)
@@ -164,8 +164,7 @@ ROUTES += routes_of(WORKFLOWS)
 async def graph(call: Call) -> object:
     asked, named = call.body_as(GraphIn), (call.path["name"], call.path["version"])
     given, points = asked.parameters or {}, (asked.start, asked.stop)
-    async with call.doors.beginning:
-        return await registry_door(call).graph(*named, given, points)
+    return await registry_door(call).graph(*named, given, points)
 
 
 # Scheduling block instances, their blocks, and the objects that stages wait for.
@@ -250,9 +249,9 @@ class ObjectsIn(In):
 async def submit(call: Call) -> object:
     """Submits a scheduling block instance; its text is read here, so that findings have
     lines."""
+    call.quotas.take("runs", call.token)
     file = call.query_as(SbiQuery).file
-    async with call.doors.beginning:
-        told = await block_door(call).submit_sbi(file, call.raw, who=call.who)
+    told = await block_door(call).submit_sbi(file, call.raw, who=call.who)
     call.targets.append(str(told["id"]))
     return Answer(body=told, status=201 if told["is_new"] else 200)
 

@@ -25,6 +25,7 @@ from tidewheel.formats.sip.scheduling_block import (
 from tidewheel.ports.store import Store
 from tidewheel.services.registry.service import request_run
 from tidewheel.services.run_service import NOTHING_GIVEN
+from tidewheel.services.service import ReadsDefinitions, read_in_thread
 
 if TYPE_CHECKING:
     from tidewheel.services.blocks.service import Rights
@@ -35,7 +36,7 @@ def fingerprint(request: SbiRequest) -> str:
     return hashlib.sha256(json.dumps(request.body, sort_keys=True).encode()).hexdigest()
 
 
-async def new_sbi(
+async def new_sbi(  # noqa: PLR0913 - each by name
     store: Store,
     request: SbiRequest,
     findings: Findings,
@@ -43,10 +44,12 @@ async def new_sbi(
     who: str,
     code_trusted: bool,
     rights: Rights,
+    read: ReadsDefinitions = read_in_thread,
 ) -> NewSbi:
     """Returns the instance with its runs; raises InvalidSbi if one of them cannot be made."""
     own = {one.id for one in request.blocks}
-    making = _Making(store, request.id, own, findings, await store.now(), rights, code_trusted)
+    now = await store.now()
+    making = _Making(store, request.id, own, findings, now, rights, code_trusted, read)
     blocks = [await making.block(one) for one in request.blocks]
     if findings.has_errors:
         raise InvalidSbi(request.id or "(no id)", findings.sorted())
@@ -71,6 +74,7 @@ class _Making:
     now: Instant
     rights: Rights
     code_trusted: bool
+    read: ReadsDefinitions
     definitions: dict[str, StoredDefinition] = field(default_factory=dict)
 
     async def block(self, asked: BlockRequest) -> NewBlock | None:
@@ -89,7 +93,7 @@ class _Making:
         )
         found = Findings()
         try:
-            run, definition = await request_run(self.store, wanted, found)
+            run, definition = await request_run(self.store, wanted, found, self.read)
         except InvalidDefinition as refused:
             for one in refused.findings:
                 self.findings.add(_of_block(one, asked))

@@ -38,6 +38,7 @@ from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused
 from tidewheel.formats.sip.model import object_name_problem
 from tidewheel.ports.runs import Document, RunDoor
 from tidewheel.ports.store import Store
+from tidewheel.services.service import ReadsDefinitions, read_in_thread
 from tidewheel.views.run_facts import document_of
 from tidewheel.views.snapshot import RunSnapshot, gather, submissions_by_task
 from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, WAITING
@@ -67,7 +68,7 @@ class Rights:
 class BlockService:
     """Implements ``ports.runs.BlockDoor`` on a store, for a caller with these rights."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by name
         self,
         store: Store,
         runs: RunDoor,
@@ -76,8 +77,9 @@ class BlockService:
         code_trusted: bool,
         rights: Rights = Rights(),  # noqa: B008 - frozen
         definition_of: DefinitionOf | None = None,
+        read: ReadsDefinitions = read_in_thread,
     ) -> None:
-        self._store, self._runs, self._home = store, runs, home
+        self._store, self._runs, self._home, self._read = store, runs, home, read
         self._code_trusted, self._rights = code_trusted, rights
         self._definition_of = definition_of
 
@@ -102,6 +104,7 @@ class BlockService:
                 who=who,
                 code_trusted=self._code_trusted,
                 rights=self._rights,
+                read=self._read,
             )
             created = await self._store.create_sbi(new)
             known, made = created.sbi, created.made

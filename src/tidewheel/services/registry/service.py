@@ -6,11 +6,11 @@ over HTTP.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -50,6 +50,7 @@ from tidewheel.services.definitions import graph as drawing
 from tidewheel.services.definitions.sip import load_sip, source_of, warn_of_scripts
 from tidewheel.services.definitions.snapshot import capture, check_definition, load_flow
 from tidewheel.services.registry import validation
+from tidewheel.services.service import ReadsDefinitions, read_in_thread
 from tidewheel.vocabulary import time_text
 
 WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
@@ -66,11 +67,12 @@ class RegistryService:
         code_trusted: bool,
         permit: Callable[[Iterable[str]], None] = lambda _: None,
         sees: tuple[str, ...] | None = None,
+        read: ReadsDefinitions = read_in_thread,
     ) -> None:
         """Sets up the registry for a caller. ``permit`` raises if the caller may not register
         workflows of these names; ``sees`` covers the names that the caller may be told."""
         self._store, self._runs, self._sees = store, runs, sees
-        self._code_trusted, self._permit = code_trusted, permit
+        self._code_trusted, self._permit, self._read = code_trusted, permit, read
 
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
@@ -78,7 +80,10 @@ class RegistryService:
         manner = validation.ValidationOptions(
             now=float(await self._store.now()), strict=strict, code_trusted=self._code_trusted
         )
-        validated = await asyncio.to_thread(validation.validate_bundles, bundles, manner)
+        named = next((one.name for one in bundles if one.name), who)
+        validated = await self._read(
+            named, partial(validation.validate_bundles, bundles, manner)
+        )
         self._permit(one.name for one in validated)
         refused = [one for one in validated if not one.registrable]
         if refused:
@@ -115,7 +120,9 @@ class RegistryService:
         """Says whether a run with these parameters could begin; for None, whether any could."""
         view, kept, asked = await self._asked(name, version, parameters)
         is_request = parameters is not None
-        told = await asyncio.to_thread(_checked, kept, asked, is_request=is_request)
+        told = await self._read(
+            view.name, partial(_checked, kept, asked, is_request=is_request)
+        )
         return _listed(view) | told
 
     async def render(
@@ -123,7 +130,7 @@ class RegistryService:
     ) -> Document:
         """Returns what a run would execute, with every value in its place."""
         view, kept, asked = await self._asked(name, version, parameters)
-        rendered = await asyncio.to_thread(_rendered, kept, asked)
+        rendered = await self._read(view.name, partial(_rendered, kept, asked))
         return {"name": view.name, "version": view.version, "kind": view.kind} | rendered
 
     async def graph(
@@ -134,7 +141,7 @@ class RegistryService:
         An empty text stands for the first point, or for a point a little after it.
         """
         view, kept, asked = await self._asked(name, version, parameters)
-        drawn = await asyncio.to_thread(_drawn, kept, asked, *points)
+        drawn = await self._read(view.name, partial(_drawn, kept, asked, *points))
         return {"name": view.name, "version": view.version, "kind": view.kind} | drawn
 
     async def _asked(
@@ -160,7 +167,7 @@ class RegistryService:
 
     async def begin(self, asked: RunRequest) -> RunView:
         trusted = replace(asked, code_trusted=self._code_trusted)
-        new, definition = await request_run(self._store, trusted)
+        new, definition = await request_run(self._store, trusted, read=self._read)
         return await self._runs.begin(new, definition)
 
 
@@ -223,7 +230,10 @@ async def _unknown(store: Store, name: str, sees: tuple[str, ...] | None) -> Unk
 
 
 async def request_run(
-    store: Store, asked: RunRequest, findings: Findings | None = None
+    store: Store,
+    asked: RunRequest,
+    findings: Findings | None = None,
+    read: ReadsDefinitions = read_in_thread,
 ) -> tuple[NewRun, StoredDefinition]:
     """Returns the run that is asked for and its definition, to be stored; nothing is written.
 
@@ -243,7 +253,10 @@ async def request_run(
     if not asked.options.now:
         options = replace(asked.options, now=float(await store.now()))
         asked = replace(asked, options=options)
-    definition, options = await asyncio.to_thread(_made, kept, asked, findings)
+    work = partial(_made_with, kept, asked, findings)
+    definition, options, found = await read(view.name, work)
+    for one in found:  # another process has a copy of what was found before
+        findings.add(one)
     new = NewRun(
         workflow=definition.workflow,
         definition=definition.digest,
@@ -273,6 +286,12 @@ def _loaded(
         given, trusted = asked.parameters, asked.code_trusted
         with load_flow(kept, asked.options, findings, given, code_trusted=trusted) as flow:
             yield *flow, {}
+
+
+def _made_with(
+    kept: StoredDefinition, asked: RunRequest, findings: Findings
+) -> tuple[StoredDefinition, RunOptions, Findings]:
+    return *_made(kept, asked, findings), findings
 
 
 def _made(
