@@ -23,12 +23,14 @@ from tidewheel.server import openapi
 from tidewheel.server.route_table import ROUTES
 
 GOLDEN = Path(__file__).with_name("golden")
-# A moment, a duration from now, the number of a problem in the server's log.
-TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=due in )[\dhms ]+|^[0-9a-f]{16}$")
+# A moment, a duration from now, the number of a problem in the server's log, the audit's end.
+TIME = re.compile(
+    r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=due in )[\dhms ]+|^[0-9a-f]{16}$|(?<=\d:)[0-9a-f]{64}"
+)
 # What is another in each process, by its key.
 PASSING = {
     *("host", "boot_id", "pid", "started", "owner", "worker", "claimed_by", "correlation"),
-    *("oldest_ready_seconds", "queue_seconds", "run_seconds", "folder", "digest"),
+    *("oldest_ready_seconds", "queue_seconds", "run_seconds", "folder", "digest", "sha256"),
     *("definition", "changed_at", "scheduler", "cursor", "mean", "p50", "p90", "p99", "max"),
 }
 
