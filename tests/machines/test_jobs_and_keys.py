@@ -16,7 +16,7 @@ from tests.support.afar import afar
 from tests.support.other_users import as_root, become, open_folder, reachable
 from tests.support.patience import eventually
 from tidewheel.client import Client
-from tidewheel.config import credentials
+from tidewheel.credentials import credentials
 from tidewheel.errors import BadSetting
 
 USER = 64_002

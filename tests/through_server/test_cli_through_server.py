@@ -12,7 +12,8 @@ from tests.support.command_line import CommandLine
 from tests.support.http_server import running_server
 from tests.support.patience import eventually
 from tests.support.site import make_certificate
-from tidewheel.config import StoreSettings, credentials
+from tidewheel.config import StoreSettings
+from tidewheel.credentials import credentials
 from tidewheel.errors import BadSetting
 from tidewheel.wiring.machine import this_process
 

@@ -41,7 +41,6 @@ from tidewheel.client.embedded import (
 from tidewheel.client.tokens import passwords_of, without_password
 from tidewheel.config import (
     COMMAND_RUNNERS,
-    STANDARD_INPUT,
     JobLimits,
     OnStop,
     ServerSettings,
@@ -50,6 +49,7 @@ from tidewheel.config import (
     monitor_settings,
     scheduler_settings,
 )
+from tidewheel.credentials import STANDARD_INPUT
 from tidewheel.errors import BadSetting, Refused, Unavailable
 from tidewheel.runners.job_users import JobUsers
 from tidewheel.runners.python.runner import Handlers

@@ -15,18 +15,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from tidewheel.config import (
-    SERVER_FILE,
-    TOKEN_FILE,
-    found_server,
-    home_directory,
-    store_url,
-    token_file_of,
-)
+from tidewheel.config import SERVER_FILE, TOKEN_FILE, found_server, home_directory, store_url
 from tidewheel.core.queue.access import EVERYTHING, Grant, NewToken, Scope, TokenKind, TokenView
 from tidewheel.core.queue.people import only_reading
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.tokens import secret_digest, split_token
+from tidewheel.credentials import token_file_of
 from tidewheel.errors import BadSetting, NotFound, StoreUnreachable
 from tidewheel.ports.store import Store
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process

@@ -30,10 +30,10 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
-from tidewheel.config import is_safe_url
 from tidewheel.core.queue.access import BY_HEADER, EVERYTHING, NAMES_MAX, Identity, Scope
 from tidewheel.core.queue.people import AccessRule, rules_for
 from tidewheel.core.queue.submission import name_finding
+from tidewheel.credentials import is_safe_url
 from tidewheel.errors import BadSetting
 from tidewheel.quantities import parse_duration
 from tidewheel.server.middleware import PEER

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-from tidewheel.config import is_safe_url
 from tidewheel.core.queue.access import Identity
 from tidewheel.core.queue.tokens import challenge_of
+from tidewheel.credentials import is_safe_url
 from tidewheel.errors import NotFound
 from tidewheel.server.access_file import AccessFile, OidcSettings, identity_of
 from tidewheel.server.errors import NotAllowed, ProviderUnreachable

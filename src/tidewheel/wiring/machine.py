@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from tidewheel.config import KEY_VARIABLES, STANDARD_INPUT, take_keys
+from tidewheel.config import KEY_VARIABLES
 from tidewheel.core.queue.requests import HostProcess
+from tidewheel.credentials import STANDARD_INPUT, take_keys
 from tidewheel.errors import BadSetting
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700

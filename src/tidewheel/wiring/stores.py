@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, cast
 from tidewheel.config import (
     StoreSettings,
     Where,
-    credentials,
     failpoint,
     found_server,
     home_directory,
@@ -22,6 +21,7 @@ from tidewheel.config import (
     store_url,
     submit_limits,
 )
+from tidewheel.credentials import credentials
 from tidewheel.errors import BadSetting, NoStore, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint
 from tidewheel.ports.store import Store

@@ -17,9 +17,9 @@ from tidewheel.api.wire import document
 from tidewheel.cli.output import note, plural, safe, say_found
 from tidewheel.cli.session import Session, option
 from tidewheel.cli.session import session_command as command_of_session
-from tidewheel.config import is_safe_url
 from tidewheel.core.queue.access import TokenKind, TokenView
 from tidewheel.core.queue.tokens import challenge_of
+from tidewheel.credentials import is_safe_url
 from tidewheel.errors import Refused
 from tidewheel.vocabulary import time_text
 
@@ -71,8 +71,8 @@ def login_command(session: Session, server: str | None) -> int:
 @click.argument("server", required=False)
 def logout_command(session: Session, server: str | None) -> int:
     """End what `tidewheel login` began at SERVER, and remove its token."""
-    from tidewheel.config import credentials
     from tidewheel.core.queue.tokens import split_token
+    from tidewheel.credentials import credentials
     from tidewheel.errors import TidewheelError
 
     url, path = _login_place(session, server)
@@ -93,7 +93,8 @@ def logout_command(session: Session, server: str | None) -> int:
 
 def _login_place(session: Session, server: str | None) -> tuple[str, Path]:
     from tidewheel.client.tokens import server_url
-    from tidewheel.config import home_directory, login_file_of
+    from tidewheel.config import home_directory
+    from tidewheel.credentials import login_file_of
 
     url = server_url(server or session.store).rstrip("/")
     if not is_safe_url(url):
@@ -110,7 +111,7 @@ def _seconds(text: str) -> float:
 
 
 async def _sign_in(url: str) -> Told:
-    from tidewheel.config import credentials
+    from tidewheel.credentials import credentials
     from tidewheel.store.remote.transport import Transport
 
     transport = Transport(url, ca=credentials(url).ca)
