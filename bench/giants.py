@@ -180,7 +180,10 @@ def main() -> None:
     given = parser.parse_args()
     rows = []
     for roles in given.roles:
-        with TemporaryDirectory() as folder, processes(Path(folder), roles) as api:
+        with (
+            TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+            processes(Path(folder), roles) as api,
+        ):
             small_run(api)  # what is loaded once is loaded
             rows.append(row(roles, 0, measured(api, 0, given.seconds / 3)))
             print(rows[-1], file=sys.stderr)

@@ -100,6 +100,7 @@ SERVERS = {
     server_errors.TooManyFailures: server_errors.TooManyFailures(3.0),
     server_errors.KeyReused: server_errors.KeyReused("k"),
     server_errors.QuotaSpent: server_errors.QuotaSpent("q", 3.0, 1.0),
+    server_errors.StreamsHeld: server_errors.StreamsHeld("t", 2),
     server_errors.AttemptOver: server_errors.AttemptOver(),
 }
 

@@ -43,7 +43,7 @@ Report = Callable[[Any], None]
 
 PROCESSES_MAX = 4
 IDLE_SECONDS = 60.0
-TURN_SECONDS_MAX = 30.0  # that a call waits until the team's call before it has ended
+TURN_SECONDS_MAX = 60.0  # that a call waits until the team's call before it has ended
 RETIRED_BYTES = 256 * 1024 * 1024  # a child that has grown so large is not used again
 NICENESS = 5
 _LENGTH = struct.Struct("!Q")
