@@ -76,7 +76,9 @@ def test_every_image_of_the_deployment_can_be_pinned_by_its_digest():
     for name, service in document["services"].items():
         image = service["image"]
         if image == "tidewheel":  # made once, by those that say how
-            assert "PYTHON_IMAGE" in service.get("build", {"args": "PYTHON_IMAGE"})["args"], name
+            assert "PYTHON_IMAGE" in service.get("build", {"args": "PYTHON_IMAGE"})["args"], (
+                name
+            )
         else:
             assert re.fullmatch(r"\$\{[A-Z]+_IMAGE:-[a-z]+:[\w.-]+\}", image), image
 
