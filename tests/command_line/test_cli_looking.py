@@ -326,6 +326,7 @@ def test_verify_lists_files_that_belong_to_nothing_and_removes_them_when_told(ti
     assert tidewheel("run", "flow").status == 0
     worked(tidewheel, "--id", "good", "--", "true")
     assert tidewheel("verify", "--files", "--json").json == {
+        "audit": None,
         "violations": [],
         "orphans": [],
         "removed": [],
