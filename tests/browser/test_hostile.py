@@ -82,8 +82,13 @@ def test_hostile_queues_tasks_and_tokens_are_texts(site, window):
     task = {"queue": MARKUP, "name": MARKUP, "command": "true", "spec": {MARKUP: HOSTILE}}
     caller = site.caller()
     assert caller.post("/tasks", [task]).status == 201
-    assert caller.post("/tokens", {"name": MARKUP, "scopes": ["read"]}).status == 201
-    assert caller.post("/tokens", {"name": BIDI, "scopes": ["read"]}).status == 422
+    assert (
+        caller.post("/tokens", {"name": MARKUP, "scopes": ["read"], "names": ["*"]}).status
+        == 201
+    )
+    assert (
+        caller.post("/tokens", {"name": BIDI, "scopes": ["read"], "names": ["*"]}).status == 422
+    )
     page = window.log_in(site.link())
     page.goto(f"{site.url}/tasks?queue={quote(MARKUP, safe='')}")
     row = page.get_by_role("table", name="Tasks").get_by_role("row").filter(has_text="<img")

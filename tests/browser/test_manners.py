@@ -116,7 +116,11 @@ def test_a_run_that_is_deleted_under_its_viewer_says_so(site, page):
 
 
 def test_a_reader_sees_no_action_in_any_view_and_ticks_nothing(site, noisy, window):
-    token = site.caller().post("/tokens", {"name": "eyes", "scopes": ["read"]}).json["token"]
+    token = (
+        site.caller()
+        .post("/tokens", {"name": "eyes", "scopes": ["read"], "names": ["*"]})
+        .json["token"]
+    )
     page = window.log_in(site.link(Caller(urlsplit(site.url).netloc, token)))
     for views in ("graph", "logs,history"):
         page.goto(address(site, noisy, f"?views={views}&select=2/merge"))

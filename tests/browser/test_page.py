@@ -125,7 +125,11 @@ def test_the_table_filters_by_what_the_address_says_and_acts_on_many(site, tide,
 
 
 def test_a_reader_sees_everything_and_no_button_that_would_be_refused(site, tide, window):
-    token = site.caller().post("/tokens", {"name": "reader", "scopes": ["read"]}).json["token"]
+    token = (
+        site.caller()
+        .post("/tokens", {"name": "reader", "scopes": ["read"], "names": ["*"]})
+        .json["token"]
+    )
     page = window.log_in(site.link(Caller(urlsplit(site.url).netloc, token)))
     expect(page.locator(".run-line", has_text=tide)).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("Pause|Stop|Carry on"))).to_have_count(0)

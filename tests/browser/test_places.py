@@ -81,6 +81,7 @@ def test_a_token_is_shown_once_and_is_worth_nothing_when_revoked(site, page):
     page.get_by_role("button", name="New token").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("harbour master")
+    dialog.get_by_label("For", exact=True).fill("harbour")
     dialog.get_by_role("button", name="Make the token").click()
     secret = dialog.get_by_label("The token").inner_text()
     holder = Caller(urlsplit(site.url).netloc, secret)
@@ -100,7 +101,11 @@ def test_a_token_is_shown_once_and_is_worth_nothing_when_revoked(site, page):
 
 
 def test_who_is_no_admin_is_not_led_to_tokens(site, window):
-    token = site.caller().post("/tokens", {"name": "looker", "scopes": ["read"]}).json["token"]
+    token = (
+        site.caller()
+        .post("/tokens", {"name": "looker", "scopes": ["read"], "names": ["*"]})
+        .json["token"]
+    )
     page = window.log_in(site.link(Caller(urlsplit(site.url).netloc, token)))
     places = page.get_by_role("navigation", name="Pages")
     expect(places.get_by_role("link", name="Workers")).to_be_visible()

@@ -132,7 +132,11 @@ def test_rules_of_notifications_are_seen_and_tried_by_admins_alone(site, page, w
     page.get_by_role("button", name="Test desk").click()
     expect(rule).to_contain_text("The test was sent.")
     assert window.complaints == []
-    token = site.caller().post("/tokens", {"name": "looker", "scopes": ["read"]}).json["token"]
+    token = (
+        site.caller()
+        .post("/tokens", {"name": "looker", "scopes": ["read"], "names": ["*"]})
+        .json["token"]
+    )
     window.log_in(site.link(Caller(urlsplit(site.url).netloc, token)))
     expect(page.get_by_role("link", name="Requests")).to_be_visible()
     expect(page.get_by_role("link", name="Notifications")).to_have_count(0)

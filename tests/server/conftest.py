@@ -24,7 +24,7 @@ def server(kind, tmp_path_factory, request):
         database = request.getfixturevalue("postgres_server")
         url = database.create_database(f"server_{next(_numbers)}")
     # All callers come from one address here, and some are meant to fail.
-    with running_server(url, failures_max=1_000) as running:
+    with running_server(url, failures_max=1_000, quotas=("links=off",)) as running:
         yield running
 
 

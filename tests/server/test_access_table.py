@@ -224,7 +224,7 @@ def known_by(team):
     return SECRET if team == "zebra" else "nothing much"
 
 
-NAMES = ("mine", "PB-20261117-mine-*", "vis")
+NAMES = ("mine", "PB-20261117-mine-*", "SBI-20261117-mine-*", "vis")
 
 
 def is_refused(reply):

@@ -344,6 +344,8 @@ def test_an_object_that_cannot_be_is_refused(visitor, wrong):
 
 # ---- who may ----
 
+OTHERS = ["other", "workflow:PB-*", "SBI-*"]
+
 
 def test_a_token_is_good_for_its_workflows_only(store, tmp_path):
     with running_server(store, home=tmp_path / "home") as server:
@@ -351,7 +353,8 @@ def test_a_token_is_good_for_its_workflows_only(store, tmp_path):
         everybody = Visitor(url, server.caller("submit", "operate").token)
         everybody.submit(sbi(block(A)))
         other = Visitor(
-            url, server.caller("submit", "operate", names=["other", "workflow:PB-*"]).token
+            url,
+            server.caller("submit", "operate", names=OTHERS).token,
         )
         reader = Visitor(url, server.caller("read").token)
         for ask in (
@@ -380,7 +383,7 @@ def test_blocks_that_a_token_may_not_see_cannot_be_found_out_by_naming_them(stor
     with running_server(store, home=tmp_path / "home") as server:
         url = f"http://{server.address}"
         Visitor(url, server.caller("submit").token).submit(sbi(block(A)))
-        other = Visitor(url, server.caller("submit", names=["other", "workflow:PB-*"]).token)
+        other = Visitor(url, server.caller("submit", names=OTHERS).token)
 
         def words(*blocks):
             with pytest.raises(InvalidSbi) as refused:

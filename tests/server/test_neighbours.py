@@ -1,5 +1,6 @@
 """Several who share a server: what one does, or does wrong, is no matter of the others."""
 
+import hashlib
 import http.client
 import json
 import resource
@@ -236,3 +237,70 @@ def test_heartbeats_are_answered_while_somebody_looks_at_a_large_run(tmp_path):
                 answered += 1
         # If they waited for views, there were one before the first and one after each.
         assert answered > len(looking) + 1
+
+
+# What a second reviewer found: nothing of these leads to a name that is not covered.
+
+
+def test_pages_of_lists_say_nothing_of_what_is_not_covered(own_server):
+    """By how full a page is, and where it ends, one would learn of others' tasks and runs."""
+    admin = own_server.caller("admin")
+    for number in range(5):
+        admin.post(
+            "/tasks", {"id": f"theirs-{number}", "queue": "zebra", "spec": 1, "tag": "secret"}
+        )
+        admin.post("/tasks", {"id": f"mine-{number}", "queue": "mine", "spec": 1})
+        admin.post("/runs", {"workflow": "zebra", "flow": FLOW})
+        admin.post("/runs", {"workflow": "mine", "flow": FLOW})
+    narrow = own_server.caller("read", names=["mine"])
+    for path in ("/tasks?tag=secret&limit=1", "/runs?workflow=zebra&limit=1"):
+        assert narrow.get(path).json["next"] is None
+    for what in ("tasks", "runs"):
+        seen, following = [], ""
+        while following is not None:
+            page = narrow.get(f"/{what}?limit=2" + (f"&before={following}" * bool(following)))
+            seen += [one.get("id") or one["name"] for one in page.json[what]]
+            following = page.json["next"]
+        assert len(seen) == 5 and all("mine" in one for one in seen)
+
+
+def test_a_refusal_does_not_name_the_queue_that_an_id_leads_to(server, admin):
+    admin.post("/tasks", {"id": "of-zebra", "queue": "zebra/hidden", "armed": False})
+    narrow = server.caller("submit", "operate", names=["mine"])
+    for path, body in (
+        ("/tasks/get", {"ids": ["of-zebra"]}),
+        ("/tasks", {"queue": "mine", "needs": ["of-zebra"]}),
+        ("/tasks/cancel", {"ids": ["of-zebra"]}),
+        ("/tasks/of-zebra/cancel", {}),
+    ):
+        reply = narrow.post(path, body)
+        assert reply.status == 403 and b"hidden" not in reply.body, path
+    assert b"'zebra/seen'" in narrow.post("/tasks", {"queue": "zebra/seen"}).body
+
+
+def test_of_a_worker_that_serves_others_too_only_one_s_own_queues_are_shown(own_server):
+    worker = own_server.caller("worker")
+    register(worker, "mine", "zebra-hidden", "run:zebra/*")
+    for pattern in ("mine", "workflow:mine"):
+        shown = own_server.caller("read", names=[pattern]).get("/workers").json["workers"]
+        assert [one["queues"] for one in shown] == ([["mine"]] if pattern == "mine" else [])
+
+
+def test_nobody_guesses_the_id_that_a_keyed_submission_of_another_gets(own_server):
+    """Who took it before would keep that submission from ever being stored."""
+    client = own_server.caller("submit")
+    number = client.token.split("_")[1]
+    guess = "k-" + hashlib.sha256(f"{number}/nightly/0".encode()).hexdigest()[:32]
+    made = client.post("/tasks", {"queue": "q"}, Idempotency_Key="nightly").json["id"]
+    assert made.startswith("k-") and made != guess
+
+
+def test_a_definition_of_another_workflow_is_not_reached_by_its_digest(own_server):
+    admin = own_server.caller("admin")
+    for team in ("mine", "zebra"):
+        admin.post("/runs", {"workflow": team, "flow": FLOW + f"# {team}\n"})
+    digest = admin.get(f"/runs/{in_path('zebra/run1')}/definition").json["digest"]
+    narrow = own_server.caller("operate", names=["mine"])
+    path, command = f"/runs/{in_path('mine/run1')}", {"verb": "reload", "definition": digest}
+    tried = narrow.post(f"{path}/dry-run", {"command": command})
+    assert tried.status == 404, tried.body

@@ -165,6 +165,10 @@ def test_h4_a_worker_that_opens_the_store_shows_a_job_no_more(
     for name in ("facts", "tasks", "history", "log", "workflow-state"):
         with pytest.raises(Refused, match="is for closed, public"):
             asyncio.run(looks(name, run=run.name, id=""))
+    number = run.view.number
+    for text in (f"~x/{number}", f"~x/{run.name}", f"{run.name}//", f"{number}//", "~x/forec"):
+        with pytest.raises(Refused):
+            asyncio.run(looks("workflow-state", run=text, id="*/*"))
     told = asyncio.run(looks("workflow-state", run="nobody", id="*/*"))
     assert "nobody" in told["reason"] and told["tasks"] == []
 

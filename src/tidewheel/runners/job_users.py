@@ -170,6 +170,9 @@ class JobUsers:
             socket.send_fds(self._asking, [b"?"], [text, *files])
             answer = json.loads(self._asking.recv(ANSWER_BYTES_MAX))
         except (OSError, ValueError) as error:
+            # Its answer would be taken for that to the next request: this was the last one. The
+            # launcher ends what it started meanwhile, and what must not outlive the worker.
+            self._asking.close()
             words = "the launcher of --run-as does not answer; start the worker anew"
             raise RunnerUnable(words) from error
         finally:

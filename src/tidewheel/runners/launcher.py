@@ -29,6 +29,7 @@ from typing import Any
 
 SHELL = "/bin/sh"
 FILES_MAX = 32  # in a request
+FILES_OWN_MAX = 65_536  # a job inherits none of them
 REQUEST_BYTES_MAX = 16 * 1024 * 1024
 _PR_SET_NO_NEW_PRIVS = 38
 
@@ -74,6 +75,7 @@ def start(
             os.setsid()
             for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), out, err)):
                 os.dup2(file, number)
+            os.closerange(3, FILES_MAX + FILES_OWN_MAX)
             become(user)
             os.umask(0o022)
             for signaled in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
@@ -91,34 +93,51 @@ def start(
 def serve(users: dict[str, Any], asked: socket.socket) -> None:
     """Answers requests until the worker is gone, then kills what must not outlive it."""
     fenced: set[int] = set()
-    with selectors.DefaultSelector() as ready:
-        ready.register(asked, selectors.EVENT_READ)
-        while True:
-            for key, _ in ready.select():
-                if key.data is not None:  # a job that has ended
-                    ready.unregister(key.fd)
+    try:
+        with suppress(OSError), selectors.DefaultSelector() as ready:
+            ready.register(asked, selectors.EVENT_READ)
+            while True:
+                for key, _ in ready.select():
+                    if key.data is None:
+                        if not answered(users, asked, ready, fenced):
+                            return
+                        continue
+                    ready.unregister(key.fd)  # a job that has ended
                     os.close(key.fd)
                     os.waitpid(key.data, 0)
                     fenced.discard(key.data)
-                    continue
-                _, files, _, _ = socket.recv_fds(asked, 1, FILES_MAX, socket.MSG_CMSG_CLOEXEC)
-                if not files:
-                    for pid in fenced:  # none is reaped, so none of these numbers is another's
-                        with suppress(ProcessLookupError):
-                            os.killpg(pid, signal.SIGKILL)
-                    return
-                request: dict[str, object] = {}
-                try:
-                    request = json.loads(os.pread(files[0], REQUEST_BYTES_MAX, 0))
-                    answer = start(users, request, files[1:])
-                except (OSError, ValueError, KeyError, TypeError) as error:
-                    answer = {"refused": f"the launcher cannot start it: {error!r}"}
-                for file in files:
-                    os.close(file)
-                if isinstance(job := answer.get("pid"), int):
-                    ready.register(os.pidfd_open(job), selectors.EVENT_READ, job)
-                    fenced |= {job} if request.get("fenced") else set()
-                asked.send(json.dumps(answer).encode())
+    finally:
+        for pid in fenced:  # none is reaped, so none of these numbers is another's
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+
+
+def answered(
+    users: dict[str, Any],
+    asked: socket.socket,
+    ready: selectors.BaseSelector,
+    fenced: set[int],
+) -> bool:
+    """Answers one request; False if the worker is gone."""
+    _, files, _, _ = socket.recv_fds(asked, 1, FILES_MAX)
+    if not files:
+        return False
+    request: dict[str, object] = {}
+    try:
+        request = json.loads(os.pread(files[0], REQUEST_BYTES_MAX, 0))
+        answer = start(users, request, files[1:])
+    except Exception as error:  # whatever the worker sent, the jobs of others go on
+        answer = {"refused": f"the launcher cannot start it: {error!r}"}
+    for file in files:
+        os.close(file)
+    job = answer.get("pid")
+    if isinstance(job, int):
+        fenced.add(job)  # until the worker knows of it
+        ready.register(os.pidfd_open(job), selectors.EVENT_READ, job)
+    asked.send(json.dumps(answer).encode())
+    if isinstance(job, int) and not request.get("fenced"):
+        fenced.discard(job)
+    return True
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ from tidewheel.quantities import parse_duration
 from tidewheel.scheduler.broadcasts import rows_of
 from tidewheel.scheduler.run_files import RunFolderUnusable
 from tidewheel.scheduler.timers import STOP_AT_TIME, timer_key
-from tidewheel.services.definitions.snapshot import reread, restore
+from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
 from tidewheel.worker.jobs import START_FAILED
 
 if TYPE_CHECKING:
@@ -226,6 +226,7 @@ async def _reload(
     options, directory = engine.run.options, engine.files.directory
     if digest:
         new = await store.definition(digest)
+        check_same_workflow(new, old)
     else:
         new = reread(old, options, directory)
         await store.save_definition(new)

@@ -49,6 +49,7 @@ class AttemptKey:
         """Says that a server runs with this key; raises BadSetting if one runs with another."""
         if others := await self._hold():
             path = key_path(self._settings)
+            await self._store.leave_attempt_key(self._fingerprint)  # else it keeps others out
             raise BadSetting(
                 "attempt_key_file",
                 str(path),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tidewheel.server.run_services import RunServices
 
 Kind = TypeVar("Kind")
+PAGES_LOOKED_THROUGH_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,31 @@ class Answer:
     status: int = 200
     media_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+async def covered_page(
+    read: Callable[[Any], Awaitable[list[Any]]],
+    covers: Callable[[Any], bool],
+    place: Callable[[Any], Any],
+    count: int,
+    start: Any,  # noqa: ANN401 - a number or a name
+) -> tuple[list[Any], Any]:
+    """Returns a page of those things that a caller may see, and where the next one begins.
+
+    ``read`` returns up to ``count`` things from a place on. Those of others take no place in a
+    page: by how full it is, and by where it ends, one would learn of them.
+    """
+    shown: list[Any] = []
+    for _ in range(PAGES_LOOKED_THROUGH_MAX):
+        found = await read(start)
+        shown += filter(covers, found)
+        start = place(found[-1]) if len(found) == count else None
+        if start is None or len(shown) >= count:
+            break
+    if len(shown) > count:
+        shown = shown[:count]
+        start = place(shown[-1])
+    return shown, start
 
 
 @dataclass(slots=True, kw_only=True)
@@ -178,7 +204,7 @@ class Call:
 
     def sees(self, worker: WorkerView) -> bool:
         """Says whether a worker serves a queue that the caller may see."""
-        return any(access.covers_served(self.grant.names, queue) for queue in worker.queues)
+        return any(map(self.covers_queue, worker.queues))
 
     def require(self, names: Iterable[access.Name]) -> None:
         """Raises NotAllowed unless the token is for all of these names.
@@ -188,7 +214,10 @@ class Call:
         """
         for name in names:
             if not self.covers(name):
-                asked = next(iter(self.path.values()), name.text)
+                asked = next(iter(self.path.values()), "")
+                if not asked:
+                    is_said = name.text in f"{self.raw.decode(errors='replace')} {self.query}"
+                    asked = name.text if is_said else "what the request names"
                 its = ", ".join(self.grant.names)
                 raise NotAllowed(f"this token is not for {asked[:256]!r}; it is for {its}")
 

@@ -199,7 +199,7 @@ def _responses(route: Route, schemas: dict[str, Any]) -> Document:
 
 def _may_answer(route: Route, status: int) -> bool:
     if not isinstance(route.guard, Needs):
-        return status in (422, 503)
+        return route.changes or status in (404, 422, 503)
     return route.changes or status in (401, 403, 404, 409, 422, 429, 503)
 
 

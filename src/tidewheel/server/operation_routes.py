@@ -7,6 +7,7 @@ method and writes the answer.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from tidewheel.api.operation import (
     Work,
     resolved,
 )
+from tidewheel.api.tasks import WorkerView
 from tidewheel.api.wire import answer, out_type, write
 from tidewheel.config import scheduler_settings
 from tidewheel.core.operator.views import name_of_run
@@ -172,6 +174,14 @@ _SEES: dict[str | None, Callable[[Call, Any], bool]] = {
 }
 
 
+def _shown(call: Call, one: Any) -> Any:  # noqa: ANN401 - any thing of a list
+    """Returns a thing as the caller may see it: of a worker that serves others, too, without
+    their queues."""
+    if not isinstance(one, WorkerView):
+        return one
+    return replace(one, queues=tuple(filter(call.covers_queue, one.queues)))
+
+
 def _teller(answers: Answer) -> Callable[[Call, Any], object]:
     match answers:
         case Listed(_, key, _, _, _, (_, last)):
@@ -185,7 +195,9 @@ def _teller(answers: Answer) -> Callable[[Call, Any], object]:
             return tell_page
         case Listed(_, key, _, _, seen):
             sees = _SEES[seen]
-            return lambda call, found: write({key: [one for one in found if sees(call, one)]})
+            return lambda call, found: write(
+                {key: [_shown(call, one) for one in found if sees(call, one)]}
+            )
         case Echo(_, key):
             return lambda call, _: {key: call.path[key]}
         case ListedDocuments(_, key, name, workflow):
@@ -256,6 +268,7 @@ def block_door(call: Call) -> BlockService:
     def permit(request: SbiRequest) -> None:
         call.require(workflow_name(one.workflow) for one in request.blocks)
         call.require(run_name(one.id) for one in request.blocks)
+        call.require((workflow_name(request.id),))
 
     return BlockService(
         call.store,

@@ -25,7 +25,7 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.snapshot import reread, restore
+from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
 from tidewheel.services.paths import run_directory
 from tidewheel.services.workflow_state import state_document
 from tidewheel.views import graph, log, past, rows, run, run_facts, task, why
@@ -142,10 +142,11 @@ async def _graph(asked: AskedView, snapshot: RunSnapshot, command: Reload) -> Gr
     """Returns the graph of the definition with which the run would go on after this reload."""
     view, store = snapshot.view, asked.store
     directory = run_directory(asked.context.home, view.name)
+    old = await store.definition(view.definition)
     if command.definition:
         new = await store.definition(command.definition)
+        check_same_workflow(new, old)
     else:
-        old = await store.definition(view.definition)
         new = reread(old, view.options, directory)
     is_new = not is_same_content(new.digest, view.definition)
     return restore(new, view.options, directory, is_new=is_new).graph

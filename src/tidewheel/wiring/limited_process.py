@@ -30,13 +30,17 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from enum import Enum
 from functools import partial
 from importlib import import_module
 from typing import Any, BinaryIO, TypeVar, cast
 
+import msgspec
+
 from tidewheel.config import ProcessLimits
 from tidewheel.errors import Refused, TidewheelError, Unavailable
+from tidewheel.wiring.machine import hide_memory
 
 Result = TypeVar("Result")
 Report = Callable[[Any], None]
@@ -234,19 +238,35 @@ def _send(file: BinaryIO, message: object) -> None:
     file.flush()
 
 
-_PLAIN = ("builtins", "collections", "datetime", "pathlib")
+_PLAIN = {
+    "builtins": {"set", "frozenset", "bytearray", "complex", "range", "slice"},
+    "collections": {"OrderedDict", "deque", "Counter", "defaultdict"},
+    "datetime": {"date", "datetime", "time", "timedelta", "timezone"},
+    "pathlib": {"Path", "PosixPath", "PurePath", "PurePosixPath"},
+}
 
 
 class _Answer(pickle.Unpickler):
     """Reads what a child answers: values of plain types and of tidewheel's own, nothing that
-    could be called. The child reads what strangers wrote, and is believed no more than they."""
+    does anything when it is made. The child reads what strangers wrote, and is believed no more
+    than they."""
 
     def find_class(self, module: str, name: str) -> type:
-        found = super().find_class(module, name)
-        is_ours = module.startswith("tidewheel.") or module in _PLAIN
-        if not (isinstance(found, type) and is_ours):
-            raise pickle.UnpicklingError(f"{module}.{name} is no value")
-        return found
+        # A name with a dot would lead on, through what a module has imported.
+        if "." not in name and (
+            module.startswith("tidewheel.") or name in _PLAIN.get(module, ())
+        ):
+            found = super().find_class(module, name)
+            if module in _PLAIN or (_is_value(found) and found.__module__ == module):
+                return cast("type", found)
+        raise pickle.UnpicklingError(f"{module}.{name} is no value")
+
+
+def _is_value(kind: object) -> bool:
+    return isinstance(kind, type) and (
+        is_dataclass(kind)
+        or issubclass(kind, Enum | BaseException | tuple | dict | frozenset | msgspec.Struct)
+    )
 
 
 def _receive(file: BinaryIO) -> Any:  # noqa: ANN401 - whatever was sent
@@ -309,6 +329,7 @@ def _called(call: bytes) -> tuple[int, object]:
 
 def main() -> None:
     """Answers calls until there are no more, or this process has grown large."""
+    hide_memory()  # before a call is read, which may have the password of a database
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no answer
     os.nice(NICENESS)

@@ -93,14 +93,20 @@ def keep_keys_from_jobs(token_file: str | None = None, passwords: Iterable[str] 
             os.dup2(nothing.fileno(), 0)
     if not sys.platform.startswith("linux"):
         return
-    import ctypes
-
     _wipe_beginnings(tuple(f"{name}=".encode() for name in KEY_VARIABLES), passwords)
     for name in os.listdir("/proc/self/fd"):
         with suppress(OSError):  # that of the listing itself is closed by now
             if int(name) > _STANDARD_ERROR:
                 os.set_inheritable(int(name), False)
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    hide_memory()
+
+
+def hide_memory() -> None:
+    """Lets no process of this user read the memory of this one, or trace it; Linux only."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _wipe_beginnings(variables: tuple[bytes, ...], passwords: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -21,7 +22,7 @@ from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.queue.access import ANY_TEXT, Name
 from tidewheel.errors import NoAnswer, NotFound, Refused
 from tidewheel.ports.runs import LogPart
-from tidewheel.server.call import Answer, Call
+from tidewheel.server.call import Answer, Call, covered_page
 from tidewheel.server.errors import BadBody, BadRequest
 from tidewheel.server.load_shedding import Urgency
 from tidewheel.server.operation_routes import run_door
@@ -76,12 +77,21 @@ async def _as_job(call: Call) -> None:
 )
 async def list_runs(call: Call) -> object:
     query = call.query
-    asked = {"workflow": query.workflow, "count": query.limit, "before": query.before}
-    found = await run_door(call).look("runs", asked)
-    listed: Any = found["runs"]
-    shown = [one for one in listed if call.covers(Name(one["name"], workflow=one["workflow"]))]
+
+    async def read(before: int | None) -> list[Any]:
+        asked = {"workflow": query.workflow, "count": query.limit, "before": before}
+        found: Any = (await run_door(call).look("runs", asked))["runs"]
+        return list(found)
+
+    def covers(one: Document) -> bool:
+        return call.covers(Name(one["name"], workflow=one["workflow"]))
+
+    shown, following = await covered_page(
+        read, covers, itemgetter("number"), query.limit, query.before
+    )
+    found: Document = {"runs": shown, "next": following}
     if not query.summary:
-        return found | {"runs": shown}
+        return found
     known = call.doors.summaries
     shown, left = await known.added(shown, lambda run: _summary(call, run))
     return found | {"runs": shown, "summaries_left": left}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -18,7 +19,7 @@ from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
-from tidewheel.server.call import Answer, Call
+from tidewheel.server.call import Answer, Call, covered_page
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources.logs import PartQuery, log_answer
@@ -103,11 +104,15 @@ async def list_tasks(call: Call) -> object:
         queue=await _queue_filter(call, query.run, query.queue),
         vocabulary=query.vocabulary,
     )
-    found = await call.store.list_tasks(
-        which, KeysetPage(count=query.limit, before=query.before)
+    shown, following = await covered_page(
+        lambda before: call.store.list_tasks(
+            which, KeysetPage(count=query.limit, before=before)
+        ),
+        lambda task: call.covers_queue(task.queue),
+        attrgetter("seq"),
+        query.limit,
+        query.before,
     )
-    following = found[-1].seq if len(found) == query.limit else None
-    shown = [task for task in found if call.covers_queue(task.queue)]
     fields = _fields(query, leave_out=SPEC)
     told = [await _document(call, task, query.vocabulary, fields) for task in shown]
     return _told({"tasks": told, "next": following}, query.vocabulary)

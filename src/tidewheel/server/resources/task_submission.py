@@ -231,7 +231,8 @@ def _own_id(call: Call, index: int) -> str:
     nobody could keep its answer."""
     if call.key is None or call.token is None:
         return new_id()
-    said = f"{call.token.number}/{call.key}/{index}".encode()
+    # With what nobody else knows: an id that can be guessed can be taken.
+    said = f"{call.token.number}/{call.token.digest}/{call.key}/{index}".encode()
     return "k-" + hashlib.sha256(said).hexdigest()[:32]
 
 

@@ -320,8 +320,7 @@ LinkOut = answer("LinkOut", "A path of this server, good once and for five minut
 SessionOut = answer(
     "SessionOut",
     "The session of the caller; ``csrf`` goes into the header X-CSRF-Token of every change.",
-    **{"name": str, "kind": str, "scopes": list[str], "queues": list[str]},
-    **{"workflows": list[str], "csrf": str | None},
+    **{"name": str, "kind": str, "scopes": list[str], "names": list[str], "csrf": str | None},
 )
 
 

@@ -9,6 +9,7 @@ import asyncio
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -30,7 +31,7 @@ from tidewheel.core.operator.registry import Bundle
 from tidewheel.core.operator.views import name_of_run
 from tidewheel.core.queue.access import Name, workflow_name
 from tidewheel.errors import NotFound
-from tidewheel.server.call import Answer, Call
+from tidewheel.server.call import Answer, Call, covered_page
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import (
     block_door,
@@ -171,7 +172,6 @@ async def graph(call: Call) -> object:
 #
 # An instance begins runs: scope submit, for the workflow and the name of each of its blocks.
 
-PAGES_LOOKED_THROUGH_MAX = 100  # for objects that the caller may see
 BlockName = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Version = str | float
 
@@ -296,14 +296,19 @@ async def post_objects(call: Call) -> object:
 
 async def list_objects(call: Call) -> object:
     """Returns the objects that the caller may see; those of others take no place in a page."""
-    after, wanted, shown = call.query.after, call.query.limit, []
-    for _ in range(PAGES_LOOKED_THROUGH_MAX):
-        found: Any = (await block_door(call).objects(after=after, count=wanted))["objects"]
-        shown += [one for one in found if call.covers(workflow_name(one["name"]))]
-        if len(found) < wanted or len(shown) >= wanted:
-            break
-        after = found[-1]["name"]
-    return {"objects": shown[:wanted]}
+
+    async def read(after: str) -> list[Any]:
+        found: Any = await block_door(call).objects(after=after, count=call.query.limit)
+        return list(found["objects"])
+
+    shown, _ = await covered_page(
+        read,
+        lambda one: call.covers(workflow_name(one["name"])),
+        itemgetter("name"),
+        call.query.limit,
+        call.query.after,
+    )
+    return {"objects": shown}
 
 
 ROUTES += routes_of(OBJECTS, {"objects": list_objects})

@@ -31,7 +31,7 @@ from tidewheel.core.operator.definition import (
     StoredFile,
     sealed,
 )
-from tidewheel.errors import Refused
+from tidewheel.errors import NotFound, Refused
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.node_checks import BAD_HANDLER
 from tidewheel.formats.flow_cylc.settings import FlowSettings
@@ -253,6 +253,13 @@ def load_flow(
     with TemporaryDirectory() as folder:
         unpack(definition, Path(folder))
         yield load_workflow(Path(folder), how, findings), Path(folder)
+
+
+def check_same_workflow(new: StoredDefinition, old: StoredDefinition) -> None:
+    """Raises NotFound for a definition that was not saved for the workflow of the old one: who
+    knows its digest may not see it for that."""
+    if new.workflow != old.workflow:
+        raise NotFound("definition", new.digest)
 
 
 def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> StoredDefinition:

@@ -80,6 +80,7 @@ class RegistryService:
         manner = validation.ValidationOptions(
             now=float(await self._store.now()), strict=strict, code_trusted=self._code_trusted
         )
+        self._permit(one.name for one in bundles if one.name)  # before any work is done
         named = next((one.name for one in bundles if one.name), who)
         validated = await self._read(
             named, partial(validation.validate_bundles, bundles, manner)
