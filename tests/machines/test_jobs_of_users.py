@@ -268,6 +268,7 @@ def test_a_job_cannot_lead_its_worker_to_what_is_another_s(far, client, home):
         (f'worker = "{WORKER}"\n', "[jobs]"),
         ("nonsense", "a file with"),
     ],
+    ids=["root", "the worker", "nobody", "no jobs", "no map"],
 )
 def test_a_map_that_would_not_keep_users_apart_is_refused(far, home, text, words):
     worker = started(far, home, text=text)
