@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FILES_MAX, FUNCTIONS_MAX = 43, 195  # goals: 45, 220
+FILES_MAX, FUNCTIONS_MAX = 43, 202  # goals: 45, 220
 TRIES = 3  # what renews a lease meanwhile counts, too, so the shortest counts
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -113,10 +113,7 @@ def serve(users: dict[str, Any], asked: socket.socket) -> None:
 
 
 def answered(
-    users: dict[str, Any],
-    asked: socket.socket,
-    ready: selectors.BaseSelector,
-    fenced: set[int],
+    users: dict[str, Any], asked: socket.socket, ready: selectors.BaseSelector, fenced: set[int]
 ) -> bool:
     """Answers one request; False if the worker is gone."""
     _, files, _, _ = socket.recv_fds(asked, 1, FILES_MAX)
