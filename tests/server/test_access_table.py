@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.server.test_guards import filled
 from tests.server.test_sessions import browser
 from tests.support.command_line import CommandLine
 from tests.support.http_server import Caller, in_path, running_server
@@ -168,20 +169,6 @@ def request_of(route, team):
 def is_command(route):
     """Whether a scheduler has to obey, for which there is none here to wait for."""
     return route.query is not None and "dry_run" in route.query.__struct_fields__
-
-
-def filled(value, names):
-    match value:
-        case str():
-            for name, text in names.items():
-                value = value.replace(f"{{{name}}}", text)
-            return value
-        case list():
-            return [filled(one, names) for one in value]
-        case dict():
-            return {key: filled(one, names) for key, one in value.items()}
-        case _:
-            return value
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import pickle
+import struct
 import time
 from functools import partial
 from pathlib import Path
@@ -144,6 +146,25 @@ def test_no_answer_of_a_process_is_executed(tmp_path):
     path = str(tmp_path / "made")
     [outcome], _ = in_processes(ProcessLimits(), ("a", partial(make_evil, path)))
     assert "is no value" in str(outcome)
+    assert not os.path.exists(path)
+
+
+def lie(path):
+    """Answers with what a process would that somebody has taken over: a name that leads on."""
+    module, name = b"tidewheel.wiring.limited_process", b"subprocess.Popen"
+    words = b"".join(b"\x8c" + bytes([len(one)]) + one for one in (module, name))
+    told = pickle.dumps((["mkdir", path],), 2)[2:-1]
+    answer = b"\x80\x04" + words + b"\x93" + told + b"R."
+    os.write(3, struct.pack("!Q", len(answer)) + answer)
+    os._exit(0)
+
+
+@pytest.mark.usefixtures("_importable")
+def test_no_name_in_an_answer_leads_through_the_imports_of_a_module(tmp_path):
+    """A process that was taken over must not get further than itself."""
+    path = str(tmp_path / "made")
+    [outcome], _ = in_processes(ProcessLimits(), ("a", partial(lie, path)))
+    assert "subprocess.Popen is no value" in str(outcome)
     assert not os.path.exists(path)
 
 

@@ -272,9 +272,12 @@ def test_a_refusal_does_not_name_the_queue_that_an_id_leads_to(server, admin):
         ("/tasks", {"queue": "mine", "needs": ["of-zebra"]}),
         ("/tasks/cancel", {"ids": ["of-zebra"]}),
         ("/tasks/of-zebra/cancel", {}),
+        # A guess is not confirmed.
+        ("/tasks", {"queue": "mine", "needs": ["of-zebra"], "spec": "zebra/hidden"}),
     ):
         reply = narrow.post(path, body)
         assert reply.status == 403 and b"hidden" not in reply.body, path
+        assert b"'of-zebra'" in reply.body, path
     assert b"'zebra/seen'" in narrow.post("/tasks", {"queue": "zebra/seen"}).body
 
 

@@ -23,6 +23,11 @@ LongCount = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 _PastCount = Annotated[int, msgspec.Meta(ge=1, le=20_000)]
 
 
+def not_there_yet(reason: str, task: str) -> dict[str, Any]:
+    """Returns the state of a task (`POINT/NAME:SELECTOR`) of a run that is yet to come."""
+    return {"run": "", "reason": reason, "selector": task.partition(":")[2], "tasks": []}
+
+
 class ViewQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Holds the parameters of a view's URL; `arguments` has them by the view's own names."""
 

@@ -209,15 +209,11 @@ class Call:
     def require(self, names: Iterable[access.Name]) -> None:
         """Raises NotAllowed unless the token is for all of these names.
 
-        What the path names is called as the caller called it: where a number or an id leads is
-        not told to strangers.
+        A thing that was found by what the caller named is called as the caller called it.
         """
         for name in names:
             if not self.covers(name):
-                asked = next(iter(self.path.values()), "")
-                if not asked:
-                    is_said = name.text in f"{self.raw.decode(errors='replace')} {self.query}"
-                    asked = name.text if is_said else "what the request names"
+                asked = name.called or next(iter(self.path.values()), name.text)
                 its = ", ".join(self.grant.names)
                 raise NotAllowed(f"this token is not for {asked[:256]!r}; it is for {its}")
 

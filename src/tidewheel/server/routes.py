@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tidewheel.api.operation import READ
+from tidewheel.api.tasks import Task
 from tidewheel.client.log_places import is_submission
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import RunView, name_of_run
@@ -169,9 +170,14 @@ async def run_and_queue(call: Call) -> Iterable[Name]:
     return (name_of_run(run), queue_name(run.queue))
 
 
+def queues_of_tasks(tasks: Iterable[Task]) -> set[Name]:
+    """Returns the names of the queues of tasks that a caller named by their ids."""
+    return {queue_name(task.queue)._replace(called=task.id) for task in tasks}
+
+
 async def queue_of_task(call: Call) -> Iterable[Name]:
     """Returns the name of the queue of the task in the path."""
-    return (queue_name((await call.found_task()).queue),)
+    return queues_of_tasks([await call.found_task()])
 
 
 READS = Needs(READ, no_name)

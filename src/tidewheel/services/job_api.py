@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tidewheel.api.views import STATE
+from tidewheel.api.views import STATE, not_there_yet
 from tidewheel.core.operator.definition import JobName, read_job_name
 from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView, may_look_at
@@ -93,8 +93,7 @@ class JobApi:
         except NotFound as missing:
             if name != STATE or "~" in text or "//" in text:  # it reads such names otherwise
                 raise
-            # Of a run that is yet to come, as the view says it.
-            return {"run": "", "reason": str(missing), "selector": "", "tasks": []}
+            return not_there_yet(str(missing), str(asked.get("id") or ""))
         if not may_look_at(own, other):
             raise Refused(
                 f"jobs of {own.name} may not look at {text!r}: the token that began their run "

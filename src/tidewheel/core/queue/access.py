@@ -72,12 +72,14 @@ class Name(NamedTuple):
     """Is the name of a thing, as patterns see it, and what else patterns may be for.
 
     ``queue`` is set for queues that are not of a run, ``workflow`` for workflows and for what
-    belongs to a run.
+    belongs to a run. ``called`` is how a caller named the thing, if it was found by that:
+    where an id leads is not told to strangers.
     """
 
     text: str
     queue: str = ""
     workflow: str = ""
+    called: str = ""
 
 
 def queue_name(queue: str) -> Name:
@@ -175,7 +177,8 @@ def names_for(
 
     None stands for those that its maker did not name. Tokens of earlier versions had two lists:
     a queue of a run was covered if both covered it, a run if its workflow was. Here a workflow
-    is covered only where a queue of its runs is: never more than what both lists say.
+    is covered only where a queue of its runs is: no more than what both lists say, but that
+    what is named under a plain workflow counts as its own.
     """
     if queues is None:
         queues = EVERYTHING if workflows is None else (f"{RUN_QUEUE}{ANY_TEXT}",)

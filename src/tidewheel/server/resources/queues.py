@@ -38,7 +38,13 @@ from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import answer_type, routes_of
 from tidewheel.server.resources.events import NewsListener
 from tidewheel.server.resources.reports import REPORTS, Bytes, LostAttempt, worker_of_body
-from tidewheel.server.routes import Needs, RouteList, no_name, queue_of_path
+from tidewheel.server.routes import (
+    Needs,
+    RouteList,
+    no_name,
+    queue_of_path,
+    queues_of_tasks,
+)
 from tidewheel.server.validation import In
 
 POLL_SECONDS = 5.0  # a wake-up may be lost; this bounds the wait
@@ -61,7 +67,7 @@ async def get_queue(call: Call) -> object:
 
 async def get_many(call: Call) -> object:
     found = await call.store.get_many([TaskId(one) for one in call.body.ids])
-    call.require(map(queue_name, {task.queue for task in found}))
+    call.require(queues_of_tasks(found))
     return write({"tasks": found})
 
 

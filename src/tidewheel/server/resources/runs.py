@@ -214,7 +214,7 @@ REQUEST_SECONDS_MAX = COMMAND_SECONDS_MAX + 10.0
 ACCEPTED = 202
 NAMED_MAX = 5  # tasks, in the audit
 
-CODE = (verbs.Broadcast, verbs.Reload)  # commands that bring code of whoever gives them
+BRINGS_CODE = (verbs.Broadcast, verbs.Reload)  # commands that bring code of whoever gives them
 OPERATES = Needs(OPERATE, run_and_queue)
 
 
@@ -292,7 +292,7 @@ async def give(call: Call) -> object:
     if query.dry_run:
         call.only_tried = True
         return await _tried(call)
-    if isinstance(command, CODE) and call.job is None and ANY_TEXT not in call.readable:
+    if isinstance(command, BRINGS_CODE) and call.job is None and ANY_TEXT not in call.readable:
         # Whoever gives a run code must not see by it what only its submitter may see.
         await call.store.narrow_run(run.number, call.readable)
     who = f"{call.token.name} (token {call.token.number})"

@@ -28,7 +28,7 @@ from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources.reports import Attempt, ExitStatus, live_holder, tell
 from tidewheel.server.resources.task_queries import FilterIn, filter_of
 from tidewheel.server.resources.task_submission import RequestedResources, Text, our_fields
-from tidewheel.server.routes import Needs, RouteList, queue_of_task
+from tidewheel.server.routes import Needs, RouteList, queue_of_task, queues_of_tasks
 from tidewheel.server.validation import Duration, In, Out, Size, read, read_many
 from tidewheel.vocabulary import Vocabulary, statuses_named
 
@@ -89,7 +89,7 @@ async def queues_of_both_ends(call: Call) -> Iterable[Name]:
     ids = list(dict.fromkeys(end for edge in call.body_as(list) for end in edge))
     portions = [ids[start : start + EDGES_MAX] for start in range(0, len(ids), EDGES_MAX)]
     found = [task for some in portions for task in await call.store.get_many(some)]
-    return map(queue_name, {task.queue for task in found})
+    return queues_of_tasks(found)
 
 
 async def _tie(verb: str, call: Call) -> object:
@@ -141,7 +141,7 @@ async def queues_to_cancel(call: Call) -> Iterable[Name]:
         return ()
     if form.ids is not None:
         ids = [TaskId(one) for one in form.ids]
-        return map(queue_name, {task.queue for task in await call.store.get_many(ids)})
+        return queues_of_tasks(await call.store.get_many(ids))
     assert form.filter is not None
     if form.filter.queue is not None:
         return (queue_name(form.filter.queue),)

@@ -22,7 +22,7 @@ from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed, Problem, problem
-from tidewheel.server.routes import Needs, RouteList
+from tidewheel.server.routes import Needs, RouteList, queues_of_tasks
 from tidewheel.server.validation import FINDINGS_MAX, Duration, In, Size, read, read_many
 from tidewheel.vocabulary import Vocabulary
 
@@ -239,11 +239,11 @@ def _own_id(call: Call, index: int) -> str:
 async def queues_concerned(call: Call) -> Iterable[Name]:
     """Returns the queues of all new tasks, and of all stored tasks that one is tied to."""
     tasks = call.body_as(Submission).tasks
-    queues = {task.queue for task in tasks}
+    queues = {queue_name(task.queue) for task in tasks}
     if not call.grant.covers_everything:
         _require_own_ids(call, tasks)
         queues |= await _queues_of_references(call, tasks)
-    return map(queue_name, queues)
+    return queues
 
 
 def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
@@ -262,17 +262,17 @@ def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
             )
 
 
-async def _queues_of_references(call: Call, tasks: Iterable[NewTask]) -> set[str]:
+async def _queues_of_references(call: Call, tasks: Iterable[NewTask]) -> set[Name]:
     needed = {need.task_id for task in tasks for need in task.needs}
     ids = needed | {child for task in tasks for child in task.continuations}
     if len(ids) > REFERENCES_MAX:
         accepted = f"up to {REFERENCES_MAX} for a token that is not for every queue"
         raise BadSetting("dependencies", len(ids), accepted)
-    queues = set()
+    found = []
     for one in ids:
         with suppress(NotFound):  # it may come with this request
-            queues.add((await call.store.get(one)).queue)
-    return queues
+            found.append(await call.store.get(one))
+    return queues_of_tasks(found)
 
 
 @ROUTES.add(

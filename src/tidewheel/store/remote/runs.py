@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import msgspec
 
 from tidewheel.api.operation import ServiceName
-from tidewheel.api.views import STATE, VIEWS, no_view
+from tidewheel.api.views import STATE, VIEWS, no_view, not_there_yet
 from tidewheel.api.wire import instant
 from tidewheel.core.graph.findings import InvalidDefinition, finding_of
 from tidewheel.core.operator.blocks import InvalidSbi
@@ -222,8 +222,7 @@ class RemoteRunDoor(DefinitionSender):
             if name != STATE:
                 raise
             # Of a run that is yet to come, as a store answers it.
-            selector = str(asked.get("id") or "").partition(":")[2]
-            return {"run": "", "reason": str(error), "selector": selector, "tasks": []}
+            return not_there_yet(str(error), str(asked.get("id") or ""))
         # A page asks for the differences to the graph that it has.
         for_pages = ("version", "since", "gone") if name == "graph" else ()
         return {key: value for key, value in found.items() if key not in for_pages}
