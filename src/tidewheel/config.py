@@ -14,7 +14,7 @@ import os
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
@@ -28,6 +28,7 @@ from tidewheel.core.queue.submission import SubmitLimits, name_finding
 from tidewheel.core.queue.tokens import PREFIX
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, failpoint_named
+from tidewheel.lazy_dataclasses import dataclass
 
 MESSAGE_BYTES_CONFIGURABLE_MAX = 1024 * 1024
 RETENTION_SECONDS_DEFAULT = 30 * 86_400.0

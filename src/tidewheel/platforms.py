@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.config import COMMAND_RUNNERS, SHELL
 from tidewheel.errors import BadSetting
+from tidewheel.lazy_dataclasses import dataclass
 
 PLATFORMS_FILE = "platforms.toml"
 PLATFORM_RUNNERS = (SHELL, *COMMAND_RUNNERS)  # of commands, as jobs of runs are

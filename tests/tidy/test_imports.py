@@ -87,3 +87,18 @@ def test_a_name_or_module_that_has_moved_is_found():
         "line 1: there is no anything in tests.support.gone"
     ]
     assert not list(missing_imports("from tests.support import fleet\nfrom os import path"))
+
+
+def eager_dataclasses(text: str) -> list[str]:
+    return [
+        f"line {node.lineno}: from tidewheel.lazy_dataclasses import dataclass"
+        for node in ast.walk(parsed(text))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "dataclasses"
+        and any(one.name == "dataclass" for one in node.names)
+    ]
+
+
+def test_no_class_of_ours_compiles_its_methods_while_it_is_loaded():
+    files = [at for at in python_files("src") if at.name != "lazy_dataclasses.py"]
+    assert broken(eager_dataclasses, files) == []

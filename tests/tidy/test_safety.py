@@ -12,6 +12,8 @@ MODULES = {"dill", "marshal", "pickle", "shelve"}
 BUILTINS = {"eval", "exec"}
 # It calls functions in children that it started; of their answers it reads values only.
 CALLS_CHILDREN = "src/tidewheel/wiring/limited_process.py: "
+# It compiles methods of classes of ours, by the names of their fields.
+WRITES_METHODS = "src/tidewheel/lazy_dataclasses.py: "
 FUNCTIONS = {"yaml.load", "yaml.load_all", "yaml.unsafe_load"}
 
 
@@ -42,7 +44,7 @@ def assertions_are_on(*interpreter_options: str) -> bool:
 
 def test_nothing_read_is_executed():
     found = broken(data_as_code, python_files("src"))
-    assert [one for one in found if not one.startswith(CALLS_CHILDREN)] == []
+    assert [one for one in found if not one.startswith((CALLS_CHILDREN, WRITES_METHODS))] == []
 
 
 def test_assertions_are_on():

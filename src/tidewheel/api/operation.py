@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from enum import Enum, auto
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tidewheel.core.queue.access import Scope
+from tidewheel.lazy_dataclasses import dataclass
 
 REQUIRED: Any = msgspec.NODEFAULT
 # The scopes of most operations: one is enough.

@@ -7,8 +7,6 @@ fields, which stand in the order of its keys.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.requests import Abilities, HostProcess, QueueSettings, UsageSample
 from tidewheel.core.queue.resources import Resources
@@ -17,6 +15,7 @@ from tidewheel.core.queue.status import FINAL, LEASED, Signal, Status
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
 from tidewheel.errors import LeaseLost, Refused, WrongStatus
 from tidewheel.exact_json import decode_stored
+from tidewheel.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidewheel.core.queue.status import Status
+from tidewheel.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from tidewheel.api import tasks as things
@@ -26,6 +26,7 @@ from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Cancelled, KeysetPage, QueueSettings, Submitted, Wake
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import BringsReasons
 from tidewheel.ports.store import Store
 from tidewheel.services.explain import reasons

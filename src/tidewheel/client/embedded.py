@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
@@ -44,6 +44,7 @@ from tidewheel.core.queue.access import Served, is_pattern
 from tidewheel.core.queue.requests import Claimed, End, KeysetPage, TaskFilter
 from tidewheel.core.queue.resources import Resources, fits, needs_runner
 from tidewheel.core.queue.status import LEASED, Status
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import (
     Assignment,
     Job,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidewheel.api.tasks import decoded
 from tidewheel.client.connection import Connection
@@ -18,6 +18,7 @@ from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import encode
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.wiring.machine import this_process
 
 ErrorGiven = TaskError | Mapping[str, object] | str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tidewheel import config
@@ -18,6 +18,7 @@ from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.errors import NotRunning, Unavailable
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.runners.registry import found_runners
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver

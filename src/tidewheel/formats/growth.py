@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 BYTES_PER_NAME = 20  # a text of so many bytes counts as one name
 

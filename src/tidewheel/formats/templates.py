@@ -20,9 +20,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar
+
+from tidewheel.lazy_dataclasses import dataclass
 
 Answer = TypeVar("Answer")
 

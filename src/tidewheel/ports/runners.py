@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -13,6 +13,7 @@ from tidewheel.core.queue.requests import (
     UsageSample,
 )
 from tidewheel.core.queue.task import TaskId, WorkerId
+from tidewheel.lazy_dataclasses import dataclass
 
 
 class JobReports(Protocol):

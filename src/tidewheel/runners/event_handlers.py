@@ -13,10 +13,10 @@ import os
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.queue.requests import UsageSample
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.job_environment import SECRET, inherited_environment
 from tidewheel.runners.processes import MARKER
 

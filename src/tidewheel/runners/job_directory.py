@@ -18,10 +18,10 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, read_job_name
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.messages.client import SPOOL_NAME
 from tidewheel.runners.processes import ProcessId

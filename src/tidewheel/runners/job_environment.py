@@ -16,11 +16,11 @@ import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.config import JobLimits
 from tidewheel.core.queue.requests import Claimed
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners import job_directory
 from tidewheel.runners.processes import MARKER

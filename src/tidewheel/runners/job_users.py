@@ -30,13 +30,13 @@ import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import BadSetting, Refused, RunnerUnable
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners import launcher
 from tidewheel.runners.job_directory import open_files_to_job_users

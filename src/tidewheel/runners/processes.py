@@ -37,12 +37,12 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.queue.requests import HostProcess
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.sanitize import printable
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")

@@ -10,7 +10,6 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -19,6 +18,7 @@ from tidewheel.config import RUNNER_ROWS, RUNNERS, JobLimits
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment, JobReports, Runner
 from tidewheel.runners.job_directory import JobDirectory, prepare_run_folders
 from tidewheel.runners.job_environment import RunAids, inherited_environment, job_environment

@@ -18,12 +18,12 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tidewheel.core.queue.requests import UsageSample
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.processes import ProcessTable, ProcessTree, read_table

@@ -8,13 +8,14 @@ and the compose file says which service goes where.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidewheel.config import CONTAINERS, runner_labels
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.queue.resources import Resources, runner_label
 from tidewheel.formats.sip.model import NodesNeeded, Stage
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.containers.stage_spec import stage_fields
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.events import JobEnd, JobEnded, Submit
 from tidewheel.core.sched.task_state import JobPhase, Key
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.inbox import tell_failure

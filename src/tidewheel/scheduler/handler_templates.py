@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tidewheel.core.graph.definition import Events, NodeDef, Pairs
@@ -21,6 +20,7 @@ from tidewheel.formats.flow_cylc.handler_fields import (
     with_references,
 )
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
+from tidewheel.lazy_dataclasses import dataclass
 
 # Events that may happen to one job any number of times.
 REPEATABLE = frozenset({"warning", "critical", "custom"})

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.formats.flow_cylc.settings import WorkflowMail
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.scheduler.handler_templates import (
     Done,

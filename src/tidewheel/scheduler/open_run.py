@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from tidewheel.config import SMTP_DEFAULT
@@ -18,6 +18,7 @@ from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.persistence import rebuild
 from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import RunLost
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.code_tasks import AuthorFunctions, CodeTasks, QueuedCalls

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from tidewheel.core.sched.pool import PastNeeded, TaskPool, Touched
 from tidewheel.core.sched.spawn import RETRY as RETRY_TIMER
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.task_state import JobPhase, Key, TaskHistory
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_iso_duration
 

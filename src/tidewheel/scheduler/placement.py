@@ -12,7 +12,7 @@ import json
 import re
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.definition import NodeDef, RunMode
@@ -24,6 +24,7 @@ from tidewheel.core.queue.resources import (
     Resources,
     runner_label,
 )
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.platforms import PLATFORMS_FILE, Platform
 from tidewheel.runners.slurm import directives as slurm
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import Point
@@ -15,6 +15,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.task_state import PoolState
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tidewheel.services.definitions.snapshot import RestoredDefinition

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
@@ -34,6 +34,7 @@ from tidewheel.core.sched.step import step
 from tidewheel.core.sched.task_state import JobPhase as TaskStage
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.platforms import Platform
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store

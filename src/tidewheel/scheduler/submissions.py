@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from shlex import quote
 from types import MappingProxyType
@@ -31,6 +31,7 @@ from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.dependency_index import point_text
 from tidewheel.core.sched.events import Submit
 from tidewheel.core.sched.task_state import Key
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.broadcasts import EVERY_POINT, settings_for, with_settings
 from tidewheel.scheduler.placement import ANY_WORKER, JobPlace, job_place

@@ -22,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol
 
 from tidewheel.core.graph.definition import XtriggerDef
@@ -32,6 +32,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.spawn import MESSAGE
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused, TidewheelError
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
 from tidewheel.services import workflow_state

@@ -22,7 +22,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from tidewheel.core.queue.people import AccessRule, rules_for
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.credentials import is_safe_url
 from tidewheel.errors import BadSetting
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import parse_duration
 from tidewheel.server.middleware import PEER
 

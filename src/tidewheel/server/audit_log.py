@@ -16,10 +16,11 @@ import logging
 import time
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tidewheel.core.queue.access import AuditEntry
 from tidewheel.errors import TidewheelError, Unavailable
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
 

@@ -18,7 +18,7 @@ import hmac
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -31,6 +31,7 @@ from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.people import grant_for
 from tidewheel.core.queue.status import LEASED
 from tidewheel.errors import NotFound
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server.access_file import AccessFile
 from tidewheel.server.attempt_key import AttemptKey

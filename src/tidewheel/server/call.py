@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.api.tasks import Task, WorkerView
@@ -14,6 +14,7 @@ from tidewheel.core.queue import access
 from tidewheel.core.queue.people import AccessRule, grant_for, outline
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import AmbiguousRun, NotFound
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import NotAllowed
 

@@ -18,13 +18,14 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from ipaddress import ip_address, ip_network
 from typing import NoReturn, Protocol
 
 from tidewheel.config import QUOTAS, ServerSettings, StoreSettings
 from tidewheel.core.queue.access import RUN_QUEUE, Scope, TokenView
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import Overloaded, QuotaSpent, StreamsHeld
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings, with_readers_of

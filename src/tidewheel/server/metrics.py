@@ -7,12 +7,12 @@ import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidewheel.api.tasks import Figure, QueueView, WorkerView
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.status import Status
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.server.load_shedding import Urgency
 
 if TYPE_CHECKING:

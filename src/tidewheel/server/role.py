@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import uvloop
 from tidewheel.client import tokens
 from tidewheel.client.embedded import Role
 from tidewheel.config import ServerSettings, StoreSettings
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server.app import HttpServer, make_room, require_safe
 from tidewheel.server.load_shedding import kept_reserve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from tidewheel.client.log_places import is_submission
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import RunView, name_of_run
 from tidewheel.core.queue.access import EVERYTHING, Grant, Name, Scope, queue_name
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.server.call import Call
 from tidewheel.server.errors import NotAllowed
 from tidewheel.server.load_shedding import Urgency, urgency_of

@@ -27,12 +27,13 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Protocol, TypeVar
 
 from tidewheel.errors import StoreBusy, Unavailable
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 

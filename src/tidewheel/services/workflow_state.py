@@ -7,7 +7,7 @@ store, whether a scheduler drives that run or not.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,6 +21,7 @@ from tidewheel.core.operator.views import RunView, may_look_at
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory, PutTask
 from tidewheel.core.sched.task_state import Flows, JobPhase, Key, VerdictKind
 from tidewheel.errors import NotFound, Refused
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.paths import run_directory

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
@@ -40,6 +40,7 @@ from tidewheel.core.sched.task_state import (
     Verdict,
     VerdictKind,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 Record = dict[str, Any]
 _encode = msgspec.json.Encoder(order="deterministic").encode

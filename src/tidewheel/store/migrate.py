@@ -10,11 +10,11 @@ instead of 6; the rest follows in order.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tidewheel.errors import NewerSchema, OlderSchema
+from tidewheel.lazy_dataclasses import dataclass
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 

@@ -23,7 +23,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
@@ -37,6 +36,7 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, in_our_words, prepare

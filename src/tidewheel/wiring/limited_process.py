@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from enum import Enum
 from functools import partial
 from importlib import import_module
@@ -40,6 +40,7 @@ import msgspec
 
 from tidewheel.config import ProcessLimits
 from tidewheel.errors import Refused, TidewheelError, Unavailable
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.wiring.machine import hide_memory
 
 Result = TypeVar("Result")

@@ -24,13 +24,13 @@ made under a lease; so everything of which the store knows no lease by then is n
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import HeldLease, HostProcess
 from tidewheel.core.queue.status import LEASED
 from tidewheel.errors import LeaseLost, NotFound, Refused
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Job, Leftover, Runner, TidyRunner
 from tidewheel.ports.store import Store

@@ -15,7 +15,7 @@ import shutil
 import threading
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from tidewheel.core.queue.requests import Claimed, End, Ending, UsageSample
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
 from tidewheel.services.paths import attempt_directory, run_directory, submission_directory

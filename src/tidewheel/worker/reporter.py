@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidewheel.core.queue.requests import End, JobMessage, Report, Reported, UsageSample
 from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.worker.attempts import (

@@ -29,7 +29,7 @@ import math
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -40,6 +40,7 @@ from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.requests import ANY_TASKS, Abilities, HostProcess, NewWorker, Wake
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import Refused, Unavailable
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Runner, TidyRunner
 from tidewheel.ports.store import Store
 from tidewheel.services.paths import store_name, tasks_directory

@@ -17,10 +17,11 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, pairwise
 
 from tidewheel.cli.drawing.sketch import NO_FRAME, Frame, Sketch, frames_around
+from tidewheel.lazy_dataclasses import dataclass
 
 # The first step of a layout: in which column each box stands.
 

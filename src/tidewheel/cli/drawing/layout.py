@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import inf
 from typing import NamedTuple
@@ -30,6 +29,7 @@ from tidewheel.cli.drawing.layers import (
     without_circles,
 )
 from tidewheel.cli.drawing.sketch import NO_FRAME, Frame, Sketch, frames_around
+from tidewheel.lazy_dataclasses import dataclass
 
 LETTER_WIDTH = 7.3  # of the writer's font
 LINE_HEIGHT = 15.0

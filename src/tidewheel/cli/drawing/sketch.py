@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Edge, Graph, TaskAt, Window
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.services.definitions.graph import EdgeFact
 
 # The parts of a sketch, which have no places yet: boxes, lines and frames around boxes.

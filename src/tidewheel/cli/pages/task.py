@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,6 +43,7 @@ from tidewheel.client.log_places import STREAMS
 from tidewheel.core.queue.retry import FixedDelays
 from tidewheel.core.queue.status import Status
 from tidewheel.exact_json import encode
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import show_duration, show_instant, show_moment, show_size
 
 LABEL_WIDTH = 12

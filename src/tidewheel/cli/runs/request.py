@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -45,6 +45,7 @@ from tidewheel.core.operator.registry import (
 from tidewheel.core.operator.views import RunView, UndoneKind
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.formats.sip.parameters import refused_unused, report_unused
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import Captured, restore
 from tidewheel.wiring.stores import is_remote

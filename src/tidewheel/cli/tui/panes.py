@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import NamedTuple, cast
 
 from tidewheel.cli.output import safe
@@ -30,6 +30,7 @@ from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line, sha
 from tidewheel.cli.tui.tree import Tree
 from tidewheel.cli.verbs import ROWS, Verb
 from tidewheel.core.operator.verbs import VERBS
+from tidewheel.lazy_dataclasses import dataclass
 
 TASK, LOG, QUESTION, ANSWER, KEYS = "task", "log", "question", "answer", "keys"
 LOG_LINES_MAX = 5_000

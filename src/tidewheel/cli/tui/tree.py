@@ -7,12 +7,13 @@ row (`Row.key`), not as its number, so that it stays on that row while the run m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, cast
 
 from tidewheel.cli.output import safe
 from tidewheel.cli.pages.format import Document, counts_text, documents, flows_text, texts, took
+from tidewheel.lazy_dataclasses import dataclass
 
 OPEN_TASKS_MAX = 1_000  # a point with more of them is closed until it is opened
 POINT, FAMILY, TASK = "point", "family", "task"

@@ -16,11 +16,11 @@ becomes the last one that it has. Months and years are counted on local dates.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
 
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 Point = NewType("Point", int)  # integer cycling: the number itself
 

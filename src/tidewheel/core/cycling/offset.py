@@ -18,7 +18,7 @@ slot has one (not every February has a 29th) is worked out, not walked day by da
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import ClassVar
 
@@ -43,6 +43,7 @@ from tidewheel.core.cycling.calendar import (
     weeks_in_year,
 )
 from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.lazy_dataclasses import dataclass
 
 # Leap days of one year of a century are 400 years apart: twice that finds whatever there is.
 _SLOTS_MAX = 2 * 400 + 1

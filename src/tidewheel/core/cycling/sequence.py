@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import lru_cache
 
@@ -49,6 +49,7 @@ from tidewheel.core.cycling.calendar import (
     week_date,
     weeks_in_year,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 WALKED_STEPS_MAX = 12_000  # a thousand years of months
 _WALKED_PER_PAGE = 500

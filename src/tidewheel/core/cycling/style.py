@@ -15,7 +15,7 @@ smallest unit that it names, or points would be written that mean something else
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import lru_cache
 
@@ -38,6 +38,7 @@ from tidewheel.core.cycling.calendar import (
     week_date,
     weeks_in_year,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 FORMAT_LENGTH_MAX = 100
 EXPANDED_YEAR_DIGITS_MAX = 6

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from tidewheel.core.cycling.calendar import Point
@@ -30,6 +30,7 @@ from tidewheel.core.graph.definition import (
 )
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import CompiledArrow, CountedGroup, Graph, Link, Node
+from tidewheel.lazy_dataclasses import dataclass
 
 Item = TypeVar("Item")
 _GroupKey = tuple[str, tuple[str, ...], bool]

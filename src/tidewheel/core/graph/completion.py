@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import product
 
 from tidewheel.core.graph.definition import OutputMark
@@ -27,6 +26,7 @@ from tidewheel.core.graph.outputs import (
     SUBMITTED,
     SUCCEEDED,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 ALTERNATIVES_MAX = 256  # of one `completion`: more cannot be read by a person either
 

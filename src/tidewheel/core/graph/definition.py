@@ -21,7 +21,7 @@ same, wherever it was written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.findings import NOWHERE, Position, Severity
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
+from tidewheel.lazy_dataclasses import dataclass
 
 # Ordered names and values: order matters in an environment; a tuple can be shared and hashed.
 Pairs = tuple[tuple[str, str], ...]

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from enum import IntEnum
 from itertools import islice
 from typing import NamedTuple
 
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 SHOWN_MAX = 20  # findings in the message of an exception
 FINDINGS_MAX = 1000  # of one definition; what follows is counted only

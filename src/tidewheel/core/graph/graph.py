@@ -14,7 +14,7 @@ is not drawn, its child is; a parent beyond the last point is, because it will b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph import definition as definitions
 from tidewheel.core.graph.completion import Completion
 from tidewheel.core.graph.findings import NOWHERE, Position
+from tidewheel.lazy_dataclasses import dataclass
 
 
 class ChildTask(NamedTuple):

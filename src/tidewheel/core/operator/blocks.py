@@ -7,13 +7,13 @@ statements by which schedulers look for runs say the same in SQL.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
+from tidewheel.lazy_dataclasses import dataclass
 
 PRIORITY_MIN, PRIORITY_MAX = -1, 100
 BLOCKS_MAX = 1_000  # of one instance

@@ -11,7 +11,7 @@ of a task, or prerequisites that it has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from tidewheel.core.cycling.calendar import Point
@@ -28,6 +28,7 @@ from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 BACK_MAX = 1_000  # tasks that come back, in one answer
 WAITED_FOR_MAX = 100  # tasks whose end is awaited, in one answer

@@ -20,12 +20,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from tidewheel.core.queue.access import CODE, RUN_QUEUE
 from tidewheel.core.queue.submission import NAME_LENGTH_MAX
 from tidewheel.core.queue.task import TaskId
+from tidewheel.lazy_dataclasses import dataclass
 
 FLOW_CYLC = "flow.cylc"
 PYTHON = "python"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.queue.task import Instant
+from tidewheel.lazy_dataclasses import dataclass
 
 NO_VERSION = "0.0.0"
 NAME_LENGTH_MAX = 200

@@ -8,7 +8,7 @@ of the batch. A batch that was committed although its answer got lost is known b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
@@ -17,6 +17,7 @@ from tidewheel.core.queue.lease import RUN_LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
+from tidewheel.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.persistence import Change

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.errors import BadSetting
+from tidewheel.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.persistence import Change

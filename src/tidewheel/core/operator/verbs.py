@@ -12,10 +12,11 @@ is its rule in `command_events`. Only the union `Command` repeats the types, for
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from typing import ClassVar, NamedTuple
 
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from tidewheel.core.operator.definition import RunOptions
@@ -20,6 +19,7 @@ from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.pool import NOTHING_RAN
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 UndoneKind = Literal["lost", "skipped"]
 UNDONE_KINDS: tuple[UndoneKind, ...] = ("lost", "skipped")

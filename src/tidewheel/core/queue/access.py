@@ -13,13 +13,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import Instant
+from tidewheel.lazy_dataclasses import dataclass
 
 NAMES_MAX = 100  # patterns of a token
 ANY_TEXT = "*"

@@ -6,13 +6,13 @@ service that comes after it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from tidewheel.core.queue.status import LEASED, Signal, Status
 from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
 from tidewheel.errors import BadSetting, LeaseLost, WrongStatus
+from tidewheel.lazy_dataclasses import dataclass
 
 LEASE_SECONDS_DEFAULT = 10.0
 RUN_LEASE_SECONDS_DEFAULT = 10.0  # of a run, which a scheduler holds

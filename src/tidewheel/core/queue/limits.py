@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from tidewheel.core.queue.task import Instant
+from tidewheel.lazy_dataclasses import dataclass
 
 WHOLE_QUEUE = ""
 EACH_KEY = "*"

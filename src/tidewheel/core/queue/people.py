@@ -9,7 +9,6 @@ that each of them gives. Nothing is allowed for a name that no single rule allow
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tidewheel.core.queue.access import (
     ANY_TEXT,
@@ -23,6 +22,7 @@ from tidewheel.core.queue.access import (
     TokenView,
     is_within,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 _Pair = tuple[frozenset[Scope], tuple[str, ...]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Holder
@@ -12,6 +12,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
 from tidewheel.errors import BadSetting, Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 ANY_RESOURCES = Resources(
     cpu=1e6, memory_bytes=2**62, gpu=2**31 - 1, nodes=2**31 - 1, buffer_bytes=2**62

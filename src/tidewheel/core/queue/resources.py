@@ -12,7 +12,8 @@ ends, no other task begins on them. A task that says nothing shares one node.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from tidewheel.lazy_dataclasses import dataclass
 
 CPU_MAX = 100_000.0
 MEMORY_BYTES_MAX = 2**50

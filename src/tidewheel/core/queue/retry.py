@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
+
+from tidewheel.lazy_dataclasses import dataclass
 
 DELAY_SECONDS_MAX = 365 * 86_400.0
 DELAYS_COUNT_MAX = 100

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from tidewheel.core.queue.status import Signal
+from tidewheel.lazy_dataclasses import dataclass
 
 ATTEMPTS_MAX = 10_000  # the newest; older ones say little about tomorrow
 # A lease that was given back or lost says nothing about whether the work can be done.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import get_type_hints
 
@@ -15,6 +14,7 @@ from tidewheel.core.queue.resources import resource_findings
 from tidewheel.core.queue.retry import DELAY_SECONDS_MAX, retry_findings
 from tidewheel.core.queue.task import PRIORITY_MAX, NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge, Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 NAME_LENGTH_MAX = 256
 DEPENDENCIES_MAX = 10_000  # needs of one task; continuations are as many

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NewType
 
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import NO_DELAY, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Signal, Status
+from tidewheel.lazy_dataclasses import dataclass
 
 Instant = NewType("Instant", float)  # UTC seconds since 1970, from the database's clock
 TaskId = NewType("TaskId", str)

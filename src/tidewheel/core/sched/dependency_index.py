@@ -20,7 +20,7 @@ rules read these values by what they mean; no rule asks which policy it is under
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from tidewheel.core.cycling.calendar import Interval, Point
@@ -32,6 +32,7 @@ from tidewheel.core.graph.definition import CYLC8, TIDEWHEEL, NodeDef
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import ENDS, FINISHED
 from tidewheel.core.sched.task_state import AtomValue, Key
+from tidewheel.lazy_dataclasses import dataclass
 
 POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
 # What is waited for, by what it means: point of the parent, task or family, output or outputs.

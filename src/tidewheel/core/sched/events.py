@@ -8,7 +8,6 @@ Effects are what a step wants done outside: jobs, timers, checks and news.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from tidewheel.core.graph.definition import Retries
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.task_state import Flows, Key
+from tidewheel.lazy_dataclasses import dataclass
 
 
 class JobEnd(StrEnum):

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Protocol
@@ -37,6 +37,7 @@ from tidewheel.core.sched.task_state import (
     TaskHistory,
     VerdictKind,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 _WAITING, _UNRELEASED = PoolState.WAITING, PoolState.UNRELEASED
 

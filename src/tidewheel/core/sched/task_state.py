@@ -9,11 +9,12 @@ a child that comes late starts with everything already recorded (SEMANTICS §4.4
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.dependency_index import IndexedNode

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -43,6 +42,7 @@ from tidewheel.core.cycling.calendar import (
 )
 from tidewheel.core.cycling.offset import TruncatedPoint
 from tidewheel.core.cycling.sequence import Reckoning
+from tidewheel.lazy_dataclasses import dataclass
 
 # Reads a date-time in ISO 8601, whole or truncated, as Cylc users write it.
 

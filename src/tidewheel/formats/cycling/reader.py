@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from tidewheel.core.cycling.calendar import (
@@ -42,6 +42,7 @@ from tidewheel.formats.cycling.iso8601 import (
     split_exclusions,
     split_recurrences,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 # Works out point expressions in their context: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $.
 

@@ -7,7 +7,8 @@ keep the order in which they are named, and both hold for every ancestor.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from tidewheel.lazy_dataclasses import dataclass
 
 ANCESTORS_MAX = 100  # of one namespace
 ROOT = "root"

@@ -8,7 +8,7 @@ standing on the right. Families on the right are their members, on the left one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidewheel.core.cycling.calendar import BadCycling
 from tidewheel.core.cycling.offset import Offset
@@ -24,6 +24,7 @@ from tidewheel.formats.flow_cylc.graph_text import (
     Token,
     nodes_of,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 _NAMED_MAX = 3  # members in a hint
 ARROWS_MAX = 1_000_000  # of a definition (RELIABILITY S17)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.sections import Item, PlacedFindings, Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.values import BadValue, unquoted
+from tidewheel.lazy_dataclasses import dataclass
 
 # The texts under `[scheduling] [[graph]]`, line by line, each with its place in the source.
 

@@ -27,7 +27,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tidewheel.lazy_dataclasses import dataclass
 
 # A field with its conversion, %%, or whatever else begins with a percent sign.
 FIELD = re.compile(

@@ -11,10 +11,11 @@ field is read by hand where its section is; tests/tidy/test_settings_read.py lis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidewheel.formats.flow_cylc.values import READERS, ValueKind, plain_text
 from tidewheel.formats.flow_cylc.xtriggers import read_xtrigger
+from tidewheel.lazy_dataclasses import dataclass
 
 # The types of the table: sections know their entries, items their kind and use.
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from tidewheel.core.graph.findings import meant
 from tidewheel.core.graph.outputs import FINISHED, SHORT_FORMS, STANDARD
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 # Names that are accepted.
 

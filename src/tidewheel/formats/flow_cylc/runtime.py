@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode
@@ -28,6 +28,7 @@ from tidewheel.formats.flow_cylc.names import (
 from tidewheel.formats.flow_cylc.node_checks import SectionChecks
 from tidewheel.formats.flow_cylc.sections import PlacedFindings, Section
 from tidewheel.formats.growth import grow
+from tidewheel.lazy_dataclasses import dataclass
 
 # Groups of a node's settings (scripts, events, …), each made of the items that name its fields.
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.lazy_dataclasses import dataclass
 
 SECTION_DEPTH_MAX = 20  # brackets in a heading; the language has four
 SET_TWICE_MAX = 50  # warnings: they must not crowd out errors

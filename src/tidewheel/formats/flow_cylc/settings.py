@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -30,6 +30,7 @@ from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.upgrade import upgrade
 from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds
 from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, xtrigger_of
+from tidewheel.lazy_dataclasses import dataclass
 
 QUEUE_LIMIT_DEFAULT = 100
 

@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ from tidewheel.formats.flow_cylc.template_variables import (
     read_variables,
     warn_of_unused,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tidewheel.formats import templates

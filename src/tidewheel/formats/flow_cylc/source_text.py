@@ -14,11 +14,12 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import dataclass
 
 # Files of the definition's folder.
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, nearest
+from tidewheel.lazy_dataclasses import dataclass
 
 ALL_VARIABLES = "CYLC_TEMPLATE_VARS"  # what a template calls all of them together
 VARIABLES_MAX = 1_000

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
 
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS
 from tidewheel.formats.flow_cylc.sections import Item, Path, PlacedFindings, Section, where
+from tidewheel.lazy_dataclasses import dataclass
 
 # The table of old names, and what to write now.
 

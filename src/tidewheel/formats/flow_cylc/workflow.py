@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -43,6 +43,7 @@ from tidewheel.formats.flow_cylc.settings import (
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.growth import BYTES_PER_NAME, grow
+from tidewheel.lazy_dataclasses import dataclass
 
 # The cycling of a workflow: its mode, and the points at which it begins and ends.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.graph.definition import XtriggerDef
 from tidewheel.core.graph.findings import Findings, Position, meant
 from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds, span_seconds
+from tidewheel.lazy_dataclasses import dataclass
 
 # `name(argument, key=value):PT10S`: the call of an xtrigger's function, read into a value.
 

@@ -7,7 +7,7 @@ two front ends cannot come to differ; only what a person reads is said in Python
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ from tidewheel.formats.flow_cylc.workflow import RUN_ONCE, GraphReader, PointTex
 from tidewheel.formats.python_api.declarations import Declarations
 from tidewheel.formats.python_api.settings import SPECIAL, Values
 from tidewheel.formats.python_api.terms import StatementLog, TaskFunction, script_of
+from tidewheel.lazy_dataclasses import dataclass
 
 # The cycling of a workflow in Python, read as that of a flow.cylc is.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from tidewheel.core.graph import outputs
@@ -23,6 +23,7 @@ from tidewheel.formats.python_api.terms import (
     check_function,
     written_at,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 # Tasks, families and xtriggers as a person names them: `model[-1].failed.optional`.
 

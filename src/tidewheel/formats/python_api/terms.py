@@ -18,7 +18,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,6 +33,7 @@ from tidewheel.formats.flow_cylc.graph_text import (
     GraphTokenKind,
     Token,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 # Refuses a statement of a definition in Python, and finds the line that is to blame.
 #

@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import NoReturn
@@ -37,6 +37,7 @@ from tidewheel.formats.sip.text_files import (
     file_name,
     folders_for,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 # Definitions and stage files that come as one bundle of paths and contents, from anywhere.
 

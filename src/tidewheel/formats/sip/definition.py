@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from tidewheel.core.graph.findings import Findings, Position, nearest
@@ -48,6 +48,7 @@ from tidewheel.formats.sip.text_files import (
     read_plain,
     read_rendered,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 # From nodes to a typed definition.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -24,6 +24,7 @@ from tidewheel.formats.sip.placeholders import (
     PrintedValue,
     text_of_value,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

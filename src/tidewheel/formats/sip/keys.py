@@ -7,7 +7,7 @@ To an editor templates are texts: in the schema a number or a flag may also be a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 
 from tidewheel.formats.sip.model import (
@@ -19,6 +19,7 @@ from tidewheel.formats.sip.model import (
     StageType,
 )
 from tidewheel.formats.sip.placeholders import Json
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED
 
 SCHEMA_VERSION = "2.0"

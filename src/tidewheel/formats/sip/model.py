@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from tidewheel.core.graph.findings import NOWHERE, Position
 from tidewheel.core.queue.resources import Resources
 from tidewheel.formats.flow_cylc.names import task_name_problem
+from tidewheel.lazy_dataclasses import dataclass
 
 # Limits of a definition's size; beyond a limit there is a finding, never a hang.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from tidewheel.formats.sip.model import (
 from tidewheel.formats.sip.placeholders import RESERVED, Json, output_to_come, parameter_to_come
 from tidewheel.formats.sip.stage_folder import StageFolder
 from tidewheel.formats.sip.text_files import decoded, read_plain
+from tidewheel.lazy_dataclasses import dataclass
 
 Values = Mapping[str, Json]
 UNUSED_PARAMETER = "unused-parameter"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -41,6 +41,7 @@ from tidewheel.formats.sip.keys import COUNT, LIST, MAPPING, REFUSED, TEXT, VERS
 from tidewheel.formats.sip.model import CONDITION_WORDS, StageCondition
 from tidewheel.formats.sip.placeholders import Json
 from tidewheel.formats.sip.text_files import SUFFIXES, decoded, file_name, read_plain
+from tidewheel.lazy_dataclasses import dataclass
 
 # The keys of a scheduling block instance, version 2.0.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.formats.sip.document import Fields, Items, Scalar, is_null, plain_value
@@ -19,6 +19,7 @@ from tidewheel.formats.sip.text_files import (
     folders_for,
     read_plain,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 COMPOSE, ARGS, PARAMETERS, OUTPUTS = "docker_compose", "args", "parameters", "outputs"
 COMMAND, SCRIPT = "command", "script"

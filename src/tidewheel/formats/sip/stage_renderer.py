@@ -6,7 +6,7 @@ All stages of a definition are rendered in two goes of one process each, however
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from tidewheel.core.graph.findings import Findings
@@ -25,6 +25,7 @@ from tidewheel.formats.sip.templates import (
     render_all,
 )
 from tidewheel.formats.sip.text_files import read_plain, read_rendered
+from tidewheel.lazy_dataclasses import dataclass
 
 # The names that templates of stages know: those of their own stage, every stage by its id.
 

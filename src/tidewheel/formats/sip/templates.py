@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path as FilePath
 from typing import Any
@@ -17,6 +17,7 @@ from tidewheel.formats.templates import (
     limits_for,
     parse_failure,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 CHILD_MODULE = "tidewheel.formats.sip.template_environment"
 # There is nothing to be found there: a template reads no files.

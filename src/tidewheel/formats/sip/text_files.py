@@ -16,7 +16,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import yaml
@@ -27,6 +27,7 @@ from tidewheel.formats.sip.document import Builder, Node, Scalar, Unreadable
 from tidewheel.formats.sip.model import JSON_BYTES_MAX, YAML_BYTES_MAX
 from tidewheel.formats.sip.placeholders import PLACE, RESERVED
 from tidewheel.formats.sip.templates import RenderedText
+from tidewheel.lazy_dataclasses import dataclass
 
 # YAML and JSON: one document of plain texts, lists and mappings.
 

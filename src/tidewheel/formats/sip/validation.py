@@ -8,7 +8,7 @@ request it checks what is true for every request; with one, whether that one can
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ from tidewheel.formats.sip.stage_folder import read_stage_folder
 from tidewheel.formats.sip.stage_renderer import RenderedStage, StageRenderer, Wish
 from tidewheel.formats.sip.templates import RenderMoment
 from tidewheel.formats.sip.text_files import SipSource
+from tidewheel.lazy_dataclasses import dataclass
 
 # Which stage waits for which: names of nothing, circles, and what a stage comes after.
 

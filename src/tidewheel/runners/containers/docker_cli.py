@@ -17,10 +17,10 @@ import stat
 import subprocess
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from tidewheel.errors import BadSetting, Unavailable
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.containers.policy import SOCKETS
 from tidewheel.runners.sanitize import printable, storable
 

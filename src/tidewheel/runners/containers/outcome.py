@@ -19,10 +19,10 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.queue.requests import End, Ending
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.containers.docker_cli import Cli
 from tidewheel.runners.containers.project import Condition, Phase, ProjectPart, ProjectPlan
 from tidewheel.runners.outcome import SHELL_SIGNAL_BASE

@@ -22,12 +22,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from tidewheel.errors import BadSetting
+from tidewheel.lazy_dataclasses import dataclass
 
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SOCKETS = ("/var/run/docker.sock", "/run/docker.sock")  # where an engine listens

@@ -16,13 +16,13 @@ import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
 from tidewheel.core.queue.task import TaskId
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.containers.docker_cli import Cli, EngineAway, json_format, json_rows
 from tidewheel.runners.containers.stage_spec import StageSpec

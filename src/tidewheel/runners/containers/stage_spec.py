@@ -13,10 +13,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidewheel.errors import Refused
 from tidewheel.exact_json import encode
+from tidewheel.lazy_dataclasses import dataclass
 
 COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64

@@ -20,7 +20,7 @@ import socket
 import stat
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tidewheel.core.queue.submission import (
@@ -32,6 +32,7 @@ from tidewheel.core.queue.submission import (
 )
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners.job_directory import link_whole, make_private_directory
 from tidewheel.runners.messages import client

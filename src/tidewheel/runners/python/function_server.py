@@ -25,9 +25,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module, metadata, util
 from pathlib import Path
+
+from tidewheel.lazy_dataclasses import dataclass
 
 READ_BYTES = 65_536
 SAID_CHARACTERS_MAX = 2_000  # of what a function printed

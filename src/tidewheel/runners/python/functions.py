@@ -14,8 +14,9 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from tidewheel.lazy_dataclasses import dataclass
 
 # It needs nothing but the standard library, so it starts quickly, and wherever we do.
 CHILD_FILE = Path(__file__).with_name("function_server.py")

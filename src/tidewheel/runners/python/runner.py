@@ -33,7 +33,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,6 +46,7 @@ from tidewheel.core.queue.submission import (
 )
 from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.outcome import EndedJob

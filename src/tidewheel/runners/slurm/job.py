@@ -28,13 +28,14 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Protocol
 
 from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.queue.requests import End, UsageSample
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment, JobReports
 from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, write_whole
 from tidewheel.runners.outcome import exit_status_of, killed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, InvalidDefinition
@@ -22,6 +22,7 @@ from tidewheel.formats.sip.scheduling_block import (
     SbiRequest,
     is_block_id,
 )
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.services.registry.service import request_run
 from tidewheel.services.run_service import NOTHING_GIVEN

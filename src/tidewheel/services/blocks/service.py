@@ -10,7 +10,6 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +35,7 @@ from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
 from tidewheel.formats.sip.model import object_name_problem
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import Document, RunDoor
 from tidewheel.ports.store import Store
 from tidewheel.services.service import ReadsDefinitions, read_in_thread

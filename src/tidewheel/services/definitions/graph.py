@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import merge
 from itertools import repeat
 from operator import attrgetter
@@ -21,6 +21,7 @@ from tidewheel.core.graph.graph import CompiledArrow, Edge, Graph, Node, TaskAt,
 from tidewheel.core.graph.outputs import FAILED, FINISHED, IMPLIED, SUCCEEDED
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.families import ROOT
+from tidewheel.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow

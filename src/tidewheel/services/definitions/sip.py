@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from tidewheel.formats.sip.stage_renderer import RenderedStage
 from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.translation import workflow_of
 from tidewheel.formats.sip.validation import Validation, validate
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
 
 # Scripts of stages are read by bash before any stage runs, so that a mistake has its line. It

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -45,6 +45,7 @@ from tidewheel.formats.flow_cylc.workflow import (
     load_source,
     load_workflow,
 )
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.job_directory import write_whole
 
 if TYPE_CHECKING:

@@ -16,12 +16,13 @@ import ssl
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.message import EmailMessage
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.event_handlers import HandlerCommand, run_handler
 from tidewheel.scheduler.mail import Addresses, MailSettings, new_mail, smtp_sender
 from tidewheel.services.notifications.messages import Notification, document, facts, text_of

@@ -16,13 +16,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tidewheel.errors import BadSetting
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import parse_duration
 
 STALL, BLOCKED, FAILED, LATE = "stall", "blocked", "failed", "late"

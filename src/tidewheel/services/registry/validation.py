@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -46,6 +46,7 @@ from tidewheel.formats.sip.definition import definitions_among
 from tidewheel.formats.sip.parameters import ParameterSpec
 from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.validation import Validation, validate
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import Document
 from tidewheel.services.definitions.sip import compiled, stored_sip, warn_of_scripts
 from tidewheel.services.definitions.snapshot import load_flow, load_options, unpack

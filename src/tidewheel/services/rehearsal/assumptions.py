@@ -10,7 +10,7 @@ fails at the limit; a length for simulation proves nothing about the limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,7 @@ from tidewheel.core.graph.definition import NodeDef, RunMode
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.queue.status import Status
+from tidewheel.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tidewheel.ports.runs import RunDoor

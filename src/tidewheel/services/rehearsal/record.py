@@ -9,7 +9,6 @@ reached that no task delayed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.task_state import Key
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import show_duration
 
 CLOCK_FORMAT = "CCYY-MM-DDThh:mm:ssZ"

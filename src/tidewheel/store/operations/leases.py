@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,6 +50,7 @@ from tidewheel.errors import (
     RunStopping,
     WrongStatus,
 )
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
 from tidewheel.store.operations.transitions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidewheel import errors
 from tidewheel.core.queue.dependency import EdgeState, edge_state, find_cycle, status_from_edges
@@ -12,6 +12,7 @@ from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import become_ready, cancel
 from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, NewTask, TaskId, TaskState
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.operations.transitions import (
     Effects,
     apply,

@@ -15,7 +15,7 @@ keeps two ends in one graph from waiting for each other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tidewheel.core.operator.definition import read_job_name
@@ -26,6 +26,7 @@ from tidewheel.core.queue.requests import JobMessage, Report, Wake
 from tidewheel.core.queue.status import FINAL, LEASED, Status
 from tidewheel.core.queue.steps import become_ready, cancel
 from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.rows import storable
 from tidewheel.store.transaction import (
     Conflict,

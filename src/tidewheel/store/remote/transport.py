@@ -25,7 +25,6 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -33,6 +32,7 @@ import msgspec
 
 from tidewheel import errors
 from tidewheel.errors import BadSetting, Refused, StoreUnreachable, TidewheelError, Unavailable
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.remote.connection import (
     Address,
     BadAnswer,

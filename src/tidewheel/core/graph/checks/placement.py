@@ -12,7 +12,6 @@ point that is a branch not taken, at other points it stops the workflow from the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
@@ -22,6 +21,7 @@ from tidewheel.core.graph.definition import Atom, GraphSection, WorkflowDef, lea
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph, Link, Node, atoms_of
 from tidewheel.core.graph.outputs import FAILED, SUCCEEDED
+from tidewheel.lazy_dataclasses import dataclass
 
 POINTS_FIRST = 60  # looked at for every parent with an offset
 POINTS_MAX = 2_000  # looked at before a parent is called missing at every point

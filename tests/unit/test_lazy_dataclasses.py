@@ -1,0 +1,175 @@
+"""Lazy dataclasses are what ``dataclasses`` would have made of the same classes."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Callable
+from dataclasses import KW_ONLY, FrozenInstanceError, field
+from typing import ClassVar
+
+import msgspec
+import pytest
+
+from tidewheel.lazy_dataclasses import dataclass
+
+Decorator = Callable[..., Callable[[type], type]]
+BOTH = pytest.mark.parametrize("made_by", [dataclass, dataclasses.dataclass])
+OPTIONS = [
+    {"frozen": True, "kw_only": True},
+    {"frozen": True},
+    {},
+    {"eq": False},
+    {"eq": False, "repr": False},
+    {"kw_only": True, "eq": False},
+    {"frozen": True, "eq": False},
+]
+
+
+def made(by: Decorator, **options: bool) -> type:
+    """A class with every kind of field that is used here."""
+
+    @by(slots=True, **options)
+    class Station:
+        kind: ClassVar[str] = "station"
+        name: str
+        height: float = 0.0
+        _: KW_ONLY
+        masts: list[str] = field(default_factory=list)
+        key: str = field(default="", repr=False)
+        seen: int = field(default=0, compare=False)
+        total: int = field(init=False, default=7)
+        unset: str = field(init=False, repr=False, compare=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "unset", self.name.upper())
+
+    return Station
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_an_instance_says_compares_and_hashes_as_with_dataclasses(options):
+    lazy, eager = made(dataclass, **options), made(dataclasses.dataclass, **options)
+    for one, other in [
+        ({"name": "a"}, {"name": "a"}),
+        ({"name": "a", "seen": 1}, {"name": "a", "seen": 2}),
+        ({"name": "a"}, {"name": "a", "height": 2.0}),
+        ({"name": "a", "masts": ["x"]}, {"name": "a", "masts": ["x"]}),
+    ]:
+        mine, theirs = [(kind(**one), kind(**other)) for kind in (lazy, eager)]
+        assert (mine[0] == mine[1]) == (theirs[0] == theirs[1])
+        if options.get("repr", True):
+            assert repr(mine[0]) == repr(theirs[0])
+        assert dataclasses.asdict(mine[0]) == dataclasses.asdict(theirs[0])
+    assert (lazy.__hash__ is None) == (eager.__hash__ is None)
+    assert lazy.__slots__ == eager.__slots__
+    assert lazy.__match_args__ == eager.__match_args__
+    assert not hasattr(lazy(name="a"), "__dict__")
+
+
+@BOTH
+def test_a_frozen_instance_cannot_be_changed_and_equal_ones_have_one_hash(made_by):
+    @made_by(frozen=True, slots=True)
+    class Pair:
+        a: int
+        b: str = "x"
+
+    pair = Pair(1)
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'a'"):
+        pair.a = 2
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'b'"):
+        del pair.b
+    assert hash(pair) == hash(Pair(1)) == hash((1, "x"))
+    assert {pair, Pair(1), Pair(2)} == {Pair(2), pair}
+    assert dataclasses.replace(pair, b="y") == Pair(1, "y")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A value that is pickled by its name."""
+
+    a: int
+    b: tuple[str, ...] = ()
+
+
+def test_a_frozen_instance_is_pickled_and_read_by_msgspec():
+    kept = Kept(1, ("x",))
+    assert pickle.loads(pickle.dumps(kept)) == kept
+    assert msgspec.json.decode(msgspec.json.encode(kept), type=Kept) == kept
+
+
+@BOTH
+def test_a_subclass_has_the_fields_of_its_base_first(made_by):
+    @made_by(frozen=True, slots=True)
+    class Base:
+        a: int
+        b: int = 2
+
+    @made_by(frozen=True, slots=True)
+    class Sub(Base):  # noqa: PLW1641 - that it gets one is asserted
+        b: int = 3
+        c: int = 4
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Sub) and self.a == other.a
+
+    assert repr(Sub(1))[-20:].endswith("Sub(a=1, b=3, c=4)")
+    assert Sub.__slots__ == ("c",)
+    assert Sub(1) == Sub(1, c=9)
+    assert hash(Sub(1)) == hash((1, 3, 4))
+    assert Base(1) != Sub(1)
+    with pytest.raises(FrozenInstanceError):
+        Sub(1).c = 2
+
+
+def test_a_class_may_be_a_base_of_one_that_dataclasses_makes():
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class More(Kept):
+        c: int = 0
+
+    assert More(1, c=2) == More(1, (), 2)
+
+
+@BOTH
+def test_what_a_class_writes_itself_is_kept(made_by):
+    @made_by(slots=True)
+    class Written:
+        a: int
+
+        def __repr__(self) -> str:
+            return "written"
+
+        def __hash__(self) -> int:
+            return 7
+
+    assert repr(Written(1)) == "written"
+    assert hash(Written(1)) == 7
+    assert Written(1) == Written(1)
+
+
+@BOTH
+def test_a_wrong_call_names_the_class_and_the_argument(made_by):
+    @made_by(slots=True, kw_only=True)
+    class Station:
+        name: str
+
+    with pytest.raises(TypeError, match=r"Station\.__init__\(\) missing 1 .* 'name'"):
+        Station()
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'nme'"):
+        Station(nme="x")
+
+
+@BOTH
+def test_an_instance_that_holds_itself_can_be_shown(made_by):
+    @made_by(slots=True)
+    class Ring:
+        held: list[object] = field(default_factory=list)
+
+    ring = Ring()
+    ring.held.append(ring)
+    assert repr(ring).endswith("Ring(held=[...])")
+
+
+def test_slots_are_asked_for():
+    with pytest.raises(AssertionError, match="write slots=True"):
+        dataclass(slots=False)
