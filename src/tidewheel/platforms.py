@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 from tidewheel.config import COMMAND_RUNNERS, SHELL
@@ -33,7 +32,10 @@ def read_platforms(home: Path) -> dict[str, Platform]:
     file ``platforms.toml``."""
     path = home / PLATFORMS_FILE
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        import tomllib
+
+        tables = tomllib.loads(text)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

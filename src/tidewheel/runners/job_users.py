@@ -27,7 +27,6 @@ import socket
 import stat
 import subprocess
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -59,6 +58,8 @@ class RunAsMap:
 
 def read_map(path: Path) -> RunAsMap:
     """Returns the map in a file; raises BadSetting if it would not keep users apart."""
+    import tomllib
+
     try:
         with path.open("rb") as file:
             facts, document = os.fstat(file.fileno()), tomllib.load(file)

@@ -14,7 +14,6 @@ from functools import partial
 from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
-from uuid import NAMESPACE_URL, uuid5
 
 from tidewheel.core.graph.definition import ANYWHERE, NodeDef, Pairs, RunMode, Scripts
 from tidewheel.core.graph.graph import Graph
@@ -208,8 +207,14 @@ class JobWriter:
         )
 
 
+def _made_uuid(name: str) -> str:
+    from uuid import NAMESPACE_URL, uuid5
+
+    return str(uuid5(NAMESPACE_URL, name))
+
+
 def _run_text(run: RunFacts) -> str:
-    uuid = run.uuid or str(uuid5(NAMESPACE_URL, f"tidewheel:{run.name}#{run.number}"))
+    uuid = run.uuid or _made_uuid(f"tidewheel:{run.name}#{run.number}")
     facts = {
         "WORKFLOW_ID": run.name,
         "WORKFLOW_NAME": run.workflow,
@@ -293,8 +298,8 @@ class Submissions:
     def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
         """Returns the task of a stage that was rendered with all its values."""
         # These imports bring along all that reads SIP definitions: most runs have no stages.
-        from tidewheel.formats.sip.translation import stage_scripts  # noqa: PLC0415
-        from tidewheel.scheduler.container_stage import container_stage  # noqa: PLC0415
+        from tidewheel.formats.sip.translation import stage_scripts
+        from tidewheel.scheduler.container_stage import container_stage
 
         facts = self._facts(one)
         if rendered.compose is None:

@@ -14,7 +14,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tidewheel.api.views import STATE, not_there_yet
 from tidewheel.core.operator.definition import JobName, read_job_name
 from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView, may_look_at
@@ -91,6 +90,8 @@ class JobApi:
         except AmbiguousRun:
             raise NotFound("run", text) from None
         except NotFound as missing:
+            from tidewheel.api.views import STATE, not_there_yet
+
             if name != STATE or "~" in text or "//" in text:  # it reads such names otherwise
                 raise
             return not_there_yet(str(missing), str(asked.get("id") or ""))
@@ -125,7 +126,7 @@ class JobApi:
             definition, said = await self._door.definition(run.name), None
             if ITEM in definition.text:  # hardly ever: to read all of it takes its time
                 # Here, as it brings along all that reads definitions: most jobs call nothing.
-                from tidewheel.services.definitions.snapshot import restore  # noqa: PLC0415
+                from tidewheel.services.definitions.snapshot import restore
 
                 folder = run_directory(self._home, run.name)
                 restored = restore(definition, run.options, folder)

@@ -44,7 +44,6 @@ from tidewheel.core.operator.registry import (
 )
 from tidewheel.core.operator.views import RunView, UndoneKind
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
-from tidewheel.formats.sip.parameters import refused_unused, report_unused
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import Captured, restore
@@ -173,6 +172,8 @@ async def _is_registered(store: Store, name: str) -> bool:
 
 def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
     """Raises InvalidDefinition if a parameter that the user gave is not used anywhere."""
+    from tidewheel.formats.sip.parameters import refused_unused
+
     if refused := refused_unused(findings):
         raise InvalidDefinition(str(asked), refused)
 
@@ -226,6 +227,8 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
     reference = f"{found['name']}/{found['version']}"
     is_sip = found["kind"] == SIP
     if is_sip:
+        from tidewheel.formats.sip.parameters import report_unused
+
         findings = Findings()
         declared = parts(found, "parameters")
         known = [str(one["name"]) for one in declared]

@@ -21,8 +21,7 @@ from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-
-from metomi.isodatetime.parsers import TimePointParser
+from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import (
     DAYS_PER_WEEK,
@@ -43,6 +42,9 @@ from tidewheel.core.cycling.calendar import (
 from tidewheel.core.cycling.offset import TruncatedPoint
 from tidewheel.core.cycling.sequence import Reckoning
 from tidewheel.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from metomi.isodatetime.parsers import TimePointParser
 
 # Reads a date-time in ISO 8601, whole or truncated, as Cylc users write it.
 
@@ -203,6 +205,8 @@ _DATE_FIELDS = {
 @lru_cache(maxsize=8)
 def _parser(expanded_year_digits: int) -> TimePointParser:
     """Returns metomi's parser; it is kept, since making it compiles a hundred expressions."""
+    from metomi.isodatetime.parsers import TimePointParser
+
     # metomi declares itself typed and has untyped functions; here and above.
     return TimePointParser(  # type: ignore[no-untyped-call]
         num_expanded_year_digits=expanded_year_digits,

@@ -26,7 +26,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import field
-from importlib import import_module, metadata, util
+from importlib import import_module, util
 from pathlib import Path
 
 from tidewheel.lazy_dataclasses import dataclass
@@ -219,6 +219,8 @@ def find_function(name: str, library: Path) -> Function:
             return _load(name, file)
     if name in BUILT_IN:
         return BUILT_IN[name]
+    from importlib import metadata
+
     for group in ENTRY_POINTS:
         for point in metadata.entry_points(group=group, name=name):
             found = point.load()
