@@ -99,6 +99,10 @@ class Door:
 
         return call
 
+    def in_loop(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run what has to run in the loop of this process."""
+        return self._runner.run(coroutine)
+
     def leave(self) -> None:
         """Let go of the store."""
         self._runner.run(self.store.close())

@@ -125,6 +125,30 @@ def test_the_start_is_reported_after_the_claim_and_the_first_time_counts(store, 
 
 
 @pytest.mark.req("R003-56")
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"messages": messages("hello")},
+        {"end": End(ending=Ending.SUCCEEDED)},
+        {"end": End(ending=Ending.FAILED, error=BROKEN)},
+    ],
+    ids=["alone", "with a message", "with a success", "with a failure"],
+)
+def test_a_start_that_is_told_late_has_its_own_time_and_none_before_the_claim(
+    store, clock, more
+):
+    for name, ago, seen in [("a", 0.5, 1.5), ("b", 9.0, 0.0)]:
+        store.put(name)
+        held = store.hold(name)
+        claimed_at = clock.now
+        clock.advance(2)
+        store.tell(held, started=True, started_seconds_ago=ago, **more)
+        [attempt] = store.attempts(name)
+        assert attempt.started_at == pytest.approx(claimed_at + seen)
+
+
+@pytest.mark.req("R003-56")
 def test_nothing_of_an_ended_attempt_can_be_written_again(store):
     store.put("a")
     held = store.hold("a")

@@ -12,17 +12,20 @@ from typing import Any, cast
 from tidewheel.core.queue.requests import Report, Reported
 from tidewheel.errors import Refused, StoreUnreachable
 from tidewheel.ports.clock import Clock
-from tidewheel.ports.store import Store
+from tidewheel.ports.store import StandingClaim, Store
 
 # Answered without a call to the database.
 _LOCAL = frozenset({"listen", "close", "past"})
 
 
 class FaultyStore:
-    """Passes every operation on, unless told otherwise."""
+    """Passes every operation on, unless told otherwise.
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
+    ``near``: it is in the same process as the store, so that a worker may leave claims with it.
+    """
+
+    def __init__(self, store: Store, clock: Clock, *, near: bool = False) -> None:
+        self._store, self._near = store, near
         self._clock = clock
         self._deaf: Counter[str] = Counter()
         self._mute: Counter[str] = Counter()
@@ -69,6 +72,14 @@ class FaultyStore:
             else next(answers)
             for position, one in enumerate(reports)
         ]
+
+    def post_claim(self, claim: StandingClaim) -> bool:
+        """As the store, if that is near."""
+        return self._near and self._store.post_claim(claim)
+
+    def withdraw_claim(self, claim: StandingClaim) -> bool:
+        """As the store."""
+        return self._store.withdraw_claim(claim)
 
     def as_store(self) -> Store:
         """The same, as a type checker wants it."""

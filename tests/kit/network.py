@@ -22,7 +22,7 @@ from tests.kit.processes import Process
 from tests.kit.rules.facts import NEVER
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.ports.store import Store
+from tidewheel.ports.store import StandingClaim, Store
 
 NOTICED_SECONDS = 4.0  # the longest rest of a monitor, and some travel
 TRAVEL_SECONDS_MAX = 0.02
@@ -241,6 +241,10 @@ class Link:
 
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         return self._network.hear(self, listener)
+
+    def post_claim(self, _claim: StandingClaim) -> bool:
+        """False: the store is not in this process."""
+        return False
 
     async def close(self) -> None:
         """Nothing to let go of."""

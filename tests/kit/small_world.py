@@ -62,10 +62,12 @@ class SmallWorld:
         self.reports: list[ServiceReport] = []
         self._chance = Random(1)
 
-    async def worker(self, *, registered: bool = True, **settings: object) -> WorkerProcess:
+    async def worker(
+        self, *, registered: bool = True, near: bool = False, **settings: object
+    ) -> WorkerProcess:
         """A worker that is registered and waits for tasks, or cannot reach the store yet."""
         process, runner = self.host.new_process(), self.host.runner()
-        store = FaultyStore(self.store, self.clock)
+        store = FaultyStore(self.store, self.clock, near=near)
         store.out_of_reach = not registered
         defaults: dict[str, object] = {"name": "worker", "slots": 4, "home": Path("home")}
         worker = Worker(

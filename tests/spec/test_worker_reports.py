@@ -10,6 +10,7 @@ from tests.kit.virtual_time import in_virtual_time
 from tidewheel.core.queue.requests import End, Ending, UsageSample
 from tidewheel.core.queue.task import TaskError, TaskId
 from tidewheel.errors import PayloadTooLarge
+from tidewheel.worker.reporter import START_HELD_SECONDS
 
 
 async def outputs(world, task_id):
@@ -119,12 +120,45 @@ async def test_usage_of_a_job_is_stored():
 
 
 @in_virtual_time
+async def test_start_and_end_of_a_short_job_are_one_report_and_each_has_its_own_time():
+    world = SmallWorld(lambda _: Script(seconds=0.02))
+    one = await world.worker()
+    await world.submit("a")
+    await world.passes(1.0)
+    assert one.store.calls["report"] == 1
+    [attempt] = await world.store.attempts(TaskId("a"))
+    assert (attempt.started_at, attempt.ended_at) == (pytest.approx(0.0), pytest.approx(0.02))
+
+
+@in_virtual_time
+async def test_a_longer_job_is_seen_to_have_started_soon_and_when_it_did():
+    world = SmallWorld()
+    one = await world.worker()
+    await world.submit("a")
+    await world.passes(START_HELD_SECONDS / 2)
+    assert one.store.calls["report"] == 0
+    await world.passes(START_HELD_SECONDS)
+    assert one.store.calls["report"] == 1
+    [attempt] = await world.store.attempts(TaskId("a"))
+    assert (attempt.started_at, attempt.ended_at) == (pytest.approx(0.0), None)
+
+
+@in_virtual_time
+async def test_a_message_does_not_wait_with_the_start():
+    world = SmallWorld(lambda _: Script(messages=(("ready", "ready"),)))
+    await world.worker()
+    await world.submit("a")
+    await world.passes(0.0)
+    assert await outputs(world, TaskId("a")) == [(1, "ready", "ready")]
+
+
+@in_virtual_time
 async def test_an_idle_worker_reports_at_once_and_a_busy_one_in_batches():
     world = SmallWorld()
     one = await world.worker(slots=100)
     one.store.delays("report", before=1.0)
     await world.submit(*(f"t{n}" for n in range(100)))
-    await world.passes(1.0)
+    await world.passes(1.0 + START_HELD_SECONDS)
     assert one.store.calls["report"] == 1  # all have started
     world.job("t0").ends()
     await world.passes(0.0)  # this one is on its way now

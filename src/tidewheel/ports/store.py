@@ -1,4 +1,4 @@
-"""Names the type of a store.
+"""Names the type of a store, and what a worker may leave with one.
 
 ``Store`` is the class that does everything with a database: what a store can be asked is listed
 there and nowhere else. It has this name here because loading it would load the whole store into
@@ -8,11 +8,60 @@ database can do, it refuses.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from tidewheel.core.queue.requests import ClaimedTasks, ClaimRequest
 
 if TYPE_CHECKING:
     from tidewheel.store.store import DatabaseStore as Store
 else:
     Store = object
 
-__all__ = ["Store"]
+__all__ = ["Store", "StandingClaim"]
+
+
+class StandingClaim:
+    """Is a claim that a worker with free slots leaves with its store.
+
+    A write of the same process that makes tasks of its queue ready carries it out, in its own
+    transaction: the worker has the tasks one commit earlier. It is carried out once at most.
+    """
+
+    def __init__(
+        self,
+        request: ClaimRequest,
+        clock: Callable[[], float],
+        on_settled: Callable[[StandingClaim, ClaimedTasks | None], None],
+    ) -> None:
+        """Prepares a claim. ``on_settled`` is called in this loop with the tasks, which may be
+        none, or with None if the claim was not carried out, or nobody knows whether it was."""
+        self.request = request
+        self.asked_at = 0.0  # by the clock, before the tasks were claimed
+        self.is_unsure = False  # it may have been carried out without an answer
+        self.is_first = False  # its worker hears of the tasks here, before it is woken for them
+        self._clock, self._on_settled = clock, on_settled
+        self._loop = asyncio.get_running_loop()
+        self._settled = asyncio.Event()
+
+    def begin(self) -> None:
+        """Notes the time; from the thread that carries it out."""
+        self.asked_at = self._clock()
+
+    def settle(self, tasks: ClaimedTasks | None, *, unsure: bool = False) -> None:
+        """Hands over what was claimed; from the loop of any thread."""
+        self.is_unsure = unsure
+        self.is_first = asyncio.get_running_loop() is self._loop
+        if self.is_first:
+            self._settle(tasks)
+        else:
+            self._loop.call_soon_threadsafe(self._settle, tasks)
+
+    async def wait(self) -> None:
+        """Waits until a claim that is being carried out is settled."""
+        await self._settled.wait()
+
+    def _settle(self, tasks: ClaimedTasks | None) -> None:
+        self._settled.set()
+        self._on_settled(self, tasks)

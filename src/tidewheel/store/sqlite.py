@@ -107,7 +107,7 @@ class SqliteTransaction(Transaction):
         done = {task_id: seq for task_id, seq, _ in found}
         seqs = list(done.values())
         ended = [
-            (done[end["id"]], end["started"], end["exit_status"], end["metrics"])
+            (done[end["id"]], end["started_ago"], end["exit_status"], end["metrics"])
             for end in ends
             if end["id"] in done
         ]

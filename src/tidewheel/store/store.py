@@ -6,20 +6,26 @@ and commits it, ``look`` runs one that changes nothing. What a store can be aske
 changes nothing, ``writes`` does, and ``tells`` also notes whom the change concerns. These are
 told after the commit, and only then.
 
+A worker of this process that has room leaves a standing claim. A write that makes tasks of its
+queue ready carries it out before it commits, so from the end of one task to the start of the
+next lies one commit less. If the write fails, so does the claim.
+
 Most processes need only tasks. Operations on anything else are loaded when one is first asked
 for: a store that is opened for tasks alone would start half as slowly again with them.
 """
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from tidewheel.api.tasks import Figure, Task, Violation
 from tidewheel.core.queue.requests import (
     Amendment,
+    ClaimedTasks,
     JobMessage,
     Report,
     Reported,
@@ -30,6 +36,7 @@ from tidewheel.core.queue.submission import SubmitLimits, message_refusal, refus
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.ports.store import StandingClaim
 from tidewheel.store.operations import leases, queries, task_admin
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
@@ -143,6 +150,57 @@ class StoredPast:
         return cast("TaskHistory | None", found)
 
 
+class StandingClaims:
+    """Holds the standing claims of the workers of this process, by queue; for any thread."""
+
+    def __init__(self) -> None:
+        self._claims: list[StandingClaim] = []  # a few: one of each machine
+        self._lock = threading.Lock()
+
+    def post(self, claim: StandingClaim) -> None:
+        with self._lock:
+            self._claims.append(claim)
+
+    def withdraw(self, claim: StandingClaim) -> bool:
+        with self._lock:
+            is_here = claim in self._claims
+            if is_here:
+                self._claims.remove(claim)
+            return is_here
+
+    def take(self, queues: Collection[str]) -> list[StandingClaim]:
+        """Takes out the claims of these queues."""
+        with self._lock:
+            taken = [one for one in self._claims if one.request.queue in queues]
+            self._claims = [one for one in self._claims if one not in taken]
+            return taken
+
+
+class CarriedOut:
+    """Holds the claims that one write carries out, each time its script runs."""
+
+    def __init__(self, standing: StandingClaims) -> None:
+        self._standing = standing
+        self._tasks: dict[StandingClaim, ClaimedTasks | None] = {}
+
+    def carry_out(self, tx: Transaction, queues: Collection[str]) -> None:
+        if not self._tasks:  # else the script runs again
+            self._tasks = dict.fromkeys(self._standing.take(queues))
+        for claim in self._tasks:
+            claim.begin()
+            self._tasks[claim] = leases.claim_along(tx, claim.request)
+
+    def settle(self) -> None:
+        """Hands over what was claimed, after the commit."""
+        for claim, tasks in self._tasks.items():
+            claim.settle(tasks)
+
+    def fail(self) -> None:
+        """Tells the workers that nobody knows whether their claims were carried out."""
+        for claim in self._tasks:
+            claim.settle(None, unsure=True)
+
+
 class DatabaseStore(ABC):
     """Is a Store whose operations are transactions of a database."""
 
@@ -156,6 +214,7 @@ class DatabaseStore(ABC):
         self._chance = chance
         self._failpoint = failpoint
         self._listeners: list[Callable[[Wake], None]] = []
+        self._standing = StandingClaims()
 
     @abstractmethod
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
@@ -408,6 +467,16 @@ class DatabaseStore(ABC):
         for listener in tuple(self._listeners):
             listener(wake)
 
+    def post_claim(self, claim: StandingClaim) -> bool:
+        """Keeps a claim for the next write that makes tasks of its queue ready. Returns False
+        if no write of this process can: the store is another's."""
+        self._standing.post(claim)
+        return True
+
+    def withdraw_claim(self, claim: StandingClaim) -> bool:
+        """Takes a claim back; returns False if a write is carrying it out, or has."""
+        return self._standing.withdraw(claim)
+
     async def _write(
         self,
         name: str,
@@ -418,19 +487,27 @@ class DatabaseStore(ABC):
     ) -> R:
         # Fresh effects for each run of the script: one that is undone must wake nobody.
         effects = Effects()
+        claims = CarriedOut(self._standing)
 
         def attempt(tx: Transaction) -> R:
             nonlocal effects
             effects = Effects()
             answer = operation(tx, effects, *args, **kwargs)
+            if effects.queues:
+                claims.carry_out(tx, effects.queues)
             self._failpoint(f"{name}_before_commit")
             return answer
 
         def news() -> Wake | None:
             return effects.wake()  # of the run of the script that counts
 
-        result = await self.transact(attempt, news)
+        try:
+            result = await self.transact(attempt, news)
+        except BaseException:
+            claims.fail()
+            raise
         self._failpoint(f"{name}_after_commit")
+        claims.settle()
         if wake := effects.wake():
             self.tell_listeners(wake)
         return result
@@ -447,6 +524,7 @@ class SharedWriter(DatabaseStore):
     def __init__(self, writer: DatabaseStore, reader: DatabaseStore) -> None:
         super().__init__(writer._limits, writer._chance, writer._failpoint)
         self._writer, self._reader = writer, reader
+        self._standing = writer._standing
 
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
         return await self._writer.transact(script, news)

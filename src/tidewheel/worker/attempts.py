@@ -29,6 +29,7 @@ from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
+from tidewheel.ports.store import StandingClaim
 from tidewheel.services.paths import attempt_directory, run_directory, submission_directory
 from tidewheel.services.service import Surroundings, Wakeup
 
@@ -38,6 +39,7 @@ class Machine:
 
     def __init__(self, capacity: Resources) -> None:
         self.claiming = asyncio.Lock()  # from the look at what is free until it is taken
+        self.standing: StandingClaim | None = None  # counts on what is free: withdrawn first
         # The claimers of all its workers, which ask for more tasks when something becomes free.
         self.on_freed: list[Callable[[Sequence[Resources]], None]] = []
         self._labels = capacity.labels
@@ -91,10 +93,10 @@ class Machine:
 AttemptKey = tuple[TaskId, int]
 
 
-class Started(Enum):
-    """Says that the job runs."""
+class Started(NamedTuple):
+    """Says that the job runs, since a time of the local clock."""
 
-    NOW = "now"
+    at: float
 
 
 class Spoken(NamedTuple):
@@ -111,6 +113,7 @@ class JobEvents:
     """Queues the events of attempts until the reporter takes them."""
 
     def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self.wakeup = Wakeup(clock)  # the reporter's
         self.said: deque[tuple[Attempt, Said]] = deque()  # append and popleft are atomic
 
@@ -156,7 +159,7 @@ class Attempt:
 
     # JobReports
     def started(self) -> None:
-        self._events.put(self, Started.NOW)
+        self._events.put(self, Started(self._events.clock.monotonic()))
 
     def progress(self, value: float) -> None:
         # One bad number must not cost all leases their heartbeat.

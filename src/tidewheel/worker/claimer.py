@@ -13,6 +13,10 @@ depends on how many queues there have ever been.
 All tasks of a run have its priority, and each run has a queue of its own. So among queues of
 runs those of the highest priority are served before all others, and those of the same in turns.
 Where a priority is not known, and there is more than one queue, the store is asked first.
+
+A claimer that found nothing more leaves a standing claim for the queue that it served last. If
+this process itself makes tasks of that queue ready (a scheduler beside the worker, a client),
+the store hands them over in that same transaction, and nobody has to be woken.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
 from tidewheel.errors import NotFound, Unavailable
-from tidewheel.ports.store import Store
+from tidewheel.ports.store import StandingClaim, Store
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.worker.attempts import AttemptTable, StopReason
 from tidewheel.worker.jobs import CLAIMS, NEVER_STARTED, Jobs
@@ -173,9 +177,24 @@ class Claimer(Service):
         if self._served.patterns:
             self._open = OpenQueues(self._served, look_seconds)
         self._machine.on_freed.append(self.hear_freed)
+        # Where a standing claim would help: in the queue that was served last, or is first.
+        self._busy_queue = next(iter(self._served.names), None)
+        # A queue of which the very next wake tells what a standing claim has brought already.
+        self._seen_through: str | None = None
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+            await self._withdraw()
+        finally:
+            if self._machine.standing is not None:  # this worker is being killed
+                self._store.withdraw_claim(self._machine.standing)
 
     def hear(self, wake: requests.Wake) -> None:
         """Wakes the claimer if there may be tasks in its queues; from any thread."""
+        seen_through, self._seen_through = self._seen_through, None
+        if wake.queues == {seen_through}:
+            return
         is_for_us = wake.everything or not self._served.names.isdisjoint(wake.queues)
         if self._open is not None:
             if wake.everything:
@@ -228,6 +247,7 @@ class Claimer(Service):
                 claimed += await self._claim_in_turns(self._open, queue)
             else:
                 claimed += await self._claim_all(queue)
+        self._leave_standing_claim()
         return [self.report("tasks.claimed", count=claimed)] if claimed else ()
 
     async def _look(self, opened: OpenQueues) -> None:
@@ -267,28 +287,77 @@ class Claimer(Service):
         """Claims tasks and begins their jobs. Returns how many, and whether nothing that fits
         is left in the queue."""
         async with self._machine.claiming:
+            await self._withdraw()
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)
-            answered_at = self._clock.monotonic()
-            seconds = tasks.next_due_seconds
-            if seconds is None or seconds > self._settings.poll_seconds:  # told again by then
-                self._due.pop(queue, None)
-            else:
-                self._due[queue] = answered_at + max(seconds, DUE_SECONDS_MIN)
-            if tasks and self._health.text is not None:
-                self._health.try_later()
-            attempts = [self._attempts.attempt(task, asked_at) for task in tasks]
-            self._attempts.take(attempts)
-            for attempt in attempts:
-                if self._stop_asked or answered_at - asked_at > attempt.task.lease_seconds:
-                    attempt.reason = StopReason.YIELD  # too late: it goes back without a start
-                self._jobs.begin(attempt)
+            return len(tasks), self._begin(tasks, queue, count, asked_at)
+
+    def _begin(
+        self, tasks: requests.ClaimedTasks, queue: str, count: int, asked_at: float
+    ) -> bool:
+        """Begins the jobs of claimed tasks; says whether nothing that fits is left in the
+        queue."""
+        answered_at = self._clock.monotonic()
+        seconds = tasks.next_due_seconds
+        if seconds is None or seconds > self._settings.poll_seconds:  # told again by then
+            self._due.pop(queue, None)
+        else:
+            self._due[queue] = answered_at + max(seconds, DUE_SECONDS_MIN)
+        if tasks and self._health.text is not None:
+            self._health.try_later()
+        attempts = [self._attempts.attempt(task, asked_at) for task in tasks]
+        self._attempts.take(attempts)
+        for attempt in attempts:
+            if self._stop_asked or answered_at - asked_at > attempt.task.lease_seconds:
+                attempt.reason = StopReason.YIELD  # too late: it goes back without a start
+            self._jobs.begin(attempt)
         if not tasks:
-            return 0, True
+            return True
+        self._busy_queue = None if tasks[-1].limited else queue
         last = tasks[-1].resources
         self._met_exclusive |= last.exclusive
-        is_short = len(tasks) < count and not self._machine.may_follow(last)
-        return len(tasks), is_short
+        return len(tasks) < count and not self._machine.may_follow(last)
+
+    # ---- the standing claim ----
+
+    def _leave_standing_claim(self) -> None:
+        """Leaves a standing claim, if there is room for what it may bring."""
+        count = self._claimable()
+        is_ready = not (self._unsure or self._stop_asked or self._machine.claiming.locked())
+        if self._busy_queue is None or count <= 0 or not is_ready:
+            return
+        if self._machine.standing is None:
+            request = self._request(self._busy_queue, count)
+            claim = StandingClaim(request, self._clock.monotonic, self._settled)
+            if self._store.post_claim(claim):
+                self._machine.standing = claim
+            else:
+                self._busy_queue = None
+
+    async def _withdraw(self) -> None:
+        """Withdraws the machine's standing claim; one that is being carried out is awaited."""
+        claim = self._machine.standing
+        if claim is None:
+            return
+        if self._store.withdraw_claim(claim):
+            self._machine.standing = None
+        else:
+            await claim.wait()
+
+    def _settled(self, claim: StandingClaim, tasks: requests.ClaimedTasks | None) -> None:
+        """Begins what a standing claim brought, and leaves another."""
+        self._machine.standing = None
+        self._unsure |= claim.is_unsure
+        if tasks is None:
+            self._busy_queue = None
+            self.wake()
+            return
+        queue, count = claim.request.queue, claim.request.count
+        is_short = self._begin(tasks, queue, count, claim.asked_at)
+        self.tell("tasks.claimed", count=len(tasks))
+        if is_short and claim.is_first and queue not in self._due:
+            self._seen_through = queue
+        self._leave_standing_claim()
 
     def _claimable(self) -> int:
         """Returns how many tasks to take now; a host in trouble tries one when it is time."""
@@ -299,8 +368,8 @@ class Claimer(Service):
             most = 1 if health.rest_seconds <= 0.0 else 0
         return min(self._attempts.slots, most)
 
-    async def _claim(self, queue: str, count: int) -> requests.ClaimedTasks:
-        request = requests.ClaimRequest(
+    def _request(self, queue: str, count: int) -> requests.ClaimRequest:
+        return requests.ClaimRequest(
             queue=queue,
             worker=self._attempts.worker,
             count=count,
@@ -310,8 +379,10 @@ class Claimer(Service):
             handlers=self._abilities.handlers,
             bare=self._abilities.bare,
         )
+
+    async def _claim(self, queue: str, count: int) -> requests.ClaimedTasks:
         try:
-            return await self._store.claim(request)
+            return await self._store.claim(self._request(queue, count))
         except Unavailable:
             self._unsure = True
             raise

@@ -251,15 +251,22 @@ def start_attempts(t: Tables, *, worker: str, starts: Sequence[Record]) -> list[
         if lease is None or (lease["attempt"], lease["owner"]) != (start["attempt"], worker):
             continue
         if lease["started_at"] is None:
-            t.update(t.lease, seq, started_at=t.clock())
+            t.update(t.lease, seq, started_at=_ago(t, lease, start["ago"]))
         begun.append((start["id"], t.task[seq]["status"], t.task[seq]["run"]))
     return begun
 
 
 def mark_started(t: Tables, leases: Sequence[Record]) -> list[Row]:
     for lease in leases:
-        t.update(t.lease, lease["seq"], started_at=t.clock())
+        started_at = _ago(t, t.lease[lease["seq"]], lease["ago"])
+        t.update(t.lease, lease["seq"], started_at=started_at)
     return []
+
+
+def _ago(t: Tables, lease: Record, seconds: float) -> float:
+    """When a job started that has this lease."""
+    started_at: float = max(lease["claimed_at"], t.clock() - seconds)
+    return started_at
 
 
 def add_messages(t: Tables, messages: Sequence[Record]) -> list[Row]:

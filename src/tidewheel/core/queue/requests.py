@@ -220,10 +220,16 @@ class Report:
 
     holder: Holder
     started: bool = False
+    started_seconds_ago: float = 0.0  # before this report was made
     messages: tuple[JobMessage, ...] = ()
     usage: tuple[UsageSample, ...] = ()
     end: End | None = None
     frees: str | None = None  # the queue in which this end leaves a place that was limited
+
+    @property
+    def started_ago(self) -> float | None:
+        """Returns how many seconds ago the job started; None if the report does not say so."""
+        return self.started_seconds_ago if self.started else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

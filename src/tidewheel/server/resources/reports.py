@@ -173,6 +173,7 @@ class OneReport(In):
     id: str
     attempt: LostAttempt
     started: bool = False
+    started_seconds_ago: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     messages: Annotated[tuple[MessageIn, ...], msgspec.Meta(max_length=10_000)] = ()
     samples: Annotated[tuple[SampleIn, ...], msgspec.Meta(max_length=10_000)] = ()
     end: EndIn | None = None
@@ -185,6 +186,7 @@ class OneReport(In):
                 task_id=TaskId(self.id), attempt=self.attempt, worker=WorkerId(worker)
             ),
             started=self.started,
+            started_seconds_ago=self.started_seconds_ago,
             messages=_messages(self.messages),
             usage=_samples(self.samples),
             end=self.end.value() if self.end else None,

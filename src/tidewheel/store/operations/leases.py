@@ -119,6 +119,16 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
     return ClaimedTasks([claimed(row, plan) for row in rows], next_due)
 
 
+def claim_along(tx: Transaction, request: ClaimRequest) -> ClaimedTasks | None:
+    """Claims in the transaction of a write that has made tasks ready. Returns None if the claim
+    has to be made by itself: limits are locked before tasks, and an unknown worker is told."""
+    try:
+        plan = plan_claim(tx, request.queue, request.worker, request.lease_seconds)
+    except NotFound:
+        return None
+    return None if plan.limited else claim(tx, request)
+
+
 def claim_by_id(
     tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
 ) -> Claimed:
@@ -361,7 +371,7 @@ def _plain_success(one: Report) -> _PlainSuccess | None:
     row: dict[str, object] = {
         "id": one.holder.task_id,
         "attempt": one.holder.attempt,
-        "started": one.started,
+        "started_ago": one.started_ago,
         "exit_status": end.exit_status,
         "metrics": storable(end.metrics),
     }
@@ -380,7 +390,11 @@ def _start_plainly(
     answers, events = {}, []
     for worker, positions in plain.items():
         rows = [
-            {"id": task_id, "attempt": reports[position].holder.attempt}
+            {
+                "id": task_id,
+                "attempt": reports[position].holder.attempt,
+                "ago": reports[position].started_ago,
+            }
             for task_id, position in positions.items()
         ]
         for chunk in in_chunks(rows):
@@ -434,7 +448,7 @@ def _accept(
     change = None if one.end is None else _end(task, one.end, chance, writes)
     where: dict[str, object] = {"seq": task.seq, "attempt": task.attempt}
     if one.started and task.lease.started_at is None:
-        writes.started.append(where)
+        writes.started.append(where | {"ago": one.started_ago})
     for message in fresh:
         said = {"text": storable(message.text), "output": storable(message.output)}
         writes.messages.append(where | {"number": message.number} | said)

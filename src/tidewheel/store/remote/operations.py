@@ -277,7 +277,7 @@ def report_body(report: requests.Report) -> Body:
     """Returns the body of a report, without the parts of which it says nothing."""
     body: Body = {"id": report.holder.task_id, "attempt": report.holder.attempt}
     if report.started:
-        body["started"] = True
+        body |= {"started": True, "started_seconds_ago": report.started_seconds_ago}
     if report.messages:
         body["messages"] = [
             {"number": one.number, "text": storable(one.text), "output": storable(one.output)}

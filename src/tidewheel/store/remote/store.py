@@ -34,7 +34,7 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.submission import SubmitLimits, refusal, run_refusal
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.errors import BadSetting, NotFound, Refused, Unavailable
-from tidewheel.ports.store import Store
+from tidewheel.ports.store import StandingClaim, Store
 from tidewheel.store.remote.connection import Query, path_of
 from tidewheel.store.remote.operations import (
     BODY_BYTES_MAX,
@@ -349,6 +349,16 @@ class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, Remote
         """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    def post_claim(self, claim: StandingClaim) -> bool:
+        """Returns False: the tasks of a server are made ready by other processes."""
+        del claim
+        return False
+
+    def withdraw_claim(self, claim: StandingClaim) -> bool:
+        """Returns True: no claim was kept."""
+        del claim
+        return True
 
     def tell_listeners(self, wake: Wake) -> None:
         """Calls all listeners in this process; may be called from any thread."""

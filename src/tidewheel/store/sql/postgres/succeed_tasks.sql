@@ -2,9 +2,9 @@
 -- Rows are met in the order of seq, like everywhere; one that changed since the snapshot of this
 -- statement is left alone.
 WITH done AS MATERIALIZED (
-    SELECT task.ctid AS place, said.attempt, said.started, said.exit_status, said.metrics
+    SELECT task.ctid AS place, said.attempt, said.started_ago, said.exit_status, said.metrics
       FROM json_to_recordset(:ends::json) AS said (
-               id text, attempt integer, started boolean, exit_status integer, metrics text)
+               id text, attempt integer, started_ago double precision, exit_status integer, metrics text)
       JOIN tidewheel.task ON task.id = ANY (ARRAY[said.id])
      ORDER BY task.seq
 ), ended AS (
@@ -14,13 +14,13 @@ WITH done AS MATERIALIZED (
       FROM done
      WHERE task.ctid = done.place AND task.status = 'running' AND task.attempt = done.attempt
        AND task.owner = :worker AND task.graph IS NULL
-    RETURNING task.id, task.seq, task.run, task.attempt, done.started, done.exit_status,
+    RETURNING task.id, task.seq, task.run, task.attempt, done.started_ago, done.exit_status,
               done.metrics, task.updated_at AS now
 ), gone AS (
     DELETE FROM tidewheel.lease USING ended WHERE lease.task_seq = ANY (ARRAY[ended.seq])
     RETURNING lease.task_seq, lease.attempt, lease.owner, lease.claimed_at,
-              coalesce(lease.started_at, CASE WHEN ended.started THEN ended.now END)
-                  AS started_at, ended.now, ended.exit_status, ended.metrics
+              coalesce(lease.started_at, CASE WHEN ended.started_ago IS NOT NULL
+                  THEN greatest(lease.claimed_at, ended.now - ended.started_ago) END) AS started_at, ended.now, ended.exit_status, ended.metrics
 ), kept AS (
     INSERT INTO tidewheel.attempt
            (task_seq, attempt, worker, claimed_at, started_at, ended_at, ended_by, exit_status,

@@ -1,5 +1,5 @@
 -- Report: jobs say that they run, and nothing else; the first time counts.
-UPDATE lease SET started_at = coalesce(started_at, (SELECT now_seconds()))
+UPDATE lease SET started_at = coalesce(started_at, max(claimed_at, (SELECT now_seconds()) - (value ->> 'ago')))
   FROM json_each(:starts) JOIN task ON task.id = value ->> 'id'
  WHERE lease.task_seq = task.seq AND lease.attempt = value ->> 'attempt'
    AND lease.owner = :worker

@@ -1,0 +1,123 @@
+"""A claim that a worker left is carried out by the write that makes its tasks ready."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from tests.conformance.door import Held, new_task
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import ClaimRequest, QueueSettings, Report
+from tidewheel.core.queue.resources import Resources
+from tidewheel.errors import Refused
+from tidewheel.ports.store import StandingClaim
+
+
+def left_by(store, worker, count=1, queue="q"):
+    """A claim that a worker left with the store, and what became of it."""
+    told = SimpleNamespace(tasks="standing", unsure=False, asked_at=None)
+
+    def on_settled(claim, tasks):
+        told.tasks = tasks if tasks is None else [task.id for task in tasks]
+        told.held = [Held(task, worker) for task in tasks or ()]
+        told.unsure, told.asked_at = claim.is_unsure, claim.asked_at
+
+    async def leave():
+        free = Resources(cpu=8)
+        request = ClaimRequest(queue=queue, worker=worker, count=count, free=free)
+        told.claim = StandingClaim(request, lambda: 7.0, on_settled)
+        assert store.store.post_claim(told.claim)
+
+    store.in_loop(leave())
+    return told
+
+
+def test_a_task_is_handed_over_by_the_transaction_that_submits_it(store):
+    worker = store.hire()
+    told = left_by(store, worker)
+    store.put("a", "b")
+    assert told.tasks == ["a"]
+    assert (told.asked_at, told.unsure) == (7.0, False)
+    task = store.get("a")
+    assert (task.status, task.owner, task.attempt) == ("running", worker, 1)
+    assert [entry.signal for entry in store.history("a", count=10)][-1] == "claim"
+    assert store.get("b").status == "ready"
+    store.finish(told.held[0])
+    assert store.get("a").status == "succeeded"
+
+
+def test_the_end_of_a_task_hands_over_the_one_that_needs_it(store):
+    worker = store.hire()
+    store.put("a")
+    store.put("b", needs=["a"])
+    first = store.hold("a", worker)
+    told = left_by(store, worker)
+    store.finish(first)
+    assert told.tasks == ["b"]
+
+
+def test_a_claim_is_carried_out_once_and_a_withdrawn_one_never(store):
+    worker = store.hire()
+    told, gone = left_by(store, worker), left_by(store, worker)
+    assert store.store.withdraw_claim(gone.claim)
+    store.put("a")
+    store.put("b")
+    assert (told.tasks, gone.tasks) == (["a"], "standing")
+    assert store.get("b").status == "ready"
+    assert not store.store.withdraw_claim(told.claim)
+
+
+def test_what_does_not_fit_is_left_and_what_is_in_another_queue_is_not_looked_for(store):
+    told = left_by(store, store.hire())
+    store.put("elsewhere", queue="other")
+    assert told.tasks == "standing"
+    store.put("large", resources=Resources(cpu=64))
+    assert told.tasks == []
+    assert store.get("large").status == "ready"
+
+
+def test_a_write_that_is_refused_hands_over_nothing_and_the_claim_stands(store):
+    told = left_by(store, store.hire())
+    with pytest.raises(Refused):
+        store.submit([new_task("a"), new_task("b", needs=["missing"])])
+    assert told.tasks == "standing"
+    store.put("c")
+    assert told.tasks == ["c"]
+
+
+@pytest.mark.parametrize("unclaimable", ["limited", "paused", "unknown worker"])
+def test_limits_pauses_and_unknown_workers_are_left_to_a_claim_of_its_own(store, unclaimable):
+    worker = store.hire() if unclaimable != "unknown worker" else "worker-77"
+    if unclaimable == "limited":
+        store.configure_queue("q", QueueSettings(limits=(Limit(concurrency_max=1),)))
+    elif unclaimable == "paused":
+        store.pause_queue("q", paused=True)
+    told = left_by(store, worker)
+    store.put("a")
+    assert told.tasks == ([] if unclaimable == "paused" else None)
+    assert store.get("a").status == "ready"
+
+
+def test_a_delayed_task_is_not_handed_over_and_told_of(store):
+    told = left_by(store, store.hire())
+    store.put("later", delay_seconds=30.0)
+    assert told.tasks in ("standing", [])
+    assert store.get("later").status == "ready"
+    assert store.get("later").owner is None
+
+
+def test_many_writes_at_once_hand_over_each_task_once(store):
+    worker = store.hire()
+    claims = [left_by(store, worker, count=3) for _ in range(5)]
+
+    async def submit_all():
+        await asyncio.gather(*(store.store.submit([new_task(f"t{n}")]) for n in range(20)))
+
+    store.in_loop(submit_all())
+    given = [task for told in claims if told.tasks != "standing" for task in told.tasks]
+    assert len(given) == len(set(given)) >= 1
+    running = [task for n in range(20) if (task := store.get(f"t{n}")).status == "running"]
+    assert sorted(task.id for task in running) == sorted(given)
+    held = [one for told in claims for one in getattr(told, "held", ())]
+    answers = store.report([Report(holder=one.holder, started=True) for one in held])
+    assert all(answer.refused is None for answer in answers)
