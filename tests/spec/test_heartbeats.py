@@ -155,6 +155,7 @@ async def test_a_job_whose_lease_is_lost_is_killed_and_nothing_is_reported():
     world = SmallWorld()
     late = await world.worker(lease_seconds=10.0)
     await world.submit("a")
+    await world.passes(1.0)  # that it runs is told
     stale = world.job("a")
     late.store.out_of_reach = True
     await world.monitor().start()
