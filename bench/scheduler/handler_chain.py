@@ -68,10 +68,15 @@ async def run(flow: Path, home: Path) -> str:
     return driver.status
 
 
-def main() -> None:
-    flow, home = map(Path, sys.argv[1:])
+def use_handlers() -> None:
+    """Every submission of this process has the handler from now on."""
     operations: Any = DatabaseStore
     operations.write_batch = writing_handlers(operations.write_batch)
+
+
+def main() -> None:
+    flow, home = map(Path, sys.argv[1:])
+    use_handlers()
     marks = marks_of_store()
     spare_garbage_collector()
     status = asyncio.run(run(flow, home))
