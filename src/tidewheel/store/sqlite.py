@@ -182,6 +182,11 @@ class SqliteStore(DatabaseStore):
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._look, self._reader, script)
 
+    async def glance(self, script: Script[Result]) -> Result:
+        if self._is_closed:
+            raise self._closed()
+        return self.look_now(script)
+
     def look_now(self, script: Script[Result]) -> Result:
         with self._looking_now:
             return self._look(self._reader_now, script)

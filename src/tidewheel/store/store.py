@@ -110,6 +110,19 @@ def reads(
     return method
 
 
+def glances(
+    operation: Callable[Concatenate[Transaction, P], R] | _LaterFunction,
+) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+    """Returns a method of a store that reads a few rows by their keys."""
+
+    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        run = _loaded(operation)
+        return await self.glance(lambda tx: run(tx, *args, **kwargs))
+
+    method.operation = operation  # type: ignore[attr-defined]
+    return method
+
+
 def writes(
     name: str, operation: Callable[Concatenate[Transaction, P], R] | _LaterFunction
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
@@ -229,6 +242,11 @@ class DatabaseStore(ABC):
     async def look(self, script: Script[Result]) -> Result:
         """Runs a script that only reads."""
 
+    async def glance(self, script: Script[Result]) -> Result:
+        """Runs a script that reads a few rows by their keys. A database in this process answers
+        sooner than another thread would have been woken."""
+        return await self.look(script)
+
     @abstractmethod
     def look_now(self, script: Script[Result]) -> Result:
         """Runs a script that reads a few rows, for a caller who cannot await."""
@@ -321,7 +339,7 @@ class DatabaseStore(ABC):
 
     # ---- tasks: looking ----
 
-    get = reads(queries.get)
+    get = glances(queries.get)
     get_many = reads(queries.get_many)
     list_tasks = reads(queries.list_tasks)
     peek = reads(queries.peek)
@@ -368,7 +386,7 @@ class DatabaseStore(ABC):
     offer_run = writes("offer_run", run_operations.offer_run)
     renew_run = writes("scheduler_lease_renew", run_operations.renew_run)
     read_run = reads(run_batch.read_run)
-    read_inbox = reads(run_batch.read_inbox)
+    read_inbox = glances(run_batch.read_inbox)
     withdrawn = reads(run_batch.withdrawn)
     undelivered = reads(run_batch.undelivered)
     histories = reads(run_batch.histories)
@@ -531,6 +549,9 @@ class SharedWriter(DatabaseStore):
 
     async def look(self, script: Script[Result]) -> Result:
         return await self._reader.look(script)
+
+    async def glance(self, script: Script[Result]) -> Result:
+        return await self._reader.glance(script)
 
     def look_now(self, script: Script[Result]) -> Result:
         return self._reader.look_now(script)
