@@ -238,6 +238,8 @@ class IndexedNode:
                     yield leaf, 1 << (base + leaf.number)
 
     def next_after(self, point: Point) -> Point | None:
+        if len(self.sequences) == 1:
+            return self.sequences[0].sequence.next_after(point)
         found = (one.sequence.next_after(point) for one in self.sequences)
         return min((one for one in found if one is not None), default=None)
 

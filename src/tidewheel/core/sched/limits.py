@@ -308,6 +308,8 @@ def _queue(context: StepContext, queue: LimitQueue, task: PooledTask) -> None:
 
 def is_parentless(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
     """Says whether no other task need spawn the node's task at this point."""
+    if not node.arrows:
+        return True
     if evaluation.never_comes(pool, node, point):
         return False
     by_shape = pool.plan.policy.parentless_by_shape
@@ -438,7 +440,7 @@ def _next_candidate(
     From `early` on no parent lies before the start, so sequences are left out on which an arrow
     needs parents.
     """
-    if after < early:
+    if after < early or not node.arrows:
         return node.next_after(after)
     barred = {
         id(arrow.sequence)
