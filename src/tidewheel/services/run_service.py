@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.operator.verbs import REOPENING, REOPENING_VERBS, Command, command_text
 from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Aborted, Declined, NoAnswer, NotRunning
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
@@ -58,6 +60,13 @@ class RunService:
         self._store, self._home, self._read = store, home, read
         self._definition_of = definition_of
         self._made_context: ViewContext | None = None
+
+    def reading(self, read: ReadsDefinitions) -> RunService:
+        """Returns the same service, with another way to read the definitions of new runs."""
+        self._context()  # is shared
+        other = copy(self)
+        other._read = read
+        return other
 
     # ---- looking ----
 
@@ -124,8 +133,7 @@ class RunService:
         refused then is refused here.
         """
         view = await self._store.find_run(run)
-        is_kept = isinstance(command, REOPENING) and not view.is_aborted
-        if is_kept and view.can_be_reopened(await self._store.now()):
+        if would_reopen(view, command, await self._store.now()):
             said = json.loads(command_text(command))
             await self.look("dry-run", {"run": view.name, "command": said})
         return view
@@ -185,6 +193,12 @@ POLL_SECONDS_MAX = 0.25
 HANDOVER_SECONDS = 5.0  # a scheduler on standby takes a run sooner than that
 # A scheduler takes a reopened run within a second: after this time, none serves the store.
 REOPENING_SECONDS = 2.5
+
+
+def would_reopen(run: RunView, command: Command, now: Instant) -> bool:
+    """Says whether a command would be kept for the scheduler that takes up a run again."""
+    is_kept = isinstance(command, REOPENING) and not run.is_aborted
+    return is_kept and run.can_be_reopened(now)
 
 
 async def post_command(store: Store, run: RunView, command: Command, who: str) -> int:

@@ -46,6 +46,7 @@ from tidewheel.server.operation_routes import registry_door, run_door
 from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN
 from tidewheel.server.routes import Needs, RouteList, run_and_queue
 from tidewheel.server.validation import Duration, In, read
+from tidewheel.wiring.services import carry_on_in_process
 
 ROUTES = RouteList()
 SECONDS_MAX = 180.0  # a giant is read twice, each time when it is the turn of its team
@@ -337,7 +338,13 @@ def _request(call: Call) -> str:
 async def carry_on(call: Call) -> object:
     run = await call.found_run()
     given = _options(call.body_as(CarryOnIn).options)
-    await call.doors.apart(run_door(call).carry_on(run.name, given))
+    door = run_door(call)
+    await call.doors.view(
+        run.name,
+        lambda: door.carry_on(run.name, given),
+        partial(carry_on_in_process, home=call.doors.home, run=run.name, given=given),
+        may_end=False,  # it is written at the end
+    )
     return await run_door(call).look("facts", {"run": run.name})
 
 
