@@ -47,6 +47,7 @@ from tidewheel.server.routes import (
     queue_of_task,
 )
 from tidewheel.server.validation import In
+from tidewheel.services.run_service import check_jobs
 from tidewheel.wiring.services import notification_desk
 
 if TYPE_CHECKING:
@@ -263,6 +264,7 @@ def registry_door(call: Call) -> RegistryService:
         permit=lambda names: call.require(map(workflow_name, names)),
         sees=call.readable,
         read=call.doors.read,
+        check=partial(check_jobs, call.doors.home),
     )
 
 

@@ -140,10 +140,13 @@ class RunService:
 
     # ---- beginning and ending ----
 
-    async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        await self._read(
-            new.workflow, partial(check_new_run, definition, new.options, self._home)
-        )
+    async def begin(
+        self, new: NewRun, definition: StoredDefinition, *, is_checked: bool = False
+    ) -> RunView:
+        if not is_checked:
+            await self._read(
+                new.workflow, partial(check_new_run, definition, new.options, self._home)
+            )
         await self._store.save_definition(definition)
         given = NOTHING_GIVEN if new.given is None else new.given
         return await self._store.create_run(replace(new, given=given))
@@ -171,15 +174,18 @@ class RunService:
 def check_new_run(definition: StoredDefinition, options: RunOptions, home: Path) -> None:
     """Raises InvalidDefinition if no run with these options can begin, or if its jobs have no
     place."""
-    from tidewheel.platforms import read_platforms
-    from tidewheel.scheduler.placement import check_places
     from tidewheel.services.definitions.snapshot import check_definition
 
-    def check_jobs(graph: Graph, findings: Findings) -> None:
-        if options.mode == RunMode.LIVE:
-            check_places(graph, read_platforms(home), findings)
+    check_definition(definition, options, partial(check_jobs, home))
 
-    check_definition(definition, options, check_jobs)
+
+def check_jobs(home: Path, options: RunOptions, graph: Graph, findings: Findings) -> None:
+    """Finds the jobs of a new run that have no place."""
+    from tidewheel.platforms import read_platforms
+    from tidewheel.scheduler.placement import check_places
+
+    if options.mode == RunMode.LIVE:
+        check_places(graph, read_platforms(home), findings)
 
 
 # Gives commands to runs, and waits until the scheduler that drives a run has answered.
