@@ -1,14 +1,17 @@
 """Holds the services for runs in this process, which remember definitions between requests.
 
 To read a definition takes a while, and every view of a run needs it: it is read once. That, and
-what is worked out from it, is done in another thread, so that heartbeats are answered
-meanwhile. A giant takes many seconds, in which the thread would hold up all others: it is read,
-and looked at, in a process of its own.
+what is worked out from it, is done in other threads, so that heartbeats are answered meanwhile.
+A giant takes many seconds, in which the thread would hold up all others: it is read, and looked
+at, in a process of its own. All of this is slow work: it waits for the turn of its caller
+(``wiring/turns.py``), and is given up when the caller hangs up. A turn ends when the work has
+really ended, so that nobody has more work done by hanging up.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,13 +35,18 @@ from tidewheel.wiring.services import (
 from tidewheel.wiring.turns import Turns, call_in
 
 if TYPE_CHECKING:
+    from tidewheel.core.operator.views import RunView
+    from tidewheel.services.definitions.snapshot import RestoredDefinition
     from tidewheel.services.run_service import RunService
+    from tidewheel.services.workflow_state import DefinitionOf
     from tidewheel.views.graph import ToldGraphs
 
 DEFINITIONS_MAX = 32
 READING_MAX = 3  # definitions that are read at once in this process
 VIEWS_MAX = 3  # views that are worked out at once, in one thread
 EACH_MAX = 2  # of these, for one token or team
+LARGE_SIZE = 500  # tasks of a definition
+FREEZES_MAX = 1_000
 
 
 class RunServices:
@@ -61,6 +69,7 @@ class RunServices:
         # Not those in which logs are read and written.
         self._threads = ThreadPoolExecutor(READING_MAX, "reading")
         self._read_now: set[threading.Event] = set()
+        self._kept_count = 0
 
     def asked_by(self, place: RequestSlot) -> AskedServices:
         """Returns these services for one request, which waits for its turn."""
@@ -75,9 +84,23 @@ class RunServices:
 
             # In a thread: SIP templates may take long, and others' views wait for this one.
             reads = definitions_of(store, self.home, in_thread=True)
-            known = remembering(reads, DEFINITIONS_MAX)
+            known = remembering(partial(self._kept, reads), DEFINITIONS_MAX)
             self._doors[id(store)] = RunService(store, self.home, known)
         return self._doors[id(store)].reading(read)
+
+    async def _kept(self, reads: DefinitionOf, run: RunView) -> RestoredDefinition:
+        """Reads a definition that is to be kept, and takes it from the sight of the garbage
+        collector: to look at 32 of 3,000 tasks takes it half a second, in which nothing else is
+        done. Nothing of a definition refers to itself, so it needs no collector."""
+        found = await reads(run)
+        if len(found.graph.nodes) >= LARGE_SIZE:
+            self._kept_count += 1
+            if (
+                self._kept_count % FREEZES_MAX == 0
+            ):  # what else was there by chance is looked at
+                gc.unfreeze()
+            gc.freeze()
+        return found
 
     @property
     def graphs(self) -> ToldGraphs:

@@ -64,7 +64,7 @@ WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 class RegistryService:
     """Implements ``ports.runs.RegistryDoor`` on a store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by name
         self,
         store: Store,
         runs: RunDoor,
