@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tidewheel.wiring.turns import Turns
+from tidewheel.wiring.limited_process import Turns
 
 
 def order_of(places, each_max, *asked):

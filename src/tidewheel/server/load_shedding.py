@@ -15,7 +15,7 @@ Places are shared: no token, and no team, holds more than ``SHARE_OF_FREE`` time
 free. Alone, one may hold three quarters; the more others come, the less; and some are always
 left for whoever comes next. What takes long (reading a definition, views of runs) leaves its
 place to others and has one of those for slow work meanwhile, shared in the same way; who is
-next there is a matter of turns (``wiring/turns.py``).
+next there is a matter of turns (``Turns`` of ``wiring/limited_process.py``).
 
 Whoever hangs up needs no answer: a request that only looks is ended at once. One that changes
 something is ended only while it does slow work, which comes before anything is written; else
@@ -488,16 +488,11 @@ def holders_of(token: TokenView, job_queue: str | None = None) -> tuple[str, ...
     owner = f"token {token.number if token.parent is None else token.parent}"
     if token.identity is not None:
         owner = f"person {token.identity.person!r} of {token.identity.source!r}"
-    kinds = (ONLY_QUEUES, ONLY_WORKFLOWS)
-    plain = [
-        one.removeprefix(kind)
-        for one in token.grant.names
-        for kind in kinds
-        if one.startswith(kind)
-    ]
-    plain += [one for one in token.grant.names if not one.startswith(kinds)]
-    teams = {_team(one) for one in plain}
-    if len(teams) != 1 or any(ANY_TEXT in one for one in teams):
+    plain = (
+        one.removeprefix(ONLY_QUEUES).removeprefix(ONLY_WORKFLOWS) for one in token.grant.names
+    )
+    teams = set(map(_team, plain))
+    if len(teams) != 1 or ANY_TEXT in "".join(teams):
         return (owner,)
     return (_of_team(teams.pop()), owner)
 

@@ -4,7 +4,7 @@ To read a definition takes a while, and every view of a run needs it: it is read
 what is worked out from it, is done in other threads, so that heartbeats are answered meanwhile.
 A giant takes many seconds, in which the thread would hold up all others: it is read, and looked
 at, in a process of its own. All of this is slow work: it waits for the turn of its caller
-(``wiring/turns.py``), and is given up when the caller hangs up. A turn ends when the work has
+(``Turns``), and is given up when the caller hangs up. A turn ends when the work has
 really ended, so that nobody has more work done by hanging up.
 """
 
@@ -26,13 +26,12 @@ from tidewheel.ports.runs import RunDoor
 from tidewheel.ports.store import Store
 from tidewheel.server.load_shedding import RequestSlot
 from tidewheel.services.service import ReadsDefinitions
-from tidewheel.wiring.limited_process import LimitedProcesses
+from tidewheel.wiring.limited_process import LimitedProcesses, Turns, call_in
 from tidewheel.wiring.services import (
     GIANT_SIZE,
     look_in_process,
     show_in_process,
 )
-from tidewheel.wiring.turns import Turns, call_in
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
