@@ -14,9 +14,10 @@ from tests.support.command_line import CommandLine
 from tests.support.http_server import API, in_path, running_server
 from tests.support.patience import eventually
 from tests.support.prepared_run import PreparedRun
-from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.access import Grant, Identity, Scope, TokenKind, TokenView
+from tidewheel.core.queue.task import Instant
 from tidewheel.server.call import Call
-from tidewheel.server.load_shedding import Places, Urgency
+from tidewheel.server.load_shedding import Places, Urgency, holders_of
 from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Needs, Route, no_name
 
@@ -26,7 +27,7 @@ SMALL = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
 SLOW = (
     "#!jinja2\n{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 )
-LONG = SLOW + "#" * 60_000  # and some more
+LONG = SLOW + "#" * 100_000  # and some more
 GIANT = (
     "[task parameters]\ni = 1..1000\nj = 1..100\n[scheduling]\n[[graph]]\n"
     "R1 = a<i,j>\n[runtime]\n[[a<i,j>]]\n"
@@ -40,7 +41,7 @@ def begin(caller, workflow, flow):
 def figure(caller, name):
     text = caller.get("//metrics").body.decode()
     [line] = [one for one in text.splitlines() if one.startswith(f"tidewheel_{name} ")]
-    return int(line.split()[1])
+    return int(line.rsplit(" ", 1)[1])
 
 
 def at_slow_work(caller):
@@ -83,6 +84,31 @@ def json_run(workflow, flow):
 
 
 # ---- shares ----
+
+
+def token(number, *names, **rest):
+    grant = Grant(scopes=frozenset({Scope.READ}), names=names)
+    at = Instant(0.0)
+    known = {"kind": TokenKind.BEARER, "parent": None, "digest": "", "name": "x"} | rest
+    times = {"created_at": at, "expires_at": None, "used_at": None, "revoked_at": None}
+    return TokenView(number=number, grant=grant, **known, **times)
+
+
+def test_sessions_of_a_person_and_what_was_made_from_a_token_share_its_places():
+    ada = Identity(person="ada", source="https://id.example")
+    assert holders_of(token(5, "team-a", "team-a/x")) == ("names 'team-a'", "token 5")
+    assert holders_of(token(5, "queue:team-a", "run:team-a/*")) == (
+        "names 'team-a'",
+        "token 5",
+    )
+    for names in (("*",), ("team-a", "team-b"), ("team-*",)):
+        assert holders_of(token(5, *names)) == ("token 5",)
+    session = token(9, "*", kind=TokenKind.SESSION, parent=5)
+    assert holders_of(session) == ("token 5",)
+    people = {holders_of(token(number, "*", identity=ada)) for number in (6, 7)}
+    assert people == {("person 'ada' of 'https://id.example'",)}
+    jobs = holders_of(token(5, "*"), "run:team-a/nightly/run1")
+    assert jobs == ("names 'team-a'", "jobs of 'team-a'")
 
 
 def test_alone_somebody_has_three_quarters_of_the_places_and_beside_others_less():
@@ -284,7 +310,7 @@ def test_after_a_hundred_hang_ups_nothing_is_held_and_no_process_is_left(large):
         ("POST", f"{path}/dry-run", tried),
         ("POST", "/runs", json_run("a/giant", GIANT)),
         ("GET", f"{path}/dump", b""),
-        ("POST", "/runs", json_run("b/slow", LONG)),
+        ("POST", "/runs", json_run("b/slow", LONG) + b" " * 500_000),
     ]
     for _ in range(20):
         there = [hangs_up(server, caller, *way) for way in ways]
@@ -293,6 +319,8 @@ def test_after_a_hundred_hang_ups_nothing_is_held_and_no_process_is_left(large):
             one.close()
     eventually(lambda: at_slow_work(other) == 0, "all places for slow work are free")
     assert figure(other, "http_requests_under_way") == 1  # the one that asks
+    given_up = 'http_requests_total{route="POST /api/v1/runs",status="499"}'
+    assert figure(other, given_up) > 40  # of 60: not even behind a large body it is read on
     eventually(lambda: children("template_child") == [], "no template is rendered")
     assert begin(other, "c/small", SMALL).status == 201
     assert other.get(f"{path}/dump").status == 200

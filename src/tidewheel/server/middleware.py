@@ -197,14 +197,15 @@ class GuardedProtocol(HttpToolsProtocol):
         """Has a function called when the connection is lost; returns how to have it not."""
         if self._is_lost:
             tell()
-        elif not self.pipeline:  # else reading rests until the next request has its turn
-            self.flow.resume_reading()  # uvicorn may have stopped it behind a large body
         self._mourners[tell] = None
         return lambda: self._mourners.pop(tell, None)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._in_head = True  # of the next request, which may take its time to begin
+        if not self.pipeline:  # else reading rests until the next request has its turn
+            # uvicorn stops reading behind a large body, and would not see who hangs up.
+            self.flow.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
