@@ -1,7 +1,12 @@
 """Who may do what takes long, and when: fair turns."""
 
 import asyncio
+import threading
 
+import pytest
+
+from tidewheel.formats.growth import GivenUp, bounded_growth, grow
+from tidewheel.formats.templates import TemplateJob, render
 from tidewheel.wiring.limited_process import Turns
 
 
@@ -80,3 +85,21 @@ def test_who_goes_away_leaves_no_turn_behind():
         assert turns.held == 0
 
     asyncio.run(everything())
+
+
+# ---- work that nobody waits for any more ----
+
+
+def test_a_template_is_ended_and_nothing_grows_once_nobody_waits_for_it(tmp_path):
+    given_up = threading.Event()
+    text = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    job = TemplateJob(text=text, folder=tmp_path)
+    with bounded_growth(10, given_up):
+        grow(1)
+        given_up.set()
+        with pytest.raises(GivenUp):
+            render(job)
+        with pytest.raises(GivenUp):
+            grow(1)
+    failure = render(job)  # with somebody who waits, it is ended at its limit
+    assert failure.code == "template-too-slow"
