@@ -238,6 +238,8 @@ class ServerSettings:
     claims_max: int = 192
     cancels_max: int = 256
     strangers_max: int = 32  # the same of requests that need no token, apart from all others
+    # Requests at slow work (views, definitions) or waiting for their turn; these are in no way.
+    slow_max: int = 128
     # What a definition may cost that is too large to be read by the server itself.
     definition_cpu_seconds_max: float = 60.0
     definition_memory_bytes_max: int = 2 * 1024**3  # of address space
@@ -256,7 +258,7 @@ class ServerSettings:
         if not 0 <= self.port < PORTS:
             raise BadSetting("port", self.port, f"0 (any) to {PORTS - 1}")
         _positive(self, "body_bytes_max", "header_bytes_max", "connections_max")
-        _positive(self, "connections_per_address_max", "strangers_max")
+        _positive(self, "connections_per_address_max", "strangers_max", "slow_max")
         _positive(self, "streams_max", "reads_max", "submits_max", "claims_max", "cancels_max")
         _positive(self, "definition_cpu_seconds_max", "definition_memory_bytes_max")
         if self.submit_rate is not None:

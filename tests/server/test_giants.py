@@ -108,8 +108,10 @@ def test_m1_the_giants_of_one_team_wait_for_each_other_and_for_nobody_else():
 
 
 @pytest.mark.usefixtures("_importable")
-def test_a_process_is_used_again_and_carries_no_secret_of_its_server(monkeypatch):
+@pytest.mark.parametrize("size", [0, 300 * 1024**2])  # of the server, which is not the child's
+def test_a_process_is_used_again_and_carries_no_secret_of_its_server(monkeypatch, size):
     monkeypatch.setenv("TIDEWHEEL_STORE", "postgresql://u:secret@h/d")
+    held = b"x" * size
 
     async def twice():
         processes = LimitedProcesses(ProcessLimits())
@@ -123,6 +125,7 @@ def test_a_process_is_used_again_and_carries_no_secret_of_its_server(monkeypatch
 
     (first, hidden), (second, shown) = asyncio.run(twice())
     assert first == second != os.getpid()
+    assert len(held) == size
     assert (hidden, shown) == (None, os.environ["PATH"])
 
 

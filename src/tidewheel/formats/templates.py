@@ -24,6 +24,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tidewheel.formats.growth import go_on
 from tidewheel.lazy_dataclasses import dataclass
 
 Answer = TypeVar("Answer")
@@ -211,13 +212,15 @@ def _run_child(
 
 
 def _wait(watched: int, pid: int, limits: RenderLimits) -> None:
-    """Waits until the child ends, sleeps too long, or has used up ``wall_seconds``."""
-    give_up_at = time.monotonic() + limits.wall_seconds
-    patience, seen_asleep = limits.idle_seconds, 0
-    while time.monotonic() < give_up_at and seen_asleep < 2:  # noqa: PLR2004 - twice in a row
-        if select.select([watched], [], [], patience)[0]:
+    """Waits until the child ends, sleeps too long, or has used up ``wall_seconds``; raises
+    GivenUp if nobody waits for it any more."""
+    begun_at, seen_asleep = time.monotonic(), 0
+    while time.monotonic() < begun_at + limits.wall_seconds and seen_asleep < 2:  # noqa: PLR2004 - twice in a row
+        if select.select([watched], [], [], _LOOK_AGAIN_SECONDS)[0]:
             return
-        patience = _LOOK_AGAIN_SECONDS
+        go_on()
+        if time.monotonic() < begun_at + limits.idle_seconds:
+            continue
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             state = file.read().rpartition(")")[2].split()[0]
         # It sleeps, rather than waits for the processor or for a disk.

@@ -101,9 +101,12 @@ class RunDoor(Protocol):
     async def post(self, run: str, command: Command, *, who: str) -> int:
         """Gives a command without waiting for the answer; returns the command's number."""
 
-    async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
+    async def begin(
+        self, new: NewRun, definition: StoredDefinition, *, is_checked: bool = False
+    ) -> RunView:
         """Creates a run that any scheduler may take; raises InvalidDefinition with every
-        finding."""
+        finding. One that was read with these options just now, and whose jobs have places, need
+        not be read again (``is_checked``)."""
 
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
         """Asks any scheduler to go on with a run that nobody drives, with these options."""

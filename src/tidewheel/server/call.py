@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tidewheel.server.metrics import Metrics
     from tidewheel.server.oidc import Provider
     from tidewheel.server.routes import Route
-    from tidewheel.server.run_services import RunServices
+    from tidewheel.server.run_services import AskedServices
 
 Kind = TypeVar("Kind")
 PAGES_LOOKED_THROUGH_MAX = 20
@@ -81,7 +81,7 @@ class Call:
     metrics: Metrics
     place: RequestSlot
     hub: EventBroadcaster
-    doors: RunServices
+    doors: AskedServices
     quotas: Quotas
     authenticator: Authenticator
     is_gone: Callable[[], Awaitable[bool]]  # whether the caller hung up

@@ -10,21 +10,41 @@ again, and there would be even more to do. A caller that only waits for news doe
 does not count; neither does a request that is still on its way, or whose sender is not known.
 So nobody can take a place by sending slowly, and strangers take none of those that known
 clients need: what anybody may ask for has places of its own.
+
+Places are shared: no token, and no team, holds more than ``SHARE_OF_FREE`` times as many as are
+free. Alone, one may hold three quarters; the more others come, the less; and some are always
+left for whoever comes next. What takes long (reading a definition, views of runs) leaves its
+place to others and has one of those for slow work meanwhile, shared in the same way; who is
+next there is a matter of turns (``Turns`` of ``wiring/limited_process.py``).
+
+Whoever hangs up needs no answer: a request that only looks is ended at once. One that changes
+something is ended only while it does slow work, which comes before anything is written; else
+something could be done that the audit does not know of.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from enum import IntEnum
 from ipaddress import ip_address, ip_network
 from typing import NoReturn, Protocol
 
+from starlette.requests import ClientDisconnect
+
 from tidewheel.config import QUOTAS, ServerSettings, StoreSettings
-from tidewheel.core.queue.access import RUN_QUEUE, Scope, TokenView
+from tidewheel.core.queue.access import (
+    ANY_TEXT,
+    ONLY_QUEUES,
+    ONLY_WORKFLOWS,
+    RUN_QUEUE,
+    Scope,
+    TokenView,
+)
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import Overloaded, QuotaSpent, StreamsHeld
@@ -59,25 +79,59 @@ def urgency_of(
     return Urgency.SUBMIT
 
 
+SHARE_OF_FREE = 3
+
+
+class Places:
+    """Counts the places that are held: all of them, and those of each holder."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self._by: Counter[str] = Counter()
+
+    def has_room(self, most: int, holders: Iterable[str]) -> bool:
+        """Says whether one of at most so many places may be taken by somebody who is known by
+        these names, each of which has its share."""
+        free = most - self.held
+        return free > 0 and all(self._by[one] < SHARE_OF_FREE * free for one in holders)
+
+    def count(self, holders: Iterable[str], change: int) -> None:
+        """Counts places that are taken, or, with a negative number, given back."""
+        self.held += change
+        for one in holders:
+            self._by[one] += change
+            if not self._by[one]:
+                del self._by[one]
+
+
 class RequestSlot:
     """Counts one request among those under way, but only while there is work to do for it."""
-
-    __slots__ = ("_admission", "_client", "_is_taken", "_urgency")
 
     def __init__(self, admission: Admission, urgency: Urgency, client: str) -> None:
         self._admission, self._urgency = admission, urgency
         self._client: str | None = client  # None: known
+        self._holders: tuple[str, ...] = ()
         self._is_taken = False
+        self._limit: asyncio.Timeout | None = None
+        self._may_end = False
+        self.is_gone = False  # whether the caller hung up
 
-    def is_known(self) -> None:
-        """Notes that the sender has shown a valid token, and is no stranger any more."""
+    def is_known(self, holders: tuple[str, ...] = ()) -> None:
+        """Notes that the sender has shown a valid token, and is no stranger any more; the
+        holders are those whose share its places are of (``holders_of``)."""
+        self._holders = holders
         if self._client is not None:
             self._admission.leave_door(self._client)
             self._client = None
 
+    def keys(self, name: str) -> tuple[str, ...]:
+        """Returns for whose turns the request waits that concerns this name."""
+        return (*self._holders, _of_team(name))
+
     def take(self) -> None:
         """Takes a place; raises Overloaded if there is none for its kind any more."""
-        self._admission.check(self._urgency, is_known=self._client is None)
+        is_known = self._client is None
+        self._admission.check(self._urgency, self._holders, is_known=is_known)
         self._count(+1)
 
     def leave(self) -> None:
@@ -87,6 +141,7 @@ class RequestSlot:
 
     def close(self) -> None:
         """Gives back the place, because the request is over."""
+        self._limit = None
         self.leave()
         if self._client is not None:
             self._admission.leave_door(self._client)
@@ -106,10 +161,47 @@ class RequestSlot:
             if was_taken:
                 self._count(+1)
 
+    @contextmanager
+    def slow(self, *, may_end: bool = True) -> Iterator[None]:
+        """Frees the place, too, and takes one of those for slow work; raises Overloaded if
+        there is none.
+
+        Unless the work changes something (``may_end``), it ends if the caller hangs up.
+        """
+        slow, could_end = self._admission.slow, self._may_end
+        self._admission.check_slow(self._urgency, self._holders)
+        slow.count(self._holders, +1)
+        self._may_end = could_end or may_end
+        try:
+            with self.resting():
+                self._require_caller()
+                yield
+        finally:
+            self._may_end = could_end
+            slow.count(self._holders, -1)
+
+    def end_by(self, limit: asyncio.Timeout, *, is_read: bool) -> None:
+        """Has the time limit of a request end it when its caller hangs up: at any time if it
+        only reads."""
+        self._limit, self._may_end = limit, is_read
+
+    def hang_up(self) -> None:
+        """Notes that the caller is there no more."""
+        self.is_gone = True
+        if self._may_end and self._limit is not None:
+            with suppress(RuntimeError):  # it is over at this moment
+                self._limit.reschedule(asyncio.get_running_loop().time())
+
+    def _require_caller(self) -> None:
+        if self.is_gone and self._may_end:
+            raise ClientDisconnect()
+
     def _count(self, change: int) -> None:
         self._is_taken = change > 0
         if self._client is None:
-            self._admission.under_way += change
+            # What may not be turned away takes nobody's share.
+            holders = () if self._urgency is Urgency.REPORT else self._holders
+            self._admission.places.count(holders, change)
         else:
             self._admission.strangers_under_way += change
 
@@ -120,12 +212,12 @@ class Admission:
     def __init__(
         self, settings: ServerSettings, connections: Callable[[], int] = lambda: 0
     ) -> None:
-        self.under_way = 0
+        self.places, self.slow = Places(), Places()
         self.strangers_under_way = 0
         self.turned_away: Counter[Urgency] = Counter()
         self._at_door: Counter[str] = Counter()
         self._connections, self._connections_max = connections, settings.connections_max
-        self._strangers_max = settings.strangers_max
+        self._strangers_max, self._slow_max = settings.strangers_max, settings.slow_max
         self._per_address_max = settings.connections_per_address_max
         self._shares = {
             Urgency.CANCEL: settings.cancels_max,
@@ -144,7 +236,7 @@ class Admission:
 
         ``is_open``: anybody may send it, so nobody is asked for a token.
         """
-        self.check(urgency, is_known=not is_open)
+        self.check(urgency, (), is_known=not is_open)
         if urgency is not Urgency.REPORT and self._at_door[client] >= self._per_address_max:
             self._turn_away(urgency)
         self._at_door[client] += 1
@@ -154,17 +246,24 @@ class Admission:
         finally:
             place.close()
 
-    def check(self, urgency: Urgency, *, is_known: bool) -> None:
-        """Raises Overloaded if there is no place for a request of this kind."""
+    def check(self, urgency: Urgency, holders: Iterable[str], *, is_known: bool) -> None:
+        """Raises Overloaded if there is no place for a request of this kind, or none of the
+        holders' shares."""
         if urgency is Urgency.REPORT:
             return
         is_crowded = self._connections() > self._connections_max
-        is_full = (
-            self.under_way >= self._shares[urgency]
+        has_room = (
+            self.places.has_room(self._shares[urgency], holders)
             if is_known
-            else self.strangers_under_way >= self._strangers_max
+            else self.strangers_under_way < self._strangers_max
         )
-        if is_full or (is_crowded and urgency > Urgency.CANCEL):
+        if not has_room or (is_crowded and urgency > Urgency.CANCEL):
+            self._turn_away(urgency)
+
+    def check_slow(self, urgency: Urgency, holders: Iterable[str]) -> None:
+        """Raises Overloaded if there is no place for slow work, or none of the holders'
+        shares."""
+        if not self.slow.has_room(self._slow_max, holders):
             self._turn_away(urgency)
 
     def leave_door(self, client: str) -> None:
@@ -341,7 +440,7 @@ class Quotas:
         """Takes from the buckets of a token and of the teams that these names belong to; raises
         QuotaSpent if one of them is empty."""
         if token is not None and Scope.ADMIN not in token.grant.scopes:
-            teams = {f"names {_team(name)!r}": count for name in names}
+            teams = {_of_team(name): count for name in names}
             self._rates[quota].take({f"token {token.name!r} ({token.number})": count} | teams)
 
     def take_tasks(self, token: TokenView | None, queues: Mapping[str, int]) -> None:
@@ -373,6 +472,30 @@ class Quotas:
 def _team(name: str) -> str:
     """Returns the first part of a name: of a workflow, a run, or a queue."""
     return name.removeprefix(RUN_QUEUE).partition("/")[0]
+
+
+def _of_team(name: str) -> str:
+    return f"names {_team(name)!r}"
+
+
+def holders_of(token: TokenView, job_queue: str | None = None) -> tuple[str, ...]:
+    """Returns whose share of the places the requests of a token are of, the widest first: its
+    team, if it is for one alone, and the token, or the person who signed in. What was made from
+    a token is of that token. Jobs are of their team and not of their worker, who has to be
+    heard.
+    """
+    if job_queue is not None:
+        return (_of_team(job_queue), f"jobs of {_team(job_queue)!r}")
+    owner = f"token {token.number if token.parent is None else token.parent}"
+    if token.identity is not None:
+        owner = f"person {token.identity.person!r} of {token.identity.source!r}"
+    plain = (
+        one.removeprefix(ONLY_QUEUES).removeprefix(ONLY_WORKFLOWS) for one in token.grant.names
+    )
+    teams = set(map(_team, plain))
+    if len(teams) != 1 or ANY_TEXT in "".join(teams):
+        return (owner,)
+    return (_of_team(teams.pop()), owner)
 
 
 # Connections that are kept free, so that workers are heard however many others are served.

@@ -124,6 +124,7 @@ _SAYS = {
     "http_turned_away_total": "Requests refused because there was too much to do.",
     "quota_refused_total": "Requests refused because a quota was spent.",
     "http_requests_under_way": "Requests that are being worked on.",
+    "http_slow_requests": "Requests at slow work, or waiting for their turn.",
     "http_connections": "Connections open.",
     "worker_channels": "Workers that listen to this server.",
     "event_streams": "Streams of events.",
@@ -199,7 +200,8 @@ def _of_process(metrics: Metrics) -> dict[str, float | Histogram | Samples]:
             ({"quota": name}, count)
             for name, count in (metrics.quotas.refused if metrics.quotas else {}).items()
         ],
-        "http_requests_under_way": admission.under_way if admission else 0,
+        "http_requests_under_way": admission.places.held if admission else 0,
+        "http_slow_requests": admission.slow.held if admission else 0,
         "http_connections": metrics.connections(),
         "worker_channels": metrics.channels,
         "event_streams": metrics.streams,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+from collections.abc import Callable
 from functools import partial
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -140,6 +141,7 @@ class Middleware:
 # Among the extensions of a request:
 ABORT = "tidewheel.abort"  # cut the connection
 KNOWN = "tidewheel.known"  # the holder of the connection has shown a valid token
+GONE = "tidewheel.gone"  # call this function when the connection is lost; returns how not to
 PEER = "tidewheel.peer"  # the address at the other end, whatever a proxy says about the caller
 
 
@@ -151,9 +153,11 @@ class GuardedProtocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _in_head = True
+    _is_lost = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._mourners: dict[Callable[[], None], None] = {}
         if not self.crowd.came(self, self.client[0] if self.client else ""):
             self._refuse(b"503 Service Unavailable\r\nretry-after: 1")
             return
@@ -187,15 +191,29 @@ class GuardedProtocol(HttpToolsProtocol):
         extensions[ABORT] = {"call": self.transport.abort}
         extensions[PEER] = {"host": self.client[0] if self.client else ""}
         extensions[KNOWN] = {"call": partial(self.crowd.is_known, self)}
+        extensions[GONE] = {"call": self.when_gone}
+
+    def when_gone(self, tell: Callable[[], None]) -> Callable[[], None]:
+        """Has a function called when the connection is lost; returns how to have it not."""
+        if self._is_lost:
+            tell()
+        self._mourners[tell] = None
+        return lambda: self._mourners.pop(tell, None)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._in_head = True  # of the next request, which may take its time to begin
+        if not self.pipeline:  # else reading rests until the next request has its turn
+            # uvicorn stops reading behind a large body, and would not see who hangs up.
+            self.flow.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         self.crowd.left(self)
         super().connection_lost(exc)
+        self._is_lost = True
+        for tell in list(self._mourners):
+            tell()
 
     def _wait_for_head(self) -> None:
         self._timer = self.loop.call_later(self.settings.header_seconds_max, self._too_slow)

@@ -47,6 +47,7 @@ from tidewheel.server.routes import (
     queue_of_task,
 )
 from tidewheel.server.validation import In
+from tidewheel.services.run_service import check_jobs
 from tidewheel.wiring.services import notification_desk
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _handler(row: Operation, then: Handler | None) -> Handler:
         asked = {argument: get(call) for argument, get in getters}
         if target is not None:
             call.targets.append(target(asked))
-        found = await work(call, getattr(service(call), name)(**asked, **fixed))
+        found = await work(call, partial(getattr(service(call), name), **asked, **fixed))
         return tell(call, found) if then is None else await then(call)
 
     return handler
@@ -161,9 +162,14 @@ def whole_number(key: str, text: str) -> int:
 
 
 _WORK: dict[Work, Callable[[Call, Any], Awaitable[Any]]] = {
-    Work.HERE: lambda _, work: work,
-    Work.APART: lambda call, work: call.doors.apart(work),
+    Work.HERE: lambda _, begin: begin(),
+    Work.APART: lambda call, begin: call.doors.view(_named(call), begin),
 }
+
+
+def _named(call: Call) -> str:
+    return next(iter(call.path.values()), "")
+
 
 # How answers are written.
 
@@ -258,6 +264,7 @@ def registry_door(call: Call) -> RegistryService:
         permit=lambda names: call.require(map(workflow_name, names)),
         sees=call.readable,
         read=call.doors.read,
+        check=partial(check_jobs, call.doors.home),
     )
 
 

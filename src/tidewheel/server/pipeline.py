@@ -14,8 +14,8 @@ import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -39,9 +39,10 @@ from tidewheel.server.load_shedding import (
     RequestSlot,
     ReservedConnections,
     Urgency,
+    holders_of,
 )
 from tidewheel.server.metrics import Metrics
-from tidewheel.server.middleware import KNOWN
+from tidewheel.server.middleware import GONE, KNOWN
 from tidewheel.server.oidc import Provider
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_services import RunServices
@@ -53,6 +54,7 @@ KEY_LENGTH_MAX = 256
 KEPT_BYTES_MAX = 256 * 1024
 TARGET_LENGTH_MAX = 500
 LONG_BYTES = 32 * 1024
+CALLER_GONE = 499  # nobody will read it
 UNCOUNTED = (Urgency.REPORT, Urgency.CLAIM)  # no quota keeps workers from their work
 _log = logging.getLogger("tidewheel.server")
 
@@ -106,14 +108,20 @@ class Pipeline:
         """Returns the answer to one request; whatever goes wrong becomes an answer, too."""
         started = time.monotonic()
         correlation = secrets.token_hex(8)
+        place: RequestSlot | None = None
+        seconds_max = route.seconds_max or self._settings.request_seconds_max
         try:
-            async with asyncio.timeout(route.seconds_max or self._settings.request_seconds_max):
+            async with asyncio.timeout(seconds_max) as limit:
                 client = request.client.host if request.client else ""
                 is_open = not isinstance(route.guard, Needs)
                 with self._admission.admitted(route.rank, client, is_open=is_open) as place:
-                    response = await self._answered(route, request, correlation, place)
+                    place.end_by(limit, is_read=not (route.changes or is_open))
+                    with _watched(request, place):
+                        response = await self._answered(route, request, correlation, place)
         except TimeoutError:
             response = problems.error_response(problems.TookTooLong(), correlation)
+            if place is not None and place.is_gone:
+                response = Response(status_code=CALLER_GONE)
         except TidewheelError as error:
             response = problems.error_response(error, correlation)
             accepted = request.headers.get("accept", "")
@@ -125,7 +133,7 @@ class Pipeline:
                 )
                 response = HTMLResponse(told, response.status_code)
         except ClientDisconnect:
-            response = Response(status_code=499)  # nobody will read it
+            response = Response(status_code=CALLER_GONE)
         except Exception:
             _log.exception("request %s: %s failed", correlation, route.verb)
             response = problems.plain(
@@ -151,7 +159,9 @@ class Pipeline:
         place = call.place
         if isinstance(route.guard, Needs):
             await self._identify(route, route.guard, request, call)
-            place.is_known()
+            assert call.token is not None
+            queue = None if call.job is None else call.job.task.queue
+            place.is_known(holders_of(call.token, queue))
             # Requests may come without a connection of this server.
             tell = request.scope.get("extensions", {}).get(KNOWN, {}).get("call")
             if tell is not None:
@@ -215,7 +225,7 @@ class Pipeline:
             asking=self._reserve.asking,
             place=place,
             hub=self._hub,
-            doors=self._doors,
+            doors=self._doors.asked_by(place),
             last_event_id=request.headers.get("last-event-id"),
             takes_gzip="gzip" in request.headers.get("accept-encoding", ""),
             quotas=self._quotas,
@@ -322,6 +332,18 @@ class Pipeline:
         if not route.audited or call.token is None or call.only_tried:
             return
         await self.audit.add(_entry(route, call, status))
+
+
+@contextmanager
+def _watched(request: Request, place: RequestSlot) -> Iterator[None]:
+    """Tells the place of a request if its caller hangs up."""
+    # Requests may come without a connection of this server.
+    watch = request.scope.get("extensions", {}).get(GONE, {}).get("call")
+    stop = watch(place.hang_up) if watch is not None else lambda: None
+    try:
+        yield
+    finally:
+        stop()
 
 
 def _entry(route: Route, call: Call, status: int) -> AuditEntry:

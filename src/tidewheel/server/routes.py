@@ -20,7 +20,6 @@ from tidewheel.server.call import Call
 from tidewheel.server.errors import NotAllowed
 from tidewheel.server.load_shedding import Urgency, urgency_of
 from tidewheel.services.job_api import JobApi
-from tidewheel.wiring.services import run_door
 
 API = "/api/v1"
 
@@ -233,7 +232,8 @@ async def operating_own_run(call: Call) -> None:
         raise NotAllowed(f"a job of {own.name} may command its own run, not {asked[:256]!r}")
     call.run = run = own
     home = call.settings.state_directory
-    if not await JobApi(run_door(call.store, home), home).allows_commands(run):
+    jobs = JobApi(call.doors.of(call.store), home, read=call.doors.read)
+    if not await jobs.allows_commands(run):
         raise NotAllowed(
             f"jobs of {run.name} may send messages and look; "
             "allow more with [scheduler] job commands = True"

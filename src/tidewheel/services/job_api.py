@@ -11,10 +11,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tidewheel.core.operator.definition import JobName, read_job_name
+from tidewheel.core.operator.definition import (
+    JobName,
+    RunOptions,
+    StoredDefinition,
+    read_job_name,
+)
 from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView, may_look_at
 from tidewheel.core.queue.access import Name, covers
@@ -22,6 +28,7 @@ from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.ports.runs import Document, RunDoor
 from tidewheel.services.paths import run_directory
+from tidewheel.services.service import ReadsDefinitions, read_in_thread
 
 ANSWER_SECONDS_MAX = 60.0
 HANDLER = "handler"
@@ -45,8 +52,9 @@ class JobApi:
         home: Path,
         answer_seconds_max: float = ANSWER_SECONDS_MAX,
         speaking_for: SpeakingFor | None = None,
+        read: ReadsDefinitions = read_in_thread,
     ) -> None:
-        self._door = door
+        self._door, self._read = door, read
         self._speaking_for = speaking_for
         self._home = home
         self._answer_seconds_max = answer_seconds_max
@@ -125,16 +133,22 @@ class JobApi:
         if run.definition not in self._allowing:
             definition, said = await self._door.definition(run.name), None
             if ITEM in definition.text:  # hardly ever: to read all of it takes its time
-                # Here, as it brings along all that reads definitions: most jobs call nothing.
-                from tidewheel.services.definitions.snapshot import restore
-
                 folder = run_directory(self._home, run.name)
-                restored = restore(definition, run.options, folder)
-                said = restored.settings.scheduler.job_commands
+                work = partial(_job_commands, definition, run.options, folder)
+                said = await self._read(run.name, work)
             if len(self._allowing) >= DEFINITIONS_MAX:
                 self._allowing.clear()
             self._allowing[run.definition] = run.options.job_commands if said is None else said
         return self._allowing[run.definition]
+
+
+def _job_commands(
+    definition: StoredDefinition, options: RunOptions, folder: Path
+) -> bool | None:
+    # Here, as it brings along all that reads definitions: most jobs call nothing.
+    from tidewheel.services.definitions.snapshot import restore
+
+    return restore(definition, options, folder).settings.scheduler.job_commands
 
 
 def _who(caller: TaskId) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.operator.verbs import REOPENING, REOPENING_VERBS, Command, command_text
 from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Aborted, Declined, NoAnswer, NotRunning
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
@@ -58,6 +60,13 @@ class RunService:
         self._store, self._home, self._read = store, home, read
         self._definition_of = definition_of
         self._made_context: ViewContext | None = None
+
+    def reading(self, read: ReadsDefinitions) -> RunService:
+        """Returns the same service, with another way to read the definitions of new runs."""
+        self._context()  # is shared
+        other = copy(self)
+        other._read = read
+        return other
 
     # ---- looking ----
 
@@ -124,18 +133,20 @@ class RunService:
         refused then is refused here.
         """
         view = await self._store.find_run(run)
-        is_kept = isinstance(command, REOPENING) and not view.is_aborted
-        if is_kept and view.can_be_reopened(await self._store.now()):
+        if would_reopen(view, command, await self._store.now()):
             said = json.loads(command_text(command))
             await self.look("dry-run", {"run": view.name, "command": said})
         return view
 
     # ---- beginning and ending ----
 
-    async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        await self._read(
-            new.workflow, partial(check_new_run, definition, new.options, self._home)
-        )
+    async def begin(
+        self, new: NewRun, definition: StoredDefinition, *, is_checked: bool = False
+    ) -> RunView:
+        if not is_checked:
+            await self._read(
+                new.workflow, partial(check_new_run, definition, new.options, self._home)
+            )
         await self._store.save_definition(definition)
         given = NOTHING_GIVEN if new.given is None else new.given
         return await self._store.create_run(replace(new, given=given))
@@ -163,15 +174,18 @@ class RunService:
 def check_new_run(definition: StoredDefinition, options: RunOptions, home: Path) -> None:
     """Raises InvalidDefinition if no run with these options can begin, or if its jobs have no
     place."""
-    from tidewheel.platforms import read_platforms
-    from tidewheel.scheduler.placement import check_places
     from tidewheel.services.definitions.snapshot import check_definition
 
-    def check_jobs(graph: Graph, findings: Findings) -> None:
-        if options.mode == RunMode.LIVE:
-            check_places(graph, read_platforms(home), findings)
+    check_definition(definition, options, partial(check_jobs, home))
 
-    check_definition(definition, options, check_jobs)
+
+def check_jobs(home: Path, options: RunOptions, graph: Graph, findings: Findings) -> None:
+    """Finds the jobs of a new run that have no place."""
+    from tidewheel.platforms import read_platforms
+    from tidewheel.scheduler.placement import check_places
+
+    if options.mode == RunMode.LIVE:
+        check_places(graph, read_platforms(home), findings)
 
 
 # Gives commands to runs, and waits until the scheduler that drives a run has answered.
@@ -185,6 +199,12 @@ POLL_SECONDS_MAX = 0.25
 HANDOVER_SECONDS = 5.0  # a scheduler on standby takes a run sooner than that
 # A scheduler takes a reopened run within a second: after this time, none serves the store.
 REOPENING_SECONDS = 2.5
+
+
+def would_reopen(run: RunView, command: Command, now: Instant) -> bool:
+    """Says whether a command would be kept for the scheduler that takes up a run again."""
+    is_kept = isinstance(command, REOPENING) and not run.is_aborted
+    return is_kept and run.can_be_reopened(now)
 
 
 async def post_command(store: Store, run: RunView, command: Command, who: str) -> int:

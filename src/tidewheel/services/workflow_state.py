@@ -6,6 +6,7 @@ store, whether a scheduler drives that run or not.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
@@ -359,12 +360,14 @@ def _status_in(memory: PutMemory, flows: Flows) -> str:
 Document = dict[str, object]
 
 
-def definitions_of(store: Store, home: Path) -> DefinitionOf:
-    """Returns a function that reads the definition of a run from this store."""
+def definitions_of(store: Store, home: Path, *, in_thread: bool = False) -> DefinitionOf:
+    """Returns a function that reads the definition of a run from this store; ``in_thread``, if
+    others wait for the thread that asks."""
 
     async def definition_of(run: RunView) -> RestoredDefinition:
         definition = await store.definition(run.definition)
-        return restore(definition, run.options, run_directory(home, run.name))
+        place = (definition, run.options, run_directory(home, run.name))
+        return await asyncio.to_thread(restore, *place) if in_thread else restore(*place)
 
     return definition_of
 

@@ -9,8 +9,10 @@ for it.
 A child answers one call after the other, each a pickled function with its arguments, and ends
 when its parent does, when it has been idle for a while, or when it has grown large.
 
-Whose turn it is follows the first part of a name: of each team one call is under way at a time,
-and so the giants of one team wait for each other and for nobody else.
+Of each token and of each team (the first part of a name) one call is under way at a time, so
+the giants of one wait for each other and for nobody else: ``Turns``. A call that nobody
+waits for any more is ended with its child; its turn ends when the child is gone. Children are
+begun and ended in threads, because the end of a large one takes a while.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import is_dataclass
 from enum import Enum
-from functools import partial
 from importlib import import_module
-from typing import Any, BinaryIO, TypeVar, cast
+from itertools import count
+from typing import Any, BinaryIO, Generic, TypeVar, cast
 
 import msgspec
 
@@ -50,7 +52,7 @@ PROCESSES_MAX = 4
 IDLE_SECONDS = 60.0
 TURN_SECONDS_MAX = 60.0  # that a call waits until the team's call before it has ended
 RETIRED_BYTES = 256 * 1024 * 1024  # a child that has grown so large is not used again
-NICENESS = 5
+NICENESS = 10
 _LENGTH = struct.Struct("!Q")
 _HARMLESS_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "HOME", "PYTHONPATH")
 _REPORT, _DONE, _REFUSED, _BROKEN, _MEMORY, _LAST = range(6)
@@ -77,7 +79,8 @@ class NotOurTurn(Unavailable):
 
     def __init__(self, team: str) -> None:
         super().__init__(
-            f"other large definitions of {team!r} are being read, one at a time; try again soon"
+            f"other large definitions of this token or of {team!r} are being read, one at a "
+            "time; try again soon"
         )
 
 
@@ -141,83 +144,119 @@ class LimitedProcess:
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
 
-    def kill(self) -> None:
-        """Ends the child at once, with whatever it started."""
+    def end(self) -> None:
+        """Tells the child to end at once, with whatever it started, and does not wait."""
         self.is_usable = False
         if self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+
+    def kill(self) -> None:
+        """Ends the child at once, with whatever it started."""
+        self.end()
+        self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
 
 
+class _Call(Generic[Result]):
+    """Is one call in a child: that of the call before it, or a new one."""
+
+    def __init__(self, process: LimitedProcess | None, work: Callable[[], Result]) -> None:
+        self.process, self._work = process, work
+        self._is_given_up = False
+
+    def run(self, limits: ProcessLimits, name: str) -> Result:
+        """Calls the function and returns what it does; a child that is of no more use has
+        ended then. It is called in a thread."""
+        if self.process is None:
+            self.process = LimitedProcess(_harmless())
+        is_answered = False
+        try:
+            if self._is_given_up:  # looked at after the child is known, and set before it
+                raise ProcessDied(f"nobody waits for {name!r} any more")
+            result = self.process.call(self._work, limits, name)
+            is_answered = True
+            return result
+        except TidewheelError:
+            is_answered = True
+            raise
+        finally:
+            if not (is_answered and self.process.is_usable):
+                self.process.kill()
+
+    def give_up(self) -> None:
+        """Ends the child, since nobody waits for it, and does not wait; from any thread."""
+        self._is_given_up = True
+        if self.process is not None:
+            self.process.end()
+
+
 class LimitedProcesses:
-    """Holds the children of one event loop: a few at once, one for each team."""
+    """Holds the children of one event loop: a few at once, one for each token and team."""
 
     def __init__(self, limits: ProcessLimits) -> None:
         self._limits = limits
         self._idle: list[LimitedProcess] = []
-        self._places = asyncio.Semaphore(PROCESSES_MAX)
+        self._calls: set[_Call[Any]] = set()
+        self._turns = Turns(PROCESSES_MAX, 1)
         self._threads: ThreadPoolExecutor | None = None
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._users: Counter[str] = Counter()
 
-    async def run(self, name: str, work: Callable[[], Result]) -> Result:
-        """Runs a function, which can be pickled, in a child, once it is the turn of the team to
-        which the name belongs."""
-        async with self._turn(name.partition("/")[0]), self._places:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(PROCESSES_MAX + 1, "limited-process")
-            process = self._idle.pop() if self._idle else LimitedProcess(_harmless())
-            loop, is_answered = asyncio.get_running_loop(), False
-            try:
-                call = partial(process.call, work, self._limits, name)
-                result = await loop.run_in_executor(self._threads, call)
-                is_answered = True
-                return result
-            except TidewheelError:
-                is_answered = True
-                raise
-            finally:
-                if is_answered and process.is_usable:
-                    self._idle.append(process)
-                    loop.call_later(IDLE_SECONDS, self._dismiss, process)
-                else:
-                    process.kill()
+    async def run(
+        self, name: str, work: Callable[[], Result], keys: Sequence[str] = ()
+    ) -> Result:
+        """Runs a function, which can be pickled, in a child, once it is the turn of who has
+        these keys; without any, of the team to which the name belongs."""
+        team = name.partition("/")[0]
+        try:
+            async with asyncio.timeout(TURN_SECONDS_MAX):
+                turn = await self._turns.begin(keys or (team,))
+        except TimeoutError:
+            raise NotOurTurn(team) from None
+        if self._threads is None:
+            # One more: a child that is idle no longer is ended by a thread, too.
+            self._threads = ThreadPoolExecutor(PROCESSES_MAX + 1, "limited-process")
+        call = _Call(self._idle.pop() if self._idle else None, work)
+        self._calls.add(call)
+        loop = asyncio.get_running_loop()
+        future = self._threads.submit(call.run, self._limits, name)
+        future.add_done_callback(lambda _: call_in(loop, self._is_over, call, turn))
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            call.give_up()
+            raise
 
     def close(self) -> None:
         """Ends all children."""
+        for call in self._calls:
+            call.give_up()
         while self._idle:
             self._idle.pop().kill()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
+    def _is_over(self, call: _Call[Any], turn: Turn) -> None:
+        self._calls.discard(call)
+        process = call.process
+        if process is not None and process.is_usable:
+            self._idle.append(process)
+            asyncio.get_running_loop().call_later(IDLE_SECONDS, self._dismiss, process)
+        elif process is not None:  # given up before it began, perhaps
+            self._kill(process)
+        turn.end()
+
     def _dismiss(self, process: LimitedProcess) -> None:
         if process in self._idle:  # it may have worked since; then its last call ends it later
             self._idle.remove(process)
-            process.kill()
+            self._kill(process)
 
-    @asynccontextmanager
-    async def _turn(self, team: str) -> AsyncIterator[None]:
-        lock = self._turns.setdefault(team, asyncio.Lock())
-        self._users[team] += 1
-        try:
-            try:
-                async with asyncio.timeout(TURN_SECONDS_MAX):
-                    await lock.acquire()
-            except TimeoutError:
-                raise NotOurTurn(team) from None
-            try:
-                yield
-            finally:
-                lock.release()
-        finally:
-            self._users[team] -= 1
-            if not self._users[team]:
-                del self._users[team], self._turns[team]
+    def _kill(self, process: LimitedProcess) -> None:
+        assert self._threads is not None
+        with suppress(RuntimeError):  # closed meanwhile
+            self._threads.submit(process.kill)
 
 
 def _harmless() -> dict[str, str]:
@@ -285,6 +324,112 @@ def _received(file: BinaryIO) -> bytes:
     return packed
 
 
+# Turns: work that takes long begins in a fair order, a few pieces at a time.
+#
+# Each piece of work is asked for by somebody, who is known by keys, from the widest on: a team
+# and its token, or a token and the names that it asks for. Of each key only so many pieces are
+# at work at once. Whenever a place is free, the piece goes on whose first key was served
+# longest ago; between pieces of the same first key the next key decides, then who came first.
+# So nobody gets more turns by asking more often, nor by inventing names: a new name of a token
+# comes behind the token.
+
+KEYS_MAX = 10_000  # whose last turns are remembered
+
+
+class Turn:
+    """Is a place to work; ``end`` gives it back, once."""
+
+    def __init__(self, turns: Turns, keys: tuple[str, ...]) -> None:
+        self._turns, self._keys = turns, keys
+        self._is_over = False
+
+    def end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._turns.give_back(self._keys)
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    keys: tuple[str, ...]
+    number: int
+    granted: asyncio.Future[Turn]
+
+
+class Turns:
+    """Has so many places, of which each key may have some; all calls are of one event loop."""
+
+    def __init__(self, places: int, each_max: int) -> None:
+        self._free, self._each_max = places, each_max
+        self._held: Counter[str] = Counter()
+        self._last: dict[str, int] = {}  # when each key was served last, the oldest first
+        self._waiting: dict[_Waiting, None] = {}
+        self._numbers = count(1)
+
+    @property
+    def held(self) -> int:
+        """Returns how many pieces of work are under way, counted by key."""
+        return sum(self._held.values())
+
+    async def begin(self, keys: Sequence[str]) -> Turn:
+        """Waits until it is the turn of who has these keys; whoever gets a turn has to end
+        it."""
+        one = _Waiting(
+            tuple(dict.fromkeys(keys)),
+            next(self._numbers),
+            asyncio.get_running_loop().create_future(),
+        )
+        self._waiting[one] = None
+        self._go_on()
+        try:
+            return await one.granted
+        except asyncio.CancelledError:
+            if one.granted.done() and not one.granted.cancelled():
+                one.granted.result().end()
+            raise
+        finally:
+            self._waiting.pop(one, None)
+
+    def give_back(self, keys: tuple[str, ...]) -> None:
+        """Frees the place of a turn that is over."""
+        self._free += 1
+        self._held.subtract(keys)
+        for key in keys:
+            if not self._held[key]:
+                del self._held[key]
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._free and (found := self._next()) is not None:
+            del self._waiting[found]
+            self._free -= 1
+            self._held.update(found.keys)
+            for key in found.keys:
+                self._last.pop(key, None)
+                self._last[key] = next(self._numbers)
+            while len(self._last) > KEYS_MAX:
+                del self._last[next(iter(self._last))]
+            found.granted.set_result(Turn(self, found.keys))
+
+    def _next(self) -> _Waiting | None:
+        able = [
+            one
+            for one in self._waiting
+            if not one.granted.done()
+            and all(self._held[key] < self._each_max for key in one.keys)
+        ]
+        return min(able, key=self._rank, default=None)
+
+    def _rank(self, one: _Waiting) -> tuple[list[int], int]:
+        return [self._last.get(key, 0) for key in one.keys], one.number
+
+
+def call_in(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *facts: object) -> None:
+    """Calls a function in an event loop, from any thread; not if the loop has ended."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(what, *facts)
+
+
 # ---- in the child ----
 
 
@@ -328,6 +473,12 @@ def _called(call: bytes) -> tuple[int, object]:
         return _BROKEN, repr(error)
 
 
+def _resident_bytes() -> int:
+    """Returns how much memory this process has; the kernel's maximum counts its parent, too."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
 def main() -> None:
     """Answers calls until there are no more, or this process has grown large."""
     hide_memory()  # before a call is read, which may have the password of a database
@@ -339,7 +490,7 @@ def main() -> None:
     threading.Thread(target=_hear, args=(calls,), daemon=True).start()
     while (call := calls.get()) is not None:
         answer = _called(call)
-        is_large = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > RETIRED_BYTES
+        is_large = _resident_bytes() > RETIRED_BYTES
         if is_large:
             _send(answers, (_LAST, None))
         try:

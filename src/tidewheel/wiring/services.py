@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tidewheel.config import (
     RULES_FILE,
     ProcessLimits,
@@ -282,6 +284,34 @@ def look_in_process(
             return await run_door(store, home).look(view, arguments)
 
     return asyncio.run(look())
+
+
+def show_in_process(where: StoreSettings, home: Path, view: str, arguments: Arguments) -> bytes:
+    """Returns a view of a run as JSON, worked out and written in this process."""
+    return msgspec.json.encode(look_in_process(where, home, view, arguments))
+
+
+def snapshot_in_process(where: StoreSettings, home: Path, run: RunView) -> bytes:
+    """Returns the state of a run from which its events go on, as JSON."""
+    from tidewheel.views.events import run_snapshot
+
+    async def look() -> bytes:
+        async with opened_store(where) as store:
+            return msgspec.json.encode(await run_snapshot(store, run, home))
+
+    return asyncio.run(look())
+
+
+def carry_on_in_process(
+    where: StoreSettings, home: Path, run: str, given: RunOptions
+) -> RunView:
+    """Asks any scheduler to go on with a run, which is read in this process."""
+
+    async def ask() -> RunView:
+        async with opened_store(where) as store:
+            return await run_door(store, home).carry_on(run, given)
+
+    return asyncio.run(ask())
 
 
 async def deliver_left(

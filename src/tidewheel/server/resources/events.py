@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import msgspec
@@ -24,6 +25,7 @@ from tidewheel.server.event_broadcaster import EventStream
 from tidewheel.server.routes import Needs, RouteList, no_name, queue_asked
 from tidewheel.server.validation import In
 from tidewheel.views.events import queue_snapshot, run_snapshot
+from tidewheel.wiring.services import snapshot_in_process
 
 ROUTES, CHANNEL_ROUTES = RouteList(), RouteList()
 
@@ -96,8 +98,9 @@ async def snapshot(call: Call) -> object:
     if (query.run is None) == (query.queue is None):
         raise BadRequest(["name either a run or a queue"])
     if call.run is not None:
-        home = call.settings.state_directory
-        return await call.doors.apart(run_snapshot(call.store, call.run, home))
+        store, run, home = call.store, call.run, call.settings.state_directory
+        giant: Any = partial(snapshot_in_process, home=home, run=run)
+        return await call.doors.view(run.name, lambda: run_snapshot(store, run, home), giant)
     assert query.queue is not None
     return await queue_snapshot(call.store, query.queue)
 

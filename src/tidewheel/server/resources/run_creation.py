@@ -46,6 +46,8 @@ from tidewheel.server.operation_routes import registry_door, run_door
 from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN
 from tidewheel.server.routes import Needs, RouteList, run_and_queue
 from tidewheel.server.validation import Duration, In, read
+from tidewheel.services.run_service import check_jobs
+from tidewheel.wiring.services import carry_on_in_process
 
 ROUTES = RouteList()
 SECONDS_MAX = 180.0  # a giant is read twice, each time when it is the turn of its team
@@ -307,14 +309,15 @@ async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
     if asked.sent is not None:
         definition = upload.sealed_definition(asked.sent)
     elif form.flow is not None:
-        given = (form.flow, asked.workflow, form.variables, options)
+        check = partial(check_jobs, call.doors.home)
+        given = (form.flow, asked.workflow, form.variables, options, check)
         work = partial(upload.definition_of_text, *given)
         definition = await call.doors.read(asked.workflow, work)
     else:
         request = RunRequest(version=form.version, parameters=form.parameters, **shared)
         return await registry_door(call).begin(request)
     new = NewRun(definition=definition.digest, folder=form.folder, **shared)
-    return await run_door(call).begin(new, definition)
+    return await run_door(call).begin(new, definition, is_checked=asked.sent is None)
 
 
 def _request(call: Call) -> str:
@@ -337,7 +340,13 @@ def _request(call: Call) -> str:
 async def carry_on(call: Call) -> object:
     run = await call.found_run()
     given = _options(call.body_as(CarryOnIn).options)
-    await call.doors.apart(run_door(call).carry_on(run.name, given))
+    door = run_door(call)
+    await call.doors.view(
+        run.name,
+        lambda: door.carry_on(run.name, given),
+        partial(carry_on_in_process, home=call.doors.home, run=run.name, given=given),
+        may_end=False,  # it is written at the end
+    )
     return await run_door(call).look("facts", {"run": run.name})
 
 

@@ -42,6 +42,7 @@ from tidewheel.server.routes import (
 from tidewheel.server.validation import In, check_body, read
 from tidewheel.services.job_api import caller_name
 from tidewheel.services.paths import runs_directory
+from tidewheel.services.run_service import awaited_answer, post_command, would_reopen
 
 Document = dict[str, Any]
 
@@ -112,7 +113,7 @@ def _showing(view: View) -> Handler:
         arguments = {} if asked is None else asked.arguments()
         if view.needs_ids and not arguments["ids"]:
             raise BadRequest(["ids is missing: which tasks?"])
-        return await call.doors.look(call.store, view.name, {"run": run.name} | arguments)
+        return await call.doors.shown(call.store, view.name, {"run": run.name} | arguments)
 
     return handler
 
@@ -155,7 +156,7 @@ async def graph(call: Call) -> object:
 async def pool(call: Call) -> object:
     """Answers with the tree of the tasks within some edges of the live tasks."""
     run, asked = await call.found_run(), in_window(call.query)
-    return await call.doors.look(call.store, "tree", {"run": run.name} | asked)
+    return await call.doors.shown(call.store, "tree", {"run": run.name} | asked)
 
 
 def in_window(query: ViewQuery) -> Document:
@@ -194,6 +195,11 @@ async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogP
     wish = {name: getattr(query, name) for name in ("id", "file", "submit", "attempt")}
     span: Any = {"offset": query.offset, "bytes_max": query.limit}
     try:
+        if query.id and None in (query.submit, query.attempt):
+            # Which is the latest has to be looked for in the whole run; the rest is quick.
+            asked = wish | {"run": run, "bytes_max": 1, "awaited": True}
+            latest = await call.doors.look(call.store, "log", asked)
+            wish |= {name: latest[name] for name in ("id", "submit", "attempt")}
         part = await call.doors.apart(door.log_part(run, wish, **span))
         if part.content or part.over or not wait:
             return part
@@ -276,14 +282,18 @@ def _command(said: Document) -> verbs.Command:
     audited=False,
     urgency=Urgency.READ,
 )
-async def _tried(call: Call) -> Document:
+async def _tried(call: Call) -> object:
+    return await call.doors.shown(call.store, "dry-run", await _dry_run(call))
+
+
+async def _dry_run(call: Call) -> Document:
     run, said = await call.found_run(), json.loads(verbs.command_text(call.body))
-    return await call.doors.look(call.store, "dry-run", {"run": run.name, "command": said})
+    return {"run": run.name, "command": said}
 
 
 async def give(call: Call) -> object:
     assert call.token is not None
-    query, run, door = call.query_as(CommandQuery), await call.found_run(), run_door(call)
+    query, run = call.query_as(CommandQuery), await call.found_run()
     command = call.body
     ids = [command.id] if isinstance(command, verbs.Message) else getattr(command, "ids", ())
     call.targets += ids[:NAMED_MAX]
@@ -298,16 +308,15 @@ async def give(call: Call) -> object:
     who = f"{call.token.name} (token {call.token.number})"
     if call.job is not None:  # as history has it for one that asks through its worker
         who = caller_name(read_job_name(call.job.task.id))
-    # A run that has ended is read first, to see whether it would refuse.
-    reopens = isinstance(command, verbs.REOPENING)
-    is_read = reopens and run.can_be_reopened(await call.store.now())
-    apart: Any = call.doors.apart if is_read else lambda work: work
+    if would_reopen(run, command, await call.store.now()):
+        # What would be refused when a scheduler takes up the run is refused here.
+        await call.doors.look(call.store, "dry-run", await _dry_run(call))
+    number = await post_command(call.store, run, command, who)
     if not query.wait_s:
-        number = await apart(door.post(run.name, command, who=who))
         waiting = {"run": run.name, "number": number, "verb": command.verb, "answer": {}}
         return Answer(body=waiting, status=ACCEPTED)
-    giving = door.give(run.name, command, who=who, seconds_max=query.wait_s)
-    done = await unless_stopping(call, apart(giving))
+    answering = awaited_answer(call.store, run, number, command.verb, query.wait_s)
+    done = await unless_stopping(call, answering)
     if done is None:
         raise NoAnswer(f"this server stops; {command.verb} waits for the scheduler")
     said = dict(zip(("run", "number", "verb", "answer"), done, strict=True))

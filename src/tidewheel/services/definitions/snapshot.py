@@ -63,6 +63,10 @@ MADE_BY_RUNS = frozenset({"log", "share", "work"})  # at the top of their folder
 _JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER})
 
 
+# Finds, beside what is wrong with the definition itself, what keeps a run from beginning.
+GraphCheck = Callable[[RunOptions, Graph, Findings], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Captured:
     """Holds a definition, and names the files that are too large to be kept with it."""
@@ -200,14 +204,14 @@ def restore(
 def check_definition(
     definition: StoredDefinition,
     options: RunOptions,
-    check_further: Callable[[Graph, Findings], None] | None = None,
+    check: GraphCheck | None = None,
 ) -> None:
     """Raises InvalidDefinition, with all findings, if no run with these options can begin."""
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
         loaded, _ = _load_stored(definition, options, Path(folder), findings)
-    if loaded.graph is not None and check_further is not None:
-        check_further(loaded.graph, findings)
+    if loaded.graph is not None and check is not None:
+        check(options, loaded.graph, findings)
     if loaded.graph is None or findings.has_errors:
         raise InvalidDefinition(definition.workflow, findings.sorted())
 

@@ -22,18 +22,27 @@ from tidewheel.core.operator.definition import (
 )
 from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
-from tidewheel.services.definitions.snapshot import MADE_BY_RUNS, capture, load_flow
+from tidewheel.services.definitions.snapshot import (
+    MADE_BY_RUNS,
+    GraphCheck,
+    capture,
+    load_flow,
+)
 
 NAME_BYTES_MAX = 255  # of a folder or file
 FINDINGS_MAX = 20
 
 
 def definition_of_text(
-    text: str, workflow: str, variables: Mapping[str, object], options: RunOptions
+    text: str,
+    workflow: str,
+    variables: Mapping[str, object],
+    options: RunOptions,
+    check: GraphCheck,
 ) -> StoredDefinition:
     """Returns the text of a flow.cylc as a definition to keep, rendered.
 
-    Raises InvalidDefinition, with all findings, if it has errors.
+    Raises InvalidDefinition, with all findings, if it has errors, or if ``check`` finds some.
     """
     findings = Findings()
     files = (StoredFile(FLOW_FILE, text.encode(), False),)
@@ -41,6 +50,8 @@ def definition_of_text(
         digest="", workflow=workflow, kind=FLOW_CYLC, text=text, files=files
     )
     with load_flow(kept, options, findings, variables, code_trusted=False) as (loaded, folder):
+        if loaded.graph is not None:
+            check(options, loaded.graph, findings)
         if loaded.graph is None or findings.has_errors:
             raise InvalidDefinition(workflow, findings.sorted())
         given = read_variables(VariableTexts(values=variables), findings)

@@ -48,7 +48,12 @@ from tidewheel.ports.runs import Document, Parameters, RunDoor
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions import graph as drawing
 from tidewheel.services.definitions.sip import load_sip, source_of, warn_of_scripts
-from tidewheel.services.definitions.snapshot import capture, check_definition, load_flow
+from tidewheel.services.definitions.snapshot import (
+    GraphCheck,
+    capture,
+    check_definition,
+    load_flow,
+)
 from tidewheel.services.registry import validation
 from tidewheel.services.service import ReadsDefinitions, read_in_thread
 from tidewheel.vocabulary import time_text
@@ -59,7 +64,7 @@ WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 class RegistryService:
     """Implements ``ports.runs.RegistryDoor`` on a store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by name
         self,
         store: Store,
         runs: RunDoor,
@@ -68,10 +73,13 @@ class RegistryService:
         permit: Callable[[Iterable[str]], None] = lambda _: None,
         sees: tuple[str, ...] | None = None,
         read: ReadsDefinitions = read_in_thread,
+        check: GraphCheck | None = None,
     ) -> None:
         """Sets up the registry for a caller. ``permit`` raises if the caller may not register
-        workflows of these names; ``sees`` covers the names that the caller may be told."""
-        self._store, self._runs, self._sees = store, runs, sees
+        workflows of these names; ``sees`` covers the names that the caller may be told.
+        ``check`` finds what keeps a run from beginning here; without it, ``runs`` does, and
+        reads the definition once more for that."""
+        self._store, self._runs, self._sees, self._check = store, runs, sees, check
         self._code_trusted, self._permit, self._read = code_trusted, permit, read
 
     async def register(
@@ -168,8 +176,11 @@ class RegistryService:
 
     async def begin(self, asked: RunRequest) -> RunView:
         trusted = replace(asked, code_trusted=self._code_trusted)
-        new, definition = await request_run(self._store, trusted, read=self._read)
-        return await self._runs.begin(new, definition)
+        new, definition = await request_run(
+            self._store, trusted, read=self._read, check=self._check
+        )
+        is_checked = self._check is not None
+        return await self._runs.begin(new, definition, is_checked=is_checked)
 
 
 def _listed(view: WorkflowView) -> Document:
@@ -235,6 +246,7 @@ async def request_run(
     asked: RunRequest,
     findings: Findings | None = None,
     read: ReadsDefinitions = read_in_thread,
+    check: GraphCheck | None = None,
 ) -> tuple[NewRun, StoredDefinition]:
     """Returns the run that is asked for and its definition, to be stored; nothing is written.
 
@@ -254,7 +266,7 @@ async def request_run(
     if not asked.options.now:
         options = replace(asked.options, now=float(await store.now()))
         asked = replace(asked, options=options)
-    work = partial(_made_with, kept, asked, findings)
+    work = partial(_made_with, kept, asked, findings, check)
     definition, options, found = await read(view.name, work)
     for one in found:  # another process has a copy of what was found before
         findings.add(one)
@@ -290,13 +302,16 @@ def _loaded(
 
 
 def _made_with(
-    kept: StoredDefinition, asked: RunRequest, findings: Findings
+    kept: StoredDefinition, asked: RunRequest, findings: Findings, check: GraphCheck | None
 ) -> tuple[StoredDefinition, RunOptions, Findings]:
-    return *_made(kept, asked, findings), findings
+    return *_made(kept, asked, findings, check), findings
 
 
 def _made(
-    kept: StoredDefinition, asked: RunRequest, findings: Findings
+    kept: StoredDefinition,
+    asked: RunRequest,
+    findings: Findings,
+    check: GraphCheck | None = None,
 ) -> tuple[StoredDefinition, RunOptions]:
     """Returns the definition and the options of a run. Raises InvalidDefinition, with all
     findings, if no run could begin with this request."""
@@ -305,6 +320,8 @@ def _made(
         _check_python(kept, asked, findings)
     else:
         with _loaded(kept, asked, _values(asked), findings) as (loaded, folder, _):
+            if check is not None and loaded.graph is not None:
+                check(options, loaded.graph, findings)
             if kept.kind == SIP and not findings.has_errors:  # else they may be no JSON
                 options = replace(options, parameters=asked.parameters_text)
             elif kept.kind != SIP and loaded.graph is not None and not findings.has_errors:

@@ -298,7 +298,10 @@ class RemoteRunDoor(DefinitionSender):
 
     # ---- beginning and ending ----
 
-    async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
+    async def begin(
+        self, new: NewRun, definition: StoredDefinition, *, is_checked: bool = False
+    ) -> RunView:
+        del is_checked  # the server reads it in any case
         body: Document = {"definition": definition_body(definition), "folder": new.folder}
         return await self.begin_run(new, definition.workflow, body)
 
