@@ -329,6 +329,8 @@ class WorkerSettings:
     runners: tuple[str, ...] = ()  # besides bash and handlers
     shell: bool = True  # whether commands are run by bash
     allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
+    secrets: Path | None = None  # a folder with a file for each secret
+    secrets_command: tuple[str, ...] = ()  # prints the secret that its last argument names
     home: Path = Path()
 
     def __post_init__(self) -> None:
@@ -346,6 +348,10 @@ class WorkerSettings:
             _check_lease("lease_seconds", self.lease_seconds)
         if self.grace_seconds < 0:
             raise BadSetting("grace_seconds", self.grace_seconds, "0 or more")
+        if self.secrets is not None and not self.secrets.is_dir():
+            raise BadSetting(
+                "secrets", str(self.secrets), "a folder with a file for each secret"
+            )
 
     def _check_runners(self) -> None:
         for runner in self.runners:

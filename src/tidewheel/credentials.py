@@ -134,6 +134,17 @@ def read_token(file: str) -> str:
     return token
 
 
+def is_readable_by_others(found: os.stat_result) -> bool:
+    """Says whether a file with a key is another's, or can be read by others (S31).
+
+    The rule is that of PostgreSQL: a file of this user is for nobody else; one that belongs to
+    root may be readable for a group, as where the system keeps keys for several services.
+    """
+    if found.st_uid not in (os.geteuid(), 0):
+        return True
+    return bool(found.st_mode & (0o037 if found.st_uid == 0 else 0o077))
+
+
 def take_keys(token_file: str | None = None) -> None:
     """Takes the keys out of the environment of this process, and reads the token's file.
 

@@ -65,9 +65,11 @@ def test_everything_a_client_says_about_a_task_comes_back(store):
         unique_key="k",
         limit_key="l",
         tag="t",
+        environment='{"A": "x", "B": "secret:team-a/db"}',
     )
     store.submit([task])
     view = store.get("a")
+    assert view.environment == {"A": "x", "B": "secret:team-a/db"}
     for field in ("name", "spec", "command", "handler", "priority", "max_retries", "retry"):
         assert getattr(view, field) == getattr(task, field)
     for field in ("max_lapses", "timeout_seconds", "estimated_runtime_seconds", "resources"):

@@ -182,6 +182,38 @@ def test_jobs_of_other_users_are_adopted_by_the_next_worker_and_heard(far, clien
     assert [one.text for one in client.outputs("a")] == ["hello"]
 
 
+def test_a_secret_reaches_the_job_of_another_user_and_its_file_does_not(
+    far, client, home, users
+):
+    secrets = far.folder / "secrets"
+    (secrets / "team-a").mkdir(parents=True)
+    for name, value in (("team-a/db", "of-team-a-alone"), ("shared", "for-all-of-it")):
+        (secrets / name).write_text(value)
+        (secrets / name).chmod(0o600)
+        os.chown(secrets / name, users[WORKER], users[WORKER])
+    first = started(far, home, "--secrets", str(secrets))
+    client.configure_queue("team-a", lease_seconds=600.0)
+    gate = far.folder / "gate"
+    tells = (
+        f'cat {secrets}/team-a/db; echo "${{#S}} $S"; tidewheel message "it is $S"; '
+        f"until [ -e {gate} ]; do sleep 0.05; done; "
+        'tidewheel message "still $S"; echo "after $S" >> /dev/stdout'
+    )
+    given = {"S": "secret:team-a/db"}
+    client.submit(command=tells, queue="team-a", id="a", environment=given)
+    client.submit(command='echo "$S"', queue="team-b", id="b", environment=given)
+    assert "this queue is team-b" in ended(client, "b").errors[0].description
+    eventually(lambda: client.outputs("a"), "it speaks")
+    first.kill()
+    started(far, home, "--secrets", str(secrets)).says("adopted")
+    gate.touch()
+    assert printed(home, client, "a") == f"{len('of-team-a-alone')} ***\nafter ***\n"
+    assert "ermission denied" in printed(home, client, "a", "job.err")
+    assert [one.text for one in client.outputs("a")] == ["it is ***", "still ***"]
+    written = (one.read_bytes() for one in home.rglob("*") if one.is_file())
+    assert not any(b"of-team-a-alone" in one for one in written)
+
+
 def test_a_fenced_job_of_another_user_dies_with_its_worker(far, client, home):
     client.configure_queue("team-a", fence_kill=True, lease_seconds=600.0)
     worker = started(far, home)

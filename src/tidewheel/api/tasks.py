@@ -7,6 +7,8 @@ fields, which stand in the order of its keys.
 
 from __future__ import annotations
 
+import json
+
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.requests import Abilities, HostProcess, QueueSettings, UsageSample
 from tidewheel.core.queue.resources import Resources
@@ -55,6 +57,13 @@ class Task:
     due_at: Instant | None  # only while it is delayed
     deadline_at: Instant | None
     errors: tuple[TaskError, ...]
+    environment_text: str | None = None  # of its command, with secrets as references
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Returns the variables that its command is given; `secret:NAME` is a reference."""
+        told: dict[str, str] = json.loads(self.environment_text or "{}")
+        return told
 
     @property
     def spec(self) -> object:

@@ -46,7 +46,10 @@ Document = dict[str, Any]
 
 NULL = b"null"
 # Fields that hold JSON as text, with their keys.
-JSON_FIELDS = {"spec_text": "spec", "spec": "spec", "metrics": "metrics", "args": "args"}
+JSON_FIELDS = {
+    **{"spec_text": "spec", "spec": "spec", "metrics": "metrics", "args": "args"},
+    **dict.fromkeys(("environment_text", "environment"), "environment"),
+}
 EXACT = frozenset({"spec", "metrics"})  # of these, with their texts where that is needed
 BESIDE = frozenset(f"{key}_text" for key in EXACT)
 NAMES = {"from_status": "from", "to_status": "to"}
@@ -253,17 +256,20 @@ def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401 - any type
 
 def _json_field(name: str) -> _Field:
     key = JSON_FIELDS[name]
-    if key not in EXACT:
+    if key not in EXACT and key == name:
         return _Field(name, [(key, msgspec.Raw)], json_value)
+    if key not in EXACT:
+        shown = [(key, msgspec.Raw)]
+        return _Field(name, shown, write=lambda text: {key: json_value(text)})
     beside = f"{key}_text"
-    shown = [(key, msgspec.Raw), (beside, str | msgspec.UnsetType, UNSET)]
+    both = [(key, msgspec.Raw), (beside, str | msgspec.UnsetType, UNSET)]
 
     def told(text: str | None) -> Document:
         """Returns the JSON, and beside it its exact text if the JSON does not preserve that."""
         is_said = text is None or (text == text.strip() != "null")
         return {key: json_value(text), beside: UNSET if is_said else text}
 
-    return _Field(name, shown, write=told)
+    return _Field(name, both, write=told)
 
 
 def _converter(  # noqa: PLR0911 - a line for each type

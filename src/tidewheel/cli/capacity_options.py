@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from shlex import split
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,9 +34,20 @@ offering_options = options(
         "Allow compose files something that reaches out of their containers: privileged, "
         "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
     ),
+    option(
+        "--secrets DIR",
+        "A folder with a file for each secret that jobs may ask for: secret:NAME, or "
+        "secret:TEAM/NAME for what is named TEAM or under it (docs/secrets.md).",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+    ),
+    option(
+        "--secrets-command TEXT",
+        "A command that prints the secret which its last argument names, such as 'pass show'.",
+    ),
 )
 OPTION_NAMES = (
-    "cpu", "memory", "gpu", "nodes", "buffer", "labels", "runners", "allow_compose",
+    "cpu", "memory", "gpu", "nodes", "buffer", "labels", "runners", "allow_compose", "secrets",
+    "secrets_command",
 )  # fmt: skip
 
 
@@ -49,7 +62,9 @@ def offered(options: dict[str, Any]) -> dict[str, Any]:
         if options[one] is not None
     }
     capacity = replace(machine_capacity(options["labels"]), **said)
-    return {"capacity": capacity} | {one: options[one] for one in ("runners", "allow_compose")}
+    as_said = {one: options[one] for one in ("runners", "allow_compose", "secrets")}
+    command = tuple(split(options["secrets_command"] or ""))
+    return {"capacity": capacity, "secrets_command": command, **as_said}
 
 
 def lacking(asked: Resources, capacity: Resources) -> str:

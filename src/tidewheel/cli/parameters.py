@@ -69,6 +69,14 @@ def parse_job_limit(text: str) -> tuple[str, float]:
     return field, parse(value)
 
 
+def parse_variable(text: str) -> tuple[str, str]:
+    """Reads `NAME=VALUE`, a variable of a command's environment."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ValueError(text)
+    return name, value
+
+
 def _whole(text: str) -> int:
     if not text.isdigit():
         raise ValueError(text)
@@ -89,6 +97,7 @@ DURATIONS = Parsed(
     lambda text: [parse_duration(part) for part in text.split(",")],
     "durations with commas between: 1s,10s,5m",
 )
+VARIABLE = Parsed("name=value", parse_variable, "NAME=VALUE, or NAME=secret:NAME")
 SIZE = Parsed("size", parse_size, SIZES_ACCEPTED)
 NEED = Parsed("id[:output]", parse_need, "ID, or ID:OUTPUT")
 LIMIT = Parsed("[key=]n", parse_limit, "4 for the queue, KEY=4 for a key, '*=4' for each key")

@@ -141,6 +141,11 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
                 "jobs are of this worker's user and can read its --token-file, too; let root "
                 "open it (--token-file - < FILE)"
             )
+        if job_users is None and options["secrets"] is not None:
+            note(
+                "jobs are of this worker's user and can read all of its --secrets, too; start "
+                "jobs of several teams as other users (--run-as)"
+            )
         queues, slots = safe(", ".join(worker.settings.queues)), worker.settings.slots
         note(f"serving {queues} with {plural(slots, 'slot')}; Ctrl-C stops")
     beside: list[Role] = []

@@ -182,6 +182,8 @@ class WorkerFields(TypedDict, total=False):
     runners: Sequence[str]
     shell: bool
     allow_compose: Sequence[str]
+    secrets: Path | None
+    secrets_command: Sequence[str]
     home: Path
 
 
@@ -193,6 +195,7 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     given.setdefault("name", workers.worker_name())
     given.setdefault("slots", workers.usable_cores())
     given["allow_compose"] = tuple(fields.get("allow_compose", ()))
+    given["secrets_command"] = tuple(fields.get("secrets_command", ()))
     named = tuple(fields.get("runners", ()))
     runners = given["runners"] = tuple(one for one in named if one != SHELL)
     given.setdefault("shell", SHELL in named or not set(runners) & set(CONTAINER_RUNNERS))

@@ -7,6 +7,7 @@ are numbers (seconds, bytes) or texts such as "10m" and "2GiB".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
@@ -17,6 +18,7 @@ from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
 from tidewheel.core.queue.requests import Amendment, TaskFilter
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources, runner_label
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
+from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
 from tidewheel.core.queue.task import Need, NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask
 from tidewheel.exact_json import decode, encode
@@ -45,6 +47,7 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
     command = given.get("command")
     if command is None:
         raise ValueError(f"runner {runner} runs commands, and it has none")
+    _require_no_secrets(str(runner), given)
     if finding := slurm.refusal(slurm.directive_lines(directives)) or slurm.refusal(
         slurm.head_lines(command)
     ):
@@ -71,10 +74,21 @@ def _for_containers(
     if not compose or not isinstance(compose, str):
         raise ValueError(f"runner {runner} needs compose, the text of a compose file")
     asked: Resources = given.get("resources", NO_RESOURCES)
-    return dict(given) | {
+    _require_no_secrets(runner, given)
+    rest = {name: one for name, one in given.items() if name != "environment"}
+    if "environment" in given:
+        own = spec.get("environment")
+        said = json.loads(given["environment"])
+        spec["environment"] = said | own if isinstance(own, dict) else said
+    return rest | {
         **stage_fields(runner, compose, spec),
         "resources": replace(asked, labels=asked.labels | {runner_label(runner)}),
     }
+
+
+def _require_no_secrets(runner: str, given: Mapping[str, Any]) -> None:
+    if any(map(is_reference, json.loads(given.get("environment") or "{}").values())):
+        raise ValueError(NO_SECRETS.format(runner=runner))
 
 
 def _directives(given: object) -> slurm.Directives:
@@ -146,6 +160,7 @@ class TaskFields(TypedDict, total=False):
     unique_key: str
     limit_key: Annotated[str, "Which of the queue's limits it counts towards."]
     tag: Annotated[str, "A word to find it by."]
+    environment: Mapping[str, str]  # of its command; secret:NAME is for the worker to find
 
 
 _STORED = frozenset(one.name for one in dataclass_fields(NewTask))
@@ -158,7 +173,7 @@ _DURATIONS = {
 _PLAIN = {
     name: name
     for name in TaskFields.__annotations__
-    if name in _STORED - {"id", "spec", "needs", "continuations", "resources"}
+    if name in _STORED - {"id", "spec", "needs", "continuations", "resources", "environment"}
 } | {"retries": "max_retries"}
 STORED_AS = _PLAIN | _DURATIONS  # how the fields that need no building are called in the store
 _TEXTS = frozenset(
@@ -278,6 +293,17 @@ def _spec(fields: Mapping[str, Any]) -> dict[str, str]:
         raise ValueError(f"spec: {error}") from None
 
 
+def _environment(fields: Mapping[str, Any]) -> dict[str, str]:
+    given = fields["environment"]
+    if not given:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f'environment is {given!r}; accepted is an object: {{"NAME": "VALUE"}}'
+        )
+    return {"environment": json.dumps(dict(given), sort_keys=True)}
+
+
 def _durations(fields: Mapping[str, Any]) -> dict[str, float]:
     return {
         ours: parse_duration(fields[theirs], theirs)
@@ -377,6 +403,7 @@ _BUILT_BY: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
     **dict.fromkeys(("spec", "spec_text"), _spec),
     **dict.fromkeys(_DURATIONS, _durations),
     **dict.fromkeys(("needs", "continuations"), _edges),
+    "environment": _environment,
     **dict.fromkeys(("retry_delays", "backoff"), _retry),
     **dict.fromkeys(("resources", *RESOURCE_FIELDS), _resources),
 }

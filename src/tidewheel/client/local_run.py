@@ -91,6 +91,8 @@ class RunHereSettings:
     capacity: Resources | None = None  # None: what this machine has
     runners: tuple[str, ...] = ()  # none: those whose programs are found
     allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
+    secrets: Path | None = None
+    secrets_command: tuple[str, ...] = ()
     trigger_log: Path | None = None
     home: Path | None = None
     given: RunOptions | None = None  # for a run that is carried on
@@ -199,6 +201,8 @@ class RunHere:
             runners=settings.runners or (() if settings.tie_jobs else found_runners()),
             shell=True,  # the definition is of whoever runs it here
             allow_compose=settings.allow_compose,
+            secrets=settings.secrets,
+            secrets_command=settings.secrets_command,
             home=home,
             on_stop=config.OnStop.LEAVE,
             grace_seconds=GRACE_SECONDS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -35,6 +35,8 @@ class Assignment:
     secret: str  # lets the job speak for this attempt and nothing else
     store: str = ""  # the beginning of its id: whose task it is, where several share an engine
     environment: dict[str, str] = field(default_factory=dict)
+    # Values of secrets by variable: from the worker's memory to the environment of the job.
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class Job(Protocol):

@@ -24,6 +24,8 @@ from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners import job_directory
 from tidewheel.runners.processes import MARKER
+from tidewheel.runners.sanitize import VARIABLES
+from tidewheel.runners.secret_values import environment_of
 
 KIB = 1024
 NOT_APPLICABLE = 126  # the exit status of a job whose limits cannot be set
@@ -107,6 +109,10 @@ def job_environment(
     }
     if task.spec is not None:
         own["TIDEWHEEL_SPEC_FILE"] = str(spec_file)
+    if task.environment is not None:
+        inherited = {**inherited, **environment_of(task, assignment.secrets)}
+    if assignment.secrets:
+        own[VARIABLES] = " ".join(assignment.secrets)
     return {**inherited, **assignment.environment, **own}
 
 

@@ -25,8 +25,11 @@ from tidewheel.runners.job_environment import RunAids, inherited_environment, jo
 from tidewheel.runners.job_users import JobUsers
 from tidewheel.runners.messages.client import MESSAGE_LIMIT
 from tidewheel.runners.messages.server import MessageServer
+from tidewheel.runners.sanitize import masked_texts
+from tidewheel.runners.secret_values import SecretSources
 
 NO_LIMITS = JobLimits()
+NO_SECRET_SOURCES = SecretSources()
 RUN_AIDS = RunAids(programs=Path(sys.executable).parent)
 USAGE_INTERVAL_SECONDS = 5.0
 
@@ -45,6 +48,7 @@ class RunnerParts:
     home: Path = Path()  # the state directory, in which the folders of jobs are
     job_users: JobUsers | None = None  # None: jobs are of the worker's own user
     runners: tuple[str, ...] = ()  # all that the worker has
+    secrets: SecretSources = NO_SECRET_SOURCES
 
     def inherited_environment(self) -> dict[str, str]:
         """Returns the part of the environment that all jobs with a command get."""
@@ -73,7 +77,11 @@ class RunnerParts:
         """
         if self.messages is not None:
             caller = None if assignment.task.run is None else assignment.task.id
-            self.messages.expect(assignment.secret, assignment.directory, reports, caller)
+            secrets = assignment.secrets
+            hidden = masked_texts(secrets.values()) if secrets else ()
+            self.messages.expect(
+                assignment.secret, assignment.directory, reports, caller, hidden
+            )
 
     def expect_adopted(self, assignment: Assignment, reports: JobReports) -> None:
         """Lets an adopted job send messages, and passes on all that it has sent from the first.

@@ -24,6 +24,7 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.operator.selection import read_point
+from tidewheel.core.queue.secret_references import REFERENCE
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.items import (
     NAMESPACE,
@@ -82,6 +83,13 @@ class ReadSetting(NamedTuple):
 
     read: Callable[[str], object]
     put: Callable[[NodeDef, Any], NodeDef]
+
+
+def is_placing(one: StoredBroadcast) -> bool:
+    """Says whether a broadcast may send jobs elsewhere, or give them a secret."""
+    if one.setting in PLACING:
+        return True
+    return one.setting.startswith("[environment]") and REFERENCE in str(one.value)
 
 
 def read_setting(text: str) -> Setting:

@@ -24,11 +24,17 @@ from tidewheel.core.queue.resources import (
     Resources,
     runner_label,
 )
+from tidewheel.core.queue.secret_references import (
+    NO_SECRETS,
+    is_reference,
+    reference_findings,
+)
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.platforms import PLATFORMS_FILE, Platform
 from tidewheel.runners.slurm import directives as slurm
 
 LOCALHOST = "localhost"
+UNKNOWN_PLATFORM = "unknown-platform"
 SLURM = Platform(name=slurm.RUNNER, runner=slurm.RUNNER)  # unless a file says more of it
 # The batch systems by which Cylc means its own host.
 _OURS = ("", "background", "at")
@@ -80,9 +86,12 @@ def check_places(graph: Graph, platforms: Mapping[str, Platform], findings: Find
 def check_places_of(
     definitions: Iterable[NodeDef], platforms: Mapping[str, Platform], findings: Findings
 ) -> None:
-    """Reports undescribed places of these nodes, which are as broadcasts would leave them."""
+    """Reports undescribed places of these nodes, which are as broadcasts would leave them, and
+    secrets that could not be given to their jobs there."""
     unknown: dict[tuple[str, str], list[NodeDef]] = {}
     for definition in definitions:
+        if definition.environment:
+            _check_secrets(definition, platforms, findings)
         if definition.run_mode is RunMode.LIVE and (asked := _unknown(definition, platforms)):
             unknown.setdefault(asked, []).append(definition)
     known = [LOCALHOST, SLURM.name, *(name for name in platforms if name != SLURM.name)]
@@ -97,11 +106,27 @@ def check_places_of(
             else f"Commands and variables in {item} are not supported: write the name itself"
         )
         findings.error(
-            "unknown-platform",
+            UNKNOWN_PLATFORM,
             f"{item} = {name} of {some(node.name for node in nodes)} is not described: no job "
             "would go there",
             f"known are {', '.join(known)}{guess} {advice}",
             nodes[0].position,
+        )
+
+
+def _check_secrets(
+    node: NodeDef, platforms: Mapping[str, Platform], findings: Findings
+) -> None:
+    secrets = {name: value for name, value in node.environment if is_reference(value)}
+    here = f"[runtime][{node.name}][environment]"
+    for wrong in reference_findings(secrets):
+        seen, _, hint = wrong.partition("; ")
+        findings.error("bad-secret", f"{here}{seen}", hint, node.position)
+    platform = _platform_of(node, platforms) if secrets else None
+    if platform is not None and platform.runner == slurm.RUNNER:
+        seen, _, hint = NO_SECRETS.format(runner="Slurm").partition(": ")
+        findings.error(
+            "secret-on-slurm", f"{here}{next(iter(secrets))}: {seen}", hint, node.position
         )
 
 

@@ -38,12 +38,12 @@ from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.platforms import Platform
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.broadcasts import PLACING
+from tidewheel.scheduler.broadcasts import is_placing
 from tidewheel.scheduler.deferred_stages import RENDERING, DeferredStages
 from tidewheel.scheduler.event_handlers import EventDelivery
 from tidewheel.scheduler.inbox import job_message
 from tidewheel.scheduler.pending_batch import FAILURES, HistoryCache, PendingBatch, TaskEvents
-from tidewheel.scheduler.placement import check_places, check_places_of
+from tidewheel.scheduler.placement import UNKNOWN_PLATFORM, check_places, check_places_of
 from tidewheel.scheduler.restart_options import RestartOptions, stop_point
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.simulated_jobs import PLAYED, SIMULATED_MODES, SimulatedJobs
@@ -344,17 +344,17 @@ class RunEngine:
     def broadcast(self, rows: Sequence[requests.StoredBroadcast]) -> None:
         """Changes settings of tasks to come.
 
-        Raises Refused if jobs would go to a platform or host that nobody has described.
+        Raises Refused if jobs would go to a platform or host that nobody has described, or
+        could not be given a secret there.
         """
-        placing = [one for one in rows if one.value is not None and one.setting in PLACING]
+        placing = [one for one in rows if one.value is not None and is_placing(one)]
         if placing and self.run.options.mode == RunMode.LIVE:
             findings = Findings()
             check_places_of(self.settings.nodes_with(placing), self._platforms, findings)
             for one in findings.sorted():
-                raise Refused(
-                    f"not broadcast: {one.message}; {one.hint}. "
-                    "A scheduler reads that file when it starts"
-                )
+                reads = "A scheduler reads that file when it starts"
+                advice = f". {reads}" if one.code == UNKNOWN_PLATFORM else ""
+                raise Refused(f"not broadcast: {one.message}; {one.hint}{advice}")
         for row in rows:
             self.settings.put(row)
             self.delivery.is_used = True

@@ -7,6 +7,7 @@ or the stage of a SIP definition.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from tidewheel.core.operator.definition import (
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.resources import NO_RESOURCES
+from tidewheel.core.queue.secret_references import is_reference
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.dependency_index import point_text
 from tidewheel.core.sched.events import Submit
@@ -40,6 +42,7 @@ from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simul
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.stage_renderer import RenderedStage
+    from tidewheel.formats.sip.translation import StageParts
 
 
 SHEBANG = "#!/usr/bin/env bash\n"
@@ -122,14 +125,14 @@ class EffectiveSettings:
     def broadcasts(self) -> list[StoredBroadcast]:
         return [one for there in self._by_point.values() for one in there.values()]
 
-    def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
-        """Returns a task's node with what was broadcast; ``scripts`` first replace its own."""
+    def node(self, key: Key, parts: StageParts | None = None) -> NodeDef:
+        """Returns a task's node with what was broadcast; ``parts`` first replace its own."""
         known = self._graph.nodes.get(key[1])
         if known is None:  # a reload removed it; its job may not know
             return NodeDef(name=key[1])
         node = known.definition
-        if scripts is not None:
-            node = replace(node, scripts=scripts)
+        if parts is not None:
+            node = replace(node, **parts)
         if not self._by_point:
             return node
         text = self._graph.cycling.style.text(key[0])
@@ -196,6 +199,7 @@ class JobWriter:
             f"TIDEWHEEL_TASK_TRY_NUMBER={facts.try_number}\n"
             f"TIDEWHEEL_TASK_FLOW_NUMBERS={flows}"
         )
+        secrets = {one: value for one, value in node.environment if is_reference(value)}
         return NewTask(
             id=name.task_id,
             queue=run.queue,
@@ -204,6 +208,7 @@ class JobWriter:
             priority=run.priority,
             timeout_seconds=place.timeout_seconds,
             resources=place.resources,
+            environment=json.dumps(secrets, sort_keys=True) if secrets else None,
         )
 
 
@@ -298,13 +303,13 @@ class Submissions:
     def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
         """Returns the task of a stage that was rendered with all its values."""
         # These imports bring along all that reads SIP definitions: most runs have no stages.
-        from tidewheel.formats.sip.translation import stage_scripts
+        from tidewheel.formats.sip.translation import stage_parts
         from tidewheel.scheduler.container_stage import container_stage
 
         facts = self._facts(one)
         if rendered.compose is None:
-            scripts = stage_scripts(one.task[1], rendered)
-            return self._writer.new_task(self._settings.node(one.task, scripts), facts)
+            parts = stage_parts(one.task[1], rendered)
+            return self._writer.new_task(self._settings.node(one.task, parts), facts)
         node = self._settings.node(one.task)
         assert self._stages is not None
         stage = self._stages.parameters.definition.stage(node.name)
@@ -436,7 +441,11 @@ def _environment_body(environment: Pairs, results: Pairs) -> str:
     # one that fails ends the job, which `export NAME=$(…)` would hide.
     lines = ["export " + " ".join(names)]
     lines += [f"{name}={quote(value)}" for name, value in results]
-    lines += [assignment(name, value) for name, value in own]
+    # The worker has put secrets there: their values are in no script.
+    lines += [
+        f"# {name} is a secret" if is_reference(value) else assignment(name, value)
+        for name, value in own
+    ]
     return "\n".join(lines)
 
 

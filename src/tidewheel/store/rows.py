@@ -84,6 +84,7 @@ class ClaimedRow(NamedTuple):
     timeout_seconds: float | None
     max_termination_seconds: float
     run: int | None
+    environment: str | None
     cpu: float
     memory_bytes: int
     gpu: int
@@ -224,6 +225,7 @@ STORED.update(
         (Claimed, "token"): None,
         (Claimed, "deadline_at"): Stored(operator.add, columns=("now", "lease_seconds")),
         (Task, "spec_text"): Stored(str, columns=("spec",)),
+        (Task, "environment_text"): Stored(str, columns=("environment",)),
         (Task, "errors"): Stored(_errors, columns=("status", *ERROR_COLUMNS)),
         (TaskState, "lease"): Stored(
             _lease,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tidewheel.config import KEY_VARIABLES
 from tidewheel.core.queue.requests import HostProcess
-from tidewheel.credentials import STANDARD_INPUT, take_keys
+from tidewheel.credentials import STANDARD_INPUT, is_readable_by_others, take_keys
 from tidewheel.errors import BadSetting
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
@@ -51,16 +51,11 @@ def listener_on(port: int) -> str:
 
 
 def require_private_file(setting: str, path: Path) -> None:
-    """Raises BadSetting for a file with a key that others can read (S31).
-
-    The rule is that of PostgreSQL: a file of this user is for nobody else; one that belongs to
-    root may be readable for a group, as where the system keeps keys for several services.
-    """
+    """Raises BadSetting for a file with a key that others can read (S31)."""
     found = path.stat()
     if found.st_uid not in (os.geteuid(), 0):
         raise BadSetting(setting, str(path), "a file that belongs to this user or to root")
-    allowed = 0o640 if found.st_uid == 0 else 0o600
-    if found.st_mode & 0o777 & ~allowed & 0o077:
+    if is_readable_by_others(found):
         also = "; if it belongs to root, its group may read it: chmod 640"
         accepted = f"a file that only its owner can read: chmod 600 {path}{also}"
         raise BadSetting(setting, str(path), accepted)

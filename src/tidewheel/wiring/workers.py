@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import CONTAINER_RUNNERS, Where, WorkerSettings
+from tidewheel.config import CONTAINER_RUNNERS, ENVIRON, Where, WorkerSettings
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import BadSetting
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tidewheel.runners.messages.server import MessageServer
     from tidewheel.runners.python.runner import Handlers
     from tidewheel.runners.registry import RunnerParts
+    from tidewheel.runners.secret_values import SecretSources
     from tidewheel.services.job_api import SpeakingFor
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
@@ -171,6 +172,18 @@ def _runner_parts(
         failpoint=this_failpoint(),
         allow_compose=settings.allow_compose,
         runners=settings.runners,
+        secrets=_secrets(settings),
+    )
+
+
+def _secrets(settings: WorkerSettings) -> SecretSources:
+    from tidewheel.runners.secret_values import SecretSources
+
+    folder = ENVIRON.get("CREDENTIALS_DIRECTORY")
+    return SecretSources(
+        directory=settings.secrets and settings.secrets.absolute(),
+        credentials=Path(folder) if folder else None,
+        command=settings.secrets_command,
     )
 
 

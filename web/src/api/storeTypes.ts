@@ -73,6 +73,7 @@ export interface StoredTask {
   due_at: string | null;
   deadline_at: string | null;
   errors: TaskFailure[];
+  environment?: unknown;
 }
 
 export interface StoredAttempt {

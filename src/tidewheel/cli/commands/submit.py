@@ -13,7 +13,7 @@ import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say, say_json
-from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE, name_options
+from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE, VARIABLE, name_options
 from tidewheel.cli.session import Session, Words, option, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, explained
 from tidewheel.errors import BadSetting
@@ -51,6 +51,11 @@ The file has one JSON object per line, with the options as keys:
 @option("--command TEXT", "A shell command (bash), instead of PROGRAM.")
 @option("--handler TEXT", "The Python function to call, by the name that a worker registered.")
 @option("--spec JSON|@FILE|-", "Any JSON value, for whatever executes the task.")
+@option(
+    "--env environment ...",
+    "A variable for the command, NAME=VALUE; secret:NAME is found by the worker. Repeatable.",
+    type=VARIABLE,
+)
 @option("--file file", "Many tasks, one JSON object per line.", type=click.File("r", "utf-8"))
 @option("--atomic", "With --file: all tasks or none.")
 @option("--queue TEXT", "The queue to put it into.", shown=QUEUE_DEFAULT)
@@ -120,6 +125,8 @@ def _fields(argv: Words, options: dict[str, object]) -> dict[str, Any]:
         for name, value in options.items()
         if value is not None and value != ()
     }
+    if "environment" in given:
+        given["environment"] = dict(given["environment"])
     if "spec" in given:
         given["spec_text"] = read_spec(given.pop("spec"))
     if "compose" in given:

@@ -157,6 +157,7 @@ def _facts(task: Task, now: float) -> list[tuple[str, str]]:
         "queue": task.queue,
         "priority": str(task.priority),
         "command": task.command,
+        "variables": " ".join(f"{one}={text}" for one, text in task.environment.items()),
         "handler": task.handler,
         "spec": task.spec_text,
         "resources": _resources_text(task),

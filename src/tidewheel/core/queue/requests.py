@@ -154,6 +154,7 @@ class Claimed:
     fence_kill: bool  # the job must end before its lease does, should the store be out of reach
     limited: bool = False  # the queue has limits: others may be waiting for this one's end
     run: int | None = None  # the workflow run that it is a submission of
+    environment: str | None = None  # JSON: variables of its command, `secret:NAME` as it is
     # With which its job speaks to the server that handed it out; a database gives none.
     token: str | None = field(default=None, repr=False, compare=False)
 

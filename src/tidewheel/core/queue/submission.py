@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from operator import attrgetter
 from typing import get_type_hints
@@ -12,6 +13,7 @@ from tidewheel.core.queue.limits import EACH_KEY
 from tidewheel.core.queue.requests import Report
 from tidewheel.core.queue.resources import resource_findings
 from tidewheel.core.queue.retry import DELAY_SECONDS_MAX, retry_findings
+from tidewheel.core.queue.secret_references import reference_findings
 from tidewheel.core.queue.task import PRIORITY_MAX, NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge, Refused
 from tidewheel.lazy_dataclasses import dataclass
@@ -22,6 +24,8 @@ MESSAGES_MAX = 10_000  # of one attempt
 MESSAGES_BYTES_MAX = 16 * 1024 * 1024  # of all messages of one attempt together
 MESSAGE_BYTES_MAX = 64 * 1024
 COUNT_MAX = 1_000_000  # retries and lapses: a bound on everything
+OWN_VARIABLES = "TIDEWHEEL_"  # how those begin that tell a job what it is
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DIGITS_MAX = 4_300  # of a number in JSON; Python itself reads no more
 
 
@@ -42,7 +46,7 @@ def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
     """Returns why a task is not accepted; None if it is."""
     texts = [
         (what, text)
-        for what, text in (("spec", task.spec), ("command", task.command))
+        for what, text in zip(_PAYLOAD, _payload(task), strict=True)
         if text is not None
     ]
     for what, text in texts:
@@ -54,6 +58,7 @@ def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
     findings = [
         *(finding for what, text in texts if (finding := _text_finding(what, text))),
         *_spec_findings(task.spec),
+        *_environment_findings(task),
         *_name_findings(task),
         *_number_findings(task),
         *_edge_findings(task),
@@ -131,6 +136,27 @@ def _spec_findings(spec: str | None) -> list[str]:
     return []
 
 
+def _environment_findings(task: NewTask) -> list[str]:
+    if task.environment is None:
+        return []
+    try:
+        given = json.loads(task.environment)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
+        return ['environment is no object of texts; accepted is {"NAME": "VALUE"}']
+    findings = [] if task.command is not None else ["environment is for a command; it has none"]
+    for name, value in given.items():
+        if not _VARIABLE.fullmatch(name) or name.startswith(OWN_VARIABLES):
+            findings.append(
+                f"environment has {name!r}; accepted are letters, digits and _, no digit "
+                f"first, and nothing that begins with {OWN_VARIABLES}"
+            )
+        if finding := _text_finding(f"{name} of the environment", value):
+            findings.append(finding)
+    return findings + reference_findings(given)
+
+
 def checked_digits(digits: str) -> str:
     """Returns the digits of an integer; raises LongNumber if there are too many."""
     if len(digits.lstrip("-")) > DIGITS_MAX:
@@ -147,7 +173,7 @@ def _refuse_constant(name: str) -> None:
 
 # Which rule a field is checked by follows from its type.
 _KINDS = get_type_hints(NewTask)
-_PAYLOAD = ("spec", "command")  # texts that are no names
+_PAYLOAD = ("spec", "command", "environment")  # texts that are no names
 _NAMES = tuple(
     name
     for name, kind in _KINDS.items()
@@ -156,8 +182,8 @@ _NAMES = tuple(
 _COUNTS = tuple(name for name, kind in _KINDS.items() if kind is int)
 _LIMITS = tuple(name for name, kind in _KINDS.items() if kind == float | None)
 _DELAYS = tuple(name for name, kind in _KINDS.items() if kind is float)
-_names, _counts, _limits, _delays = (
-    attrgetter(*names) for names in (_NAMES, _COUNTS, _LIMITS, _DELAYS)
+_names, _counts, _limits, _delays, _payload = (
+    attrgetter(*names) for names in (_NAMES, _COUNTS, _LIMITS, _DELAYS, _PAYLOAD)
 )
 
 

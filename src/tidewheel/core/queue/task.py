@@ -56,6 +56,9 @@ class NewTask:
     unique_key: str | None = None
     limit_key: str | None = None
     tag: str | None = None
+    # A JSON object of texts: what its command finds in its environment. Of `secret:NAME` the
+    # worker that starts it makes the value.
+    environment: str | None = None
 
     @property
     def executes(self) -> bool:

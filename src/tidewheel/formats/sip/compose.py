@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 from tidewheel.core.graph.findings import Findings, meant
+from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
 from tidewheel.formats.sip.document import (
     KINDS,
     Fields,
@@ -34,6 +35,7 @@ _TEXT_KEYS = (
     *("container_name", "hostname", "image", "platform", "restart", "stop_signal"),
     *("user", "working_dir"),
 )
+SECRET_IN_CONTAINERS = "secret-in-containers"
 _TEXTS_KEYS = ("environment", "labels")  # texts by name, or a list of them
 
 _Change = Callable[[Node], Node]
@@ -204,6 +206,7 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
     # In a compose file $$ is a $ for the shell.
     check_shell(_shell_words(service), what, "$$1", warnings)
     _check_variables(service.get("environment"), what, warnings)
+    _check_secrets(service.get("environment"), what, errors)
     deploy = service.get("deploy")
     if not isinstance(deploy, Fields):
         return
@@ -232,6 +235,20 @@ def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
         if isinstance(node, Fields):
             hint = "write the value; an empty one is ''"
         warnings.warning("compose-variable", seen, hint, name.position)
+
+
+def _check_secrets(node: Node | None, what: str, errors: Findings) -> None:
+    """Reports a reference to a secret, of which an engine would keep the value in clear."""
+    values: list[Node] = []
+    if isinstance(node, Fields):
+        values = [value for _, value in node]
+    elif isinstance(node, Items):
+        values = list(node.items)
+    for value in values:
+        text = value.text if isinstance(value, Scalar) else ""
+        if is_reference(text if isinstance(node, Fields) else text.partition("=")[2]):
+            seen, _, hint = NO_SECRETS.format(runner="the container engine").partition(": ")
+            errors.error(SECRET_IN_CONTAINERS, f"{what}: {seen}", hint, value.position)
 
 
 def _check_words(node: Node | None, what: str, errors: Findings) -> None:

@@ -54,6 +54,7 @@ class StageValues:
     known: Values
     to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
     missing: tuple[str, ...] = ()  # required, and nobody gives them
+    made: frozenset[str] = frozenset()  # known, as outputs of earlier stages
 
     @property
     def shown(self) -> dict[str, str]:
@@ -128,6 +129,7 @@ class ParameterSource:
             known={name: value for name, value in known.items() if name not in unknown},
             to_come=awaited,
             missing=missing,
+            made=frozenset(made.keys() - given.keys()),
         )
 
     def given_apart(self, stage: str, request: Values) -> Values:

@@ -10,7 +10,18 @@ from dataclasses import field
 from typing import TypeVar
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.sip.compose import check_compose, check_shell, emit_yaml, typed_compose
+from tidewheel.core.queue.secret_references import (
+    NO_SECRETS,
+    is_reference,
+    reference_findings,
+)
+from tidewheel.formats.sip.compose import (
+    SECRET_IN_CONTAINERS,
+    check_compose,
+    check_shell,
+    emit_yaml,
+    typed_compose,
+)
 from tidewheel.formats.sip.document import Fields, Items, Node, Scalar, plain_value
 from tidewheel.formats.sip.model import FIXED_NAMES, JINJA_NAMES, WORD_BYTES_MAX, Stage
 from tidewheel.formats.sip.parameters import ParameterSource, StageValues, Values
@@ -131,6 +142,7 @@ class RenderedStage:
     script: str | None = None  # bash
     is_whole: bool = True  # False while values are still to come
     to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
+    secrets: Mapping[str, str] = field(default_factory=dict)  # parameters that are references
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +228,10 @@ class StageRenderer:
             script=folder.script.text if folder.script is not None else None,
             is_whole=is_read and not values.to_come and not values.missing,
             to_come=values.to_come,
+            secrets=_secrets(folder, values),
         )
         _check_words(rendered, self._errors)
+        _check_secrets(rendered, folder, self._errors)
         return rendered
 
     def _read_all(
@@ -317,6 +331,38 @@ def _check_words(rendered: RenderedStage, errors: Findings) -> None:
                 "put them into a file of the stage's folder, and its name into the arguments",
             )
             return
+
+
+def _secrets(folder: StageFolder, values: StageValues) -> dict[str, str]:
+    """Returns the parameters of a stage that are references to secrets.
+
+    Only what a stage declares itself is given to it; and what jobs hand on is never a
+    reference, as it may come from anywhere.
+    """
+    declared = {*folder.defaults, *folder.required} - values.made
+    known = ((name, values.known.get(name)) for name in sorted(declared))
+    return {name: str(value) for name, value in known if is_reference(value)}
+
+
+def can_be_variable(parameter: str) -> bool:
+    """Says whether a parameter has a name that a variable can have."""
+    return parameter.isidentifier() and parameter.isascii()
+
+
+def _check_secrets(rendered: RenderedStage, folder: StageFolder, errors: Findings) -> None:
+    for wrong in reference_findings(rendered.secrets):
+        seen, _, hint = wrong.partition("; ")
+        errors.error("bad-secret", f"a parameter of stage {rendered.stage} is {seen}", hint)
+    for name in rendered.secrets:
+        if not can_be_variable(name):
+            seen = (
+                f"{name} of stage {rendered.stage} is a secret, and no variable has such a name"
+            )
+            errors.error("bad-secret", seen, "use letters, digits and _ in its name")
+    if rendered.secrets and folder.compose is not None:
+        seen, _, hint = NO_SECRETS.format(runner="the container engine").partition(": ")
+        name = next(iter(rendered.secrets))
+        errors.error(SECRET_IN_CONTAINERS, f"{name} of stage {rendered.stage}: {seen}", hint)
 
 
 def _words(node: Node, stage: str, errors: Findings) -> tuple[str, ...] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from shlex import join, quote
+from typing import TypedDict
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph import definition as graph
@@ -26,11 +27,12 @@ from tidewheel.formats.sip.model import (
     object_node,
 )
 from tidewheel.formats.sip.placeholders import text_of_value
-from tidewheel.formats.sip.stage_renderer import RenderedStage
+from tidewheel.formats.sip.stage_renderer import RenderedStage, can_be_variable
 
 ONCE = "R1"
 FIRST = Point(1)
 ROOT = "root"
+PARAMETER = "PARAMETER_"  # and its name: the variable of a parameter
 # A stage whose files cannot be rendered when it is due has failed, too, to a person.
 OUTPUTS: Mapping[StageCondition, tuple[str, ...]] = {
     StageCondition.COMPLETE: (SUCCEEDED,),
@@ -113,12 +115,26 @@ def stage_node(stage: Stage, rendered: RenderedStage | None) -> graph.NodeDef:
     return graph.NodeDef(
         name=stage.id,
         lineage=(stage.id, ROOT),
-        scripts=stage_scripts(stage.id, rendered),
+        **stage_parts(stage.id, rendered),
         time_limit_seconds=stage.timeout_seconds,
         resources=stage.asked(),
         meta=(("title", f"{stage.type.value} {stage.version}"),),
         position=stage.position,
     )
+
+
+class StageParts(TypedDict):
+    """Holds the fields of a node that follow from what its stage was rendered to."""
+
+    scripts: graph.Scripts
+    environment: graph.Pairs  # only the secrets: all else is in the scripts
+
+
+def stage_parts(stage: str, rendered: RenderedStage | None) -> StageParts:
+    """Returns what a stage brings into its node."""
+    secrets = {} if rendered is None else rendered.secrets
+    environment = tuple((f"{PARAMETER}{name}", value) for name, value in secrets.items())
+    return {"scripts": stage_scripts(stage, rendered), "environment": environment}
 
 
 def stage_scripts(stage: str, rendered: RenderedStage | None) -> graph.Scripts:
@@ -150,12 +166,15 @@ def _refusal(message: str) -> graph.Scripts:
 def stage_environment(rendered: RenderedStage) -> graph.Pairs:
     """Returns the variables of a stage's jobs: parameters and arguments as JSON.
 
-    Each parameter that is no list or mapping has a variable of its own, too.
+    Each parameter that is no list or mapping has a variable of its own, too; of one that is a
+    secret the worker makes it.
     """
     plain = (
-        (f"PARAMETER_{name}", text_of_value(value))
+        (f"{PARAMETER}{name}", text_of_value(value))
         for name, value in rendered.parameters.items()
-        if name.isidentifier() and name.isascii() and not isinstance(value, dict | list)
+        if can_be_variable(name)
+        and name not in rendered.secrets
+        and not isinstance(value, dict | list)
     )
     return (
         ("TIDEWHEEL_PARAMETERS", text_of_value(dict(rendered.parameters))),

@@ -36,7 +36,12 @@ from tidewheel.runners.containers.project import (
     Tags,
     project_name,
 )
-from tidewheel.runners.containers.stage_spec import BadStage, StageSpec, read_stage_spec
+from tidewheel.runners.containers.stage_spec import (
+    BadStage,
+    StageSpec,
+    read_stage_spec,
+    require_no_secrets,
+)
 from tidewheel.runners.job_directory import write_whole
 from tidewheel.runners.job_environment import identity
 
@@ -182,6 +187,8 @@ async def prepare(
     document = await resolve(engine.cli, folder, tags.project, variables)
     _check_shape(document, tags.project)
     _drop_valueless(document, written)
+    for service in document["services"].values():
+        require_no_secrets(as_mapping(service.get("environment")))
     if told := literally(spec.environment):  # the task's own count more than the file's
         for service in document["services"].values():
             service["environment"] = as_mapping(service.get("environment")) | told

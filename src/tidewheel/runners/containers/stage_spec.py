@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 
+from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
 from tidewheel.errors import Refused
 from tidewheel.exact_json import encode
 from tidewheel.lazy_dataclasses import dataclass
@@ -91,7 +92,14 @@ def _environment(given: object) -> dict[str, str]:
             '"environment" of the spec is accepted as {"NAME": "VALUE"}: names of letters, '
             "digits and _, values as texts"
         )
+    require_no_secrets(told)
     return told
+
+
+def require_no_secrets(environment: Mapping[str, object]) -> None:
+    """Raises BadStage if a container would be given a secret."""
+    if any(map(is_reference, environment.values())):
+        raise BadStage(NO_SECRETS.format(runner="the container engine"))
 
 
 def _constraints(node: object) -> list[str]:

@@ -17,12 +17,14 @@ import json
 import os
 import socket
 import time
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.errors import Declined, PayloadTooLarge, Refused, Unavailable
+from tidewheel.runners.sanitize import masked, masked_texts, secrets_in
 
 SPOOL_NAME = "job.messages"
 
@@ -36,6 +38,11 @@ class SpooledMessage(NamedTuple):
     key: str
     text: str
     output: str | None = None
+
+    def masked(self, hidden: Iterable[str]) -> SpooledMessage:
+        """Returns the message without secrets."""
+        output = None if self.output is None else masked(self.output, hidden)
+        return self._replace(text=masked(self.text, hidden), output=output)
 
 
 def append(directory: Path, message: SpooledMessage) -> None:
@@ -97,11 +104,13 @@ def send_message(
     if text_bytes_max is not None and size > text_bytes_max:
         raise PayloadTooLarge("the message", size, text_bytes_max)
     said = SpooledMessage(key=os.urandom(12).hex(), text=text, output=output)
+    if secrets := secrets_in(os.environ):
+        said = said.masked(masked_texts(secrets))
     request: dict[str, object] = {
         "secret": secret,
         "key": said.key,
-        "text": text,
-        "output": output,
+        "text": said.text,
+        "output": said.output,
         "progress": progress,
     }
     try:

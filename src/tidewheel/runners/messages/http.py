@@ -17,6 +17,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tidewheel.errors import Refused, Unavailable
+from tidewheel.runners.sanitize import masked, masked_texts, secrets_in
 
 SERVER, TOKEN, CA = "TIDEWHEEL_SERVER", "TIDEWHEEL_TOKEN", "TIDEWHEEL_CA"
 JOB_TOKEN_PREFIX = "twa."
@@ -36,7 +37,9 @@ class Voice(NamedTuple):
 
     def say(self, *, text: str, output: str | None, progress: float | None) -> None:
         """Sends a message; raises Refused if refused, Unavailable if no server answers."""
-        said = {"text": text, "output": output, "progress": progress}
+        hidden = masked_texts(secrets_in(os.environ))
+        spoken = {"text": masked(text, hidden), "output": output and masked(output, hidden)}
+        said = {**spoken, "progress": progress}
         body, key = json.dumps(said).encode(), os.urandom(12).hex()
         servers = cycle(self.server.split(","))
         for pause in (*PAUSES_SECONDS, None):

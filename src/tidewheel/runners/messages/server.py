@@ -67,6 +67,7 @@ class Speaker:
     reports: JobReports
     message_bytes_max: int
     caller: TaskId | None = None  # in whose name it may call; None: it may not
+    hidden: tuple[str, ...] = ()  # secrets of the job, which nobody is to read
     offset: int = 0
     heard: set[str] = field(default_factory=set)  # the keys of its messages
     heard_bytes: int = 0
@@ -78,6 +79,8 @@ class Speaker:
         """
         if message.key in self.heard:
             return
+        if self.hidden:
+            message = message.masked(self.hidden)
         size = utf8_length(message.text)
         if size > self.message_bytes_max:
             raise PayloadTooLarge("the message", size, self.message_bytes_max)
@@ -123,6 +126,8 @@ class Speaker:
 
     def _pass_on(self, message: client.SpooledMessage) -> None:
         self.heard.add(message.key)
+        if self.hidden:  # the job may have written into its spool by itself
+            message = message.masked(self.hidden)
         output = None if message.output is None else storable(message.output)
         # In the spool a job may have written anything, and nobody can be told that it is long.
         kept = message.text.encode(errors="replace")[: self.message_bytes_max]
@@ -184,16 +189,19 @@ class MessageServer:
         directory: Path,
         reports: JobReports,
         caller: TaskId | None = None,
+        hidden: tuple[str, ...] = (),
     ) -> None:
         """Lets an attempt send messages from now on, and passes on what its spool holds.
 
         ``caller`` is the task in whose name it may ask something of its run; None: it may not.
+        What is ``hidden`` is masked.
         """
         speaker = Speaker(
             directory=directory,
             reports=reports,
             message_bytes_max=self.message_bytes_max,
             caller=caller,
+            hidden=hidden,
         )
         self._speakers[_digest(secret)] = speaker
         link_whole(directory / client.SOCKET_LINK, self.path)

@@ -20,6 +20,7 @@ import asyncio
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -34,8 +35,11 @@ from tidewheel.runners import outcome, processes
 from tidewheel.runners.job_directory import (
     WRITE_EXIT,
     JobDirectory,
+    make_private_directory,
+    prepare_run_folders,
     script_name,
     work_folder,
+    write_whole,
 )
 from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
@@ -55,18 +59,20 @@ from tidewheel.runners.processes import (
     watch,
 )
 from tidewheel.runners.registry import RunnerParts
+from tidewheel.runners.secret_values import SecretRefused, references_of
 from tidewheel.runners.shell.fence_guard import Fence, tying_prefix
 from tidewheel.runners.usage import UsageSampler
 
 SHELL = "/bin/sh"
 REAP_INTERVAL_SECONDS = 1.0
+MASKER = "tidewheel.runners.shell.masked_output"  # only for jobs with secrets
 
 # Signals are taken by a handler, not ignored: what is ignored would be so in the job too.
 WRAPPER = f"""\
 umask "$6"
 cd -- "$1" || exit 126
 unset OLDPWD
-boot=$2 bash=$3 limits=$4 job=$5 asked=
+boot=$2 bash=$3 limits=$4 job=$5 masker=$7 asked=
 trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
 if [ -n "$boot" ]; then
   read -r row < /proc/$$/stat
@@ -74,11 +80,10 @@ if [ -n "$boot" ]; then
   echo "pid=$$ start=${{22}} boot=$boot" > job.status
 fi
 [ -z "$asked" ] || exit 143
-if [ -n "$limits" ]; then
-  "$bash" -c "$limits exec \"\\$0\" \"\\$1\"" "$bash" "$job"
-else
-  "$bash" "$job"
-fi
+set -- "$bash" "$job"
+[ -z "$limits" ] || set -- "$bash" -c "$limits exec \"\\$0\" \"\\$1\"" "$@"
+[ -z "$masker" ] || set -- "$masker" -I -m {MASKER} "$@"
+"$@"
 code=$?
 {WRITE_EXIT}echo "exit=$code" >> job.status
 exit $code
@@ -172,12 +177,17 @@ class ShellRunner:
         """
         files = JobDirectory(assignment.directory)
         try:
+            if assignment.task.environment is not None:
+                values = await self._parts.secrets.values_for(assignment.task)
+                assignment = replace(assignment, secrets=values)
             if assignment.task.fence_kill and not self._prefix and not self._parts.job_users:
                 self._fence.close_around(files.path)
             leader = self._spawn(assignment, files, reports)
         except (OSError, ValueError) as error:
             self._forget(assignment)
             return outcome.not_started(error, files.path)
+        except SecretRefused as refused:
+            return self._without_secret(assignment, str(refused))
         except Refused as refused:
             self._forget(assignment)
             return outcome.refused(str(refused))
@@ -218,9 +228,33 @@ class ShellRunner:
         secret = read_environment(leader.pid).get(SECRET.encode(), b"").decode()
         if self._parts.job_users is not None:  # whose environment cannot be read
             secret = files.read_secret()
-        known = replace(assignment, secret=secret or assignment.secret)
+        secrets = await self._known_secrets(assignment, leader)
+        known = replace(assignment, secret=secret or assignment.secret, secrets=secrets)
         self._parts.expect_adopted(known, reports)
         return self._follow(known, reports, leader)
+
+    def _without_secret(self, assignment: Assignment, why: str) -> Job:
+        """Returns a job that was not started, and leaves the reason where its log would be."""
+        files = JobDirectory(assignment.directory)
+        with suppress(OSError):
+            if self._parts.job_users is not None:
+                make_way(self._parts.home, assignment)
+            make_private_directory(files.path)
+            prepare_run_folders(assignment)
+            write_whole(files.err, f"{why}\n".encode(), mode=0o600)
+        return outcome.EndedJob(outcome.failed("start", why))
+
+    async def _known_secrets(self, assignment: Assignment, leader: ProcessId) -> dict[str, str]:
+        """Returns the secrets of an adopted job, for what it says from now on: those that it
+        was given, else what they are now. What it said before was masked when it did."""
+        if assignment.task.environment is None:
+            return {}
+        told = read_environment(leader.pid)  # nothing, if the job is of another user
+        with suppress(Refused):
+            names = references_of(assignment.task)
+            given = {one: told[one.encode()].decode() for one in names if one.encode() in told}
+            return given or await self._parts.secrets.values_for(assignment.task)
+        return {}
 
     def stop(self) -> None:
         """Ends the fence: its guard kills the fenced jobs that are left."""
@@ -244,6 +278,7 @@ class ShellRunner:
             self._limits,
             script_name(assignment),
             umask,
+            sys.executable if assignment.secrets else "",
         )
         if users is not None:
             files.write_secret(assignment.secret)

@@ -20,12 +20,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.secret_references import NO_SECRETS
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
 from tidewheel.runners.job_directory import JobDirectory, script_name
 from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.outcome import EndedJob, not_started
 from tidewheel.runners.registry import RunnerParts
+from tidewheel.runners.secret_values import references_of
 from tidewheel.runners.slurm import directives, poller, programs
 from tidewheel.runners.slurm import job as slurm_job
 from tidewheel.runners.slurm.outcome import ENDED, not_submitted
@@ -212,6 +214,8 @@ def _finding(task: Claimed, lines: list[str]) -> str:
             f"queue {task.queue!r} is fenced: its jobs must die with their worker, and a Slurm "
             "job does not; submit it to a queue without fence"
         )
+    if task.environment is not None and references_of(task):
+        return NO_SECRETS.format(runner="Slurm")
     return directives.refusal(lines)
 
 

@@ -50,6 +50,7 @@ _SENT_AS: dict[str, Any] = {
     "retry_delays": list[Duration],
     "backoff": Backoff | bool,
     "labels": list[str],
+    "environment": dict[str, str],  # of the command; secret:NAME is for the worker to find
 }
 _OF_TYPE: dict[Any, Any] = {str: Text, fields.Duration: Duration}
 

@@ -8,7 +8,9 @@ even be written into a request: half a character is no UTF-8, and a server bound
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import cache
 from typing import Any, TypeVar
@@ -191,7 +193,7 @@ _RENAMED = {
         if name.endswith("_seconds")
     },
 }
-_WRITTEN_APART = frozenset({"id", "run", "needs", "resources", "retry"})
+_WRITTEN_APART = frozenset({"id", "run", "needs", "resources", "retry", "environment"})
 # Ours, and the server's; what has its default value is left out.
 _TASK_FIELDS = {
     one.name: _RENAMED.get(one.name, one.name)
@@ -216,6 +218,10 @@ def task_body(task: NewTask) -> Body:
         ]
     if task.resources != _PLAIN.resources:
         body |= _resources(task.resources)
+    if task.environment is not None:
+        body["environment"] = task.environment
+        with suppress(ValueError):  # else the server says what is accepted
+            body["environment"] = json.loads(task.environment)
     return body | _retry(task.retry)
 
 

@@ -52,6 +52,7 @@ function Body({ task, select }: { task: StoredTask; select: (id: string) => void
         {TASK_NAMES.map((name) => task[name] && <Fragment key={name}><dt>{name.replace("_", " ")}</dt><dd>{plain(task[name])}</dd></Fragment>)}
       </dl>
       {task.command && <details><summary>Command</summary><pre>{plain(task.command)}</pre></details>}
+      {task.environment != null && <details><summary>Environment</summary><pre>{plain(JSON.stringify(task.environment, null, 1))}</pre></details>}
       {task.spec !== undefined && task.spec !== null && <details><summary>Spec</summary><pre>{plain(task.spec_text ?? JSON.stringify(task.spec, null, 2))}</pre></details>}
     </>
   );

@@ -26,6 +26,7 @@ export function taskAgain(task: StoredTask, name = task.name): Record<string, un
   const said: Record<string, unknown> = {
     ...Object.fromEntries(Object.entries(ASKED_AGAIN).map(([field, stored]) => [field, task[stored]])),
     name,
+    environment: task.environment,
     ...(task.max_retries > 0 ? (delays ? { retry_delays: delays } : { backoff }) : {}),
     cpu: task.resources.cpu || null,
     memory: task.resources.memory_bytes || null,
