@@ -96,6 +96,9 @@ class Duplicate(Refused, code="duplicate"):
 
     def __init__(self, kind: str, name: str, holder: str) -> None:
         self.kind, self.name, self.holder = kind, name, holder
+        if not holder:  # one that is not told
+            super().__init__(f"{kind} {name!r} is taken; choose another")
+            return
         if holder.startswith("run "):
             super().__init__(f"{kind} {name!r} is taken by {holder}; choose another")
             return

@@ -378,3 +378,20 @@ def test_a_posted_object_wakes_the_runs_that_may_wait_for_one(store):
     store.listen(heard.append)
     store.post_objects([NewObject(name="a")], "ada")
     assert Wake(runs=frozenset(numbers[:1])) in heard
+
+
+def test_instances_and_blocks_are_listed_from_a_place_on(blocks, clock):
+    """L5: whoever may see few of many looks through page after page."""
+    for number in range(1, 6):
+        made = new_sbi(new_block(f"PB-{number}"), sbi_id=f"SBI-{number}")
+        blocks.create_sbi(made)
+        clock.advance(0 if number == 3 else 1)  # two at the same moment
+    ids = [one.id for one in blocks.sbis(10)]
+    assert ids == [f"SBI-{number}" for number in (5, 4, 3, 2, 1)]
+    for place, one in enumerate(ids, 1):
+        assert [after.id for after in blocks.sbis(10, one)] == ids[place:]
+    assert [one.id for one in blocks.sbis(1, "SBI-4")] == ["SBI-3"]
+    assert blocks.sbis(10, "SBI-none") == []
+    listed = blocks.blocks(count=10)
+    assert blocks.blocks(count=10, before=listed[1].run.number) == listed[2:]
+    assert blocks.blocks(count=1, before=listed[1].run.number) == listed[2:3]

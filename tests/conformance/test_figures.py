@@ -36,3 +36,21 @@ def test_the_database_is_measured_in_its_own_words(store, kind):
         }[kind]
     )
     assert all(one.value >= 0.0 for one in store.figures())
+
+
+def test_attempts_of_others_take_no_place_among_those_that_one_may_see(store):
+    """L5."""
+    for number, queue in enumerate(
+        ("mine/q", "mine/q", "zebra", "zebra", "run:mine/1", "zebra")
+    ):
+        store.put(f"t{number}", queue=queue, name=f"n{number}")
+        store.finish(store.hold(f"t{number}", store.hire("w", queues=(queue,))), "succeeded")
+
+    def seen(count, *names):
+        return [one.name for one in store.ended_attempts(count, names or None)]
+
+    assert seen(3) == ["n5", "n4", "n3"]
+    assert seen(1, "mine") == ["n4"]
+    assert seen(2, "mine") == ["n4", "n1"]
+    assert seen(9, "mine") == ["n4", "n1", "n0"]
+    assert seen(9, "nobody") == []

@@ -140,3 +140,22 @@ def test_of_many_who_register_different_content_at_once_one_wins(world):
     assert sorted(answers) == [False, False, False, True]
     winner = f"digest of {answers.index(True)}"
     assert [one.definition for one in world.open().workflows()] == [winner, winner]
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "kept"),
+    [
+        (("team-a",), None, None),
+        (("team-a",), ("*",), ("*",)),
+        (("team-a/x",), ("team-b", "team-a"), ("team-b", "team-a")),
+        (("team-a",), ("team-a/x",), ("team-a",)),
+        (("team-a",), ("team-b",), ("team-a",)),
+        (None, ("*",), None),
+    ],
+)
+def test_what_is_registered_again_is_of_who_sees_more(store, first, again, kept):
+    """H4: the code is the same, and who brings it stands for it."""
+    store.register([new(sees=first)])
+    (answer,) = store.register([new(sees=again)])
+    assert not answer.is_new
+    assert store.workflow("vis", "1.0.0").sees == kept

@@ -108,8 +108,12 @@ def test_a_run_that_cannot_be_is_refused(store, wrong):
 def test_no_run_lies_in_the_folder_of_another(store):
     """To delete the one would delete the files of the other."""
     make_run(store, name="a/b")
-    for wrong in ("a", "a/b/c", "a/b/c/d"):
-        with pytest.raises(BadSetting, match="a/b"):
+    for wrong, told in (
+        ("a", "hold another run"),
+        ("a/b/c", "run a/b"),
+        ("a/b/c/d", "run a/b"),
+    ):
+        with pytest.raises(BadSetting, match=told):
             make_run(store, name=wrong)
     make_run(store, name="a/bc")
     make_run(store, name="a/c")
@@ -607,3 +611,20 @@ def test_what_was_not_done_is_found_among_what_is_forgotten(store):
     found = store.forgotten(driver.run.number, only_undone=True)
     assert {row.key[1] for row in found} == {"lost", "removed", "expired"}
     assert len(store.forgotten(driver.run.number)) == len(rows)
+
+
+def test_a_run_that_one_may_not_see_is_not_found_and_hides_no_other(store):
+    """What others have decides neither whether a run is found nor which."""
+    mine = make_run(store, name="mine/1")
+    theirs = [make_run(store, name=f"mice/{number:02}") for number in range(12)]
+    names = ("mine",)
+    for text in ("mine/1", "wf", "mi", str(mine.number)):
+        assert store.find_run(text, names) == mine
+    for text in (theirs[0].name, str(theirs[0].number), "mice", "nobody"):
+        with pytest.raises(NotFound):
+            store.find_run(text, names)
+    more = make_run(store, name="mine/2")
+    with pytest.raises(AmbiguousRun) as several:
+        store.find_run("mi", names)
+    assert several.value.names == (more.name, mine.name)
+    assert store.find_run("mice/03", ("*",)) == theirs[3]

@@ -307,3 +307,37 @@ def test_the_chain_of_the_audit_begins_behind_the_entries_that_were_there(databa
         *((7, True), (3, True)),
     ]
     assert violations == []
+
+
+@pytest.mark.parametrize("names", ['["*"]', '["team-a"]'])
+def test_registered_versions_of_unknown_origin_see_what_is_named_under_them(database, names):
+    """H4: unless all tokens were for everything, or they were of the store's owner."""
+    database.make(load_migrations(database.dialect)[:15])
+    prefix = database.prefix
+    database.execute(
+        f"INSERT INTO {prefix}token (kind, name, digest, scopes, names, created_at)"
+        " VALUES ('bearer', 'ann', %s, '[]', %s, 1.0)",
+        ("0" * 64, names),
+    )
+    for digest, kind in (("a", "sip"), ("b-local", "flow.cylc"), ("c", "python")):
+        database.execute(
+            f"INSERT INTO {prefix}definition (digest, workflow, kind, text, variables, files,"
+            " saved_at) VALUES (%s, 'team-a/w', %s, '', '[]', '[]', 1.0)",
+            (digest, kind),
+        )
+        database.execute(
+            f"INSERT INTO {prefix}workflow (name, version, definition, runnable, findings,"
+            " parameters, registered_at, registered_by)"
+            " VALUES ('team-a/w', %s, %s, %s, '[]', '[]', 1.0, 'ann')",
+            (digest, digest, True if database.dialect == "postgres" else 1),
+        )
+    database.migrate()
+
+    async def look(store):
+        found = await store.workflows("team-a/w")
+        await store.close()
+        return {one.version: one.sees for one in found}
+
+    told = asyncio.run(look(database.open()))
+    of_unknown = None if "*" in names else ("team-a/w",)
+    assert told == {"a": of_unknown, "b-local": None, "c": None}

@@ -278,6 +278,49 @@ def test_nothing_of_another_team_is_reached_by_any_route(server, kind, scope):
     assert state_of(server, "zebra") == before
 
 
+ITS_OWN = ("x-request-id", "date")  # of each reply
+GHOST = "ghost"  # a team that there is not, with a name as long as zebra's
+
+
+@pytest.mark.parametrize(("kind", "scope"), OTHERS, ids=str)
+def test_nobody_can_tell_by_any_route_whether_a_thing_of_another_team_is_there(
+    server, kind, scope
+):
+    """The answer for what is another's is the answer for what is not there, to the letter."""
+    ask, wrong = asking(server, kind, scope, NAMES), []
+    for route in IN_ORDER:
+        if not row_of(route).is_for_names:
+            continue
+        told = []
+        for team in ("zebra", GHOST):
+            *request, headers = request_of(route, team)
+            told.append(without_names(ask(*request, headers=headers), team))
+        if told[0] != told[1]:
+            wrong.append((verb_of(route), *told))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def without_names(reply, team):
+    """A reply as it would be for any team: what it says, and every header of it."""
+    said = reply.body.decode().replace(team, "TEAM")
+    said = said.replace(reply.headers["x-request-id"], "ID")
+    headers = {name: reply.headers[name] for name in reply.headers if name not in ITS_OWN}
+    return reply.status, said, headers
+
+
+def test_a_job_cannot_tell_either_whether_a_thing_of_another_team_is_there(job):
+    wrong = []
+    for route in GUARDED:
+        if row_of(route).is_for_names:
+            told = []
+            for team in ("zebra", GHOST):
+                method, path, body, headers = request_of(route, team)
+                told.append(without_names(job.ask(method, path, body, **headers), team))
+            if told[0] != told[1]:
+                wrong.append((verb_of(route), *told))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
 def state_of(server, team):
     """All that can be looked at of a team, as it is now."""
     admin = server.caller("admin")

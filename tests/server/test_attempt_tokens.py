@@ -231,7 +231,7 @@ def test_only_the_holder_of_a_lease_gets_its_token(server, held, client):
     stranger = server.caller("worker")
     own = register(stranger)
     path = f"{held.path}/token"
-    assert stranger.post(path, {"worker": held.owner, "attempt": 1}).status == 403
+    assert stranger.post(path, {"worker": held.owner, "attempt": 1}).status == 404
     assert stranger.post(path, {"worker": own, "attempt": 1}).status == 409
     assert held.worker.post(path, {"worker": held.owner, "attempt": 2}).status == 409
     assert client.post(path, {"worker": held.owner, "attempt": 1}).status == 403

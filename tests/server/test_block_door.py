@@ -344,7 +344,7 @@ def test_an_object_that_cannot_be_is_refused(visitor, wrong):
 
 # ---- who may ----
 
-OTHERS = ["other", "workflow:PB-*", "SBI-*"]
+OTHERS = ["other", B, "SBI-20261115-sip-2"]
 
 
 def test_a_token_is_good_for_its_workflows_only(store, tmp_path):
@@ -396,4 +396,7 @@ def test_blocks_that_a_token_may_not_see_cannot_be_found_out_by_naming_them(stor
 
         assert depends_on(A) == depends_on(C)
         assert depends_on(A)[0].startswith("unknown-block: ")
-        assert words(block(A, workflow="other")) == [f"duplicate-block: {A} is taken already"]
+        for name in (A, C):  # the one is there, the other is not
+            with pytest.raises(Refused, match="this token is not for") as refused:
+                other.submit(sbi(block(name, workflow="other"), name="SBI-20261115-sip-2"))
+            assert refused.value.code == "forbidden"

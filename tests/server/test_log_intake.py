@@ -101,7 +101,7 @@ def test_nobody_sends_for_a_worker_of_another_token(server, client, sender):
     own = register(stranger)
     path = f"/tasks/{sender.task}/logs/out?attempt=1&offset=0&worker="
     raw = {"Content_Type": "text/plain"}
-    assert stranger.ask("PUT", path + sender.worker, b"x", **raw).status == 403
+    assert stranger.ask("PUT", path + sender.worker, b"x", **raw).status == 404
     assert stranger.ask("PUT", path + own, b"x", **raw).status == 409
     assert client.ask("PUT", path + sender.worker, b"x", **raw).status == 403
 
@@ -111,7 +111,7 @@ def test_a_token_for_other_queues_sends_nothing(server, client):
     worker = register(caller, "a")
     client.post("/tasks", {"id": "of-b", "queue": "b"})
     path = f"/tasks/of-b/logs/out?attempt=1&offset=0&worker={worker}"
-    assert caller.ask("PUT", path, b"x", Content_Type="text/plain").status == 403
+    assert caller.ask("PUT", path, b"x", Content_Type="text/plain").status == 404
 
 
 @pytest.mark.parametrize("media", ["application/json", "text/html", "", "multipart/form-data"])

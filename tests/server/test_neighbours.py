@@ -58,11 +58,11 @@ def test_a_run_of_another_workflow_is_not_described_to_those_who_ask_for_its_tas
     asked = {"workflow": "hidden", "flow": FLOW, "queue": "secret-queue"}
     number = admin.post("/runs", asked).json["run"]["number"]
     narrow = server.caller("read", names=["a", "mine"])
-    for text, status in ((number, 404), ("hid", 404), (in_path("hidden/run1"), 403)):
+    for text, status in ((number, 404), ("hid", 403), (in_path("hidden/run1"), 403)):
         reply = narrow.get(f"/tasks?run={text}&queue=a")
         assert reply.status == status
         assert b"secret-queue" not in reply.body
-        assert status == 403 or b"hidden/run1" not in reply.body
+        assert "%2F" in str(text) or b"hidden/run1" not in reply.body
 
 
 def test_a_page_and_figures_know_no_worker_that_serves_only_others(own_server):
@@ -137,9 +137,10 @@ def test_a_claim_whose_caller_hung_up_takes_nothing(own_server):
     headers = {"Authorization": f"Bearer {worker.token}", "Content-Type": "application/json"}
     body = json.dumps({"worker": worker.id, "wait_s": 60})
     waiting.request("POST", "/api/v1/queues/a/claim", body, headers)
-    eventually(lambda: connections(worker) == 2, "two of us")
+    looker = own_server.caller("read")
+    eventually(lambda: connections(looker) == 2, "two of us")
     waiting.close()
-    eventually(lambda: connections(worker) == 1, "one hung up")
+    eventually(lambda: connections(looker) == 1, "one hung up")
     worker.post("/tasks", {"queue": "a", "spec": 1})
     [task] = worker.post("/queues/a/claim", {"worker": worker.id, "wait_s": 30}).json["tasks"]
     assert task["attempt"] == 1
@@ -182,7 +183,8 @@ def test_a_request_that_comes_again_while_it_is_at_work_waits_for_its_answer(own
             threads.submit(worker.post, "/queues/a/claim", body, Idempotency_Key="same")
             for _ in range(3)
         ]
-        eventually(lambda: connections(worker) == 1 + len(asking), "all of us")
+        looker = own_server.caller("read")
+        eventually(lambda: connections(looker) == 1 + len(asking), "all of us")
         worker.post("/tasks", [{"queue": "a", "spec": 1}] * 3)
         first, *others = [one.result().json["tasks"] for one in asking]
     assert len(first) == 1 and others == [first, first]
@@ -276,7 +278,7 @@ def test_a_refusal_does_not_name_the_queue_that_an_id_leads_to(server, admin):
         ("/tasks", {"queue": "mine", "needs": ["of-zebra"], "spec": "zebra/hidden"}),
     ):
         reply = narrow.post(path, body)
-        assert reply.status == 403 and b"hidden" not in reply.body, path
+        assert reply.status in (404, 422) and b"hidden" not in reply.body, path
         assert b"'of-zebra'" in reply.body, path
     assert b"'zebra/seen'" in narrow.post("/tasks", {"queue": "zebra/seen"}).body
 

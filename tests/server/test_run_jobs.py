@@ -90,8 +90,9 @@ def test_h4_a_job_looks_at_its_own_run_and_at_what_its_submitter_may_see(
         refused = its.get(other + path)
         assert refused.status == 403, path
         assert "it is for closed, public*" in refused.json["message"]
-    for text in (run.view.number, "forec", "forecast"):
-        assert (found := its.get(f"/runs/{text}")).status == 404 and b"run1" not in found.body
+    for text, status in ((run.view.number, 404), ("forec", 403), ("forecast", 403)):
+        assert (found := its.get(f"/runs/{text}")).status == status
+        assert b"run1" not in found.body
     told = its.get("/runs").json["runs"]
     assert {one["name"] for one in told} == {"closed/run1", public_run.name}
 
@@ -169,8 +170,10 @@ def test_h4_a_worker_that_opens_the_store_shows_a_job_no_more(
     for text in (f"~x/{number}", f"~x/{run.name}", f"{run.name}//", f"{number}//", "~x/forec"):
         with pytest.raises(Refused):
             asyncio.run(looks("workflow-state", run=text, id="*/*"))
-    told = asyncio.run(looks("workflow-state", run="nobody", id="*/*"))
-    assert "nobody" in told["reason"] and told["tasks"] == []
+    with pytest.raises(Refused, match="is for closed, public"):  # as if there were such a run
+        asyncio.run(looks("workflow-state", run="nobody", id="*/*"))
+    told = asyncio.run(looks("workflow-state", run="public-later", id="*/*"))
+    assert "public-later" in told["reason"] and told["tasks"] == []
 
 
 def test_h4_an_xtrigger_sees_no_more_than_the_submitter_of_its_run(
@@ -197,3 +200,17 @@ def test_h4_who_gives_a_run_code_and_sees_less_narrows_what_its_jobs_see(server,
     narrower = server.caller("operate", names=["given"])
     assert narrower.post(path, {"settings": ["script=true"]}).status == 202
     assert server.do(server.store.find_run(run.name)).sees == ("given",)
+
+
+def test_h4_a_job_sees_its_own_run_also_if_nothing_else(server, tidewheel):
+    """Who began it and who registered it may have nothing in common."""
+    run = PreparedRun(tidewheel, FLOW, "blind", ()).starts()
+    worker = server.caller("worker")
+    owner = worker.post("/workers", {"name": "w", "queues": ["run:*"]}).json["id"]
+    path = f"/tasks/{in_path(f'{run.name}/1/prep/1')}"
+    assert worker.post(f"{path}/claim", {"worker": owner}).status == 200
+    given = worker.post(f"{path}/token", {"worker": owner, "attempt": 1}).json["token"]
+    its = Caller(server.address, given)
+    assert [one["name"] for one in its.get("/runs").json["runs"]] == [run.name]
+    assert its.get(f"/runs/{in_path(run.name)}/history").status == 200
+    assert its.get(f"{path}/why").status == its.get(f"{path}/graph").status == 200

@@ -69,11 +69,29 @@ def test_a_worker_hears_at_once_what_to_cancel_and_when_there_is_work(client, li
     again.close()
 
 
+def test_a_worker_hears_nothing_of_work_that_it_may_not_claim(server, admin):
+    """It may serve more queues by pattern than its token is for."""
+    caller = server.caller("worker", names=["workflow:mine"])
+    caller.id = register(caller, "run:*")
+    for run in ("mine/run1", "zebra/run1"):
+        admin.post("/tasks", {"id": run, "queue": f"run:{run}", "spec": 1})
+    assert caller.post("/tasks/mine%2Frun1/claim", {"worker": caller.id}).status == 200
+    channel = Channel(caller, caller.id)
+    assert channel.next() == ("wake", {})  # for whatever came before
+    for number in range(3):
+        admin.post("/tasks", {"id": f"zebra-{number}", "queue": "run:zebra/run1", "spec": 1})
+    admin.post("/tasks/mine%2Frun1/cancel")
+    assert channel.next()[0] == "cancel"
+    admin.post("/tasks", {"id": "mine-2", "queue": "run:mine/run1", "spec": 1})
+    assert channel.next() == ("wake", {})
+    channel.close()
+
+
 def test_nobody_listens_to_a_worker_of_another(server, listener):
     """S6."""
     caller, _ = listener
     other = Channel(server.caller("worker"), caller.id)
-    assert other.answer.status == 403
+    assert other.answer.status == 404
     other.close()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.driven_run import DrivenRun
 from tidewheel.core.operator import verbs
+from tidewheel.core.operator.registry import NewWorkflow
 from tidewheel.errors import Refused
 
 RUNTIME = """
@@ -186,3 +187,38 @@ def test_a_run_that_once_was_a_strangers_is_never_trusted_again(tmp_path, monkey
         assert "title = STRUCK canary" in run.definition.text  # as its owner rendered it
         run.gives(verbs.Reload())
         assert "title = nothing unseen" in run.definition.text
+
+
+@pytest.mark.parametrize(
+    ("registrants", "seen"),
+    [
+        ([("team-a",)], ("team-a",)),
+        ([("team-a",), ("team-b",)], ("team-a", "team-b")),
+        ([("team-a",), None], None),
+        ([None], None),
+        ([], None),
+    ],
+)
+def test_h4_a_run_that_goes_on_with_a_registered_version_sees_what_its_registrant_sees(
+    flow, registrants, seen
+):
+    """Else who may see everything, and reloads, would lend that to code of others."""
+    run = flow("R1 = a")
+    digest = run.reads(definition("R1 = a => b"))
+
+    async def register(store, _):
+        kept = await store.definition(digest)
+        for number, sees in enumerate(registrants):
+            one = NewWorkflow(
+                name=kept.workflow,
+                version=f"{number}",
+                definition=kept,
+                runnable=True,
+                sees=sees,
+            )
+            await store.register([one])
+
+    run.look(register)
+    assert run.view.sees is None
+    run.gives(verbs.Reload(definition=digest))
+    assert run.view.sees == seen

@@ -1,11 +1,15 @@
 """`tidewheel register`, `workflows` and `run NAME`: definitions by their names."""
 
+import asyncio
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.support.workflow_folders import FLOW, PYTHON, TEMPLATE, put, sip_files
+from tidewheel.core.operator.definition import sealed
+from tidewheel.core.operator.registry import NewWorkflow
+from tidewheel.wiring.stores import opened_store
 
 CASES = Path(__file__).parents[3] / "shared" / "cases" / "sip" / "workflows_v2.0"
 with_cases = pytest.mark.skipif(
@@ -219,3 +223,48 @@ def test_a_run_that_was_stopped_is_carried_on_and_new_begins_another(tidewheel):
     assert "tide/run2 starts" in third.out, third.out + third.err
     unknown = tidewheel("run", "nobody", "--new")
     assert unknown.status == 2 and "registered workflow" in unknown.err
+
+
+# ---- versions that begin with a letter, and whose sight a run has ----
+
+
+def test_l2_a_version_that_begins_with_a_letter_is_meant_where_no_workflow_has_the_name(
+    tidewheel,
+):
+    put(tidewheel.folder / "tide", {"flow.cylc": FLOW})
+    for version in ("beta", "2.0"):
+        made = tidewheel("register", "tide", "--name", "team/tide", "--version", version)
+        assert made.status == 0, made.err
+    assert tidewheel("workflows", "show", "team/tide/beta").out.startswith("team/tide/beta ")
+    assert tidewheel("workflows", "show", "team/tide").out.startswith("team/tide/2.0 ")
+    ran = tidewheel("run", "team/tide/beta")
+    assert ran.status == 0 and "team/tide/run1 completed" in ran.out, ran.err
+    assert tidewheel("workflows", "remove", "team/tide/beta").status == 0
+    assert names(tidewheel) == ["team/tide/2.0"]
+    assert tidewheel("workflows", "show", "team/tide/beta").status != 0
+
+
+def test_h4_code_of_a_team_sees_no_more_when_somebody_at_the_store_runs_it(tidewheel):
+    put(tidewheel.folder / "tide", {"flow.cylc": FLOW})
+    assert tidewheel("register", "tide", "--name", "team/tide").status == 0
+
+    async def registered_by_team(store):
+        [owned] = await store.workflows("team/tide")
+        kept = sealed(await store.definition(owned.definition))
+        new = {"name": "team/tide", "version": "9", "definition": kept, "runnable": True}
+        await store.register([NewWorkflow(**new, sees=("team",))])
+
+    async def sight(store):
+        return {run.name: run.sees for run in await store.runs()}
+
+    def at_the_store(work):
+        async def go():
+            async with opened_store(tidewheel.store) as store:
+                return await work(store)
+
+        return asyncio.run(go())
+
+    at_the_store(registered_by_team)
+    assert tidewheel("run", "team/tide/9").status == 0
+    assert tidewheel("run", "team/tide/2.1").status == 0
+    assert at_the_store(sight) == {"team/tide/run1": ("team",), "team/tide/run2": None}

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidewheel.core.operator.blocks import BlockCondition, NeedView
+from tidewheel.core.operator.definition import code_queue, is_run_name
+from tidewheel.core.operator.views import is_of_others
 from tidewheel.core.queue.access import (
     Grant,
-    Name,
     NewToken,
     Scope,
     Served,
@@ -22,6 +24,7 @@ from tidewheel.core.queue.access import (
     names_for,
     narrowed,
     queue_name,
+    run_name,
     token_findings,
     workflow_name,
 )
@@ -55,11 +58,11 @@ THINGS = {
     "queue team-ab": queue_name("team-ab"),
     "queue of a run": queue_name("run:team-a/nightly/run3"),
     "queue of its code": queue_name("run:team-a/nightly/run3/code"),
-    "run": Name("team-a/nightly/run3", workflow="team-a/nightly"),
-    "run with a name of its own": Name("PB-1", workflow="team-a/nightly"),
+    "run": run_name("team-a/nightly/run3"),
+    "run with a name of its own": run_name("PB-1"),
     "workflow": workflow_name("team-a/nightly"),
     "object": workflow_name("team-a/raw"),
-    "run of another": Name("team-b/nightly/run3", workflow="team-b/nightly"),
+    "run of another": run_name("team-b/nightly/run3"),
     "queue of another": queue_name("team-b"),
 }
 OF_RUNS = {"queue of a run", "queue of its code", "run"}
@@ -79,10 +82,7 @@ OF_RUNS = {"queue of a run", "queue of its code", "run"}
         ("queue:*", {"queue team-a", "queue team-a/gpu", "queue team-ab", "queue of another"}),
         ("run:team-a/nightly/run3", OF_RUNS),
         ("run:team-a/*", OF_RUNS | {"workflow", "object"}),
-        (
-            "workflow:team-a/nightly",
-            OF_RUNS | {"run with a name of its own", "workflow"},
-        ),
+        ("workflow:team-a/nightly", OF_RUNS | {"workflow"}),  # L3: whatever it is a run of
         ("PB-*", {"run with a name of its own"}),
         ("nightly", set()),
     ],
@@ -126,7 +126,10 @@ def test_two_lists_become_patterns_for_no_more_than_both_said(queues, workflows,
         (("*",), ("team-a", "queue:ci"), ("team-a", "queue:ci")),
         (("team-a",), ("team-a/x", "team-b"), ("team-a/x",)),
         (("team-a/x",), ("team-a",), ("team-a/x",)),
-        (("workflow:a",), ("a",), ()),  # its runs may be called otherwise
+        (("workflow:a",), ("a",), ("workflow:a",)),
+        (("workflow:a",), ("run:a",), ("workflow:a",)),
+        (("workflow:a",), ("queue:a",), ()),
+        (None, None, None),
         (("workflow:a",), ("workflow:*",), ("workflow:a",)),
         (("run:a/*",), ("a",), ("run:a/*",)),
         (("queue:ci-1",), ("ci-*",), ("queue:ci-1",)),
@@ -137,7 +140,7 @@ def test_two_lists_become_patterns_for_no_more_than_both_said(queues, workflows,
 def test_what_two_tokens_see_together_is_no_more_than_each_sees(names, other, both):
     assert narrowed(names, other) == both
     for name in THINGS.values():
-        if covers(both, name):
+        if both is not None and covers(both, name):
             assert covers(other, name) and (names is None or covers(names, name))
 
 
@@ -149,13 +152,48 @@ PATTERNS = st.sampled_from(
 @given(
     names=st.lists(PATTERNS, max_size=3).map(tuple),
     other=st.lists(PATTERNS, max_size=3).map(tuple),
-    text=st.sampled_from(["a", "ab", "a/b", "a/b/c", "b", "run:a/b", "run:b", "run:ab/c"]),
-    workflow=st.sampled_from(["", "a", "b"]),
+    text=st.sampled_from(["a", "ab", "a/b", "a/b/c", "b", "ab/c"]),
+    kind=st.sampled_from([queue_name, run_name, workflow_name]),
 )
-def test_what_is_narrowed_is_never_wider_than_either(names, other, text, workflow):
-    name = queue_name(text) if not workflow else Name(text, workflow=workflow)
+def test_what_is_narrowed_is_never_wider_than_either(names, other, text, kind):
+    name = kind(text)
     if covers(narrowed(names, other), name):
         assert covers(names, name) and covers(other, name)
+
+
+PARTS = st.lists(st.sampled_from(["a", "b", "ab", "run1", "code", "*"]), min_size=1, max_size=4)
+NAMES = PARTS.map("/".join)
+KINDS = st.sampled_from(["", "queue:", "run:", "workflow:"])
+
+
+@given(kind=KINDS, glob=st.text("ab/*", max_size=6) | NAMES, run=NAMES.filter(is_run_name))
+def test_who_covers_the_name_of_a_run_covers_its_queue_and_nobody_else_does(kind, glob, run):
+    """L3: a run belongs to whoever covers its name, whatever workflow it is a run of."""
+    pattern = (f"{kind}{glob}",)
+    is_covered = covers(pattern, run_name(run))
+    assert covers(pattern, queue_name(f"run:{run}")) == is_covered
+    code = covers(pattern, queue_name(code_queue(run, f"run:{run}")))
+    assert code or not is_covered
+    if kind == "workflow:":
+        assert code == is_covered
+    if kind == "queue:":
+        assert not is_covered
+
+
+@given(kind=KINDS, glob=st.text("ab/*", max_size=6) | NAMES, name=NAMES, below=NAMES)
+def test_a_pattern_for_all_things_covers_whatever_is_named_under_a_name(
+    kind, glob, name, below
+):
+    pattern = (f"{kind}{glob}",)
+    if kind in ("", "run:") and covers(pattern, run_name(name)):
+        assert covers(pattern, run_name(f"{name}/{below}"))
+        assert covers(pattern, workflow_name(f"{name}/{below}"))
+
+
+def test_no_run_is_called_as_the_queue_for_the_code_of_another():
+    """L3: `run:a/code` would be the queue of both."""
+    assert not is_run_name("a/code")
+    assert is_run_name("code") and is_run_name("a/code/run1")
 
 
 GLOBS = st.sampled_from(["*", "a*", "a", "run:*", "run:a*", "run:a/*", "run:a/run1", "run:ab*"])
@@ -178,7 +216,7 @@ def test_an_old_token_is_never_for_more_than_it_was(queues, workflows, run, queu
     of_queue = any(matches(one, name) for one in queues for name in names)
     if covers(now, queue_name(f"run:{run}")):
         assert of_workflow and of_queue
-    if covers(now, Name(run, workflow=workflow)):
+    if covers(now, run_name(run)):
         assert of_workflow
     assert covers(now, queue_name(queue)) == any(matches(one, queue) for one in queues)
 
@@ -271,9 +309,35 @@ def test_whatever_a_covered_pattern_stands_for_its_glob_covers(glob, pattern, da
         assert covers((glob,), queue_name(filled))
 
 
-def test_news_of_several_queues_concern_a_worker_that_serves_one_of_them():
-    by_name, by_pattern = Served(["a", "b"]), Served(["run:x*"])
-    assert by_name.any_of(frozenset({"b", "z"}))
-    assert by_pattern.any_of(frozenset({"z", "run:xy"}))
-    assert not by_name.any_of(frozenset({"z"}))
-    assert not by_pattern.any_of(frozenset({"run:a"}))
+def test_a_worker_serves_queues_by_name_and_by_pattern():
+    served = Served(["a", "run:x*"])
+    assert "a" in served and "run:xy" in served
+    assert "b" not in served and "run:a" not in served
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "refused"),
+    [
+        (None, "zebra/run1", False),
+        (("mine",), "zebra/run1", True),
+        (("mine",), "mine/run1", False),
+        (("mine",), "17", False),  # a number tells no name
+        ((), "mine", True),
+    ],
+)
+def test_what_was_asked_for_alone_says_whether_it_is_another_s(names, text, refused):
+    assert is_of_others(names, text) is refused
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (None, "PB-1 to be complete (it has not begun)"),
+        (("PB-1",), "PB-1 to be complete (it has not begun)"),
+        (("PB-2",), "a block of others to be complete"),
+    ],
+)
+def test_of_a_block_that_is_not_covered_no_more_is_told_than_what_it_is_needed_for(names, told):
+    facts = {"condition": BlockCondition.COMPLETE, "status": "created"}
+    need = NeedView(run=2, parent="PB-1", **facts, begun=False, going=True)
+    assert str(need.told_to(names)) == told

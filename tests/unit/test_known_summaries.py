@@ -22,7 +22,7 @@ class Looking:
             self.looked.append(name)
             return None if name == "r9" else {"times": self.looked.count(name)}
 
-        shown, left = asyncio.run(self.known.added(list(runs), look, looks_max))
+        shown, left = asyncio.run(self.known.added(list(runs), look, looks_max=looks_max))
         return [one["summary"] and one["summary"]["times"] for one in shown], left
 
 

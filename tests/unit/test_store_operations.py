@@ -79,9 +79,10 @@ def test_a_row_takes_what_its_method_takes(row):
     left_out = {"self", "tx", "effects", *row.fixed}
     taken = {name: default for name, _, default in asked(method_of(row), left_out)}
     named = [one.name for one in row.takes]
-    # A version that the path does not name is the highest; clients have it by default.
+    # A version that the path does not name is the highest; clients have it by default. What the
+    # caller may see a server knows by itself.
     assert [name for name in taken if name in named] == named
-    assert taken.keys() - set(named) <= {"version"}
+    assert taken.keys() - set(named) <= {"version", "names"}
     for one in row.takes:
         if one.place is Place.QUERY and taken[one.name] is not Parameter.empty:
             default = taken[one.name]

@@ -105,7 +105,6 @@ class ListedDocuments(NamedTuple):
     kind: str
     key: str
     name: str  # the field that has the name of each
-    workflow: str  # the field that has its workflow
 
 
 Answer = Listed | Part | Echo | ListedDocuments | type | str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import getpass
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from tidewheel.client.connection import ServicePart, of_door
 from tidewheel.client.sync_client import BlockingPart, of_part
@@ -177,24 +178,24 @@ class Workflows(ServicePart[RegistryDoor]):
     async def show(self, workflow: str) -> Document:
         """Returns one version of a workflow, with its findings, its parameters and its
         files."""
-        return await self.door.show(*split_reference(workflow))
+        return await self.door.show(*await self._meant(workflow))
 
     async def check(
         self, workflow: str, parameters: Mapping[str, object] | None = None
     ) -> Document:
         """Returns whether a workflow can run, and its findings; with parameters, whether
         with these."""
-        return await self.door.check(*split_reference(workflow), parameters)
+        return await self.door.check(*await self._meant(workflow), parameters)
 
     async def render(
         self, workflow: str, parameters: Mapping[str, object] | None = None
     ) -> Document:
         """Returns what a run with these parameters would execute."""
-        return await self.door.render(*split_reference(workflow), parameters)
+        return await self.door.render(*await self._meant(workflow), parameters)
 
     async def remove(self, workflow: str) -> Document:
         """Removes one version from the registry; runs of it are not harmed."""
-        return await self.door.remove(*split_reference(workflow))
+        return await self.door.remove(*await self._meant(workflow))
 
     async def run(
         self,
@@ -206,7 +207,7 @@ class Workflows(ServicePart[RegistryDoor]):
         options: RunOptions | None = None,
     ) -> RunView:
         """Creates a run of a workflow, which the next scheduler that is free takes up."""
-        registered, version = split_reference(workflow)
+        registered, version = await self._meant(workflow)
         asked = RunRequest(
             workflow=registered,
             version=version,
@@ -216,6 +217,29 @@ class Workflows(ServicePart[RegistryDoor]):
             options=options or RunOptions(),
         )
         return await self.door.begin(asked)
+
+    async def _meant(self, text: str) -> tuple[str, str]:
+        async def versions_of(name: str) -> Sequence[str]:
+            found: Any = (await self.door.list(name))["workflows"]
+            return [one["version"] for one in found]
+
+        return await meant_by(text, versions_of)
+
+
+async def meant_by(
+    text: str, versions_of: Callable[[str], Awaitable[Sequence[str]]]
+) -> tuple[str, str]:
+    """Returns name and version that somebody means who writes `NAME` or `NAME/VERSION`.
+
+    A version that begins with a letter looks like the last part of a name: it is one where no
+    workflow has the whole text as its name. It is judged here, by whoever wrote the text: a
+    server asks for rights to a name, and acts on that name and on no other.
+    """
+    name, version = split_reference(text)
+    above, _, last = name.rpartition("/")
+    if version or not above or await versions_of(name):
+        return name, version
+    return (above, last) if last in await versions_of(above) else (name, "")
 
 
 def _read(paths: Sequence[Paths], name: str, version: str) -> Sequence[Bundle]:

@@ -25,6 +25,7 @@ from tidewheel.core.operator.definition import (
 )
 from tidewheel.core.operator.selection import job_of
 from tidewheel.core.operator.verbs import Command, read_command
+from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
@@ -227,6 +228,7 @@ async def _reload(
     if digest:
         new = await store.definition(digest)
         check_same_workflow(new, old)
+        await _narrow_to_registrant(engine.run.number, new, store)
     else:
         new = reread(old, options, directory)
         await store.save_definition(new)
@@ -247,6 +249,16 @@ async def _reload(
         raise Refused(f"not reloaded: {error}") from error
     engine.batch.definition = new.digest
     return {"definition": new.digest, "changed": changed}
+
+
+async def _narrow_to_registrant(run: int, new: StoredDefinition, store: Store) -> None:
+    """Lets the jobs of a run that goes on with a registered definition see no more than who
+    registered that may see."""
+    found = await store.workflows(new.workflow, PAGE_COUNT_MAX)
+    given_by = [one.sees for one in found if is_same_content(one.definition, new.digest)]
+    if given_by and None not in given_by:
+        names = dict.fromkeys(name for sees in given_by for name in sees or ())
+        await store.narrow_run(run, tuple(names))
 
 
 async def _distrusted(new: StoredDefinition, store: Store) -> StoredDefinition:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import ServerSettings
-from tidewheel.core.operator.views import RunView, name_of_run
+from tidewheel.core.operator.views import RunView, is_of_others
 from tidewheel.core.queue import access
 from tidewheel.core.queue.people import AccessRule, grant_for, outline
 from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.errors import AmbiguousRun, NotFound
+from tidewheel.errors import NotFound
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import NotAllowed
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tidewheel.server.run_services import AskedServices
 
 Kind = TypeVar("Kind")
-PAGES_LOOKED_THROUGH_MAX = 20
+LOOKED_THROUGH_MAX = 20_000  # things, for one page of those that a caller may see
+READ_AT_ONCE = 1_000  # of them, where a page of the length asked for was not enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Answer:
 
 
 async def covered_page(
-    read: Callable[[Any], Awaitable[list[Any]]],
+    read: Callable[[Any, int], Awaitable[list[Any]]],
     covers: Callable[[Any], bool],
     place: Callable[[Any], Any],
     count: int,
@@ -55,16 +56,19 @@ async def covered_page(
 ) -> tuple[list[Any], Any]:
     """Returns a page of those things that a caller may see, and where the next one begins.
 
-    ``read`` returns up to ``count`` things from a place on. Those of others take no place in a
+    ``read`` returns up to so many things from a place on. Those of others take no place in a
     page: by how full it is, and by where it ends, one would learn of them.
     """
     shown: list[Any] = []
-    for _ in range(PAGES_LOOKED_THROUGH_MAX):
-        found = await read(start)
+    portion, looked_through = count, 0
+    while looked_through < LOOKED_THROUGH_MAX:
+        found = await read(start, portion)
         shown += filter(covers, found)
-        start = place(found[-1]) if len(found) == count else None
+        start = place(found[-1]) if len(found) == portion else None
         if start is None or len(shown) >= count:
             break
+        looked_through += portion
+        portion = max(count, READ_AT_ONCE)
     if len(shown) > count:
         shown = shown[:count]
         start = place(shown[-1])
@@ -147,10 +151,25 @@ class Call:
         return self.body
 
     async def found_task(self) -> Task:
-        """Returns the task that the path names."""
+        """Returns the task that the path names; raises NotFound as `found_tasks` does."""
         if self.task is None:
-            self.task = await self.asking.get(TaskId(self.path["id"]))
+            [self.task] = await self.found_tasks([TaskId(self.path["id"])])
         return self.task
+
+    async def found_tasks(self, ids: Sequence[TaskId]) -> list[Task]:
+        """Returns tasks by their ids; raises NotFound for the first that is not there or is in
+        a queue that the caller may not see: one is as unknown as the other."""
+        try:
+            missing, found = None, await self.asking.get_many(ids)
+        except NotFound as error:  # the first that is unknown: those before it are there
+            missing = error
+            found = await self.asking.get_many(ids[: ids.index(TaskId(error.name))])
+        for task in found:
+            if not self.covers_queue(task.queue):
+                raise NotFound("task", task.id)
+        if missing is not None:
+            raise missing
+        return found
 
     async def found_run(self) -> RunView:
         """Returns the run that the path names: by name, number, or the beginning of a name."""
@@ -159,23 +178,18 @@ class Call:
         return self.run
 
     async def run_called(self, text: str) -> RunView:
-        """Returns a run by name, number, or the beginning of a name.
+        """Returns a run that the caller may see, by name, number, or the beginning of a name.
 
-        Only by its whole name is a run found that the caller may not see, and refused by the
-        guard then: a number must not lead to the name of another's run.
+        Where there is none, what was asked for alone says which error is raised, so that nobody
+        learns whether another's run is there: NotAllowed for a name that the caller does not
+        cover, NotFound for one that it does, and for a number, which tells no name.
         """
         try:
-            run = await self.asking.find_run(text)
-        except AmbiguousRun as several:
-            seen = [name for name in several.names if self.covers(access.run_name(name))]
-            if len(seen) > 1:
-                raise AmbiguousRun(text, seen) from None
-            if not seen:
-                raise NotFound("run", text) from None
-            run = await self.asking.find_run(seen[0])
-        if run.name != text and not self.covers(name_of_run(run)):
-            raise NotFound("run", text)
-        return run
+            return await self.asking.find_run(text, self.grant.names)
+        except NotFound:
+            if is_of_others(self.grant.names, text):
+                self.require((access.run_name(text),))
+            raise
 
     def kept_answer(self, status: int, body: bytes) -> access.KeptAnswer | None:
         """Returns the answer to keep, in case the same request comes again with the same
@@ -210,28 +224,19 @@ class Call:
     def require(self, names: Iterable[access.Name]) -> None:
         """Raises NotAllowed unless the token is for all of these names.
 
-        A thing that was found by what the caller named is called as the caller called it.
+        What the path names is called as the caller called it.
         """
         for name in names:
             if not self.covers(name):
-                asked = name.called or next(iter(self.path.values()), name.text)
+                asked = next(iter(self.path.values()), name.text)
                 its = ", ".join(self.grant.names)
                 raise NotAllowed(f"this token is not for {asked[:256]!r}; it is for {its}")
 
     async def require_worker(self, worker: str) -> WorkerId:
         """Returns the id of a worker that was registered with this token, so that the caller
-        speaks for it; raises NotAllowed for any other, NotFound if there is no such worker."""
-        assert self.token is not None
-        owner = await self.asking.worker_token(WorkerId(worker))
-        if owner is None:
-            known = await self.asking.workers(live_only=False)
-            if all(one.id != worker for one in known):
-                raise NotFound("worker", worker)
-        if owner != self.token.number:
-            raise NotAllowed(
-                f"worker {worker!r} was not registered with this token; "
-                "register one: POST /api/v1/workers"
-            )
+        speaks for it; raises NotFound for any other, whether it is there or not."""
+        if not await self.speaks_for(worker):
+            raise NotFound("worker", worker)
         return WorkerId(worker)
 
     async def speaks_for(self, worker: str | None) -> bool:

@@ -41,7 +41,7 @@ from tidewheel.core.operator.stream import (
     RunEvent,
     TaskEvent,
 )
-from tidewheel.core.queue.access import Name, TokenView, covers, queue_name
+from tidewheel.core.queue.access import TokenView, covers, queue_name, run_name
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
@@ -311,7 +311,7 @@ class Subscriber:
             return self.which.wants(event)
         if isinstance(event, TaskEvent):
             return covers(self.token.grant.names, queue_name(event.queue))
-        return covers(self.token.grant.names, Name(event.run, workflow=event.workflow))
+        return covers(self.token.grant.names, run_name(event.run))
 
     def is_behind(self, place: EventPlace) -> bool:
         return self.cursor.place < place

@@ -96,6 +96,7 @@ class Metrics:
 
 # Figures as Prometheus reads them: what this process counted, and what the store knows.
 
+POOL = "pool"  # the figure of the store that is of one run each; others are of the database
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _OPEN = (Status.WAITING, Status.READY, Status.RUNNING, Status.CANCELLING)
 
@@ -139,13 +140,14 @@ _HISTOGRAMS = ("http_request_seconds", "scheduler_batch_seconds", "scheduler_bat
 _LABELS = {"dead_rows": "table", "connections": "state"}  # of figures that there are several of
 
 
-def text(metrics: Metrics, seen: StoreFigures) -> str:
-    """Returns all figures in the text format of Prometheus."""
-    figures = _of_store(seen) | _of_process(metrics)
+def text(metrics: Metrics | None, seen: StoreFigures) -> str:
+    """Returns all figures in the text format of Prometheus; those of the server as a whole, in
+    which everybody's requests are counted, are left out for None."""
+    figures = _of_store(seen) | ({} if metrics is None else _of_process(metrics))
     lines: list[str] = []
     for name, says in _SAYS.items():
         samples = figures.get(name, [])
-        if samples or not name.startswith(_DATABASE):
+        if name in figures and (samples or not name.startswith(_DATABASE)):
             given = samples if isinstance(samples, Sequence) else [({}, samples)]
             lines += _family(name, says, given)
     return "\n".join(lines) + "\n"
@@ -153,7 +155,7 @@ def text(metrics: Metrics, seen: StoreFigures) -> str:
 
 def _of_store(seen: StoreFigures) -> dict[str, float | Histogram | Samples]:
     names = {str(run.number): run.name for run in seen.runs}
-    sizes = [one for one in seen.figures if one.name == "pool" and one.label in names]
+    sizes = [one for one in seen.figures if one.name == POOL and one.label in names]
     statuses = Counter(run.status for run in seen.runs)
     database: dict[str, Samples] = {
         f"{_DATABASE}{name}": [

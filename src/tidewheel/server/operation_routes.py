@@ -31,8 +31,8 @@ from tidewheel.api.operation import (
 from tidewheel.api.tasks import WorkerView
 from tidewheel.api.wire import answer, out_type, write
 from tidewheel.config import scheduler_settings
-from tidewheel.core.operator.views import name_of_run
 from tidewheel.core.queue.access import Name, run_name, workflow_name
+from tidewheel.errors import NotFound
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.load_shedding import Urgency
@@ -206,13 +206,9 @@ def _teller(answers: Answer) -> Callable[[Call, Any], object]:
             )
         case Echo(_, key):
             return lambda call, _: {key: call.path[key]}
-        case ListedDocuments(_, key, name, workflow):
+        case ListedDocuments(_, key, name):
             return lambda call, found: {
-                key: [
-                    one
-                    for one in found[key]
-                    if call.covers(Name(one[name], workflow=one[workflow]))
-                ]
+                key: [one for one in found[key] if call.covers(workflow_name(one[name]))]
             }
         case _:
             return lambda _, found: write(found)
@@ -227,11 +223,25 @@ async def name_of_path(call: Call) -> Iterable[Name]:
 
 
 async def _run_of_block(call: Call) -> Iterable[Name]:
-    return (name_of_run((await call.asking.block(call.path["block"])).run),)
+    return (run_name(call.path["block"]),)  # each block is a run of its name
 
 
 async def _runs_of_sbi(call: Call) -> Iterable[Name]:
-    return [name_of_run(one.run) for one in (await call.asking.sbi(call.path["sbi"])).blocks]
+    """Returns the name of the instance in the path; raises NotFound if the caller covers that,
+    but may not see all of its blocks."""
+    name, sbi_id = workflow_name(call.path["sbi"]), call.path["sbi"]
+    if call.covers(name) and not await sees_blocks(call, sbi_id):
+        raise NotFound("scheduling block instance", sbi_id)
+    return (name,)
+
+
+async def sees_blocks(call: Call, sbi_id: str) -> bool:
+    """Says whether a scheduling block instance is there and the caller may see its blocks."""
+    try:
+        sbi = await call.asking.sbi(sbi_id)
+    except NotFound:
+        return False
+    return all(call.covers(run_name(one.run.name)) for one in sbi.blocks)
 
 
 _GUARDS: dict[Concern, dict[str, Any]] = {

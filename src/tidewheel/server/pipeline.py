@@ -25,7 +25,7 @@ from starlette.responses import HTMLResponse, Response
 
 from tidewheel.config import ServerSettings
 from tidewheel.core.queue.access import BY_HEADER, AuditEntry, Scope, TokenKind, TokenView
-from tidewheel.errors import TidewheelError
+from tidewheel.errors import NotFound, TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
 from tidewheel.server.access_file import AccessFile, person_behind
@@ -176,10 +176,21 @@ class Pipeline:
         place.take()  # only now: a slow sender must not keep others out
         await self._parse(route, call)
         if isinstance(route.guard, Needs):
-            await _judge(call, route.guard)
+            await self._judged(route, route.guard, call)
         if not route.changes:
             return _response(route, await route.handler(call))
         return await self._changed(route, request, call)
+
+    async def _judged(self, route: Route, guard: Needs, call: Call) -> None:
+        """Judges a call. To whoever may not see everything, what is another's is not there:
+        that the caller asked for it is written down, as every refusal is, whatever it was."""
+        try:
+            await _judge(call, guard)
+        except NotFound as unknown:
+            if not call.grant.covers_everything and call.token is not None:
+                by = (call.token.number, unknown.code)
+                await self.audit.refused(_entry(route, call, unknown.http_status), by)
+            raise
 
     async def _identify(self, route: Route, guard: Needs, request: Request, call: Call) -> None:
         shown = shown_by(request)
@@ -395,7 +406,7 @@ async def _judge(call: Call, guard: Needs) -> None:
     # A person may have several scopes, each for names of its own: one that fits is enough.
     ways = [(scope,) for scope in wanted] if call.rules else [wanted]
     for way in ways[:-1]:
-        with suppress(problems.NotAllowed):
+        with suppress(problems.NotAllowed, NotFound):
             return await _judge_by(call, guard, way)
     await _judge_by(call, guard, ways[-1])
 

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from tidewheel.api.operation import READ
-from tidewheel.api.tasks import Task
 from tidewheel.client.log_places import is_submission
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.views import RunView, name_of_run
-from tidewheel.core.queue.access import EVERYTHING, Grant, Name, Scope, queue_name
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.access import EVERYTHING, Grant, Name, Scope, queue_name, run_name
+from tidewheel.errors import NotFound
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.server.call import Call
 from tidewheel.server.errors import NotAllowed
@@ -160,24 +160,20 @@ async def queue_asked(call: Call) -> Iterable[Name]:
 
 async def run_of_path(call: Call) -> Iterable[Name]:
     """Returns the name of the run in the path."""
-    return (name_of_run(await call.found_run()),)
+    return (run_name((await call.found_run()).name),)
 
 
 async def run_and_queue(call: Call) -> Iterable[Name]:
     """Returns the names of the run in the path and of the queue where its jobs run: who
     commands a run has code executed there."""
     run = await call.found_run()
-    return (name_of_run(run), queue_name(run.queue))
-
-
-def queues_of_tasks(tasks: Iterable[Task]) -> set[Name]:
-    """Returns the names of the queues of tasks that a caller named by their ids."""
-    return {queue_name(task.queue)._replace(called=task.id) for task in tasks}
+    return (run_name(run.name), queue_name(run.queue))
 
 
 async def queue_of_task(call: Call) -> Iterable[Name]:
-    """Returns the name of the queue of the task in the path."""
-    return queues_of_tasks([await call.found_task()])
+    """Returns the name of the queue of the task in the path, which is found only if the caller
+    may see it."""
+    return (queue_name((await call.found_task()).queue),)
 
 
 READS = Needs(READ, no_name)
@@ -198,6 +194,7 @@ async def own_task(call: Call) -> None:
     assert call.job is not None
     if call.path["id"] != call.job.task.id:
         raise NotAllowed(f"this token is of task {call.job.task.id!r} alone")
+    call.task = call.job.task
 
 
 READS_TASK = Needs(READ, queue_of_task, job=own_task)
@@ -210,7 +207,9 @@ async def run_of_job(call: Call) -> RunView:
     task_id = call.job.task.id
     if not await is_submission(call.asking, task_id):
         raise NotAllowed(f"this token is of task {task_id!r}, which is of no run")
-    run = await call.asking.find_run(read_job_name(task_id).run)
+    run = await call.asking.find_run(name := read_job_name(task_id).run)
+    if run.name != name:  # its run was deleted meanwhile
+        raise NotFound("run", name)
     names = EVERYTHING if run.sees is None else run.sees
     call.token = replace(call.token, grant=Grant(scopes=frozenset(), names=names))
     return run

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.config import ProcessLimits, ServerSettings, StoreSettings
+from tidewheel.core.queue.access import EVERYTHING
 from tidewheel.formats.growth import Outgrown, bounded_growth
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import RunDoor
@@ -84,7 +85,7 @@ class RunServices:
             # In a thread: SIP templates may take long, and others' views wait for this one.
             reads = definitions_of(store, self.home, in_thread=True)
             known = remembering(partial(self._kept, reads), DEFINITIONS_MAX)
-            self._doors[id(store)] = RunService(store, self.home, known)
+            self._doors[id(store)] = RunService(store, self.home, known, by_whole_name=True)
         return self._doors[id(store)].reading(read)
 
     async def _kept(self, reads: DefinitionOf, run: RunView) -> RestoredDefinition:
@@ -334,31 +335,39 @@ class SummaryCache:
 
     def __init__(self, known_max: int = KNOWN_MAX) -> None:
         self._known_max = known_max
-        self._known: dict[int, tuple[Hashable, Document | None]] = {}
+        self._known: dict[Hashable, tuple[Hashable, Document | None]] = {}
 
     async def added(
-        self, runs: list[Document], look: Look, looks_max: int = LOOKS_MAX
+        self,
+        runs: list[Document],
+        look: Look,
+        names: tuple[str, ...] = EVERYTHING,
+        looks_max: int = LOOKS_MAX,
     ) -> tuple[list[Document], int]:
         """Returns the runs, each with its `summary`, and how many are left to be looked into.
 
+        A summary is shown only to those who may see what these names cover, no more, no less.
         Runs that are not over come first, as somebody may have to mend them; a caller that asks
         again is told more. A `summary` is None where the run is not, or cannot be, looked into.
         """
-        unknown = [run for run in runs if self._at_hand(run) is None]
+        unknown = [run for run in runs if self._at_hand(run, names) is None]
         unknown.sort(key=lambda run: run["status"] in _OVER)
         for run in unknown[:looks_max]:
             # As it was listed: what happens meanwhile is looked for the next time.
             summary = await look(run["name"])
-            self._known.pop(run["number"], None)
-            self._known[run["number"]] = (_version(run), summary)
+            place = (run["number"], names)
+            self._known.pop(place, None)
+            self._known[place] = (_version(run), summary)
             while len(self._known) > self._known_max:
                 del self._known[next(iter(self._known))]
-        found = [(run, self._at_hand(run)) for run in runs]
+        found = [(run, self._at_hand(run, names)) for run in runs]
         shown = [run | {"summary": None if one is None else one[1]} for run, one in found]
         return shown, max(0, len(unknown) - looks_max)
 
-    def _at_hand(self, run: Document) -> tuple[Hashable, Document | None] | None:
-        known = self._known.get(run["number"])
+    def _at_hand(
+        self, run: Document, names: tuple[str, ...]
+    ) -> tuple[Hashable, Document | None] | None:
+        known = self._known.get((run["number"], names))
         return known if known is not None and known[0] == _version(run) else None
 
 

@@ -15,7 +15,7 @@ from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
-from tidewheel.core.queue.access import Served
+from tidewheel.core.queue.access import Served, covers, queue_name
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.queue.requests import Abilities, KeysetPage, QueueSettings, TaskFilter
@@ -32,11 +32,16 @@ LEASES_COUNTED_MAX = 10_000
 SILENT_SECONDS = 30.0
 
 
-async def reasons(store: Store, task_id: TaskId) -> list[str]:
-    """Returns why a task waits; nothing if it runs, has ended, or is about to be claimed."""
+async def reasons(
+    store: Store, task_id: TaskId, names: tuple[str, ...] | None = None
+) -> list[str]:
+    """Returns why a task waits; nothing if it runs, has ended, or is about to be claimed.
+
+    Whoever asks is told of no task in a queue that these patterns do not cover; None: of all.
+    """
     task = await store.get(task_id)
     if task.status is Status.WAITING:
-        return await _waiting_reasons(store, task)
+        return await _waiting_reasons(store, task, names)
     if task.status is not Status.READY:
         return []
     if withdrawn := await _withdrawn_reasons(store, task):
@@ -63,7 +68,7 @@ async def reasons(store: Store, task_id: TaskId) -> list[str]:
     suitable = [one for one in able if fits(task.resources, one.capacity)]
     found += _worker_reasons(task, serving, able, suitable)
     if not found:
-        found += await _room_reasons(store, task, suitable, workers)
+        found += await _room_reasons(store, task, suitable, workers, names)
     if not found:
         ahead = await store.peek(task.queue, 100)
         found += place_reasons(task, [view.id for view in ahead])
@@ -85,7 +90,15 @@ async def _withdrawn_reasons(store: Store, task: Task) -> list[str]:
     return [f"Its run is {run.status}, and no worker takes it before that goes on: {how}"]
 
 
-async def _waiting_reasons(store: Store, task: Task) -> list[str]:
+def _is_told(other: Task, task: Task, names: tuple[str, ...] | None) -> bool:
+    """Says whether whoever asks about a task may be told of another."""
+    is_near = other.queue == task.queue
+    return names is None or is_near or covers(names, queue_name(other.queue))
+
+
+async def _waiting_reasons(
+    store: Store, task: Task, names: tuple[str, ...] | None
+) -> list[str]:
     into = [edge for edge in await store.edges(task.id) if edge.child == task.id]
     still_open = [edge for edge in into if edge.state is EdgeState.OPEN]
     if not still_open:
@@ -93,6 +106,9 @@ async def _waiting_reasons(store: Store, task: Task) -> list[str]:
     shown = []
     for edge in still_open[:PARENTS_SHOWN_MAX]:
         parent = await store.get(edge.parent)
+        if not _is_told(parent, task, names):
+            shown.append("It waits for a task in a queue of others.")
+            continue
         label = f"task {parent.id}" + (f" ({parent.name})" if parent.name else "")
         what = f"output {edge.output!r} of {label}"
         if edge.output == Status.SUCCEEDED:
@@ -159,6 +175,7 @@ async def _room_reasons(
     task: Task,
     suitable: Sequence[WorkerView],
     workers: Sequence[WorkerView],
+    names: tuple[str, ...] | None,
 ) -> list[str]:
     """Returns why no worker that could run the task has room for it; empty if one has. Workers
     of one process that offer the same, as those of ``tidewheel up``, share a machine."""
@@ -169,15 +186,18 @@ async def _room_reasons(
         mates = [one for one in workers if (one.process, one.capacity) == offer]
         if leased is None and any(one.leases for one in mates):
             leased = await _leased(store)
-        names = {one.id for one in mates}
-        running = [one for one in leased or () if one.owner in names]
+        owners = {one.id for one in mates}
+        running = [one for one in leased or () if one.owner in owners]
         taken = (one.resources for one in running)
         if fits(task.resources, reduce(sub, taken, worker.capacity)):
             return []
         held += running
-    for one in held:
-        if one.resources.exclusive:
+    alone = [one for one in held if one.resources.exclusive]
+    for one in alone:
+        if _is_told(one, task, names):
             return [f"Task {one.id} has nodes of {one.owner} for itself; it waits for it."]
+    if alone:
+        return ["A task in a queue of others has nodes for itself; it waits for that."]
     if task.resources.exclusive:
         nodes = "a node" if task.resources.nodes == 1 else f"{task.resources.nodes} nodes"
         return [f"It wants {nodes} for itself; on those of every worker something runs."]

@@ -2,7 +2,7 @@
 
 A job has no key to the store. Its worker knows which task the job is, and so which run it may
 speak to: commands go to that run alone and are recorded as its doing; a job may look at its run
-and at whatever the token that began its run may see. Where the run is behind a server, the
+and at whatever both may see, who began its run and who gave its code. Behind a server, the
 worker shows the job's own token, and the server judges it.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from tidewheel.core.operator.definition import (
     read_job_name,
 )
 from tidewheel.core.operator.verbs import read_command
-from tidewheel.core.operator.views import RunView, may_look_at
-from tidewheel.core.queue.access import Name, covers
+from tidewheel.core.operator.views import RunView, is_of_others, may_look_at
+from tidewheel.core.queue.access import covers, run_name
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.ports.runs import Document, RunDoor
@@ -79,41 +79,39 @@ class JobApi:
 
     async def _look(self, run: str, name: str, asked: Document) -> Document:
         """Answers with what a view shows, if the submitter of the caller's run may see it."""
-        own = await self._door.find(run)
+        own = await self._own(run)
         if own.sees is None:
             return await self._door.look(name, asked)
+        asked = asked | {"sees": own.sees}
         if name == "runs":
             found = await self._door.look(name, asked)
             listed: Any = found["runs"]
             shown = [
                 one
                 for one in listed
-                if one["name"] == own.name
-                or covers(own.sees, Name(one["name"], workflow=one["workflow"]))
+                if one["name"] == own.name or covers(own.sees, run_name(one["name"]))
             ]
             return found | {"runs": shown}
         text = str(asked["run"]) or own.name
-        try:
+        with suppress(NotFound, AmbiguousRun):
             other = await self._door.find(text)
-        except AmbiguousRun:
-            raise NotFound("run", text) from None
-        except NotFound as missing:
-            from tidewheel.api.views import STATE, not_there_yet
-
-            if name != STATE or "~" in text or "//" in text:  # it reads such names otherwise
-                raise
-            return not_there_yet(str(missing), str(asked.get("id") or ""))
-        if not may_look_at(own, other):
+            if may_look_at(own, other):
+                return await self._door.look(name, asked | {"run": other.name})
+        if is_of_others(own.sees, text):
             raise Refused(
-                f"jobs of {own.name} may not look at {text!r}: the token that began their run "
-                f"is for {', '.join(own.sees)}"
+                f"jobs of {own.name} may not look at {text!r}; beside their own run, what they "
+                f"may see is for {', '.join(own.sees) or 'nobody'}"
             )
-        return await self._door.look(name, asked | {"run": other.name})
+        from tidewheel.api.views import STATE, not_there_yet
+
+        if name != STATE or "~" in text or "//" in text:  # it reads such names otherwise
+            raise NotFound("run", text)
+        return not_there_yet(str(NotFound("run", text)), str(asked.get("id") or ""))
 
     async def _command(self, caller: TaskId, body: object, *, wait: bool) -> Document:
         command = read_command(json.dumps(body))
         name, who = _who(caller)
-        run = await self._door.find(name)
+        run = await self._own(name)
         if self._speaking_for is None and not await self.allows_commands(run):
             raise Refused(
                 f"jobs of {run.name} may send messages and look, not {command.verb}; "
@@ -126,6 +124,12 @@ class JobApi:
             seconds = self._answer_seconds_max
             answer = await door.give(run.name, command, who=who, seconds_max=seconds)
             return answer.document
+
+    async def _own(self, name: str) -> RunView:
+        run = await self._door.find(name)
+        if run.name != name:  # it was deleted, and another one begins so
+            raise NotFound("run", name)
+        return run
 
     async def allows_commands(self, run: RunView) -> bool:
         """Says whether jobs may command their run: as its definition says, which a reload may

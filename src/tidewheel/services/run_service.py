@@ -22,7 +22,7 @@ from tidewheel.core.operator.verbs import REOPENING, REOPENING_VERBS, Command, c
 from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
-from tidewheel.errors import Aborted, Declined, NoAnswer, NotRunning
+from tidewheel.errors import Aborted, Declined, NoAnswer, NotFound, NotRunning
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
@@ -56,8 +56,13 @@ class RunService:
         home: Path,
         definition_of: DefinitionOf | None = None,
         read: ReadsDefinitions = read_in_thread,
+        *,
+        by_whole_name: bool = False,
     ) -> None:
+        """Sets up the service. ``by_whole_name``: who calls it has found each run, and judged
+        the caller by its name; one that was deleted since leads to no other."""
         self._store, self._home, self._read = store, home, read
+        self._by_whole_name = by_whole_name
         self._definition_of = definition_of
         self._made_context: ViewContext | None = None
 
@@ -74,6 +79,12 @@ class RunService:
         if text:
             return await self._store.find_run(text)
         return only_run(await self._store.runs(), await self._store.now())
+
+    async def _named(self, run: str) -> RunView:
+        view = await self._store.find_run(run)
+        if self._by_whole_name and view.name != run:
+            raise NotFound("run", run)
+        return view
 
     async def look(self, name: str, arguments: Arguments) -> Document:
         from tidewheel.views.catalogue import look
@@ -105,12 +116,12 @@ class RunService:
         from tidewheel.views.log import log_part
         from tidewheel.views.snapshot import AskedView
 
-        view = await self._store.find_run(run)
+        view = await self._named(run)
         asked = AskedView(self._store, self._context(), view, wish)
         return await log_part(asked, offset, bytes_max, wait_seconds)
 
     async def definition(self, run: str) -> StoredDefinition:
-        view = await self._store.find_run(run)
+        view = await self._named(run)
         return await self._store.definition(view.definition)
 
     # ---- commands ----
@@ -132,7 +143,7 @@ class RunService:
         Such a command is kept for the scheduler that takes up the run: one that would be
         refused then is refused here.
         """
-        view = await self._store.find_run(run)
+        view = await self._named(run)
         if would_reopen(view, command, await self._store.now()):
             said = json.loads(command_text(command))
             await self.look("dry-run", {"run": view.name, "command": said})
@@ -154,17 +165,17 @@ class RunService:
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
         from tidewheel.scheduler.open_run import check_given
 
-        view = await self._store.find_run(run)
+        view = await self._named(run)
         await check_given(view, given, self._home, self._store)
         return await self._store.offer_run(view.number, given)
 
     async def save_definition(self, run: str, definition: StoredDefinition) -> str:
-        await self._store.find_run(run)
+        await self._named(run)
         await self._store.save_definition(definition)
         return definition.digest
 
     async def delete(self, run: str) -> RunView:
-        view = await self._store.find_run(run)
+        view = await self._named(run)
         await self._store.delete_run(view.number)
         store_id = await self._store.store_id()
         await asyncio.to_thread(remove_run_files, self._home, view, store_id)

@@ -18,7 +18,7 @@ from tidewheel.core.cycling.calendar import add
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import ENDS, FINISHED, STARTED, SUBMITTED, standard_name
 from tidewheel.core.operator.definition import RunOptions
-from tidewheel.core.operator.views import RunView, may_look_at
+from tidewheel.core.operator.views import RunView, is_of_others
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory, PutTask
 from tidewheel.core.sched.task_state import Flows, JobPhase, Key, VerdictKind
 from tidewheel.errors import NotFound, Refused
@@ -206,15 +206,18 @@ async def answer(
     Where there is no such run, nothing is raised, since it may still come: the answer has no
     rows, and a reason.
     """
-    try:
-        run = await store.find_run(question.workflow)
-    except NotFound as error:
-        return StateAnswer(reason=str(error))
     own = None if asker is None else await store.run(asker)
-    if own is not None and not may_look_at(own, run):
+    try:
+        if own is None or own.name == question.workflow:
+            run = await store.find_run(question.workflow)
+        else:
+            run = await store.find_run(question.workflow, own.sees)
+    except NotFound as error:
+        if own is None or not is_of_others(own.sees, question.workflow):
+            return StateAnswer(reason=str(error))
         return StateAnswer(
-            reason=f"{own.name} may not look at {question.workflow!r}: the token that began "
-            f"it is for {', '.join(own.sees or ())}"
+            reason=f"{own.name} may not look at {question.workflow!r}; beside itself, what it "
+            f"may see is for {', '.join(own.sees or ()) or 'nobody'}"
         )
     definition = await definition_of(run)
     point = _point_text(question, definition)
@@ -392,6 +395,8 @@ async def state_document(
         is_trigger=arguments.get("triggers") is True,
         is_message=arguments.get("messages") is True,
     )
+    if arguments.get("sees") is not None:  # whose rights were judged by this very name
+        question = replace(question, workflow=str(texts["run"]))
     found = await answer(store, question, definition_of)
     return {
         "run": found.run,

@@ -22,7 +22,7 @@ from tidewheel.core.sched.events import Submit
 from tidewheel.core.sched.explain import look_ahead, tried
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
-from tidewheel.errors import Refused
+from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
@@ -45,7 +45,9 @@ async def look(store: Store, context: ViewContext, name: str, arguments: Argumen
         return await state_document(store, context.definition_of, arguments)
     if name not in LOOKS:
         raise no_view(name)
-    view = await store.find_run(read_text(arguments, "run"))
+    view = await store.find_run(text := read_text(arguments, "run"))
+    if arguments.get("sees") is not None and view.name != text:
+        raise NotFound("run", text)  # that was judged by its whole name, and is gone since
     asked = AskedView(store, context, view, arguments)
     return cast("Document", await LOOKS[name](asked))
 

@@ -14,7 +14,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
-from tidewheel.views.snapshot import AskedView, read_number, read_text
+from tidewheel.views.snapshot import AskedView, read_names, read_number, read_text
 from tidewheel.vocabulary import time_text
 
 Document = dict[str, object]
@@ -111,7 +111,7 @@ async def runs(store: Store, arguments: Arguments) -> RunList:
     limit = min(read_number(arguments, "count") or 100, RUNS_MAX)
     before = read_number(arguments, "before")
     found = await store.runs(workflow=workflow, count=limit, before=before)
-    waits = await _waits(store, found)
+    waits = await _waits(store, found, read_names(arguments))
     rows = [
         {
             **run_facts(view, now),
@@ -142,11 +142,14 @@ def kept_text(count: int) -> str:
     return f"{are} done when the run goes on"
 
 
-async def _waits(store: Store, found: Sequence[RunView]) -> dict[int, list[str]]:
-    """Returns what keeps runs from beginning, by their numbers."""
+async def _waits(
+    store: Store, found: Sequence[RunView], names: tuple[str, ...] | None
+) -> dict[int, list[str]]:
+    """Returns what keeps runs from beginning, by their numbers, as told to somebody who may
+    know of these names."""
     unbegun = [view.number for view in found if view.batch == 0 and view.given is not None]
     waits: dict[int, list[str]] = {}
     for need in await store.needs_of(unbegun) if unbegun else ():
         if need.state is not NeedState.MET:
-            waits.setdefault(need.run, []).append(str(need))
+            waits.setdefault(need.run, []).append(str(need.told_to(names)))
     return waits

@@ -111,7 +111,13 @@ class AskedView(NamedTuple):
     async def snapshot(self, *, recall: bool = True) -> RunSnapshot:
         """Returns everything about the run at one moment, as ``gather`` does."""
         home, read, _ = self.context
-        return await gather(self.store, self.run, home, recall=recall, definition_of=read)
+        found = await gather(self.store, self.run, home, recall=recall, definition_of=read)
+        return found._replace(waits=tuple(told_to(self.sees, one) for one in found.waits))
+
+    @property
+    def sees(self) -> tuple[str, ...] | None:
+        """Returns the patterns for what whoever asks may know of; None: everything."""
+        return read_names(self.arguments)
 
     async def submissions(self) -> Submissions:
         return await submissions_by_task(self.store, self.run)
@@ -123,10 +129,19 @@ class AskedView(NamedTuple):
         return read_number(self.arguments, name)
 
     def texts(self, name: str) -> list[str]:
-        value = self.arguments.get(name) or []
-        if not isinstance(value, list | tuple) or not all(isinstance(x, str) for x in value):
-            raise Refused(f"{name} must be a list of texts, not {json.dumps(value)}")
-        return list(value)
+        return read_texts(self.arguments, name)
+
+
+def read_names(arguments: Arguments) -> tuple[str, ...] | None:
+    """Returns the patterns for what whoever asks may know of; None: everything."""
+    return None if arguments.get("sees") is None else tuple(read_texts(arguments, "sees"))
+
+
+def read_texts(arguments: Arguments, name: str) -> list[str]:
+    value = arguments.get(name) or []
+    if not isinstance(value, list | tuple) or not all(isinstance(x, str) for x in value):
+        raise Refused(f"{name} must be a list of texts, not {json.dumps(value)}")
+    return list(value)
 
 
 def read_text(arguments: Arguments, name: str) -> str:
@@ -228,6 +243,13 @@ CREATED = "created"
 LEFT = ("stalled", "stopped", "error")
 
 Chain = tuple[NeedView, ...]  # the first is the block's own need, the last is the root
+
+
+def told_to(names: tuple[str, ...] | None, chain: Chain) -> Chain:
+    """Returns a chain up to the first block that is not told, see `NeedView.told_to`."""
+    told = [need.told_to(names) for need in chain]
+    hidden = next((place for place, need in enumerate(told, 1) if not need.parent), None)
+    return tuple(told[:hidden])
 
 
 async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:

@@ -128,7 +128,7 @@ async def _document(asked: AskedView, snapshot: RunSnapshot, key: Key) -> api.Ta
         verdicts=list(task.verdicts()),
         environment=task.environment(),
         submissions=[each.document(asked.context.home) for each in submissions],
-        why=(await reasons_of_task(store, snapshot, key))["reasons"],
+        why=(await reasons_of_task(asked, snapshot, key))["reasons"],
     )
 
 

@@ -19,7 +19,6 @@ from tidewheel.core.sched.spawn import STALL
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import NotFound
 from tidewheel.formats.sip.model import OBJECT_PREFIX
-from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
 from tidewheel.views.run_facts import described, kept_commands, kept_text
@@ -43,11 +42,12 @@ async def why(asked: AskedView) -> WhyDocument:
     """Shows why some tasks do not run."""
     snapshot = await asked.snapshot()
     keys = few_tasks(snapshot, asked.texts("ids"))
-    return {"tasks": [await reasons_of_task(asked.store, snapshot, key) for key in keys]}
+    return {"tasks": [await reasons_of_task(asked, snapshot, key) for key in keys]}
 
 
-async def reasons_of_task(store: Store, snapshot: RunSnapshot, key: Key) -> TaskReasons:
+async def reasons_of_task(asked: AskedView, snapshot: RunSnapshot, key: Key) -> TaskReasons:
     """Returns why a task does not run: reasons of the run first, those of the queue last."""
+    store = asked.store
     run, one = snapshot.view.name, snapshot.shown(key)
     kept = await kept_commands(store, snapshot.view, snapshot.now)
     known = [*_of_the_run(snapshot, kept), *task_reasons(snapshot, key)]
@@ -57,7 +57,7 @@ async def reasons_of_task(store: Store, snapshot: RunSnapshot, key: Key) -> Task
             reason_document(run, each, post_commands(snapshot, key, each.text))
             for each in known
         ),
-        *await _of_the_job(store, snapshot, one),
+        *await _of_the_job(asked, snapshot, one),
     ]
     return described(TaskReasons, one, run=run, reasons=found)
 
@@ -115,9 +115,12 @@ def stall_document(snapshot: RunSnapshot) -> RunStall | None:
     }
 
 
-async def _of_the_job(store: Store, snapshot: RunSnapshot, one: ShownTask) -> list[RunReason]:
+async def _of_the_job(
+    asked: AskedView, snapshot: RunSnapshot, one: ShownTask
+) -> list[RunReason]:
     """Returns the reasons that concern a task's job: why the queue or its engine does not begin
     it, or how it ended."""
+    store = asked.store
     found: list[RunReason] = []
     if one.task is None:
         return found
@@ -127,7 +130,7 @@ async def _of_the_job(store: Store, snapshot: RunSnapshot, one: ShownTask) -> li
         # Of a run that is withdrawn nobody can claim a job: that is said elsewhere.
         is_claimable = snapshot.view.status not in WITHDRAWN_STATUSES
         if is_claimable and stage in (JobPhase.PREPARING, JobPhase.SUBMITTED):
-            for sentence in await reasons(store, task_id):
+            for sentence in await reasons(store, task_id, asked.sees):
                 text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
                 commands = [f"{PROGRAM} {command}"] if colon else []
                 found.append(_plain_reason(text, not commands, commands))
@@ -200,7 +203,7 @@ def _wait_document(name: str, chain: Chain) -> RunReason:
         text = f"{name} can never begin: {'; '.join(links)}, which is over"
     commands: list[str] = []
     if is_stuck(root):
-        if root.status in LEFT and not root.aborted:
+        if root.parent and root.status in LEFT and not root.aborted:
             commands += command_lines(root.parent, _carry_on(root.status))
         commands.append(f"tidewheel blocks abort {shlex.quote(name)}")
     return _plain_reason(text, not is_stuck(root), commands)
@@ -276,5 +279,4 @@ def how_posted(snapshot: RunSnapshot, name: str) -> str:
     """Returns the command that posts a buffer object, or why none would help this run."""
     if sees_object(snapshot.view, name):
         return f"tidewheel objects post {shlex.quote(name)}"
-    its = ", ".join(snapshot.view.sees or ())
-    return f"# {name} is not for this run: the token that began it is for {its}"
+    return f"# {name} is not for this run: whoever began it, or gave its code, may not see it"

@@ -422,15 +422,18 @@ def run_door(
     home: Path,
     definition_of: DefinitionOf | None = None,
     read: ReadsDefinitions | None = None,
+    *,
+    by_whole_name: bool = False,
 ) -> RunDoor:
     """Returns the service for runs: that of the server, if the store is behind one, else one on
-    the store; ``home`` holds the files of runs."""
+    the store; ``home`` holds the files of runs. ``by_whole_name``: see RunService."""
     if isinstance(store, BringsDoors):
         return store.run_door()
     from tidewheel.services.run_service import RunService
     from tidewheel.services.service import read_in_thread
 
-    return RunService(store, home, definition_of, read or read_in_thread)
+    reading = read or read_in_thread
+    return RunService(store, home, definition_of, reading, by_whole_name=by_whole_name)
 
 
 def block_door(store: Store, home: Path) -> BlockDoor:

@@ -140,19 +140,28 @@ def get_sbi(t: Tables, id: str) -> list[Row]:
     return [] if row is None else [tuple(row[name] for name in _SBI)]
 
 
-def list_sbis(t: Tables, count: int) -> list[Row]:
+def list_sbis(t: Tables, *, count: int, before: str | None) -> list[Row]:
     rows = [tuple(row[name] for name in _SBI) for row in t.sbi.values()]
-    return sorted(rows, key=lambda row: (row[3], row[0]), reverse=True)[:count]
+    rows.sort(key=lambda row: (row[3], row[0]), reverse=True)
+    ids = [row[0] for row in rows]
+    start = 0 if before is None else ids.index(before) + 1 if before in ids else len(rows)
+    return rows[start : start + count]
 
 
-def list_blocks(t: Tables, *, sbi: str | None, id: str | None, count: int) -> list[Row]:
+def list_blocks(
+    t: Tables, *, sbi: str | None, id: str | None, before: int | None, count: int
+) -> list[Row]:
     found = [
         (block, t.run[block["run"]])
         for block in t.processing_block.values()
         if sbi in (None, block["sbi"]) and id in (None, block["id"])
     ]
     found.sort(key=lambda pair: pair[1]["number"], reverse=True)
-    there = [pair for pair in found if pair[1]["status"] != "deleted"]
+    there = [
+        pair
+        for pair in found
+        if pair[1]["status"] != "deleted" and (before is None or pair[1]["number"] < before)
+    ]
     return [_block_row(block, run) for block, run in there[:count]]
 
 

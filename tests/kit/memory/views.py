@@ -187,9 +187,15 @@ def list_attempts(t: Tables, seq: int) -> list[Row]:
     return rows
 
 
-def list_ended_attempts(t: Tables, count: int) -> list[Row]:
-    latest = sorted(t.attempt.items(), reverse=True)[:count]
-    return [_ended_attempt(t, seq, attempt, row) for (seq, attempt), row in latest]
+def list_ended_attempts(
+    t: Tables, *, count: int, before_seq: int | None, before_attempt: int | None
+) -> list[Row]:
+    before = (before_seq, before_attempt)
+    found = [one for one in t.attempt.items() if before_seq is None or one[0] < before]
+    latest = sorted(found, reverse=True)[:count]
+    return [
+        (*_ended_attempt(t, seq, attempt, row), seq, attempt) for (seq, attempt), row in latest
+    ]
 
 
 def _ended_attempt(t: Tables, seq: int, attempt: int, row: Record) -> Row:

@@ -153,10 +153,11 @@ async def _named(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
     named = await found_run(client.runs.find, wanted)
     if is_exactly(named, wanted.name):
         return await _run_named(client.runs, named, how)
-    asked = wanted.registered
-    origin = None if asked is None else await registered_far(client.workflows, asked)
-    if asked is None or origin is None:
+    said = wanted.registered
+    found_far = None if said is None else await registered_far(client.workflows, said)
+    if found_far is None:
         return await _run_named(client.runs, the_run(named), how)
+    origin, asked = found_far
     if not wanted.is_new and not origin.is_new and not asked.name:
         found = await _earlier(client.runs, asked.workflow, origin, wanted, how)
         if found is not None:

@@ -43,6 +43,7 @@ from tidewheel.core.operator.registry import (
     version_problem,
 )
 from tidewheel.core.operator.views import RunView, UndoneKind
+from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
@@ -69,6 +70,7 @@ class Wanted:
     given: RunOptions  # what counts for a run that is carried on: a default is not given
     registered: RunRequest | None = None  # what the same words would ask of the registry
     fail_on: tuple[UndoneKind, ...] = ()  # of a completed run
+    sees: tuple[str, ...] | None = None  # what jobs of a new run may see; None: everything
 
     @property
     def words(self) -> str:
@@ -144,8 +146,14 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
     asked = wanted.registered
     if asked is None or not await _is_registered(store, asked.workflow):
         return None
+    from tidewheel.client.runs import meant_by
     from tidewheel.services.registry.service import request_run
 
+    async def versions_of(name: str) -> Sequence[str]:
+        return [one.version for one in await store.workflows(name, PAGE_COUNT_MAX)]
+
+    workflow, version = await meant_by(str(asked), versions_of)
+    asked = replace(asked, workflow=workflow, version=version)
     findings = Findings()
     new, definition = await request_run(store, asked, findings)
     if definition.kind == SIP:
@@ -159,6 +167,7 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
         folder=new.folder,
         options=new.options,
         name=asked.name,
+        sees=new.sees,
         # The variables of a template are no part of what a run can be found by.
         is_new=wanted.is_new or (definition.kind != SIP and bool(asked.parameters)),
     )
@@ -215,8 +224,11 @@ class Origin(NamedTuple):
     is_new: bool  # whether none that was stopped can be meant
 
 
-async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | None:
-    """Returns how runs of a workflow at a server are found; None if it is not registered.
+async def registered_far(
+    workflows: Workflows, asked: RunRequest
+) -> tuple[Origin, RunRequest] | None:
+    """Returns how runs of a workflow at a server are found, and the request for a new one, with
+    its version apart; None if it is not registered.
 
     Raises InvalidDefinition if a parameter that was given is not used anywhere.
     """
@@ -236,7 +248,10 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
         report_unused(asked.parameters, known, ids, findings)
         _refuse_unused(asked, findings)
     request = asked.parameters_text if is_sip else None
-    return Origin(registry_text(reference), request, not is_sip and bool(asked.parameters))
+    is_new = not is_sip and bool(asked.parameters)
+    if asked.workflow != found["name"]:  # its last part is a version
+        asked = replace(asked, workflow=str(found["name"]), version=str(found["version"]))
+    return Origin(registry_text(reference), request, is_new), asked
 
 
 # ---- from the words of the command line ----
@@ -362,6 +377,7 @@ def new_run(wanted: Wanted, definition: StoredDefinition, folder: str, name: str
         name=name,
         options=wanted.options,
         folder=folder,
+        sees=wanted.sees,
     )
 
 

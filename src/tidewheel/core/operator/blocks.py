@@ -7,11 +7,13 @@ statements by which schedulers look for runs say the same in SQL.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
 from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.access import covers, run_name
 from tidewheel.core.queue.task import Instant
 from tidewheel.lazy_dataclasses import dataclass
 
@@ -85,7 +87,7 @@ class NeedView:
     """Describes one need of a block, and how the block that it waits for is now."""
 
     run: int  # of the block that waits
-    parent: str  # its id
+    parent: str  # the id of the one that it waits for; "": one that is not told, see `told_to`
     condition: BlockCondition
     status: str  # of the parent's run
     begun: bool  # whether a scheduler ever began with it
@@ -102,7 +104,15 @@ class NeedView:
             return NeedState.MET
         return NeedState.NEVER if self.status in _OVER and not self.going else NeedState.OPEN
 
+    def told_to(self, names: tuple[str, ...] | None) -> NeedView:
+        """Returns the need as it is told to somebody who may know of what these patterns cover:
+        without the other block, if that is not covered. None: everything is."""
+        is_known = names is None or covers(names, run_name(self.parent))
+        return self if is_known else replace(self, parent="")
+
     def __str__(self) -> str:
+        if not self.parent:
+            return f"a block of others to be {self.condition}"
         seen = "has not begun" if self.status == "created" else f"is {self.status}"
         return f"{self.parent} to be {self.condition} (it {seen})"
 

@@ -217,17 +217,20 @@ def code_queue(run: str, queue: str) -> str:
 PART_BYTES_MAX = 200  # a folder's name; what is put beside it needs some room
 ACCEPTED = (
     f"a name of up to {NAME_LENGTH_MAX} printable characters; its parts between / may not be "
-    f"empty, '.' or '..', begin with '-' or have more than {PART_BYTES_MAX} bytes"
+    f"empty, '.' or '..', begin with '-' or have more than {PART_BYTES_MAX} bytes, and the "
+    f"last of several is not {CODE!r}"
 )
 
 
 def is_run_name(name: str) -> bool:
     """Says whether a run may have this name, which is also a folder's (RELIABILITY S3).
 
-    Its folder must lie below that of all runs, and nowhere else.
+    Its folder must lie below that of all runs, and nowhere else. Its queue must not be called
+    as that for the code of another run.
     """
     return (
         bool(name.strip())
+        and not name.endswith(f"/{CODE}")
         and len(name) <= NAME_LENGTH_MAX
         and name.isprintable()
         and all(

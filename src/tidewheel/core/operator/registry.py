@@ -32,6 +32,7 @@ class NewWorkflow:
     findings: str = "[]"  # JSON: what was said about it
     parameters: str = "[]"  # JSON: what a request may or must give
     registered_by: str = ""
+    sees: tuple[str, ...] | None = None  # see WorkflowView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,9 @@ class WorkflowView:
     parameters: str
     registered_at: Instant
     registered_by: str
+    # What its code may see, whoever begins a run of it: the names that the token covered which
+    # registered it. None: everything, as for somebody who can open the store.
+    sees: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         return f"{self.name}/{self.version}"
@@ -135,6 +139,7 @@ def split_reference(text: str) -> tuple[str, str]:
     """Returns name and version of `NAME/VERSION`; the version of `NAME` is empty.
 
     A name may have parts, `team/nightly`: a version begins with a digit, or with v and a digit.
+    Any other has to be given beside the name, see `client.runs.meant_by`.
     """
     name, _, version = text.rpartition("/")
     return (name, version) if name and _VERSION_LIKE.match(version) else (text, "")

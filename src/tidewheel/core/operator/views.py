@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tidewheel.core.operator.definition import RunOptions
-from tidewheel.core.queue.access import Name, covers, workflow_name
+from tidewheel.core.queue.access import covers, run_name, workflow_name
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.pool import NOTHING_RAN
@@ -122,8 +122,9 @@ class RunView:
     )  # when a scheduler let it go last; of a complete run, since when it is
     # Any scheduler is asked to drive it, with these options anew; None: none is asked.
     given: RunOptions | None = None
-    # What its jobs may look at beside their own run: the names that the token covered which
-    # asked for the run. None: everything, as for somebody who can open the store.
+    # What its jobs may look at beside their own run: the names that both tokens covered, which
+    # asked for the run and which brought its code. None: everything, as for somebody who can
+    # open the store.
     sees: tuple[str, ...] | None = None
 
     def is_driven(self, now: Instant) -> bool:
@@ -146,16 +147,20 @@ class RunView:
         return self.given is not None or (self.owner is not None and is_open)
 
 
-def name_of_run(run: RunView) -> Name:
-    """Returns the name of a run as patterns of tokens see it."""
-    return Name(run.name, workflow=run.workflow)
-
-
 def may_look_at(run: RunView, other: RunView) -> bool:
     """Says whether jobs and xtriggers of a run may look at another run."""
     return (
-        run.sees is None or run.number == other.number or covers(run.sees, name_of_run(other))
+        run.sees is None or run.number == other.number or covers(run.sees, run_name(other.name))
     )
+
+
+def is_of_others(names: tuple[str, ...] | None, text: str) -> bool:
+    """Says whether a text that led to no run which these patterns cover is another's name.
+
+    Then it is refused as that, whether there is such a run or not. A number tells no name: it
+    is answered as one that is not there.
+    """
+    return names is not None and not text.isdecimal() and not covers(names, run_name(text))
 
 
 def sees_object(run: RunView, name: str) -> bool:

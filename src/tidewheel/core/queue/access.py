@@ -57,7 +57,7 @@ class Grant:
 
     `*` stands for any text. A pattern may be for one kind of thing: `queue:ci-*` covers only
     queues, those of runs excepted; `run:nightly/*` only workflows, runs and their queues;
-    `workflow:nightly` only a workflow and its runs, whatever these are called.
+    `workflow:nightly` only a workflow and the runs that are called after it, `nightly/run3`.
     """
 
     scopes: frozenset[Scope]
@@ -73,14 +73,13 @@ class Name(NamedTuple):
     """Is the name of a thing, as patterns see it, and what else patterns may be for.
 
     ``queue`` is set for queues that are not of a run, ``workflow`` for workflows and for what
-    belongs to a run. ``called`` is how a caller named the thing, if it was found by that:
-    where an id leads is not told to strangers.
+    belongs to a run. All of it follows from the text: a run belongs to whoever covers its name,
+    whatever it is a run of, and nothing has to be looked up to know who may see it.
     """
 
     text: str
     queue: str = ""
     workflow: str = ""
-    called: str = ""
 
 
 def queue_name(queue: str) -> Name:
@@ -97,12 +96,12 @@ def workflow_name(workflow: str) -> Name:
 
 
 def run_name(run: str) -> Name:
-    """Returns the name of a run that is called after its workflow, as patterns see it."""
+    """Returns the name of a run, as patterns see it; so are its queues named."""
     return Name(run, workflow=workflow_of_run(run))
 
 
 def workflow_of_run(name: str) -> str:
-    """Returns the workflow by the name of a run: that of `nightly/run3` is `nightly`."""
+    """Returns the workflow that a run is called after: `nightly/run3` after `nightly`."""
     return name.rpartition("/")[0] or name
 
 
@@ -126,11 +125,13 @@ def _is_under(glob: str, text: str) -> bool:
     return matches(glob, text) or matches(f"{glob}/{ANY_TEXT}", text)
 
 
-def narrowed(names: tuple[str, ...] | None, other: tuple[str, ...]) -> tuple[str, ...]:
+def narrowed(
+    names: tuple[str, ...] | None, other: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
     """Returns patterns for what is covered twice, by some patterns and by others; None stands
     for everything. What only parts of two patterns have in common is left out."""
-    if names is None:
-        return other
+    if names is None or other is None:
+        return other if names is None else names
     both = [one for one in names if is_within(one, other)]
     return tuple(dict.fromkeys([*both, *(one for one in other if is_within(one, names))]))
 
@@ -138,13 +139,13 @@ def narrowed(names: tuple[str, ...] | None, other: tuple[str, ...]) -> tuple[str
 def is_within(pattern: str, names: Iterable[str]) -> bool:
     """Says whether one of some patterns covers all that a pattern covers.
 
-    The pattern is compared as if it were a plain name, see `covers_served`. Runs of a workflow
-    may be called as one likes: only a pattern for workflows covers one for workflows.
+    The pattern is compared as if it were a plain name, see `covers_served`.
     """
     kind, glob = _kind(pattern)
     for one in names:
         its_kind, wide = _kind(one)
-        if one == ANY_TEXT or its_kind == kind or (not its_kind and kind != ONLY_WORKFLOWS):
+        is_wider = not its_kind or (its_kind, kind) == (RUN_QUEUE, ONLY_WORKFLOWS)
+        if its_kind == kind or is_wider:
             fits = matches if its_kind in (ONLY_QUEUES, ONLY_WORKFLOWS) else _is_under
             if fits(wide, glob):
                 return True
@@ -424,9 +425,3 @@ class Served:
 
     def __contains__(self, queue: str) -> bool:
         return queue in self.names or any(matches(one, queue) for one in self.patterns)
-
-    def any_of(self, queues: frozenset[str]) -> bool:
-        """Says whether the worker serves at least one of these queues."""
-        if not self.names.isdisjoint(queues):
-            return True
-        return bool(self.patterns) and any(queue in self for queue in queues)

@@ -14,8 +14,7 @@ from starlette.responses import StreamingResponse
 from tidewheel.api.operation import READ, WORKER
 from tidewheel.api.runs import EventSnapshot
 from tidewheel.core.operator.stream import EventFilter, EventKind, read_cursor
-from tidewheel.core.operator.views import name_of_run
-from tidewheel.core.queue.access import Name, Served
+from tidewheel.core.queue.access import Name, Served, run_name
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import BadSetting, NotFound, Unavailable
@@ -52,7 +51,7 @@ async def _asked(call: Call) -> Iterable[Name]:
     names, run = [*await queue_asked(call)], call.query_as(WhereQuery).run
     if run is not None:
         call.run = await call.run_called(run)
-        names.append(name_of_run(call.run))
+        names.append(run_name(call.run.name))
     return names
 
 
@@ -146,9 +145,13 @@ async def _worker_events(call: Call, worker: WorkerId, served: Served) -> AsyncI
     told: set[tuple[str, int]] = set()
     work = True  # for all that came while nobody listened
 
+    def is_served(queue: str) -> bool:
+        # A worker may serve more by pattern than it may claim: it hears nothing of the rest.
+        return queue in served and call.covers_queue(queue)
+
     def concerns(wake: Wake) -> bool:
         nonlocal work
-        work = work or wake.everything or served.any_of(wake.queues)
+        work = work or wake.everything or any(map(is_served, wake.queues))
         return work or worker in wake.workers
 
     yield f"retry: {RETRY_MS}\n\n".encode()

@@ -231,10 +231,8 @@ async def of_everything(call: Call) -> object:
     query = call.query_as(StatisticsQuery)
     found = [
         one
-        for one in await call.store.ended_attempts(ATTEMPTS_MAX)
-        if call.covers_queue(one.queue)
-        and query.queue in (None, one.queue)
-        and query.name in (None, one.name)
+        for one in await call.store.ended_attempts(ATTEMPTS_MAX, call.grant.names)
+        if query.queue in (None, one.queue) and query.name in (None, one.name)
     ]
     return await asyncio.to_thread(_told, found, query.by)
 
@@ -260,7 +258,7 @@ async def of_one(call: Call) -> object:
     task = await call.found_task()
     found = [
         one
-        for one in await call.store.ended_attempts(ATTEMPTS_MAX)
+        for one in await call.store.ended_attempts(ATTEMPTS_MAX, call.grant.names)
         if (one.queue, one.name) == (task.queue, task.name) and task.name is not None
     ]
     return {"all": statistics(found), "groups": {}}

@@ -43,7 +43,6 @@ from tidewheel.server.routes import (
     RouteList,
     no_name,
     queue_of_path,
-    queues_of_tasks,
 )
 from tidewheel.server.validation import In
 
@@ -66,16 +65,23 @@ async def get_queue(call: Call) -> object:
 
 
 async def get_many(call: Call) -> object:
-    found = await call.store.get_many([TaskId(one) for one in call.body.ids])
-    call.require(queues_of_tasks(found))
+    found = await call.found_tasks([TaskId(one) for one in call.body.ids])
     return write({"tasks": found})
+
+
+async def ended_attempts(call: Call) -> object:
+    found = await call.store.ended_attempts(call.query.limit, call.grant.names)
+    return write({"attempts": found})
 
 
 async def store_facts(call: Call) -> object:
     return {"id": await call.store.store_id(), "now": time_text(await call.store.now())}
 
 
-MANY_ROUTES = routes_of(MANY, {"get_many": get_many, "store_id": store_facts})
+MANY_ROUTES = routes_of(
+    MANY,
+    {"get_many": get_many, "ended_attempts": ended_attempts, "store_id": store_facts},
+)
 ROUTES += routes_of(QUEUES, {"ready_queues": list_ready_queues, "queue": get_queue})
 
 # How a queue is set.

@@ -18,10 +18,11 @@ from tidewheel.core.queue.requests import (
     Ending,
     JobMessage,
     Report,
+    Reported,
     UsageSample,
 )
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
-from tidewheel.errors import WrongStatus
+from tidewheel.errors import NotFound, WrongStatus
 from tidewheel.exact_json import decode
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, Problem, problem
@@ -379,13 +380,20 @@ async def heartbeats(call: Call) -> object:
 async def reports(call: Call) -> object:
     form = call.body_as(ReportsIn)
     answers = await call.store.report([one.value(form.worker) for one in form.reports])
-    return ReportsOut(
-        answers=[
-            ReportedOut(
-                id=one.task_id,
-                status=one.status.value if one.status else None,
-                refused=problem(one.refused, call.correlation) if one.refused else None,
-            )
-            for one in answers
-        ]
+    return ReportsOut(answers=[await _reported(call, one) for one in answers])
+
+
+async def _reported(call: Call, one: Reported) -> ReportedOut:
+    """Returns what became of a report; of a task that the caller may not see, no more than
+    that there is none."""
+    refused = one.refused
+    if refused is not None and not isinstance(refused, NotFound):
+        try:
+            await call.found_tasks([one.task_id])
+        except NotFound as unknown:
+            refused = unknown
+    return ReportedOut(
+        id=one.task_id,
+        status=one.status.value if one.status else None,
+        refused=problem(refused, call.correlation) if refused else None,
     )

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
@@ -28,7 +29,7 @@ from tidewheel.core.operator.definition import (
     code_queue,
 )
 from tidewheel.core.operator.registry import RunRequest
-from tidewheel.core.operator.views import RunView, name_of_run
+from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.access import (
     RUN_QUEUE,
     Name,
@@ -38,12 +39,12 @@ from tidewheel.core.queue.access import (
     workflow_name,
 )
 from tidewheel.core.queue.submission import name_finding
-from tidewheel.errors import NotFound
+from tidewheel.errors import AmbiguousRun, NotFound
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import registry_door, run_door
-from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN
+from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN, look
 from tidewheel.server.routes import Needs, RouteList, run_and_queue
 from tidewheel.server.validation import Duration, In, read
 from tidewheel.services.run_service import check_jobs
@@ -146,10 +147,12 @@ class DefinitionQuery(In):
 async def _run_unless_served(call: Call) -> Iterable[Name]:
     """Returns the name of the run, for the guard; none for a worker that may take the run's
     jobs."""
-    run = await call.found_run()
-    served = {run.queue, code_queue(run.name, run.queue)}
-    is_served = call.allows(WORKER) and any(map(call.covers_queue, served))
-    return () if is_served else (name_of_run(run),)
+    with suppress(NotFound, AmbiguousRun):
+        run = await call.asking.find_run(call.path["run"])
+        served = {run.queue, code_queue(run.name, run.queue)}
+        if call.allows(WORKER) and any(map(call.covers_queue, served)):
+            call.run = run
+    return (run_name((await call.found_run()).name),) if call.run is None else ()
 
 
 @ROUTES.add(
@@ -290,7 +293,7 @@ async def begin(call: Call) -> object:
         options = replace(options, parameters=json.dumps(asked.form.parameters, sort_keys=True))
     run = await _begun(call, asked, options)
     call.targets.append(run.name)
-    facts = await run_door(call).look("facts", {"run": run.name})
+    facts = await look(call, "facts", {"run": run.name})
     return Answer(body=facts, status=201)
 
 
@@ -347,7 +350,7 @@ async def carry_on(call: Call) -> object:
         partial(carry_on_in_process, home=call.doors.home, run=run.name, given=given),
         may_end=False,  # it is written at the end
     )
-    return await run_door(call).look("facts", {"run": run.name})
+    return await look(call, "facts", {"run": run.name})
 
 
 @ROUTES.add(

@@ -19,7 +19,7 @@ from tidewheel.api.views import RUNS_QUERY, TREE_QUERY, VIEWS, Number, View, Vie
 from tidewheel.api.wire import answer
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.queue.access import ANY_TEXT, Name
+from tidewheel.core.queue.access import ANY_TEXT, run_name
 from tidewheel.errors import NoAnswer, NotFound, Refused
 from tidewheel.ports.runs import LogPart
 from tidewheel.server.call import Answer, Call, covered_page
@@ -66,7 +66,7 @@ class RunLogQuery(PartQuery):
 
 
 async def _as_job(call: Call) -> None:
-    await run_of_job(call)
+    call.run = await run_of_job(call)
 
 
 @ROUTES.add(
@@ -79,13 +79,15 @@ async def _as_job(call: Call) -> None:
 async def list_runs(call: Call) -> object:
     query = call.query
 
-    async def read(before: int | None) -> list[Any]:
-        asked = {"workflow": query.workflow, "count": query.limit, "before": before}
+    async def read(before: int | None, count: int) -> list[Any]:
+        asked = {"workflow": query.workflow, "count": count, "before": before}
+        asked["sees"] = call.readable
         found: Any = (await run_door(call).look("runs", asked))["runs"]
         return list(found)
 
     def covers(one: Document) -> bool:
-        return call.covers(Name(one["name"], workflow=one["workflow"]))
+        is_own = call.run is not None and one["name"] == call.run.name
+        return is_own or call.covers(run_name(one["name"]))
 
     shown, following = await covered_page(
         read, covers, itemgetter("number"), query.limit, query.before
@@ -94,7 +96,7 @@ async def list_runs(call: Call) -> object:
     if not query.summary:
         return found
     known = call.doors.summaries
-    shown, left = await known.added(shown, lambda run: _summary(call, run))
+    shown, left = await known.added(shown, lambda run: _summary(call, run), call.readable)
     return found | {"runs": shown, "summaries_left": left}
 
 
@@ -102,7 +104,7 @@ async def _summary(call: Call, run: str) -> Document | None:
     """Returns the summary of a run; None if it cannot be looked into. The other runs are shown
     all the same."""
     try:
-        return {**await call.doors.look(call.store, "summary", {"run": run}), "run": run}
+        return {**await look(call, "summary", {"run": run}), "run": run}
     except (Refused, OSError):
         return None
 
@@ -113,9 +115,19 @@ def _showing(view: View) -> Handler:
         arguments = {} if asked is None else asked.arguments()
         if view.needs_ids and not arguments["ids"]:
             raise BadRequest(["ids is missing: which tasks?"])
-        return await call.doors.shown(call.store, view.name, {"run": run.name} | arguments)
+        return await show(call, view.name, arguments | {"run": run.name})
 
     return handler
+
+
+async def look(call: Call, view: str, arguments: Document) -> Document:
+    """Returns a view of a run as this caller may see it: it names nothing of others."""
+    return await call.doors.look(call.store, view, arguments | {"sees": call.readable})
+
+
+async def show(call: Call, view: str, arguments: Document) -> Document | bytes:
+    """Returns a view of a run as ``look`` does, that of a giant as JSON."""
+    return await call.doors.shown(call.store, view, arguments | {"sees": call.readable})
 
 
 def _show(view: View, **rest: Any) -> Callable[[Handler], Handler]:  # noqa: ANN401 - of a Route
@@ -138,7 +150,7 @@ async def graph(call: Call) -> object:
     asked = in_window(query)
     window = (run.number, asked["window"], *asked["ids"])
 
-    found = await call.doors.look(call.store, "graph", {"run": run.name} | asked)
+    found = await look(call, "graph", {"run": run.name} | asked)
 
     async def told() -> Document:
         return call.doors.graphs.told(window, found, query.since)
@@ -156,7 +168,7 @@ async def graph(call: Call) -> object:
 async def pool(call: Call) -> object:
     """Answers with the tree of the tasks within some edges of the live tasks."""
     run, asked = await call.found_run(), in_window(call.query)
-    return await call.doors.shown(call.store, "tree", {"run": run.name} | asked)
+    return await show(call, "tree", {"run": run.name} | asked)
 
 
 def in_window(query: ViewQuery) -> Document:
@@ -288,7 +300,7 @@ async def _tried(call: Call) -> object:
 
 async def _dry_run(call: Call) -> Document:
     run, said = await call.found_run(), json.loads(verbs.command_text(call.body))
-    return {"run": run.name, "command": said}
+    return {"run": run.name, "command": said, "sees": call.readable}
 
 
 async def give(call: Call) -> object:

@@ -21,14 +21,19 @@ from tidewheel.core.queue.access import Name, Scope, queue_name
 from tidewheel.core.queue.requests import Cancelled, End, Ending, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import TaskError, TaskId
-from tidewheel.errors import WrongStatus
+from tidewheel.errors import DependencyCycle, WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources.reports import Attempt, ExitStatus, live_holder, tell
 from tidewheel.server.resources.task_queries import FilterIn, filter_of
-from tidewheel.server.resources.task_submission import RequestedResources, Text, our_fields
-from tidewheel.server.routes import Needs, RouteList, queue_of_task, queues_of_tasks
+from tidewheel.server.resources.task_submission import (
+    RequestedResources,
+    Text,
+    our_fields,
+    told_to,
+)
+from tidewheel.server.routes import Needs, RouteList, queue_of_task
 from tidewheel.server.validation import Duration, In, Out, Size, read, read_many
 from tidewheel.vocabulary import Vocabulary, statuses_named
 
@@ -82,20 +87,21 @@ def many(call: Call) -> Edges:
 
 
 async def queues_of_both_ends(call: Call) -> Iterable[Name]:
-    """Returns the queues of all tasks at both ends of the edges, for the guard; none for a
-    caller who may see everything."""
-    if call.grant.covers_everything:
-        return ()
-    ids = list(dict.fromkeys(end for edge in call.body_as(list) for end in edge))
-    portions = [ids[start : start + EDGES_MAX] for start in range(0, len(ids), EDGES_MAX)]
-    found = [task for some in portions for task in await call.store.get_many(some)]
-    return queues_of_tasks(found)
+    """Raises NotFound unless the caller may see all tasks at both ends of the edges."""
+    if not call.grant.covers_everything:
+        ids = list(dict.fromkeys(end for edge in call.body_as(list) for end in edge))
+        for start in range(0, len(ids), EDGES_MAX):
+            await call.found_tasks(ids[start : start + EDGES_MAX])
+    return ()
 
 
 async def _tie(verb: str, call: Call) -> object:
     edges: Edges = call.body_as(list)
     call.targets.append(f"{len(edges)} edges")
-    await getattr(call.store, verb)(edges)
+    try:
+        await getattr(call.store, verb)(edges)
+    except DependencyCycle as refused:
+        raise await told_to(call, refused) from None
     return EdgesOut(edges=len(edges))
 
 
@@ -140,8 +146,8 @@ async def queues_to_cancel(call: Call) -> Iterable[Name]:
     if call.grant.covers_everything:
         return ()
     if form.ids is not None:
-        ids = [TaskId(one) for one in form.ids]
-        return queues_of_tasks(await call.store.get_many(ids))
+        await call.found_tasks([TaskId(one) for one in form.ids])
+        return ()
     assert form.filter is not None
     if form.filter.queue is not None:
         return (queue_name(form.filter.queue),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -9,13 +10,13 @@ import msgspec
 
 from tidewheel.api.operation import READ
 from tidewheel.api.operations import HISTORY, PARTS_OF_TASKS, Count, Number
-from tidewheel.api.tasks import Task
+from tidewheel.api.tasks import EdgeView, Task
 from tidewheel.api.wire import answer, json_value, out_type, part_type, write
 from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.fields import Filters, explained, task_filter
 from tidewheel.client.log_places import STREAMS, attempt_log
-from tidewheel.core.operator.views import name_of_run
-from tidewheel.core.queue.requests import KeysetPage, TaskFilter
+from tidewheel.core.queue.access import run_name
+from tidewheel.core.queue.requests import PAGE_COUNT_MAX, KeysetPage, TaskFilter
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
@@ -105,8 +106,8 @@ async def list_tasks(call: Call) -> object:
         vocabulary=query.vocabulary,
     )
     shown, following = await covered_page(
-        lambda before: call.store.list_tasks(
-            which, KeysetPage(count=query.limit, before=before)
+        lambda before, count: call.store.list_tasks(
+            which, KeysetPage(count=count, before=before)
         ),
         lambda task: call.covers_queue(task.queue),
         attrgetter("seq"),
@@ -123,7 +124,7 @@ async def _queue_filter(call: Call, name: str | None, queue: str | None) -> str 
     if name is None:
         return queue
     run = await call.run_called(name)
-    call.require((name_of_run(run),))  # before anything is said of it
+    call.require((run_name(run.name),))  # before anything is said of it
     if queue not in (None, run.queue):
         raise BadRequest([f"run {run.name} has its tasks in queue {run.queue!r}"])
     return run.queue
@@ -187,7 +188,7 @@ async def _banyan(call: Call, task: Task, fields: frozenset[str]) -> dict[str, o
     return banyan_task(
         task,
         await store.attempts(task.id) if known or "state" in fields else (),
-        await store.edges(task.id) if "continuations" in fields else (),
+        await _edges_seen(call, task) if "continuations" in fields else (),
         await store.usage(task.id) if known else (),
     )
 
@@ -198,6 +199,28 @@ def _told(document: object, vocabulary: Vocabulary) -> object:
     if vocabulary is Vocabulary.TIDEWHEEL:
         return document
     return Answer(body=encode(document))
+
+
+async def edges(call: Call) -> object:
+    return write({"edges": await _edges_seen(call, await call.found_task())})
+
+
+async def _edges_seen(call: Call, task: Task) -> list[EdgeView]:
+    """Returns the edges of a task to others that the caller may see."""
+    found = await call.store.edges(task.id)
+    if call.grant.covers_everything:
+        return found
+    ids = list({end for edge in found for end in (edge.parent, edge.child)})
+    seen: set[TaskId] = set()
+    for start in range(0, len(ids), PAGE_COUNT_MAX):
+        with suppress(NotFound):  # one was removed at this moment: the next look shows the rest
+            seen |= {
+                one.id
+                for one in await call.store.get_many(ids[start : start + PAGE_COUNT_MAX])
+                # A job sees what is in its own queue.
+                if one.queue == task.queue or call.covers_queue(one.queue)
+            }
+    return [edge for edge in found if {edge.parent, edge.child} <= seen]
 
 
 async def outputs(call: Call) -> object:
@@ -235,7 +258,7 @@ async def log(call: Call) -> object:
 async def why(call: Call) -> object:
     """Answers with the reasons why a task does not run."""
     task = await call.found_task()
-    return {"id": task.id, "reasons": await reasons(call.store, task.id)}
+    return {"id": task.id, "reasons": await reasons(call.store, task.id, call.readable)}
 
 
-ROUTES += routes_of(PARTS_OF_TASKS, {"outputs": outputs, "why": why})
+ROUTES += routes_of(PARTS_OF_TASKS, {"outputs": outputs, "edges": edges, "why": why})

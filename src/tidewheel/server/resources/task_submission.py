@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import msgspec
@@ -19,10 +20,19 @@ from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.queue.access import Name, queue_name, run_name
 from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge
+from tidewheel.errors import (
+    BadSetting,
+    DependencyCycle,
+    Duplicate,
+    InvalidTask,
+    NotFound,
+    PayloadTooLarge,
+    Refused,
+    UnknownDependency,
+)
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed, Problem, problem
-from tidewheel.server.routes import Needs, RouteList, queues_of_tasks
+from tidewheel.server.routes import Needs, RouteList
 from tidewheel.server.validation import FINDINGS_MAX, Duration, In, Size, read, read_many
 from tidewheel.vocabulary import Vocabulary
 
@@ -238,12 +248,13 @@ def _own_id(call: Call, index: int) -> str:
 
 
 async def queues_concerned(call: Call) -> Iterable[Name]:
-    """Returns the queues of all new tasks, and of all stored tasks that one is tied to."""
+    """Returns the queues of all new tasks. A stored task that one is tied to, and that the
+    caller may not see, is unknown, see `stored_for`."""
     tasks = call.body_as(Submission).tasks
     queues = {queue_name(task.queue) for task in tasks}
     if not call.grant.covers_everything:
         _require_own_ids(call, tasks)
-        queues |= await _queues_of_references(call, tasks)
+        _check_references(tasks)
     return queues
 
 
@@ -263,17 +274,79 @@ def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
             )
 
 
-async def _queues_of_references(call: Call, tasks: Iterable[NewTask]) -> set[Name]:
+def _references(tasks: Iterable[NewTask]) -> set[TaskId]:
     needed = {need.task_id for task in tasks for need in task.needs}
-    ids = needed | {child for task in tasks for child in task.continuations}
-    if len(ids) > REFERENCES_MAX:
+    return needed | {child for task in tasks for child in task.continuations}
+
+
+def _check_references(tasks: Iterable[NewTask]) -> None:
+    if (count := len(_references(tasks))) > REFERENCES_MAX:
         accepted = f"up to {REFERENCES_MAX} for a token that is not for every queue"
-        raise BadSetting("dependencies", len(ids), accepted)
-    found = []
-    for one in ids:
+        raise BadSetting("dependencies", count, accepted)
+
+
+# A task that the caller may not see is to be as unknown as one that is not there. So that all
+# else is judged as ever, and in its order, the store is given an id in its place that no task
+# has; in what it answers, the caller's word stands again.
+
+
+async def stored_for(call: Call, tasks: list[NewTask], *, atomic: bool) -> list[Submitted]:
+    """Stores tasks as ``Store.submit`` does, for a caller who may not see everything."""
+    hidden = {} if call.grant.covers_everything else await _hidden(call, tasks)
+    given = [_tied(task, hidden) for task in tasks] if hidden else tasks
+    said = {ours: theirs for theirs, ours in hidden.items()}
+    try:
+        found = await call.store.submit(given, atomic=atomic)
+    except Refused as refused:
+        raise await told_to(call, refused, said) from None
+    return [
+        replace(one, refused=await told_to(call, one.refused, said)) if one.refused else one
+        for one in found
+    ]
+
+
+async def _hidden(call: Call, tasks: Iterable[NewTask]) -> dict[TaskId, TaskId]:
+    """Returns the stored tasks that new ones are tied to and the caller may not see, each with
+    an id that no task has."""
+    hidden = {}
+    for one in _references(tasks):
         with suppress(NotFound):  # it may come with this request
-            found.append(await call.store.get(one))
-    return queues_of_tasks(found)
+            if not call.covers_queue((await call.store.get(one)).queue):
+                hidden[one] = TaskId(new_id())
+    return hidden
+
+
+def _tied(task: NewTask, instead: Mapping[TaskId, TaskId]) -> NewTask:
+    needs = (replace(one, task_id=instead.get(one.task_id, one.task_id)) for one in task.needs)
+    children = (instead.get(one, one) for one in task.continuations)
+    return replace(task, needs=tuple(needs), continuations=tuple(children))
+
+
+async def told_to(
+    call: Call, refused: Refused, said: Mapping[TaskId, TaskId] | None = None
+) -> Refused:
+    """Returns a refusal as the caller may hear it: it names no task of others."""
+    said = said or {}
+    match refused:
+        case UnknownDependency():
+            missing = (TaskId(one) for one in refused.missing)
+            return UnknownDependency(refused.task_id, [said.get(one, one) for one in missing])
+        case Duplicate(kind="name") if not await _sees(call, refused.holder):
+            return Duplicate(refused.kind, refused.name, "")
+        case DependencyCycle():
+            return DependencyCycle(
+                [one if await _sees(call, one) else "a task of others" for one in refused.path]
+            )
+        case _:
+            return refused
+
+
+async def _sees(call: Call, task_id: str) -> bool:
+    try:
+        task = await call.store.get(TaskId(task_id))
+    except NotFound:  # it is a new one
+        return True
+    return call.covers_queue(task.queue)
 
 
 @ROUTES.add(
@@ -292,7 +365,7 @@ async def submit(call: Call) -> object:
     call.targets += [f"{len(tasks)} tasks", *(task.id for task in tasks[:5])]
     each = submission.many and query.atomic == "each"
     call.quotas.take_tasks(call.token, Counter(task.queue for task in tasks))
-    stored = iter(await call.store.submit(tasks, atomic=not each))
+    stored = iter(await stored_for(call, tasks, atomic=not each))
     answers = [one if isinstance(one, Submitted) else next(stored) for one in submission.items]
     status = 201 if any(one.created for one in answers) else 200
     if not submission.many:

@@ -11,7 +11,7 @@ from functools import partial
 
 from starlette.responses import RedirectResponse
 
-from tidewheel.core.operator.views import name_of_run
+from tidewheel.core.queue.access import run_name
 from tidewheel.errors import NotFound, TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import metrics, static_page
@@ -87,7 +87,8 @@ async def ready(call: Call) -> object:
     media_type="text/plain",
 )
 async def figures(call: Call) -> object:
-    body = metrics.text(call.metrics, await _seen_by(call))
+    of_server = call.metrics if call.grant.covers_everything else None
+    body = metrics.text(of_server, await _seen_by(call))
     return Answer(body=body, media_type=metrics.MEDIA_TYPE)
 
 
@@ -98,7 +99,12 @@ async def _seen_by(call: Call) -> metrics.StoreFigures:
         seen,
         queues=[one for one in seen.queues if call.covers_queue(one.queue)],
         workers=[one for one in seen.workers if call.sees(one)],
-        runs=[one for one in seen.runs if call.covers(name_of_run(one))],
+        runs=[one for one in seen.runs if call.covers(run_name(one.name))],
+        figures=[
+            one
+            for one in seen.figures
+            if call.grant.covers_everything or one.name == metrics.POOL
+        ],
     )
 
 

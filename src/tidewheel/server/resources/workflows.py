@@ -9,12 +9,12 @@ import asyncio
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from tidewheel.api.blocks import ObjectList, SbiAnswer
+from tidewheel.api.blocks import ObjectList, SbiAnswer, SbiFacts
 from tidewheel.api.operation import READ, SUBMIT
 from tidewheel.api.operations import (
     BLOCKS,
@@ -26,11 +26,15 @@ from tidewheel.api.operations import (
     Parameters,
 )
 from tidewheel.api.workflows import DefinitionGraph, RegisteredWorkflows
-from tidewheel.core.operator.blocks import BLOCKS_MAX, OBJECTS_MAX, PRIORITY_MAX, PRIORITY_MIN
+from tidewheel.core.operator.blocks import (
+    BLOCKS_MAX,
+    OBJECTS_MAX,
+    PRIORITY_MAX,
+    PRIORITY_MIN,
+    SbiView,
+)
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.core.operator.views import name_of_run
-from tidewheel.core.queue.access import Name, workflow_name
-from tidewheel.errors import NotFound
+from tidewheel.core.queue.access import Name, run_name, workflow_name
 from tidewheel.server.call import Answer, Call, covered_page
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import (
@@ -38,6 +42,7 @@ from tidewheel.server.operation_routes import (
     name_of_path,
     registry_door,
     routes_of,
+    sees_blocks,
 )
 from tidewheel.server.resources.run_creation import FILES_MAX, Path, Point, Text
 from tidewheel.server.routes import Needs, RouteList, no_name
@@ -257,23 +262,46 @@ async def submit(call: Call) -> object:
 
 
 async def list_sbis(call: Call) -> object:
-    """Returns the scheduling block instances of which the caller may see every block."""
-    told = await block_door(call).sbis(call.query.limit)
-    if call.grant.covers_everything:
-        return told
-    found: Any = told["sbis"]
-    return {"sbis": [one for one in found if await _sees_all(call, one["id"])]}
+    """Returns the scheduling block instances that the caller may see, each with all its
+    blocks."""
+    from tidewheel.views.run_facts import document_of
+
+    hidden: set[str] = set()
+
+    async def read(before: str | None, count: int) -> list[SbiView]:
+        found = await call.asking.sbis(count, before)
+        if not call.grant.covers_everything:
+            own = [one.id for one in found if call.covers(workflow_name(one.id))]
+            hidden.update([one for one in own if not await sees_blocks(call, one)])
+        return found
+
+    shown, _ = await covered_page(
+        read,
+        lambda one: call.covers(workflow_name(one.id)) and one.id not in hidden,
+        attrgetter("id"),
+        call.query.limit,
+        None,
+    )
+    return {"sbis": [document_of(SbiFacts, one) for one in shown]}
 
 
-async def _sees_all(call: Call, sbi_id: str) -> bool:
-    try:
-        sbi = await call.asking.sbi(sbi_id)
-    except NotFound:  # its last block was deleted since it was listed
-        return False
-    return all(call.covers(name_of_run(one.run)) for one in sbi.blocks)
+async def list_blocks(call: Call) -> object:
+    """Returns the blocks that the caller may see."""
+    from tidewheel.services.blocks.service import blocks_document
+
+    shown, _ = await covered_page(
+        lambda before, count: call.asking.blocks(
+            sbi=call.query.sbi, count=count, before=before
+        ),
+        lambda one: call.covers(run_name(one.id)),
+        attrgetter("run.number"),
+        call.query.limit,
+        None,
+    )
+    return await blocks_document(call.asking, shown, call.readable)
 
 
-ROUTES += routes_of(BLOCKS, {"sbis": list_sbis})
+ROUTES += routes_of(BLOCKS, {"sbis": list_sbis, "blocks": list_blocks})
 
 
 async def objects_posted(call: Call) -> Iterable[Name]:
@@ -297,8 +325,8 @@ async def post_objects(call: Call) -> object:
 async def list_objects(call: Call) -> object:
     """Returns the objects that the caller may see; those of others take no place in a page."""
 
-    async def read(after: str) -> list[Any]:
-        found: Any = await block_door(call).objects(after=after, count=call.query.limit)
+    async def read(after: str, count: int) -> list[Any]:
+        found: Any = await block_door(call).objects(after=after, count=count)
         return list(found["objects"])
 
     shown, _ = await covered_page(

@@ -22,14 +22,15 @@ from tidewheel.core.operator.blocks import (
     BlockView,
     InvalidSbi,
     NeedState,
+    NeedView,
     NewObject,
     ObjectView,
     SbiView,
 )
 from tidewheel.core.operator.definition import SIP, read_job_name
 from tidewheel.core.operator.verbs import Stop
-from tidewheel.core.operator.views import ABORTED_BY, SubmissionView, name_of_run
-from tidewheel.core.queue.access import covers
+from tidewheel.core.operator.views import ABORTED_BY, SubmissionView
+from tidewheel.core.queue.access import covers, run_name
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.task_state import Key
@@ -62,7 +63,7 @@ class Rights:
 
     def cover(self, block: BlockView) -> bool:
         """Says whether the client may know of a block."""
-        return self.names is None or covers(self.names, name_of_run(block.run))
+        return self.names is None or covers(self.names, run_name(block.run.name))
 
 
 class BlockService:
@@ -109,7 +110,7 @@ class BlockService:
             created = await self._store.create_sbi(new)
             known, made = created.sbi, created.made
         return {
-            **await sbi_document(self._store, known),
+            **await sbi_document(self._store, known, self._rights.names),
             "is_new": made,
             "findings": [finding_document(one) for one in findings.sorted()],
         }
@@ -134,13 +135,14 @@ class BlockService:
         return {"sbis": [document_of(SbiFacts, one) for one in await self._store.sbis(count)]}
 
     async def sbi(self, sbi_id: str) -> Document:
-        return await sbi_document(self._store, await self._store.sbi(sbi_id))
+        found = await self._store.sbi(sbi_id)
+        return await sbi_document(self._store, found, self._rights.names)
 
     # ---- blocks ----
 
     async def blocks(self, *, sbi: str | None = None, count: int = 100) -> Document:
         found = await self._store.blocks(sbi=sbi, count=count)
-        return await blocks_document(self._store, found)
+        return await blocks_document(self._store, found, self._rights.names)
 
     async def block(self, block_id: str) -> Document:
         """Returns the block with each of its stages."""
@@ -149,7 +151,7 @@ class BlockService:
         # Again: it may have begun, or ended, since the first look.
         view = await store.block(block_id)
         never = await never_begin(store, [view])
-        facts = block_facts(view, looked.now, never=view.id in never)
+        facts = block_facts(view, looked.now, self._rights.names, never=view.id in never)
         definition = await store.definition(view.run.definition)
         keys = looked.known_keys()
         if (
@@ -168,7 +170,7 @@ class BlockService:
         number = (await self._store.block(block_id)).run.number
         changed = await self._abort(number, said, who)
         now, view = await self._store.now(), await self._store.block(block_id)
-        return block_facts(view, now, never=False) | {"changed": changed}
+        return block_facts(view, now, self._rights.names, never=False) | {"changed": changed}
 
     async def _abort(self, number: int, said: str, who: str) -> bool:
         """Aborts a run, by its scheduler or without one; False if there is nothing to abort."""
@@ -224,18 +226,24 @@ CREATED = "created"
 STAGES_MAX = 10_000
 
 
-async def sbi_document(store: Store, view: SbiView) -> Document:
+async def sbi_document(
+    store: Store, view: SbiView, names: tuple[str, ...] | None = None
+) -> Document:
     """Returns an instance as it was asked for, and its blocks as they are."""
     return {
         **document_of(SbiFacts, view),
         "request": json.loads(view.body),
-        **await blocks_document(store, view.blocks),
+        **await blocks_document(store, view.blocks, names),
     }
 
 
-async def blocks_document(store: Store, views: Sequence[BlockView]) -> Document:
+async def blocks_document(
+    store: Store, views: Sequence[BlockView], names: tuple[str, ...] | None = None
+) -> Document:
+    """Returns blocks as somebody sees them who may know of what these patterns cover."""
     now, never = await store.now(), await never_begin(store, views)
-    return {"blocks": [block_facts(one, now, never=one.id in never) for one in views]}
+    told = [block_facts(one, now, names, never=one.id in never) for one in views]
+    return {"blocks": told}
 
 
 async def never_begin(store: Store, views: Sequence[BlockView]) -> set[str]:
@@ -260,8 +268,13 @@ async def never_begin(store: Store, views: Sequence[BlockView]) -> set[str]:
     return set(found)
 
 
-def block_facts(view: BlockView, now: Instant, *, never: bool) -> Document:
-    """Returns a block as JSON: `waits` says what it waits for, `never` that it never begins."""
+def block_facts(
+    view: BlockView, now: Instant, names: tuple[str, ...] | None = None, *, never: bool
+) -> Document:
+    """Returns a block as JSON: `waits` says what it waits for, `never` that it never begins.
+
+    Of another block that these patterns do not cover only what it is needed for is told.
+    """
     asked, run = json.loads(view.body), view.run
     return document_of(
         BlockFacts,
@@ -273,10 +286,15 @@ def block_facts(view: BlockView, now: Instant, *, never: bool) -> Document:
         run=run.number,
         driven=run.is_driven(now),
         offered=run.given is not None,
-        waits=[str(one) for one in view.waits],
+        waits=[str(one.told_to(names)) for one in view.waits],
         never=never,
-        needs=[document_of(BlockNeed, one, block=one.parent) for one in view.needs],
+        needs=[_need_document(one.told_to(names)) for one in view.needs],
     )
+
+
+def _need_document(need: NeedView) -> Document:
+    status = need.status if need.parent else ""
+    return document_of(BlockNeed, need, block=need.parent, status=status)
 
 
 def _stage_document(

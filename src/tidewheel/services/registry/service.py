@@ -37,7 +37,7 @@ from tidewheel.core.operator.registry import (
     registry_text,
 )
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.access import covers, workflow_name
+from tidewheel.core.queue.access import covers, narrowed, workflow_name
 from tidewheel.errors import Refused, UnknownWorkflow
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
@@ -76,9 +76,10 @@ class RegistryService:
         check: GraphCheck | None = None,
     ) -> None:
         """Sets up the registry for a caller. ``permit`` raises if the caller may not register
-        workflows of these names; ``sees`` covers the names that the caller may be told.
-        ``check`` finds what keeps a run from beginning here; without it, ``runs`` does, and
-        reads the definition once more for that."""
+        workflows of these names; ``sees`` covers the names that the caller may be told, and
+        that the code may see which the caller registers. ``check`` finds what keeps a run from
+        beginning here; without it, ``runs`` does, and reads the definition once more for
+        that."""
         self._store, self._runs, self._sees, self._check = store, runs, sees, check
         self._code_trusted, self._permit, self._read = code_trusted, permit, read
 
@@ -98,7 +99,7 @@ class RegistryService:
         if refused:
             found = [finding for one in refused for finding in one.told]
             raise InvalidDefinition(", ".join(map(str, refused)), found)
-        answers = await self._store.register([one.new(who) for one in validated])
+        answers = await self._store.register([one.new(who, self._sees) for one in validated])
         return {
             "workflows": [
                 one.document() | {"is_new": answer.is_new}
@@ -208,11 +209,6 @@ async def found_workflow(
     patterns for the names that the caller may be told; None: all.
     """
     versions = in_order(await store.workflows(name, WORKFLOWS_MAX))
-    if not versions and "/" in name and not version:  # a version that begins with a letter
-        above, _, last = name.rpartition("/")
-        of_above = in_order(await store.workflows(above, WORKFLOWS_MAX))
-        if any(one.version == last for one in of_above):
-            name, version, versions = above, last, of_above
     if not versions:
         raise await _unknown(store, name, sees)
     known = ", ".join(one.version for one in versions[:10])
@@ -253,6 +249,9 @@ async def request_run(
     Raises InvalidDefinition with every finding: no such workflow or version, a parameter that
     is missing, whatever keeps this request from running. The definition may be a new one, which
     has to be kept before the run is made. ``findings`` gets what refuses nothing, too.
+
+    Its jobs see what both may see, who registered the workflow and who asks for the run: code
+    of one team sees no more because somebody else begins it.
     """
     findings = Findings() if findings is None else findings
     try:
@@ -270,6 +269,7 @@ async def request_run(
     definition, options, found = await read(view.name, work)
     for one in found:  # another process has a copy of what was found before
         findings.add(one)
+    assert definition.workflow == view.name, "a caller's rights are those for this name"
     new = NewRun(
         workflow=definition.workflow,
         definition=definition.digest,
@@ -278,7 +278,7 @@ async def request_run(
         folder=registry_text(str(view)),
         queue=asked.queue,
         request=asked.request,
-        sees=asked.sees,
+        sees=narrowed(view.sees, asked.sees),
     )
     return new, definition
 

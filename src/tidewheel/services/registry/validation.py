@@ -86,8 +86,8 @@ class Validated:
         """Returns what people call the definition: name and version, else its file."""
         return self.file if self.name == self.file else f"{self.name}/{self.version}"
 
-    def new(self, who: str) -> NewWorkflow:
-        """Returns the row that the registry keeps."""
+    def new(self, who: str, sees: tuple[str, ...] | None) -> NewWorkflow:
+        """Returns the row that the registry keeps; ``sees`` is what who brings it may see."""
         return NewWorkflow(
             name=self.name,
             version=self.version,
@@ -96,6 +96,7 @@ class Validated:
             findings=json.dumps([finding_document(one) for one in self.findings]),
             parameters=json.dumps(self.parameters),
             registered_by=who,
+            sees=sees,
         )
 
     def document(self) -> Document:

@@ -94,29 +94,32 @@ def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
     """Returns a scheduling block instance, with its blocks in their order."""
     rows = tx.records("get_sbi", SbiView, id=sbi_id)
     found = found_one(rows, "scheduling block instance", sbi_id)
-    blocks = _views(tx, sbi=sbi_id, id=None, count=ONE_SBI_MAX)
+    blocks = _views(tx, sbi=sbi_id, count=ONE_SBI_MAX)
     return replace(found, blocks=tuple(sorted(blocks, key=lambda one: one.position)))
 
 
-def list_sbis(tx: Transaction, count: int = 100) -> list[SbiView]:
-    """Returns scheduling block instances without their blocks, newest first."""
-    return tx.records("list_sbis", SbiView, count=page_count(count))
+def list_sbis(tx: Transaction, count: int = 100, before: str | None = None) -> list[SbiView]:
+    """Returns scheduling block instances without their blocks, newest first: those that are
+    older than one, or all."""
+    return tx.records("list_sbis", SbiView, count=page_count(count), before=before)
 
 
 def get_block(tx: Transaction, block_id: str) -> BlockView:
     """Returns a processing block, with what its run waits for before it begins."""
-    return found_one(_views(tx, sbi=None, id=block_id, count=1), "processing block", block_id)
+    return found_one(_views(tx, id=block_id, count=1), "processing block", block_id)
 
 
 def list_blocks(
-    tx: Transaction, *, sbi: str | None = None, count: int = 100
+    tx: Transaction, *, sbi: str | None = None, count: int = 100, before: int | None = None
 ) -> list[BlockView]:
-    """Returns processing blocks, of one instance or of all, newest first."""
-    return _views(tx, sbi=sbi, id=None, count=page_count(count))
+    """Returns processing blocks, of one instance or of all, newest first: those whose run is
+    older than the one of this number, or all."""
+    return _views(tx, sbi=sbi, count=page_count(count), before=before)
 
 
 def _views(tx: Transaction, **which: object) -> list[BlockView]:
-    found = tx.records("list_blocks", BlockView, **which)
+    anything: dict[str, object] = {"sbi": None, "id": None, "before": None}
+    found = tx.records("list_blocks", BlockView, **anything | which)
     needs: dict[int, list[NeedView]] = {}
     waiting = [block.run.number for block in found if block.run.batch == 0]
     for need in needs_of(tx, waiting):

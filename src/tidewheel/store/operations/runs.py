@@ -23,7 +23,7 @@ from tidewheel.core.operator.definition import (
 )
 from tidewheel.core.operator.requests import NewCommand, RunClaim, RunLease
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.access import narrowed
+from tidewheel.core.queue.access import ANY_TEXT, covers, narrowed, run_name
 from tidewheel.core.queue.lease import LEASE_SECONDS_MAX
 from tidewheel.core.queue.task import Instant, TaskState
 from tidewheel.store.operations.queries import page_count
@@ -39,6 +39,7 @@ from tidewheel.store.transaction import (
 )
 
 NAMES_SHOWN_MAX = 10
+RUNS_LOOKED_THROUGH_MAX = 1_000  # of a workflow, for the newest that one may see
 NUMBER_DIGITS_MAX = 18
 
 
@@ -133,11 +134,8 @@ def _check_name(tx: Transaction, name: str) -> None:
     for above in names_above(name):
         if tx.rows("find_run_named", name=above):
             raise errors.BadSetting("run", name, f"one outside of the folder of run {above}")
-    below = tx.rows("find_runs_by_prefix", prefix=f"{name}/", count=1)
-    if below:
-        raise errors.BadSetting(
-            "run", name, f"one whose folder does not hold run {below[0][1]}"
-        )
+    if tx.rows("find_runs_by_prefix", prefix=f"{name}/", count=1):
+        raise errors.BadSetting("run", name, "one whose folder does not hold another run")
 
 
 def get_run(tx: Transaction, number: int) -> RunView:
@@ -152,27 +150,37 @@ def status_since(tx: Transaction, number: int) -> Instant:
     return Instant(run.updated_at if found[0][0] is None else found[0][0])
 
 
-def find_run(tx: Transaction, text: str) -> RunView:
+def find_run(tx: Transaction, text: str, names: tuple[str, ...] | None = None) -> RunView:
     """Returns a run by name, number, workflow (its newest run) or the beginning of one name.
 
-    Raises NotFound if there is none, AmbiguousRun if several names begin so.
+    Raises NotFound if there is none, AmbiguousRun if several names begin so. A run that these
+    patterns do not cover is as if it were not there; None: all are covered.
     """
-    named = tx.records("find_run_named", RunView, name=text)
-    if named and named[0].status != "deleted":
-        return named[0]
+
+    def is_seen(name: str) -> bool:
+        return names is None or covers(names, run_name(name))
+
+    found = [
+        run
+        for run in tx.records("find_run_named", RunView, name=text)
+        if run.status != "deleted"
+    ]
     if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
-        numbered = tx.records("get_run", RunView, run=int(text))
-        if numbered:
-            return numbered[0]
-    newest = tx.records("list_runs", RunView, workflow=text, count=1, before=None)
-    if newest:
-        return newest[0]
-    found = tx.rows("find_runs_by_prefix", prefix=text, count=NAMES_SHOWN_MAX) if text else []
-    if len(found) > 1:
-        raise errors.AmbiguousRun(text, [name for _, name in found])
-    if not found:
+        found += tx.records("get_run", RunView, run=int(text))
+    if (run := next((run for run in found if is_seen(run.name)), None)) is not None:
+        return run
+    count = 1 if names is None or ANY_TEXT in names else RUNS_LOOKED_THROUGH_MAX
+    for run in tx.records("list_runs", RunView, workflow=text, count=count, before=None):
+        if is_seen(run.name):
+            return run
+    count = max(count, NAMES_SHOWN_MAX)
+    begin_so = tx.rows("find_runs_by_prefix", prefix=text, count=count) if text else []
+    shown = [(number, name) for number, name in begin_so if is_seen(name)]
+    if len(shown) > 1:
+        raise errors.AmbiguousRun(text, [name for _, name in shown[:NAMES_SHOWN_MAX]])
+    if not shown:
         raise errors.NotFound("run", text)
-    return get_run(tx, found[0][0])
+    return get_run(tx, shown[0][0])
 
 
 def list_runs(

@@ -48,8 +48,8 @@ function Needs({ block, onChoose }: { block: BlockDocument; onChoose: (id: strin
       <ul className="need-list">
         {block.needs.map((one) => (
           <li key={`${one.block} ${one.condition}`} className={one.state}>
-            <button type="button" className="link" onClick={() => onChoose(one.block)}>{plain(one.block)}</button> {one.condition}
-            <span className="muted"> · is {one.status}, {one.state}</span>
+            {one.block === "" ? "a block of others" : <button type="button" className="link" onClick={() => onChoose(one.block)}>{plain(one.block)}</button>} {one.condition}
+            <span className="muted"> · {one.status === "" ? "" : `is ${one.status}, `}{one.state}</span>
           </li>
         ))}
       </ul>

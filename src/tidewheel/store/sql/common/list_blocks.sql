@@ -3,4 +3,5 @@ SELECT block.id, block.sbi, block.position, block.body, run.priority,
        {run.run_columns}
   FROM tidewheel.processing_block AS block JOIN tidewheel.run AS run ON run.number = block.run
  WHERE run.status <> 'deleted' AND (:sbi::text IS NULL OR block.sbi = :sbi::text) AND (:id::text IS NULL OR block.id = :id::text)
+   AND (:before::bigint IS NULL OR run.number < :before::bigint)
  ORDER BY run.number DESC LIMIT :count;
