@@ -70,11 +70,13 @@ def read_part(directory: Path, stream: str, offset: int, bytes_max: int) -> tupl
         descriptor = os.open(directory / FILES[stream], flags)
     except OSError:
         return NOTHING
-    with open(descriptor, "rb", buffering=0) as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):  # a folder, too, which a file object refuses
             return NOTHING
-        return os.pread(file.fileno(), bytes_max, offset), facts.st_size
+        return os.pread(descriptor, bytes_max, offset), facts.st_size
+    finally:
+        os.close(descriptor)
 
 
 CHUNK_BYTES_MAX = 1_000_000
