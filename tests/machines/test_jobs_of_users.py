@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import re
 import shlex
 import socket
@@ -13,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.afar import afar
+from tests.support.fleet import is_gone
 from tests.support.other_users import as_root, open_folder, reachable
 from tests.support.patience import eventually
 from tidewheel.runners import launcher as launcher_module
-from tidewheel.runners.processes import read_table
+from tidewheel.runners.processes import read_row, read_table
 
 pytestmark = [as_root, pytest.mark.req("S25")]
 USERS = WORKER, A, B = [f"tw{os.getpid()}-{role}" for role in ("worker", "a", "b")]
@@ -37,7 +39,11 @@ def users():
 
 
 def uid_of(name):
-    return int(subprocess.check_output(["id", "-u", name]))
+    return pwd.getpwnam(name).pw_uid
+
+
+def gid_of(name):
+    return pwd.getpwnam(name).pw_gid
 
 
 @pytest.fixture
@@ -425,24 +431,6 @@ def test_jobs_of_a_run_prepare_folders_for_later_cycles_and_clear_those_of_earli
     assert client.get("team-a-cycles/run1/3/make/1").status.value == "succeeded"
 
 
-def test_a_run_that_was_one_user_s_is_started_as_no_other(far, client, home):
-    """By a map that has changed: what the first one left there is not the second one's."""
-    folder = far.folder / "team-a-flow"
-    folder.mkdir()
-    (folder / "flow.cylc").write_text(FLOW.replace("hello;", "").replace("$CYLC_WORKFLOW_RUN_DIR/bin/hello",""))
-    far.start("scheduler")
-    given = {"TIDEWHEEL_STORE": "", "TIDEWHEEL_TOKEN": far.new_token("admin")}
-    words = ("run", str(folder), "--server", far.url)
-    first = started(far, home)
-    assert far.start(*words, **given).process.wait(120) == 0
-    assert first.end() == 0
-    started(far, home, text=MAP.replace(A, "_").replace(B, A).replace("_", B))
-    far.start("trigger", "team-a-flow/run1//1/check", "--server", far.url, **given)
-    check = "team-a-flow/run1/1/check/2"
-    assert ended(client, check).status.value == "failed"
-    assert "was another user's" in client.attempts(check)[-1].error.description
-
-
 def test_a_job_cannot_lead_its_worker_to_what_is_another_s(far, client, home):
     """By a link where the folder of its next attempt, or of a later stage, will be."""
     started(far, home)
@@ -494,7 +482,7 @@ def launcher(users):
     """The launcher, asked by somebody who is not the worker that it was written for."""
     asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     rows = [["r", "root"], ["a", A]]
-    told = json.dumps({"worker_uid": users[WORKER], "worker_gid": users[WORKER], "jobs": rows})
+    told = json.dumps({"worker_uid": users[WORKER], "worker_gid": gid_of(WORKER), "jobs": rows})
     with theirs:
         words = (sys.executable, "-I", LAUNCHER, told)
         process = subprocess.Popen(words, stdin=theirs.fileno(), env={})
@@ -525,17 +513,44 @@ def test_the_launcher_starts_nothing_as_root_and_gives_nothing_of_root_away(laun
         assert "refused" in launcher(b"[]", out, out)
         assert "refused" in launcher(b"{", out, out)
         assert "refused" in launcher({"name": "a", **shell}, out)
-        launcher({"name": "r", **shell}, out, out)  # a process that never became the shell
-        eventually(lambda: "has rights of root" in told.read_text(), "it says so")
+        assert "has rights of root" in launcher({"name": "r", **shell}, out, out)["refused"]
         launcher({"name": "a", **shell}, out, out)
         eventually(lambda: f"{uid_of(A)}\n" in told.read_text(), "the other one began")
     assert "\n0\n" not in told.read_text() and not told.read_text().startswith("0\n")
     assert (tmp_path / "root").stat().st_gid == 0
 
 
+def test_a_folder_that_was_one_user_s_is_given_to_no_other(launcher, tmp_path, users):
+    """By a map that has changed: what the first one left in there is not the second one's."""
+    request = {"name": "a", "words": ["-c", "true"], "environment": {}}
+    with (tmp_path / "told").open("w+b") as out, (tmp_path / "given").open("wb") as given:
+        os.chown(given.fileno(), users[WORKER], gid_of(WORKER))
+        assert "pid" in launcher(request, out, out, given)
+        assert "pid" in launcher(request, out, out, given)  # it is this user's by now
+        os.chown(given.fileno(), users[WORKER], gid_of(B))
+        assert "was another user's" in launcher(request, out, out, given)["refused"]
+        assert os.fstat(given.fileno()).st_gid == gid_of(B)
+
+
+def test_the_launcher_ends_nothing_but_what_is_of_the_user_that_it_is_asked_for(
+    launcher, users
+):
+    """Whatever a worker asks that was taken over."""
+    prefix = ["setpriv", f"--reuid={users[B]}", f"--regid={gid_of(B)}", "--clear-groups"]
+    with subprocess.Popen([*prefix, "sleep", "600"]) as other:
+        row = eventually(lambda: read_row(other.pid), "it runs")
+        for name, number in (("a", 9), ("r", 9), ("a", 19)):
+            answer = launcher({"name": name, "end": [other.pid, row.started, number]})
+            if "pid" in answer:
+                eventually(lambda pid=answer["pid"]: is_gone(pid), "it has looked")
+        assert "refused" in launcher({"name": "a", "end": "all"})
+        assert other.poll() is None and read_row(other.pid).state == "S"
+        other.kill()
+
+
 def test_the_launcher_is_small_and_needs_nothing_of_tidewheel():
     text = LAUNCHER.read_text()
-    assert len(text.splitlines()) <= 310
+    assert len(text.splitlines()) <= 320
     assert "import tidewheel" not in text and "from tidewheel" not in text
 
 

@@ -277,6 +277,8 @@ class Launcher:
             if user is None:
                 words = f"no user is mapped to {request['name']!r} on this worker (--run-as)"
                 answer = {"refused": words}
+            elif user.pw_uid == 0:
+                answer = {"refused": f"{user.pw_name} has rights of root"}
             elif "end" in request:
                 leader, started, number = map(int, request["end"])
                 child = forked(partial(end, user, leader, started, number))
