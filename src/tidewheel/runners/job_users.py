@@ -70,8 +70,8 @@ def read_map(path: Path) -> RunAsMap:
     jobs = document.get("jobs")
     if document.keys() != {"worker", "jobs"} or not isinstance(jobs, dict) or not jobs:
         raise BadSetting("run-as", path, ACCEPTED)
-    own = _user(document["worker"])
-    users = {_user(name) for name in jobs.values()}
+    own = known_user("run-as", document["worker"])
+    users = {known_user("run-as", name) for name in jobs.values()}
     for one, other in itertools.product(users, {own, *users}):
         shares = other.pw_gid in os.getgrouplist(one.pw_name, one.pw_gid)
         if one.pw_uid == own.pw_uid or (one.pw_uid != other.pw_uid and shares):
@@ -84,13 +84,14 @@ def read_map(path: Path) -> RunAsMap:
     return RunAsMap(worker=own, jobs=tuple(jobs.items()))
 
 
-def _user(name: object) -> pwd.struct_passwd:
+def known_user(setting: str, name: object) -> pwd.struct_passwd:
+    """Returns a user of this machine; raises BadSetting if there is none, or it is root."""
     try:
         user = pwd.getpwnam(str(name))
     except KeyError:
-        raise BadSetting("run-as", name, "a user of this machine; make it: useradd") from None
+        raise BadSetting(setting, name, "a user of this machine; make it: useradd") from None
     if 0 in (user.pw_uid, *os.getgrouplist(user.pw_name, user.pw_gid)):
-        raise BadSetting("run-as", name, "a user that is not root, nor in root's group")
+        raise BadSetting(setting, name, "a user that is not root, nor in root's group")
     return user
 
 

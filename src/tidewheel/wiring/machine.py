@@ -12,6 +12,7 @@ from tidewheel.config import KEY_VARIABLES
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.credentials import STANDARD_INPUT, take_keys
 from tidewheel.errors import BadSetting
+from tidewheel.hidden_memory import hide_memory
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
@@ -73,7 +74,6 @@ def make_private_directory(path: Path) -> None:
     job_directory.make_private_directory(path)
 
 
-_PR_SET_DUMPABLE = 4
 _STANDARD_ERROR = 2
 _MEMORY_FIELDS = slice(45, 49)  # of /proc/self/stat behind the name: arguments, environment
 
@@ -99,14 +99,6 @@ def keep_keys_from_jobs(token_file: str | None = None, passwords: Iterable[str] 
             if int(name) > _STANDARD_ERROR:
                 os.set_inheritable(int(name), False)
     hide_memory()
-
-
-def hide_memory() -> None:
-    """Lets no process of this user read the memory of this one, or trace it; Linux only."""
-    if sys.platform.startswith("linux"):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _wipe_beginnings(variables: tuple[bytes, ...], passwords: Iterable[str]) -> None:
