@@ -309,6 +309,40 @@ def test_a_job_that_lies_about_its_process_is_adopted_and_ended_all_the_same(
     assert client.get("other").status.value == "running", left
 
 
+# Holds as many connections to its worker as it gets, and says nothing.
+HOLDER = """
+import os, socket, sys, time
+told = open(sys.argv[1], "w")
+held = []
+while True:
+    for _ in range(300 - len(held)):
+        one = socket.socket(socket.AF_UNIX)
+        one.setblocking(False)
+        try:
+            one.connect(os.environ["TIDEWHEEL_JOB_DIR"] + "/job.socket")
+            held.append(one)
+        except OSError:
+            break
+    print("begun", file=told, flush=True)
+    gone = []
+    for one in held:
+        try:
+            one.recv(1000) or gone.append(one)
+        except OSError:
+            pass
+    held = [one for one in held if one not in gone]
+"""
+
+
+def test_no_user_s_jobs_keep_those_of_others_from_being_heard(far, client, home):
+    started(far, home)
+    hostile = Hostile(far.folder, HOLDER)
+    client.submit(command=hostile.command, queue="team-a", id="a")
+    hostile.begins()
+    client.submit(command="tidewheel message hello; sleep 600", queue="team-b", id="b")
+    eventually(lambda: [one.text for one in client.outputs("b")] == ["hello"], "it speaks", 15)
+
+
 def test_jobs_of_other_users_are_adopted_by_the_next_worker_and_heard(far, client, home):
     client.configure_queue("team-a", lease_seconds=600.0)
     first = started(far, home, "--leave")

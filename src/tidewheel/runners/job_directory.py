@@ -16,9 +16,11 @@ that matters is in the store.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -223,23 +225,39 @@ def tail(path: Path) -> str:
     return read_plain(path, TAIL_BYTES_MAX, from_end=True).decode(errors="replace")
 
 
-def read_plain(path: Path, bytes_max: int, *, from_end: bool = False) -> bytes:
+def read_plain(
+    path: Path, bytes_max: int, *, from_end: bool = False, at: int | None = None
+) -> bytes:
     """Returns the beginning or the end of a plain file; empty if it cannot be read, or is none.
 
-    A job may have put a link there, a folder, or a pipe, which its worker would wait for.
+    A job may have put anything there (``open_plain_file``). ``at`` is its folder, if that is
+    open.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open_plain_file(path, at) as descriptor:
+            size = os.fstat(descriptor).st_size
+            begin = max(0, size - bytes_max) if from_end else 0
+            return os.pread(descriptor, bytes_max, begin)
     except OSError:
         return b""
+
+
+@contextmanager
+def open_plain_file(path: Path, at: int | None = None) -> Iterator[int]:
+    """Opens a file that a job may have made, for the block; raises OSError if it is no plain
+    one: a link leads to what is not the job's, a pipe would be waited for.
+
+    Where jobs are of other users, a file of this worker's with a second name is none, either:
+    the name may be the job's, for what it cannot read itself.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, dir_fd=at)
     try:
         facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            return b""
-        begin = max(0, facts.st_size - bytes_max) if from_end else 0
-        return os.pread(descriptor, bytes_max, begin)
-    except OSError:  # of a disk
-        return b""
+        is_borrowed = facts.st_nlink > 1 and facts.st_uid == os.geteuid()
+        if not stat.S_ISREG(facts.st_mode) or (is_borrowed and _files_for["others"]):
+            raise OSError(errno.EINVAL, "is no plain file", str(path))
+        yield descriptor
     finally:
         os.close(descriptor)
 

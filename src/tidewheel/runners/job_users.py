@@ -229,8 +229,14 @@ def hand_over(home: Path, assignment: Assignment) -> list[int]:
     return opened
 
 
-def _given(run: Path) -> tuple[Path, Path]:
-    return run / "work", run / "share"
+def _given(run: Path) -> tuple[Path, ...]:
+    """Returns the folders of a run in which all is its user's; a scheduler beside this worker
+    may have made the last of them, else it is the user's, too."""
+    work, share, cycles = run / "work", run / "share", run / "share" / "cycle"
+    with suppress(OSError):
+        if os.lstat(cycles).st_uid == os.geteuid():
+            return work, share, cycles
+    return work, share
 
 
 def own_folders(assignment: Assignment) -> tuple[str, str]:
