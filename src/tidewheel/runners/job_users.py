@@ -175,9 +175,9 @@ class JobUsers:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
                 opened.append(os.open(log, flags, 0o600))
                 os.fchmod(opened[-1], 0o660)
-            request = {"words": words, "environment": environment}
-            request["fenced"] = assignment.task.fence_kill
-            request["name"] = _name(assignment.task)
+            task = assignment.task
+            request: dict[str, Any] = {"name": _name(task), "fenced": task.fence_kill}
+            request |= {"words": words, "environment": environment}
             return self._launcher.ask(request, [*opened, *opened, *folders])
         finally:
             for file in (*folders, *opened):

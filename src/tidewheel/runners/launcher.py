@@ -25,7 +25,7 @@ import json
 import os
 import pwd
 import re
-import selectors
+import select
 import signal
 import socket
 import sys
@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 SHELL = "/bin/sh"
 FILES_MAX = 32  # in a request
 FILES_OWN_MAX = 65_536  # a job inherits none of them
+BYTES_MAX = 65_536
 REQUEST_BYTES_MAX = 16 * 1024 * 1024
 ROUNDS_MAX = 12  # of looking for what is left of a job, and killing it
 ROUND_SECONDS = 0.1
@@ -72,6 +73,8 @@ def forked(work: Callable[[], None]) -> int:
     if pid == 0:
         status = 126
         try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             work()
             status = 0
         except BaseException as error:
@@ -104,8 +107,8 @@ def read_row(pid: int) -> Row | None:
     except (FileNotFoundError, ProcessLookupError, IndexError):
         return None
     fields = rest.split()
-    numbers = [int(fields[place]) for place in (1, 2, 3, 19)]
-    return Row(pid, named.partition("(")[2], fields[0], *numbers, uid)
+    parent, group, session, started = (int(fields[place]) for place in (1, 2, 3, 19))
+    return Row(pid, named.partition("(")[2], fields[0], parent, group, session, started, uid)
 
 
 def start(
@@ -143,7 +146,7 @@ def start(
     os.close(writing)
     with open(reading, "rb") as told:
         answer: dict[str, Any] = json.loads(told.readline() or b'{"refused": "no keeper"}')
-    return answer | {"child": keeper}
+    return answer | {"keeper": keeper}
 
 
 def keep(be_job: Callable[[], None], telling: int) -> None:
@@ -245,60 +248,67 @@ class Launcher:
 
     def __init__(self, users: dict[str, Any], asked: socket.socket) -> None:
         self.users, self.asked = users, asked
-        self.ready = selectors.DefaultSelector()
         self.fenced: dict[int, tuple[pwd.struct_passwd, int, int]] = {}  # by their keepers
 
     def serve(self) -> None:
         """Answers requests until the worker is gone, then ends what must not outlive it."""
+        woken, waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
         with suppress(OSError):
-            self.ready.register(self.asked, selectors.EVENT_READ)
             while True:
-                for key, _ in self.ready.select():
-                    if key.data is None:
-                        if not self.answered():
-                            raise OSError("the worker is gone")
-                        continue
-                    self.ready.unregister(key.fd)  # a keeper that has nothing to keep any more
-                    os.close(key.fd)
-                    os.waitpid(key.data, 0)
-                    self.fenced.pop(key.data, None)
+                ready, _, _ = select.select((self.asked.fileno(), woken), (), ())
+                if woken in ready:
+                    os.read(woken, BYTES_MAX)
+                    self.reap()
+                if self.asked.fileno() in ready and not self.answered():
+                    break
         for job in self.fenced.values():  # all at once: each takes a moment
             forked(partial(end, *job, signal.SIGKILL))
+
+    def reap(self) -> None:
+        """Buries forks that have ended: none has a file here, however many a user's jobs leave
+        behind."""
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                self.fenced.pop(ended, None)
 
     def answered(self) -> bool:
         """Answers one request; False if the worker is gone."""
         _, files, _, _ = socket.recv_fds(self.asked, 1, FILES_MAX)
         if not files:
             return False
-        child, is_fenced = None, False
+        request: dict[str, Any] = {}
         try:
             request = json.loads(os.pread(files[0], REQUEST_BYTES_MAX, 0))
-            user = user_for(str(request["name"]), self.users["jobs"])
-            if user is None:
-                words = f"no user is mapped to {request['name']!r} on this worker (--run-as)"
-                answer = {"refused": words}
-            elif user.pw_uid == 0:
-                answer = {"refused": f"{user.pw_name} has rights of root"}
-            elif "end" in request:
-                leader, started, number = map(int, request["end"])
-                child = forked(partial(end, user, leader, started, number))
-                row = read_row(child)
-                answer = {"pid": child, "started": row.started if row else 0}
-            else:
-                answer = start(self.users, user, request, files[1:])
-                child, is_fenced = answer.pop("child", None), bool(request.get("fenced"))
-                if "pid" in answer:  # until the worker knows of it
-                    self.fenced[child] = user, answer["pid"], answer["started"]
+            answer = self.answer(request, files[1:])
         except Exception as error:  # whatever the worker sent, the jobs of others go on
             answer = {"refused": f"the launcher cannot start it: {error!r}"}
         for file in files:
             os.close(file)
-        if child is not None:
-            self.ready.register(os.pidfd_open(child), selectors.EVENT_READ, child)
+        keeper = answer.pop("keeper", 0)
         self.asked.send(json.dumps(answer).encode())
-        if not is_fenced:
-            self.fenced.pop(child or 0, None)
+        if keeper and not request.get("fenced"):
+            self.fenced.pop(keeper, None)
         return True
+
+    def answer(self, request: dict[str, Any], files: list[int]) -> dict[str, Any]:
+        """Does what the worker asks for, and returns what it is told."""
+        name = str(request["name"])
+        user = user_for(name, self.users["jobs"])
+        if user is None:
+            return {"refused": f"no user is mapped to {name!r} on this worker (--run-as)"}
+        if user.pw_uid == 0:
+            return {"refused": f"{user.pw_name} has rights of root"}
+        if "end" in request:
+            leader, started, number = map(int, request["end"])
+            child = forked(partial(end, user, leader, started, number))
+            row = read_row(child)  # it is not reaped before this is answered
+            return {"pid": child, "started": row.started if row else 0}
+        told = start(self.users, user, request, files)
+        if "pid" in told:  # until the worker knows of it
+            self.fenced[told["keeper"]] = user, told["pid"], told["started"]
+        return told
 
 
 def main() -> None:

@@ -244,8 +244,11 @@ class ShellRunner:
         self._parts.failpoint("job_before_start")
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
-        facts = (str(files.path), boot, self._bash, self._limits, script_name(assignment))
-        facts += ("077", "", "") if users is None else ("022", *own_folders(assignment))
+        facts = (
+            *(str(files.path), boot, self._bash, self._limits, script_name(assignment)),
+            # The worker reads what a job leaves.
+            *(("077", "", "") if users is None else ("022", *own_folders(assignment))),
+        )
         if users is not None:
             files.write_secret(assignment.secret)
             words, logs = ("-c", WRAPPER, "job", *facts), (files.out, files.err)
