@@ -112,10 +112,10 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 
     Returns the exit status.
     """
-    session.require_if_named()
     log = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
     roles = Roles(session, log, options["wait_for_store"], options["token_file"])
-    job_users = _job_users(options)
+    job_users = _job_users(options)  # root looks at nothing that is the worker's user's
+    session.require_if_named()
     became_user = job_users is not None or options["user"] is not None
     handlers = _load_handlers(options["handlers"])
     on_stop = OnStop.YIELD if options["yields"] else OnStop.DRAIN

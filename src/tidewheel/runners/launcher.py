@@ -212,12 +212,14 @@ def end(user: pwd.struct_passwd, leader: int, started: int, number: int) -> None
         return
     for nth in range(ROUNDS_MAX):
         is_hunt = nth >= ROUNDS_AT_LARGE_MAX
-        if is_hunt:
-            signal_everything_of(user, signal.SIGSTOP)
-        left, may_be_more = members(user.pw_uid, leader, started)
-        send(left, signal.SIGKILL)
-        if is_hunt:
-            signal_everything_of(user, signal.SIGCONT)
+        try:
+            if is_hunt:
+                signal_everything_of(user, signal.SIGSTOP)
+            left, may_be_more = members(user.pw_uid, leader, started)
+            send(left, signal.SIGKILL)
+        finally:
+            if is_hunt:
+                signal_everything_of(user, signal.SIGCONT)
         if not may_be_more:
             return
         time.sleep(ROUND_SECONDS)

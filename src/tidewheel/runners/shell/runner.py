@@ -77,7 +77,10 @@ if [ -n "$boot" ]; then
   set -- $row
   echo "pid=$$ start=${{22}} boot=$boot" > job.status
 fi
-[ -z "$work" ] || (umask 0; exec mkdir -p -- "$work" "$share") || exit 126
+if [ -n "$work" ] && ! (umask 0; exec mkdir -p -- "$work" "$share"); then
+  echo exit=126 >> job.status
+  exit 126
+fi
 [ -z "$asked" ] || exit 143
 if [ -n "$limits" ]; then
   "$bash" -c "$limits exec \"\\$0\" \"\\$1\"" "$bash" "$job"
