@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from tidewheel.errors import Refused, RunnerUnable
-from tidewheel.runners.job_users import Launcher
+from tidewheel.runners.job_users import LauncherClient
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def ends():
     asking, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     asked.settimeout(10)
     with asking, asked:
-        yield Launcher(asking, answer_seconds_max=0.01), asked
+        yield LauncherClient(asking, answer_seconds_max=0.01), asked
 
 
 def said(pid):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from tidewheel.hidden_memory import hide_memory
+from tidewheel.wiring.machine import hide_memory
 
 # These keep keys, and jobs of their user may be waiting for them to begin: nothing else is
 # imported before.

@@ -95,7 +95,7 @@ def known_user(setting: str, name: object) -> pwd.struct_passwd:
     return user
 
 
-class Launcher:
+class LauncherClient:
     """Asks the launcher, which answers one request after the other."""
 
     def __init__(
@@ -137,7 +137,7 @@ class JobUsers:
             raise BadSetting("run-as", path, accepted)
         users = read_map(path)
         asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._launcher = Launcher(asking)
+        self._launcher = LauncherClient(asking)
         own = {"worker_uid": users.worker.pw_uid, "worker_gid": users.worker.pw_gid}
         with theirs:
             self._process = subprocess.Popen(

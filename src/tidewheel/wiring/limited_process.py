@@ -40,7 +40,7 @@ import msgspec
 
 from tidewheel.config import ProcessLimits
 from tidewheel.errors import Refused, TidewheelError, Unavailable
-from tidewheel.hidden_memory import hide_memory
+from tidewheel.wiring.machine import hide_memory
 
 Result = TypeVar("Result")
 Report = Callable[[Any], None]

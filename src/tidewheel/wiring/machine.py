@@ -1,4 +1,7 @@
-"""Describes this machine to packages that may not know runners: processes, private folders."""
+"""Describes this machine to packages that may not know runners: processes, private folders.
+
+It imports nothing of ours before that is needed: the first thing that a service does is here.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,12 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tidewheel.config import KEY_VARIABLES
-from tidewheel.core.queue.requests import HostProcess
-from tidewheel.credentials import STANDARD_INPUT, take_keys
-from tidewheel.errors import BadSetting
-from tidewheel.hidden_memory import hide_memory
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidewheel.core.queue.requests import HostProcess
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
@@ -57,6 +59,8 @@ def require_private_file(setting: str, path: Path) -> None:
     The rule is that of PostgreSQL: a file of this user is for nobody else; one that belongs to
     root may be readable for a group, as where the system keeps keys for several services.
     """
+    from tidewheel.errors import BadSetting
+
     found = path.stat()
     if found.st_uid not in (os.geteuid(), 0):
         raise BadSetting(setting, str(path), "a file that belongs to this user or to root")
@@ -74,6 +78,7 @@ def make_private_directory(path: Path) -> None:
     job_directory.make_private_directory(path)
 
 
+_PR_SET_DUMPABLE = 4
 _STANDARD_ERROR = 2
 _MEMORY_FIELDS = slice(45, 49)  # of /proc/self/stat behind the name: arguments, environment
 
@@ -87,6 +92,9 @@ def keep_keys_from_jobs(token_file: str | None = None, passwords: Iterable[str] 
     overwritten, files that it was started with are not handed on, and on Linux no process of
     its user may read its memory, its environment or its files, or trace it. Root still may.
     """
+    from tidewheel.config import KEY_VARIABLES
+    from tidewheel.credentials import STANDARD_INPUT, take_keys
+
     take_keys(token_file)
     if token_file == STANDARD_INPUT:
         with open(os.devnull) as nothing:
@@ -99,6 +107,14 @@ def keep_keys_from_jobs(token_file: str | None = None, passwords: Iterable[str] 
             if int(name) > _STANDARD_ERROR:
                 os.set_inheritable(int(name), False)
     hide_memory()
+
+
+def hide_memory() -> None:
+    """Lets no process of this user read the memory of this one, or trace it; Linux only."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _wipe_beginnings(variables: tuple[bytes, ...], passwords: Iterable[str]) -> None:

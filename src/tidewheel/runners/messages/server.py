@@ -217,18 +217,21 @@ class MessageServer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         user = _peer(writer)
-        self._connections[user] += 1
         is_others = user != os.geteuid()  # then one of several, none of whom may take all
         most = CONNECTIONS_OF_OTHERS_MAX if is_others else CONNECTIONS_MAX
+        is_heard = (
+            self._connections[user] < most and self._connections.total() < CONNECTIONS_MAX
+        )
+        self._connections[user] += is_heard
         try:
-            if self._connections[user] > most or self._connections.total() > CONNECTIONS_MAX:
-                await _answer(writer, refusal("too many connections; try again", client.BUSY))
-            else:
+            if is_heard:
                 await self._answer_lines(reader, writer)
+            else:
+                await _answer(writer, refusal("too many connections; try again", client.BUSY))
         except (OSError, TimeoutError):
             pass  # the job went away, or holds a connection that it does not use
         finally:
-            self._connections[user] -= 1
+            self._connections[user] -= is_heard
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
