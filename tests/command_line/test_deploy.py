@@ -84,9 +84,11 @@ def test_h3_the_unit_of_workers_shares_no_user_folder_or_file_with_those_at_the_
     for name in ("server", "scheduler", "monitor"):
         for key in ("User", "StateDirectory", "EnvironmentFile", "Environment"):
             assert worker[key] != units[name][key], (name, key)
-    assert worker["StandardInput"].startswith("file:")  # which systemd opens as root
-    assert worker["StandardInput"].removeprefix("file:") not in worker["EnvironmentFile"]
-    assert understood(shlex.split(worker["ExecStart"])[1:-1])[1]["token_file"] == "-"
+    program, *words = shlex.split(worker["ExecStart"])[:-1]
+    options = understood(words)[1]
+    assert program[0] == "!"  # root, until the worker has read its token
+    assert options["user"] == worker["User"] != "root"
+    assert options["token_file"] not in worker["EnvironmentFile"]
     example = dict(
         line.split("=", 1) for line in WORKER_EXAMPLE.read_text().splitlines() if line[0] != "#"
     )
@@ -99,7 +101,7 @@ def test_s25_the_drop_in_starts_a_worker_whose_jobs_are_of_other_users():
     words = shlex.split(re.findall(r"ExecStart=(\S.*)", dropped)[0])[1:-1]
     words[words.index("--run-as") + 1] = str(COMPOSE)  # a file that is there
     name, options = understood(words)
-    assert (name, options["token_file"]) == ("worker", "-")
+    assert (name, options["token_file"]) == ("worker", "/etc/tidewheel/worker.token")
 
 
 def test_systemd_understands_the_drop_in(tmp_path):
@@ -151,7 +153,9 @@ def test_h3_workers_of_compose_know_a_server_and_no_database(services):
         for other in at_database:
             assert not set(worker["networks"]) & set(other["networks"])
             assert not set(worker["volumes"]) & set(other["volumes"])
-        assert understood(worker["command"])[1]["token_file"] == "-"
+        options = understood(worker["command"])[1]
+        assert options["token_file"] == "/run/secrets/worker-token" and worker["user"] == "root"
+        assert options["user"] not in (None, "root")
         proxy = services["proxy"]["networks"]
         assert set(worker["networks"]) < set(proxy)
 

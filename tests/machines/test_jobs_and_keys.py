@@ -2,8 +2,10 @@
 
 import json
 import os
+import pwd
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -144,44 +146,124 @@ def token_file(far):
     return file
 
 
-@as_root
-def test_h3_a_worker_that_systemd_starts_keeps_its_token_from_its_jobs(far, client, token_file):
-    """Without systemd, which is not at work here: root opens the file, then is the user."""
-    home, unit = own_home(far, USER), (DEPLOY / "systemd/tidewheel-worker@.service").read_text()
-    [line] = re.findall(r"ExecStart=\S+ (.*) \$WORKER_OPTIONS", unit)
-    assert "StandardInput=file:/etc/tidewheel/worker.token" in unit
-    opened = ["sh", "-c", f'exec "$@" < {token_file}', "sh", *become(USER)]
-    given = told(far, home, TIDEWHEEL_TOKEN="")
-    worker = far.start(*shlex.split(line), prefix=opened, **given)
-    client.submit(command=spying(far, far.token), id="spy")
-    found = spied(home, client, "spy")
-    assert found["uid"] == USER and found["seen"] == []
-    assert closed_of(found, worker) == {"environ", "memory", "trace"}
+@pytest.fixture(scope="module")  # it is removed when its processes have ended
+def user():
+    """A user with a name, as units of systemd and compose have."""
+    name = f"tw{os.getpid()}-own"
+    subprocess.run(["useradd", "--system", "--user-group", name], check=True)
+    try:
+        yield pwd.getpwnam(name)
+    finally:
+        subprocess.run(["userdel", name], check=True)
 
 
 @as_root
-def test_h3_a_worker_that_compose_starts_keeps_its_token_from_its_jobs(far, client, token_file):
+def test_h3_a_worker_that_systemd_starts_keeps_its_token_from_its_jobs(
+    far, client, token_file, user
+):
+    """Without systemd, which is not at work here: root starts it, with the unit's rights."""
+    unit = (DEPLOY / "systemd/tidewheel-worker@.service").read_text()
+    [line] = re.findall(r"ExecStart=!\S+ (.*) \$WORKER_OPTIONS", unit)
+    [rights] = re.findall(r"CapabilityBoundingSet=(.*)", unit)
+    kept = [f"+{one.removeprefix('CAP_').lower()}" for one in rights.split()]
+    words = line.replace("--user tidewheel-worker", f"--user {user.pw_name}")
+    words = words.replace("/etc/tidewheel/worker.token", str(token_file))
+    assert words.count(user.pw_name) == 1 and words.count(str(token_file)) == 1
+    found = spied_by_job(far, client, user, shlex.split(words), kept)
+    assert found["uid"] == user.pw_uid and found["seen"] == []
+
+
+@as_root
+def test_h3_a_worker_that_compose_starts_keeps_its_token_from_its_jobs(
+    far, client, token_file, user
+):
     """Its own words, with the capabilities that its container would have."""
-    service = yaml.safe_load((DEPLOY / "compose/compose.yml").read_text())["services"][
-        "worker-1"
-    ]
-    home = own_home(far, USER)
-    kept = ",".join(f"+{name.lower()}" for name in service["cap_add"])
+    compose = yaml.safe_load((DEPLOY / "compose/compose.yml").read_text())
+    service = compose["services"]["worker-1"]
     assert service["cap_drop"] == ["ALL"] and service["user"] == "root"
-    script = service["entrypoint"][2].replace("$$", "$").replace("tidewheel-worker", str(USER))
-    assert " tidewheel " in script and "/run/secrets/worker-token" in script
-    script = script.replace(" tidewheel ", " ").replace(
-        "/run/secrets/worker-token", str(token_file)
-    )
+    own = {"tidewheel-worker": user.pw_name, "/run/secrets/worker-token": str(token_file)}
+    words = [own.get(word, word) for word in service["command"]]
+    assert words.count(user.pw_name) == 1 and words.count(str(token_file)) == 1
     os.chown(token_file, USER + 1, USER + 1)  # whoever typed `docker compose run` made it
-    prefix = [*reachable(), "setpriv", "--bounding-set", f"-all,{kept}", "--no-new-privs"]
+    kept = [f"+{name.lower()}" for name in service["cap_add"]]
+    found = spied_by_job(far, client, user, words, kept)
+    assert found["uid"] == user.pw_uid and found["seen"] == []
+
+
+def spied_by_job(far, client, user, words, kept):
+    """What a spy finds as a job of a worker that root started so, with these capabilities."""
+    home = far.folder / "own"
+    home.mkdir()
+    os.chown(home, user.pw_uid, user.pw_gid)
+    prefix = ["setpriv", "--bounding-set", ",".join(["-all", *kept]), "--no-new-privs"]
     given = told(far, home, TIDEWHEEL_TOKEN="")
-    words = [*prefix, *service["entrypoint"][:2], script, "sh"]
-    worker = far.start(*service["command"], prefix=words, **given)
+    worker = far.start(*words, prefix=[*reachable(), *prefix], **given)
     client.submit(command=spying(far, far.token), id="spy")
     found = spied(home, client, "spy")
-    assert found["uid"] == USER and found["seen"] == []
     assert closed_of(found, worker) == {"environ", "memory", "trace"}
+    return found
+
+
+# Tries to open the memory of every process, again and again, and tells which it could.
+WAITER = """
+import os, sys
+kept = {}
+told = open(sys.argv[1], "a", buffering=1)
+while True:
+    for pid in os.listdir("/proc"):
+        if pid.isdigit() and pid not in kept:
+            try:
+                kept[pid] = open(f"/proc/{pid}/mem", "rb")
+                print(pid, file=told)
+            except OSError:
+                pass
+"""
+
+
+@as_root
+def test_h3_nobody_who_waits_for_a_worker_that_root_starts_can_open_its_memory(
+    far, client, token_file, user
+):
+    """Such as a job of the worker before it. One that the user starts is open for a moment."""
+    home, seen = far.folder / "own", far.folder / "seen"
+    home.mkdir()
+    seen.touch()
+    for one in (home, seen):
+        os.chown(one, user.pw_uid, user.pw_gid)
+    as_user = become(user.pw_uid, group=user.pw_gid)
+    (far.folder / "waiter.py").write_text(WAITER)
+    words = [*as_user, sys.executable, str(far.folder / "waiter.py"), str(seen)]
+    with subprocess.Popen(words) as waiter:
+        given = told(far, home, TIDEWHEEL_TOKEN="")
+        try:
+            eventually(seen.read_text, "it waits")  # and has found itself
+            plain = far.start(
+                "worker", prefix=as_user, **given | {"TIDEWHEEL_TOKEN": far.token}
+            )
+            eventually(lambda: str(plain.pid) in seen.read_text().split(), "it works")
+            plain.kill()
+            own = ("--user", user.pw_name, "--token-file", str(token_file))
+            worker = far.start("worker", *own, prefix=[*reachable(), "env"], **given)
+            client.submit(command="true", id="done")
+            eventually(lambda: client.get("done").status.value in OVER, "it has worked")
+            assert str(worker.pid) not in seen.read_text().split()
+        finally:
+            waiter.kill()
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--user", "root"), "not root"),
+        (("--user", "no-such-user"), "a user of this machine"),
+        (("--user", "nobody", "--run-as", __file__), "beside --run-as"),
+    ],
+    ids=["root", "nobody", "with a map"],
+)
+def test_a_worker_becomes_no_user_that_would_not_help(far, words, says):
+    worker = far.start("worker", *words, prefix=[*reachable(), "env"])
+    assert worker.process.wait(60) == 2 and says in worker.log
 
 
 @as_root

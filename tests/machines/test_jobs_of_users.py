@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import re
 import shlex
 import socket
@@ -13,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.afar import afar
+from tests.support.fleet import is_gone
 from tests.support.other_users import as_root, open_folder, reachable
 from tests.support.patience import eventually
 from tidewheel.runners import launcher as launcher_module
+from tidewheel.runners.processes import read_row, read_table
 
 pytestmark = [as_root, pytest.mark.req("S25")]
 USERS = WORKER, A, B = [f"tw{os.getpid()}-{role}" for role in ("worker", "a", "b")]
@@ -36,7 +39,11 @@ def users():
 
 
 def uid_of(name):
-    return int(subprocess.check_output(["id", "-u", name]))
+    return pwd.getpwnam(name).pw_uid
+
+
+def gid_of(name):
+    return pwd.getpwnam(name).pw_gid
 
 
 @pytest.fixture
@@ -57,7 +64,11 @@ def home(far, users):
     folder = far.folder / "own"
     folder.mkdir()
     os.chown(folder, users[WORKER], users[WORKER])
-    return folder
+    yield folder
+    for name in (A, B):  # a job that fights is ended even by a test that fails
+        kill_all = ["sh", "-c", "kill -9 -1"]
+        words = ["setpriv", f"--reuid={users[name]}", "--clear-groups", *kill_all]
+        subprocess.run(words, check=False)
 
 
 MAP = f"""\
@@ -166,6 +177,172 @@ def test_a_job_of_another_user_is_stopped_with_all_that_it_started(far, client, 
         eventually(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), f"{pid} is gone")
 
 
+# Leaves the session, the group and the environment of its job and its parents; then it kills
+# whatever of its user appears, as the process would that is to end it.
+FIGHTER = """
+import os, sys
+os.fork() and os._exit(0)
+os.setsid()
+os.fork() and os._exit(0)
+if len(sys.argv) == 2:
+    os.execve(sys.executable, [sys.executable, __file__, sys.argv[1], "again"], {})
+def mine():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat(f"/proc/{pid}").st_uid == os.getuid():
+                yield int(pid)
+        except OSError:
+            pass
+known = set(mine()) | {os.getpid()}
+told = open(sys.argv[1], "w")
+print("begun", file=told, flush=True)
+while True:
+    for pid in set(mine()) - known:
+        try:
+            os.kill(pid, 9)
+        except OSError:
+            pass
+"""
+# Is another process every time somebody looks.
+COMET = """
+import os, sys
+told = open(sys.argv[1], "w")
+print("begun", file=told, flush=True)
+while True:
+    os.fork() and os._exit(0)
+    os.setsid()
+"""
+
+
+class Hostile:
+    """A command of such a program, which holds a pipe open as long as anything of it lives."""
+
+    def __init__(self, folder, text):
+        program, pipe = folder / "hostile.py", folder / "pipe"
+        program.write_text(text)
+        os.mkfifo(pipe)
+        pipe.chmod(0o666)
+        self._pipe = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        here = shlex.join([sys.executable, str(program), str(pipe)])
+        self.command = f"trap '' TERM; {here} & sleep 600 & wait; sleep 600"
+
+    def _read(self):
+        try:
+            return os.read(self._pipe, 100)
+        except BlockingIOError:  # it holds the pipe, and says nothing
+            return None
+
+    def begins(self):
+        eventually(self._read, "it has begun")
+
+    def is_gone(self):
+        eventually(lambda: self._read() == b"", "nothing of it is left", 20)
+        os.close(self._pipe)
+
+
+def alive_of(uid):
+    """The processes of a user, whoever started them."""
+    rows = [
+        Path(f"/proc/{row.pid}/status") for row in read_table().rows.values() if not row.ended
+    ]
+    texts = [path.read_text() for path in rows if path.exists()]
+    return [text for text in texts if f"Uid:\t{uid}\t" in text]
+
+
+@pytest.mark.parametrize("program", [FIGHTER, COMET], ids=["a fighter", "a comet"])
+def test_no_job_outlives_a_cancel_however_it_hides_and_fights(far, client, home, program):
+    started(far, home)
+    client.submit(command="sleep 600", queue="team-b", id="b")
+    hostile = Hostile(far.folder, program)
+    client.submit(command=hostile.command, queue="team-a", id="a", max_termination=0.2)
+    hostile.begins()
+    client.cancel("a")
+    assert ended(client, "a").status.value == "cancelled"
+    hostile.is_gone()
+    assert client.get("b").status.value == "running"
+
+
+def test_a_time_limit_ends_a_job_that_fights(far, client, home):
+    started(far, home)
+    hostile, limits = Hostile(far.folder, FIGHTER), {"timeout": 2, "max_termination": 0.2}
+    client.submit(command=hostile.command, queue="team-a", id="a", **limits)
+    hostile.begins()
+    assert ended(client, "a").status.value == "failed"
+    hostile.is_gone()
+
+
+def test_another_job_of_the_same_user_goes_on_when_one_is_ended(far, client, home):
+    """Also where all of that user's processes had to be stopped for a moment."""
+    started(far, home)
+    gate = far.folder / "gate"
+    command = f"until [ -e {gate} ]; do sleep 0.05; done"
+    client.submit(command=command, queue="team-a", id="good")
+    eventually(lambda: client.get("good").status.value == "running", "it runs")
+    hostile = Hostile(far.folder, COMET)
+    client.submit(command=hostile.command, queue="team-a", id="bad", max_termination=0.2)
+    hostile.begins()
+    client.cancel("bad")
+    assert ended(client, "bad").status.value == "cancelled"
+    hostile.is_gone()
+    gate.touch()
+    assert ended(client, "good").status.value == "succeeded"
+
+
+def test_a_job_that_lies_about_its_process_is_adopted_and_ended_all_the_same(
+    far, client, home, users
+):
+    client.configure_queue("team-a", lease_seconds=600.0)
+    first = started(far, home, "--leave")
+    told = far.folder / "told"
+    told.touch()
+    told.chmod(0o666)
+    client.submit(command="sleep 600", queue="team-a", id="other")
+    command = f"rm -f job.status; mkdir job.status; echo yes > {told}; sleep 600"
+    client.submit(command=command, queue="team-a", id="a", max_termination=0.2)
+    eventually(told.read_text, "it has lied")
+    first.kill()
+    second = started(far, home)
+    eventually(lambda: second.log.count("lease.adopted") == 2, "both are adopted")
+    client.cancel("a")
+    assert ended(client, "a").status.value == "cancelled"
+    [left] = [text for text in alive_of(users[A]) if "Name:\tsleep" in text]
+    assert client.get("other").status.value == "running", left
+
+
+# Holds as many connections to its worker as it gets, and says nothing.
+HOLDER = """
+import os, socket, sys, time
+told = open(sys.argv[1], "w")
+held = []
+while True:
+    for _ in range(300 - len(held)):
+        one = socket.socket(socket.AF_UNIX)
+        one.setblocking(False)
+        try:
+            one.connect(os.environ["TIDEWHEEL_JOB_DIR"] + "/job.socket")
+            held.append(one)
+        except OSError:
+            break
+    print("begun", file=told, flush=True)
+    gone = []
+    for one in held:
+        try:
+            one.recv(1000) or gone.append(one)
+        except OSError:
+            pass
+    held = [one for one in held if one not in gone]
+"""
+
+
+def test_no_user_s_jobs_keep_those_of_others_from_being_heard(far, client, home):
+    started(far, home)
+    hostile = Hostile(far.folder, HOLDER)
+    client.submit(command=hostile.command, queue="team-a", id="a")
+    hostile.begins()
+    client.submit(command="tidewheel message hello; sleep 600", queue="team-b", id="b")
+    eventually(lambda: [one.text for one in client.outputs("b")] == ["hello"], "it speaks", 15)
+
+
 def test_jobs_of_other_users_are_adopted_by_the_next_worker_and_heard(far, client, home):
     client.configure_queue("team-a", lease_seconds=600.0)
     first = started(far, home, "--leave")
@@ -214,17 +391,21 @@ def test_a_secret_reaches_the_job_of_another_user_and_its_file_does_not(
     assert not any(b"of-team-a-alone" in one for one in written)
 
 
-def test_a_fenced_job_of_another_user_dies_with_its_worker(far, client, home):
+def test_a_fenced_job_of_another_user_dies_with_its_worker_and_its_daemons_do(
+    far, client, home
+):
     client.configure_queue("team-a", fence_kill=True, lease_seconds=600.0)
     worker = started(far, home)
     told = far.folder / "pid"
     told.touch()
     told.chmod(0o666)
-    client.submit(command=f"echo $$ > {told}; sleep 600", queue="team-a", id="a")
-    eventually(lambda: told.read_text().strip(), "it runs")
+    daemon = f"setsid env -i sh -c {shlex.quote(f'echo $$ >> {told}; exec sleep 600')} &"
+    command = f"({daemon}) ; echo $$ >> {told}; sleep 600"
+    client.submit(command=command, queue="team-a", id="a")
+    eventually(lambda: len(told.read_text().split()) == 2, "both run")
     worker.kill()
-    pid = told.read_text().strip()
-    eventually(lambda: not os.path.exists(f"/proc/{pid}"), "it is gone")
+    for pid in told.read_text().split():
+        eventually(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), f"{pid} is gone")
 
 
 FLOW = '''\
@@ -269,6 +450,51 @@ def test_a_run_has_one_user_whose_jobs_share_its_folders_and_nobody_else_does(
     client.submit(command=f"{{ {command}; }} 2>&1", queue="team-b", id="b")
     said = printed(home, client, "b")
     assert said.count("ermission denied") == 4 and "made" not in said, said
+
+
+CYCLES = '''\
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 3
+    [[graph]]
+        P1 = keep[-P1] => make => keep
+[runtime]
+    [[make]]
+        script = """
+            next=$CYLC_WORKFLOW_SHARE_DIR/cycle/$((CYLC_TASK_CYCLE_POINT + 1))
+            mkdir -m 0700 $next
+            echo from-$CYLC_TASK_CYCLE_POINT > $next/given
+            echo mine > here
+            test $CYLC_TASK_CYCLE_POINT = 1 || cat $CYLC_TASK_SHARE_CYCLE_DIR/given
+        """
+    [[keep]]
+        script = """
+            last=$((CYLC_TASK_CYCLE_POINT - 1))
+            test $last = 0 || echo more >> $CYLC_WORKFLOW_WORK_DIR/$last/make/here
+            rm -r $CYLC_WORKFLOW_SHARE_DIR/cycle/$CYLC_TASK_CYCLE_POINT
+            test $last = 0 || rm -r $CYLC_WORKFLOW_WORK_DIR/$last
+            touch $CYLC_WORKFLOW_SHARE_DIR/kept
+        """
+'''
+
+
+def test_jobs_of_a_run_prepare_folders_for_later_cycles_and_clear_those_of_earlier_ones(
+    far, client, home
+):
+    folder = far.folder / "team-a-cycles"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(CYCLES)
+    far.start("scheduler")
+    worker = started(far, home)
+    given = {"TIDEWHEEL_STORE": "", "TIDEWHEEL_TOKEN": far.new_token("admin")}
+    run = far.start("run", str(folder), "--server", far.url, **given)
+    assert run.process.wait(120) == 0, (run.log, worker.log)
+    place = home / "runs/team-a-cycles/run1"
+    assert "from-2" in (place / "log/job/3/make/01/job.out").read_text()
+    assert sorted(one.name for one in (place / "work").iterdir()) == ["3"]
+    assert [one.name for one in (place / "work/3").iterdir()] == ["make"]  # the other was empty
+    assert client.get("team-a-cycles/run1/3/make/1").status.value == "succeeded"
 
 
 def test_a_job_cannot_lead_its_worker_to_what_is_another_s(far, client, home):
@@ -322,7 +548,7 @@ def launcher(users):
     """The launcher, asked by somebody who is not the worker that it was written for."""
     asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     rows = [["r", "root"], ["a", A]]
-    told = json.dumps({"worker_uid": users[WORKER], "jobs": rows})
+    told = json.dumps({"worker_uid": users[WORKER], "worker_gid": gid_of(WORKER), "jobs": rows})
     with theirs:
         words = (sys.executable, "-I", LAUNCHER, told)
         process = subprocess.Popen(words, stdin=theirs.fileno(), env={})
@@ -353,17 +579,44 @@ def test_the_launcher_starts_nothing_as_root_and_gives_nothing_of_root_away(laun
         assert "refused" in launcher(b"[]", out, out)
         assert "refused" in launcher(b"{", out, out)
         assert "refused" in launcher({"name": "a", **shell}, out)
-        launcher({"name": "r", **shell}, out, out)  # a process that never became the shell
-        eventually(lambda: "has rights of root" in told.read_text(), "it says so")
+        assert "has rights of root" in launcher({"name": "r", **shell}, out, out)["refused"]
         launcher({"name": "a", **shell}, out, out)
         eventually(lambda: f"{uid_of(A)}\n" in told.read_text(), "the other one began")
     assert "\n0\n" not in told.read_text() and not told.read_text().startswith("0\n")
     assert (tmp_path / "root").stat().st_gid == 0
 
 
+def test_a_folder_that_was_one_user_s_is_given_to_no_other(launcher, tmp_path, users):
+    """By a map that has changed: what the first one left in there is not the second one's."""
+    request = {"name": "a", "words": ["-c", "true"], "environment": {}}
+    with (tmp_path / "told").open("w+b") as out, (tmp_path / "given").open("wb") as given:
+        os.chown(given.fileno(), users[WORKER], gid_of(WORKER))
+        assert "pid" in launcher(request, out, out, given)
+        assert "pid" in launcher(request, out, out, given)  # it is this user's by now
+        os.chown(given.fileno(), users[WORKER], gid_of(B))
+        assert "was another user's" in launcher(request, out, out, given)["refused"]
+        assert os.fstat(given.fileno()).st_gid == gid_of(B)
+
+
+def test_the_launcher_ends_nothing_but_what_is_of_the_user_that_it_is_asked_for(
+    launcher, users
+):
+    """Whatever a worker asks that was taken over."""
+    prefix = ["setpriv", f"--reuid={users[B]}", f"--regid={gid_of(B)}", "--clear-groups"]
+    with subprocess.Popen([*prefix, "sleep", "600"]) as other:
+        row = eventually(lambda: read_row(other.pid), "it runs")
+        for name, number in (("a", 9), ("r", 9), ("a", 19)):
+            answer = launcher({"name": name, "end": [other.pid, row.started, number]})
+            if "pid" in answer:
+                eventually(lambda pid=answer["pid"]: is_gone(pid), "it has looked")
+        assert "refused" in launcher({"name": "a", "end": "all"})
+        assert other.poll() is None and read_row(other.pid).state == "S"
+        other.kill()
+
+
 def test_the_launcher_is_small_and_needs_nothing_of_tidewheel():
     text = LAUNCHER.read_text()
-    assert len(text.splitlines()) <= 150
+    assert len(text.splitlines()) <= 330
     assert "import tidewheel" not in text and "from tidewheel" not in text
 
 

@@ -18,7 +18,9 @@ HEAD = """
 [header]
 user = "X-Forwarded-User"
 groups = "X-Forwarded-Groups"
+secret_file = "proxy-secret"
 """
+SECRET = "known to proxy and server"
 RULES = """
 [[grant]]
 group = "everybody"
@@ -39,7 +41,10 @@ names = ["*"]
 
 
 def written(path, text, mode=0o600):
-    """Replaces a file as an editor does: at once."""
+    """Replaces a file as an editor does: at once. Beside it is the secret of the proxy."""
+    secret = path.with_name("proxy-secret")
+    secret.touch(mode=0o600)
+    secret.write_text(f"{SECRET}\n")
     new = path.with_suffix(".new")
     new.write_text(text)
     new.chmod(mode)
@@ -73,7 +78,11 @@ def test_the_files_in_the_manual_are_right(tmp_path):
     (tmp_path / "oidc-secret").chmod(0o600)
     found = load_access(written(tmp_path / "access.toml", whole))
     assert found.oidc.client_secret == "s" and len(found.rules) == 3
-    assert load_access(written(tmp_path / "access.toml", header)).header.user
+    found = load_access(written(tmp_path / "access.toml", header)).header
+    assert found.secret == SECRET.encode() and SECRET not in repr(found)
+    (tmp_path / "proxy-secret").write_text("short")
+    with pytest.raises(BadSetting, match="the secret has 5 bytes"):
+        load_access(tmp_path / "access.toml")
 
 
 @pytest.mark.parametrize(
@@ -92,12 +101,14 @@ def test_the_files_in_the_manual_are_right(tmp_path):
             "accepted is https://HOST/login/oidc/callback",
         ),
         (HEAD + "lasts = '30d'", "header: lasts"),
+        (HEAD.replace("secret_file", "# "), "header: secret_file is missing"),
+        (HEAD.replace("proxy-secret", "short"), "header: secret_file: there is no file"),
         ("[header]\nuser = 'Authorization'", "header: user"),
-        (HEAD + RULES.replace('"submit"', '"sumbit"'), "grant 2 (line 11): scopes: 'sumbit'"),
-        (HEAD + RULES.replace('group = "team-a"\n', ""), "grant 2 (line 11): say for whom"),
+        (HEAD + RULES.replace('"submit"', '"sumbit"'), "grant 2 (line 12): scopes: 'sumbit'"),
+        (HEAD + RULES.replace('group = "team-a"\n', ""), "grant 2 (line 12): say for whom"),
         (
             HEAD + RULES.replace('names = ["team-a/*"]', ""),
-            "grant 2 (line 11): names is missing",
+            "grant 2 (line 12): names is missing",
         ),
         (HEAD + RULES.replace('["team-a/*"]', '"team-a/*"'), "names: write a list"),
         (HEAD + RULES.replace('["team-a/*"]', "[]"), "names: write a list"),
@@ -186,7 +197,9 @@ def site(tmp_path, access):
 
 
 def named(person, *groups):
-    return {"X-Forwarded-User": person, "X-Forwarded-Groups": ", ".join(groups)}
+    """The headers of the proxy, which alone knows the secret."""
+    said = {"X-Forwarded-User": person, "X-Forwarded-Groups": ", ".join(groups)}
+    return said | {"X-Tidewheel-Proxy-Secret": SECRET}
 
 
 def signed_in(server, person, *groups):
@@ -258,9 +271,24 @@ def test_a_header_that_comes_twice_names_nobody(site):
         line.sendall(
             b"POST /login/proxy HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n"
             b"X-Forwarded-User: root@example.org\r\nX-Forwarded-User: ada\r\n"
-            b"X-Forwarded-Groups: team-a\r\nConnection: close\r\n\r\n"
+            b"X-Forwarded-Groups: team-a\r\nConnection: close\r\n"
+            b"X-Tidewheel-Proxy-Secret: known to proxy and server\r\n\r\n"
         )
         assert b" 401 " in line.makefile("rb").readline()
+
+
+@pytest.mark.parametrize("secret", [None, "", "known to proxy and serve", f"{SECRET}, x", "é"])
+def test_who_shares_the_proxy_s_address_and_not_its_secret_is_a_stranger(site, secret):
+    """Such as every user of its machine."""
+    headers = named("root@example.org")
+    del headers["X-Tidewheel-Proxy-Secret"]
+    if secret is not None:
+        headers["X-Tidewheel-Proxy-Secret"] = secret
+    eve = Caller(site.address, headers=headers)
+    assert eve.post("//login/proxy").status == 401
+    root = signed_in(site, "root@example.org")
+    stolen = Caller(site.address, headers=headers | {"Cookie": root.headers["Cookie"]})
+    assert stolen.get("/tasks").status == 401
 
 
 def test_somebody_without_a_rule_is_told_so(site):

@@ -51,7 +51,7 @@ from tidewheel.config import (
 )
 from tidewheel.credentials import STANDARD_INPUT
 from tidewheel.errors import BadSetting, Refused, Unavailable
-from tidewheel.runners.job_users import JobUsers
+from tidewheel.runners.job_users import JobUsers, become_user, known_user
 from tidewheel.runners.python.runner import Handlers
 from tidewheel.wiring.machine import keep_keys_from_jobs, spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
@@ -112,10 +112,11 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 
     Returns the exit status.
     """
-    session.require_if_named()
     log = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
     roles = Roles(session, log, options["wait_for_store"], options["token_file"])
-    job_users = _job_users(options)
+    job_users = _job_users(options)  # root looks at nothing that is the worker's user's
+    session.require_if_named()
+    became_user = job_users is not None or options["user"] is not None
     handlers = _load_handlers(options["handlers"])
     on_stop = OnStop.YIELD if options["yields"] else OnStop.DRAIN
     if options["leaves"]:
@@ -136,10 +137,10 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
             note(
                 "this worker is root, and so are its jobs; start it as a user, or with --run-as"
             )
-        elif job_users is None and options["token_file"] not in (None, STANDARD_INPUT):
+        elif not became_user and options["token_file"] not in (None, STANDARD_INPUT):
             note(
                 "jobs are of this worker's user and can read its --token-file, too; let root "
-                "open it (--token-file - < FILE)"
+                "start it (--user NAME)"
             )
         if job_users is None and options["secrets"] is not None:
             note(
@@ -171,8 +172,17 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 
 
 def _job_users(options: dict[str, Any]) -> JobUsers | None:
-    """Starts the launcher of jobs as other users, and gives up root; None without --run-as."""
-    if (path := options["run_as"]) is None:
+    """Gives up root, if this worker is to be a user, and starts the launcher of jobs as other
+    users; None without --run-as."""
+    path, own = options["run_as"], options["user"]
+    if own is not None:
+        if path is not None:
+            raise BadSetting("user", own, "nothing beside --run-as: its map names the worker")
+        if os.geteuid() != 0:
+            raise BadSetting("user", own, "a worker that root starts; others are who they are")
+        become_user(known_user("user", own))
+        keep_keys_from_jobs()  # the kernel may have opened it when it became another user's
+    if path is None:
         return None
     if options["tie_jobs"]:
         raise BadSetting("tie-jobs", True, "nothing beside --run-as; use a queue with a fence")

@@ -9,15 +9,19 @@
                   as only a parent is told the exit status by the kernel
 ``job.messages``  what the job said, see ``messages.client``
 ``job.socket``    a link to where its worker listens now
+``job.leader``    for jobs of other users, what ``job.status`` says first, by the worker
 Nothing is synced to disk: after a power loss there is no job to adopt, and everything here
 that matters is in the store.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, read_job_name
@@ -87,6 +91,7 @@ class JobDirectory:
     spec = _File("spec.json")  # of the task
     out, err = _File("job.out"), _File("job.err")  # what the job prints
     secret = _File("job.secret")  # kept only where jobs are of other users
+    leader = _File("job.leader")  # there, too: which process the job is, if it says otherwise
     status = _File(STATUS_NAME)  # which process the job is, and how it ended
 
     def write_job(self, command: str, spec: str | None) -> None:
@@ -98,12 +103,23 @@ class JobDirectory:
 
     def write_secret(self, secret: str) -> None:
         """Keeps the attempt's secret for an adopter, who cannot read the environment of a job
-        of another user; and makes the spool, to which both of them write."""
+        of another user; and makes the spool, to which both of them write, and the file for the
+        leader: once it is there, no job can put something else in its place."""
         write_whole(self.secret, secret.encode(), mode=0o600)
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
         spool = os.open(self.path / SPOOL_NAME, flags, 0o600)
         os.fchmod(spool, 0o666)
         os.close(spool)
+        os.close(os.open(self.leader, flags | os.O_TRUNC, 0o600))
+
+    def write_leader(self, leader: ProcessId, boot: str) -> None:
+        """Keeps for an adopter which process a job of another user is."""
+        line = f"pid={leader.pid} start={leader.started} boot={boot}\n"
+        opened = os.open(self.leader, os.O_WRONLY | os.O_NOFOLLOW)
+        try:
+            os.write(opened, line.encode())
+        finally:
+            os.close(opened)
 
     def read_secret(self) -> str:
         """Returns the secret that was kept for an adopter; "" if there is none."""
@@ -112,10 +128,16 @@ class JobDirectory:
     def read_status(self) -> JobStatus:
         """Returns what ``job.status`` says; a line that is not complete counts for nothing.
 
-        If the file cannot be read, every field has its default.
+        If the file cannot be read, every field has its default. What its worker kept of a job
+        of another user counts before what the job says.
         """
-        text = read_plain(self.status, STATUS_BYTES_MAX)
-        return parse_status(text.decode("ascii", errors="replace"))
+        said, kept = (
+            parse_status(read_plain(path, STATUS_BYTES_MAX).decode("ascii", errors="replace"))
+            for path in (self.status, self.leader)
+        )
+        if kept.process is None:
+            return said
+        return replace(said, process=kept.process, boot_id=kept.boot_id)
 
 
 def parse_status(text: str) -> JobStatus:
@@ -204,32 +226,55 @@ def tail(path: Path) -> str:
     return read_plain(path, TAIL_BYTES_MAX, from_end=True).decode(errors="replace")
 
 
-def read_plain(path: Path, bytes_max: int, *, from_end: bool = False) -> bytes:
+def read_plain(
+    path: Path, bytes_max: int, *, from_end: bool = False, at: int | None = None
+) -> bytes:
     """Returns the beginning or the end of a plain file; empty if it cannot be read, or is none.
 
-    A job may have put a link there, or a pipe, which its worker would wait for.
+    A job may have put anything there (``open_plain_file``). ``at`` is its folder, if that is
+    open.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open_plain_file(path, at) as descriptor:
+            size = os.fstat(descriptor).st_size
+            begin = max(0, size - bytes_max) if from_end else 0
+            return os.pread(descriptor, bytes_max, begin)
     except OSError:
         return b""
-    with open(descriptor, "rb", buffering=0) as file:
+
+
+@contextmanager
+def open_plain_file(path: Path, at: int | None = None) -> Iterator[int]:
+    """Opens a file that a job may have made, for the block; raises OSError if it is no plain
+    one: a link leads to what is not the job's, a pipe would be waited for.
+
+    Where jobs are of other users, a file of this worker's with a second name is none, either:
+    the name may be the job's, for what it cannot read itself.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, dir_fd=at)
+    try:
         facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            return b""
-        return os.pread(
-            file.fileno(), bytes_max, max(0, facts.st_size - bytes_max) if from_end else 0
-        )
+        is_borrowed = facts.st_nlink > 1 and facts.st_uid == os.geteuid()
+        if not stat.S_ISREG(facts.st_mode) or (is_borrowed and _files_for["others"]):
+            raise OSError(errno.EINVAL, "is no plain file", str(path))
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-def prepare_run_folders(assignment: Assignment) -> bool:
+def prepare_run_folders(assignment: Assignment, *, only_logs: bool = False) -> bool:
     """Makes the folders in which a job of a run works, because in the job each of them would
-    cost a process; returns False for a job that belongs to no run."""
+    cost a process; returns False for a job that belongs to no run.
+
+    With ``only_logs`` they are left to the job, which is of another user.
+    """
     if (run := assignment.environment.get(RUN_DIRECTORY)) is None:
         return False
     name = read_job_name(assignment.task.id)
-    _make(Path(run, name.work_folder))
-    _make(Path(run, name.share_folder))
+    if not only_logs:
+        _make(Path(run, name.work_folder))
+        _make(Path(run, name.share_folder))
     latest = Path(run, "log", "job", name.point, name.node, LATEST)
     link_whole(latest, Path(f"{name.submit:02d}"))
     return True

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tidewheel.errors import Refused
+from tidewheel.runners.job_directory import open_plain_file
 
 LOG_BYTES_MAX = 100_000_000
 KEPT_BYTES = 1_000_000  # the end of a log that was cut
@@ -65,16 +66,11 @@ def read_part(directory: Path, stream: str, offset: int, bytes_max: int) -> tupl
 
     A job may have put anything there, so only a plain file is read; else the answer is NOTHING.
     """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        descriptor = os.open(directory / FILES[stream], flags)
+        with open_plain_file(directory / FILES[stream]) as descriptor:
+            return os.pread(descriptor, bytes_max, offset), os.fstat(descriptor).st_size
     except OSError:
         return NOTHING
-    with open(descriptor, "rb", buffering=0) as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            return NOTHING
-        return os.pread(file.fileno(), bytes_max, offset), facts.st_size
 
 
 CHUNK_BYTES_MAX = 1_000_000

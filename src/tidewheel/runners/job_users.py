@@ -1,18 +1,20 @@
 """Has jobs started as other users than their worker's, by the launcher (``worker --run-as``).
 
 A worker that is started as root starts the launcher, which stays root, and then gives up its
-own rights. It can neither signal the jobs nor look into them, so both are done by programs that
-the launcher starts as the job's user, as it starts the job itself.
+own rights. It can neither signal the jobs nor look into them: the launcher ends what it has
+started.
 
 Folders are the worker's and carry the group of the job's user:
 
     home, folders of queues and runs    everybody may pass through, nobody may list them
     the folder of a run                 its user may look
-    an attempt, its work, its share     its user may write
+    an attempt                          its user may write
+    work and share of a run             all in there is its user's
 
 What the worker writes there may be read by everybody who gets there. The sticky bit keeps jobs
 from replacing the worker's files and folders, and no link is followed on the way to a folder: a
-job must not lead its worker to what is another's.
+job must not lead its worker to what is another's. Whose group a folder of a run has once, no
+other user's job is started in it.
 """
 
 from __future__ import annotations
@@ -45,7 +47,6 @@ ANSWER_SECONDS_MAX = 10.0
 END_SECONDS_MAX = 15.0
 ANSWER_BYTES_MAX = 65_536
 ACCEPTED = 'worker = "USER", and [jobs] with "PATTERN" = "USER"'
-ENDS_TREE = "from tidewheel.runners.processes import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +71,8 @@ def read_map(path: Path) -> RunAsMap:
     jobs = document.get("jobs")
     if document.keys() != {"worker", "jobs"} or not isinstance(jobs, dict) or not jobs:
         raise BadSetting("run-as", path, ACCEPTED)
-    own = _user(document["worker"])
-    users = {_user(name) for name in jobs.values()}
+    own = known_user("run-as", document["worker"])
+    users = {known_user("run-as", name) for name in jobs.values()}
     for one, other in itertools.product(users, {own, *users}):
         shares = other.pw_gid in os.getgrouplist(one.pw_name, one.pw_gid)
         if one.pw_uid == own.pw_uid or (one.pw_uid != other.pw_uid and shares):
@@ -84,14 +85,47 @@ def read_map(path: Path) -> RunAsMap:
     return RunAsMap(worker=own, jobs=tuple(jobs.items()))
 
 
-def _user(name: object) -> pwd.struct_passwd:
+def known_user(setting: str, name: object) -> pwd.struct_passwd:
+    """Returns a user of this machine; raises BadSetting if there is none, or it is root."""
     try:
         user = pwd.getpwnam(str(name))
     except KeyError:
-        raise BadSetting("run-as", name, "a user of this machine; make it: useradd") from None
+        raise BadSetting(setting, name, "a user of this machine; make it: useradd") from None
     if 0 in (user.pw_uid, *os.getgrouplist(user.pw_name, user.pw_gid)):
-        raise BadSetting("run-as", name, "a user that is not root, nor in root's group")
+        raise BadSetting(setting, name, "a user that is not root, nor in root's group")
     return user
+
+
+class LauncherClient:
+    """Asks the launcher, which answers one request after the other."""
+
+    def __init__(
+        self, asking: socket.socket, answer_seconds_max: float = ANSWER_SECONDS_MAX
+    ) -> None:
+        self._asking = asking
+        asking.settimeout(answer_seconds_max)
+
+    def ask(self, request: Mapping[str, Any], files: Sequence[int] = ()) -> ProcessId:
+        """Returns the process that was started for a request; raises Refused if there is none.
+
+        An answer that comes late would be taken for that to the next request, and a job for
+        another one. So that request was the last: RunnerUnable is raised, now and later, and
+        the launcher ends what it started meanwhile, and what must not outlive the worker.
+        """
+        text = os.memfd_create("request")
+        try:
+            os.write(text, json.dumps(request).encode())
+            socket.send_fds(self._asking, [b"?"], [text, *files])
+            answer = json.loads(self._asking.recv(ANSWER_BYTES_MAX))
+        except (OSError, ValueError) as error:
+            self._asking.close()
+            words = "the launcher of --run-as does not answer; start the worker anew"
+            raise RunnerUnable(words) from error
+        finally:
+            os.close(text)
+        if "refused" in answer:
+            raise Refused(str(answer["refused"]))
+        return ProcessId(pid=int(answer["pid"]), started=int(answer["started"]))
 
 
 class JobUsers:
@@ -103,24 +137,24 @@ class JobUsers:
             accepted = "a worker that root starts; it becomes the user that the map names"
             raise BadSetting("run-as", path, accepted)
         users = read_map(path)
-        self._asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._asking.settimeout(ANSWER_SECONDS_MAX)
-        told = {"worker_uid": users.worker.pw_uid, "jobs": users.jobs}
+        asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._launcher = LauncherClient(asking)
+        own = {"worker_uid": users.worker.pw_uid, "worker_gid": users.worker.pw_gid}
         with theirs:
-            self._launcher = subprocess.Popen(
-                (sys.executable, "-I", launcher.__file__, json.dumps(told)),
+            self._process = subprocess.Popen(
+                (
+                    sys.executable,
+                    "-I",
+                    launcher.__file__,
+                    json.dumps(own | {"jobs": users.jobs}),
+                ),
                 stdin=theirs.fileno(),
                 env={},
                 cwd="/",
                 start_new_session=True,  # a signal for the worker's group is not meant for it
             )
         self.names = frozenset(name for _, name in users.jobs)
-        launcher.become(users.worker)
-        os.environ |= {
-            "HOME": users.worker.pw_dir,
-            "USER": users.worker.pw_name,
-            "LOGNAME": users.worker.pw_name,
-        }
+        become_user(users.worker)
         open_files_to_job_users()
 
     def start(
@@ -142,56 +176,35 @@ class JobUsers:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
                 opened.append(os.open(log, flags, 0o600))
                 os.fchmod(opened[-1], 0o660)
-            fenced = assignment.task.fence_kill
-            request = _request(assignment.task, words, environment, fenced=fenced)
-            return self._ask(request, [*opened, *opened, *folders])
+            task = assignment.task
+            request: dict[str, Any] = {"name": _name(task), "fenced": task.fence_kill}
+            request |= {"words": words, "environment": environment}
+            return self._launcher.ask(request, [*opened, *opened, *folders])
         finally:
             for file in (*folders, *opened):
                 os.close(file)
 
     async def end(self, task: Claimed, tree: ProcessTree, number: signal.Signals) -> None:
-        """Signals the whole tree of a job as its user, who alone sees all of it."""
-        facts = (
-            str(tree.leader.pid),
-            str(tree.leader.started),
-            tree.directory,
-            str(int(number)),
-        )
-        words = ("-c", 'exec "$@"', "sh", sys.executable, "-I", "-c", ENDS_TREE, *facts)
-        with open(os.devnull, "wb") as nothing:
-            request = _request(task, words, {}, fenced=False)
-            ender = self._ask(request, [nothing.fileno(), nothing.fileno()])
+        """Has a process of root, which no job can end, signal all of a job's processes."""
+        leader = tree.leader
+        request = {"name": _name(task), "end": (leader.pid, leader.started, int(number))}
+        ender = self._launcher.ask(request)
         if not await all_ended([ender], END_SECONDS_MAX):
             raise TimeoutError(f"the job's processes were not signalled in {END_SECONDS_MAX} s")
 
-    def _ask(self, request: bytes, files: Sequence[int]) -> ProcessId:
-        text = os.memfd_create("request")
-        try:
-            os.write(text, request)
-            socket.send_fds(self._asking, [b"?"], [text, *files])
-            answer = json.loads(self._asking.recv(ANSWER_BYTES_MAX))
-        except (OSError, ValueError) as error:
-            # Its answer would be taken for that to the next request: this was the last one. The
-            # launcher ends what it started meanwhile, and what must not outlive the worker.
-            self._asking.close()
-            words = "the launcher of --run-as does not answer; start the worker anew"
-            raise RunnerUnable(words) from error
-        finally:
-            os.close(text)
-        if "refused" in answer:
-            raise Refused(str(answer["refused"]))
-        return ProcessId(pid=int(answer["pid"]), started=int(answer["started"]))
+
+def become_user(user: pwd.struct_passwd) -> None:
+    """Makes this process one of a user, for good."""
+    launcher.become(user)
+    os.environ |= {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
 
 
-def _request(
-    task: Claimed, words: Sequence[str], environment: Mapping[str, str], *, fenced: bool
-) -> bytes:
-    name = task.queue if task.run is None else read_job_name(task.id).run
-    request: dict[str, Any] = {"name": name, "words": words, "environment": environment}
-    return json.dumps(request | {"fenced": fenced}).encode()
+def _name(task: Claimed) -> str:
+    """Returns the name by which the map finds the user of a task."""
+    return task.queue if task.run is None else read_job_name(task.id).run
 
 
-_PASSED, _LOOKED_AT, _READ, _WRITTEN = 0o711, 0o755, 0o750, 0o1770
+_PASSED, _LOOKED_AT, _READ, _WRITTEN, _GIVEN = 0o711, 0o755, 0o750, 0o1770, 0o770
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -204,9 +217,8 @@ def hand_over(home: Path, assignment: Assignment) -> list[int]:
     run = None
     if (named := assignment.environment.get(RUN_DIRECTORY)) is not None:
         run, name = Path(named), read_job_name(assignment.task.id)
-        work = run / name.work_folder
-        first = run / name.log_folder(1)
-        ways = {assignment.directory: first, work: work, run / name.share_folder: run / "share"}
+        given = {folder: folder for folder in _given(run)}
+        ways = {assignment.directory: run / name.log_folder(1)} | given
     opened: list[int] = []
     try:
         for folder, written_from in ways.items():
@@ -216,6 +228,25 @@ def hand_over(home: Path, assignment: Assignment) -> list[int]:
             os.close(one)
         raise
     return opened
+
+
+def _given(run: Path) -> tuple[Path, ...]:
+    """Returns the folders of a run in which all is its user's; a scheduler beside this worker
+    may have made the last of them, else it is the user's, too."""
+    work, share, cycles = run / "work", run / "share", run / "share" / "cycle"
+    with suppress(OSError):
+        if os.lstat(cycles).st_uid == os.geteuid():
+            return work, share, cycles
+    return work, share
+
+
+def own_folders(assignment: Assignment) -> tuple[str, str]:
+    """Returns the folders that a job of a run makes for itself, to work in and for its cycle
+    point; empty texts for a job that belongs to none."""
+    if (run := assignment.environment.get(RUN_DIRECTORY)) is None:
+        return "", ""
+    name = read_job_name(assignment.task.id)
+    return str(Path(run, name.work_folder)), str(Path(run, name.share_folder))
 
 
 def make_way(home: Path, assignment: Assignment) -> None:
@@ -242,7 +273,8 @@ def _modes(
         here /= name
         mode = _PASSED if run is None or not here.is_relative_to(run) else _LOOKED_AT
         mode = _READ if here == run else mode
-        steps.append((name, _WRITTEN if here.is_relative_to(written_from) else mode))
+        mode = _WRITTEN if here.is_relative_to(written_from) else mode
+        steps.append((name, _GIVEN if run is not None and here in _given(run) else mode))
     return steps
 
 
@@ -260,7 +292,7 @@ def _open_way(home: Path, steps: Sequence[tuple[str, int]], kept: list[int]) -> 
             if os.fstat(here).st_uid != os.geteuid():
                 raise PermissionError(errno.EPERM, "a folder is not the worker's own", name)
             _set_mode(here, mode)
-            if mode in (_READ, _WRITTEN):
+            if mode in (_READ, _WRITTEN, _GIVEN):
                 kept.append(os.dup(here))
     finally:
         os.close(here)

@@ -12,7 +12,6 @@ import json
 import os
 import resource
 import signal
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,13 @@ from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.task import TaskError
 from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
 from tidewheel.errors import BadValues, RunnerUnable
-from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME, JobDirectory, last_line
+from tidewheel.runners.job_directory import (
+    OUTPUTS,
+    OUTPUTS_NAME,
+    JobDirectory,
+    last_line,
+    open_plain_file,
+)
 from tidewheel.runners.processes import Exit, ProcessId
 from tidewheel.runners.sanitize import storable
 
@@ -98,21 +103,15 @@ def read_values(path: Path) -> str | None:
     Raises BadValues for a file that cannot be handed on.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            facts = os.fstat(descriptor)
-            if not stat.S_ISREG(facts.st_mode):
-                raise BadValues(f"{path.name} is no plain file")
-            with open(descriptor, "rb", closefd=False) as file:
-                content = file.read(FILE_BYTES_MAX + 1)
-        finally:
-            os.close(descriptor)
+        with open_plain_file(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            content = os.pread(descriptor, FILE_BYTES_MAX + 1, 0)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise BadValues(f"{path.name} cannot be read: {error.strerror}") from None
     if len(content) > FILE_BYTES_MAX:
-        seen = f"{path.name} has {facts.st_size} bytes"
+        seen = f"{path.name} has {size} bytes"
         raise BadValues(f"{seen}; at most {VALUES_BYTES_MAX} are accepted")
     if not content.strip():  # made, and never written to
         return None

@@ -33,7 +33,6 @@ import ctypes
 import os
 import signal
 import socket
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -472,11 +471,3 @@ def _is_in_group(process: ProcessId, leader: ProcessId) -> bool:
 def _send(processes: Iterable[ProcessId], number: signal.Signals) -> None:
     for process in processes:
         send_signal(process, number)
-
-
-def main() -> None:
-    """Ends a job's tree as a program of the job's own user: pid, start, directory, signal."""
-    pid, started, directory, number = sys.argv[1:]
-    leader = ProcessId(pid=int(pid), started=int(started))
-    tree = ProcessTree(leader=leader, directory=directory)
-    asyncio.run(kill(tree) if int(number) == signal.SIGKILL else terminate(tree))

@@ -65,7 +65,7 @@ class RunnerParts:
         task, files = assignment.task, JobDirectory(assignment.directory)
         assert task.command is not None, "the worker asks accepts() first"
         files.write_job(task.command, task.spec)
-        if prepare_run_folders(assignment):
+        if prepare_run_folders(assignment, only_logs=self.job_users is not None):
             inherited = {**inherited, **self.aids.environment()}
         self.expect(assignment, reports)
         return job_environment(inherited, assignment, files.spec)

@@ -11,6 +11,7 @@ from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Unavailable
+from tidewheel.runners.job_directory import read_plain
 from tidewheel.runners.sanitize import printable
 from tidewheel.services.definition_sync import note_definition
 from tidewheel.services.definitions.snapshot import unpack
@@ -74,13 +75,8 @@ class RunFiles:
     def written_messages(self, job: str) -> list[str]:
         """Returns what a job, POINT/NAME/NN, wrote into job.status instead of sending it."""
         path = self.directory / "log" / "job" / job / "job.status"
-        try:
-            # A job may have put anything there: no link is followed, no pipe is waited for.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-            with open(os.open(path, flags), "rb") as file:
-                lines = file.read(STATUS_BYTES_MAX).decode(errors="replace").splitlines()
-        except OSError:
-            return []
+        # A job may have put anything there: no link is followed, no pipe is waited for.
+        lines = read_plain(path, STATUS_BYTES_MAX).decode(errors="replace").splitlines()
         found = (line.removeprefix(MESSAGE) for line in lines if line.startswith(MESSAGE))
         parts = (line.partition("|")[2].partition("|") for line in found)  # TIME|SEVERITY|TEXT
         return [f"{severity}:{text}" for severity, bar, text in parts if bar]

@@ -23,6 +23,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from hmac import compare_digest
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,8 @@ LASTS_SECONDS_MIN = 60.0
 LASTS_SECONDS_MAX = 24 * 3600.0
 OTHERS_MAY_WRITE = 0o022
 OTHERS_MAY_READ = 0o007
+PROXY_SECRET_HEADER = "X-Tidewheel-Proxy-Secret"
+PROXY_SECRET_LENGTH_MIN = 16
 CALLBACK_PATH = "/login/oidc/callback"
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
 _log = logging.getLogger("tidewheel.server")
@@ -76,6 +79,7 @@ class HeaderSettings:
     """Names the headers in which a trusted proxy says who is calling."""
 
     user: str
+    secret: bytes = field(repr=False)  # which the proxy sends, too, and nobody else knows
     groups: str | None = None
     lasts_seconds: float = LASTS_SECONDS_DEFAULT
 
@@ -235,10 +239,23 @@ class _Reading:
         return None if self.findings else OidcSettings(**found)
 
     def _header(self, given: object) -> HeaderSettings | None:
-        items: dict[str, Reader] = {"user": _header, "groups": _header, "lasts": _lasts}
+        items: dict[str, Reader] = {
+            "user": _header,
+            "groups": _header,
+            "secret_file": self._proxy_secret,
+            "lasts": _lasts,
+        }
         found = self._items("header", given, items, needed=("user",))
-        if "lasts" in found:
-            found["lasts_seconds"] = found.pop("lasts")
+        if "secret_file" not in found and not self.findings:
+            self.findings.append(
+                "header: secret_file is missing: whoever else can connect from the proxy's "
+                "address, such as every user of its machine, could call themselves anybody. "
+                "Name a file with a secret (head -c 32 /dev/urandom | base64) that the proxy "
+                f"sends in the header {PROXY_SECRET_HEADER}"
+            )
+        for key, name in (("secret_file", "secret"), ("lasts", "lasts_seconds")):
+            if key in found:
+                found[name] = found.pop(key)
         return None if self.findings else HeaderSettings(**found)
 
     def _rules(self, given: object) -> tuple[AccessRule, ...]:
@@ -294,6 +311,14 @@ class _Reading:
         if not path.is_file():
             raise _Wrong(f"there is no file {path}")
         return str(path)
+
+    def _proxy_secret(self, given: object) -> bytes:
+        secret = self._secret(given).encode()
+        if len(secret) < PROXY_SECRET_LENGTH_MIN:
+            raise _Wrong(
+                f"the secret has {len(secret)} bytes; {PROXY_SECRET_LENGTH_MIN} or more"
+            )
+        return secret
 
     def _secret(self, given: object) -> str:
         path = Path(self._file(given))
@@ -398,10 +423,13 @@ def person_behind(call: Call) -> Identity | None:
 
 
 def person_in(headers: Headers, settings: HeaderSettings) -> Identity | None:
-    """Returns whom the headers of a proxy name; None without a name, and if a header comes
-    twice: then one of them is the caller's own."""
+    """Returns whom the headers of a proxy name; None without a name or the proxy's secret, and
+    if a header comes twice: then one of them is the caller's own."""
     users = headers.getlist(settings.user)
     listed = [] if settings.groups is None else headers.getlist(settings.groups)
+    secrets = headers.getlist(PROXY_SECRET_HEADER)
+    if len(secrets) != 1 or not compare_digest(secrets[0].encode(), settings.secret):
+        return None
     if len(users) != 1 or len(listed) > 1:
         return None
     groups = [one.strip() for one in ",".join(listed).split(",")]

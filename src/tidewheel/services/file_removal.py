@@ -24,7 +24,7 @@ from typing import NamedTuple
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.ports.store import Store
-from tidewheel.runners.job_directory import STATUS_NAME, parse_status
+from tidewheel.runners.job_directory import STATUS_NAME, parse_status, read_plain
 from tidewheel.runners.processes import boot_id, is_alive
 from tidewheel.services import paths
 
@@ -130,9 +130,7 @@ def _mark(stack: ExitStack, folder: int, name: str) -> FolderMark:
 
 def _read(name: str, at: int) -> str:
     """Returns the text of a file in an open directory, up to SMALL_BYTES_MAX bytes of it."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-    with open(os.open(name, flags, dir_fd=at), "rb") as file:
-        return file.read(SMALL_BYTES_MAX).decode(errors="replace")
+    return read_plain(Path(name), SMALL_BYTES_MAX, at=at).decode(errors="replace")
 
 
 def _remove_empty(stack: ExitStack, root: Path, parts: Sequence[str]) -> None:

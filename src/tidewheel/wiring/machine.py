@@ -1,4 +1,7 @@
-"""Describes this machine to packages that may not know runners: processes, private folders."""
+"""Describes this machine to packages that may not know runners: processes, private folders.
+
+It imports nothing of ours before that is needed: the first thing that a service does is here.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tidewheel.config import KEY_VARIABLES
-from tidewheel.core.queue.requests import HostProcess
-from tidewheel.credentials import STANDARD_INPUT, is_readable_by_others, take_keys
-from tidewheel.errors import BadSetting
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidewheel.core.queue.requests import HostProcess
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
@@ -52,6 +55,9 @@ def listener_on(port: int) -> str:
 
 def require_private_file(setting: str, path: Path) -> None:
     """Raises BadSetting for a file with a key that others can read (S31)."""
+    from tidewheel.credentials import is_readable_by_others
+    from tidewheel.errors import BadSetting
+
     found = path.stat()
     if found.st_uid not in (os.geteuid(), 0):
         raise BadSetting(setting, str(path), "a file that belongs to this user or to root")
@@ -82,6 +88,9 @@ def keep_keys_from_jobs(token_file: str | None = None, passwords: Iterable[str] 
     overwritten, files that it was started with are not handed on, and on Linux no process of
     its user may read its memory, its environment or its files, or trace it. Root still may.
     """
+    from tidewheel.config import KEY_VARIABLES
+    from tidewheel.credentials import STANDARD_INPUT, take_keys
+
     take_keys(token_file)
     if token_file == STANDARD_INPUT:
         with open(os.devnull) as nothing:

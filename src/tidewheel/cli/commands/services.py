@@ -49,6 +49,11 @@ _trusting = option(
     type=FILE,
 )
 @option(
+    "--user TEXT",
+    "Root starts it and reads the token; then it is this user, for good. So no job of the "
+    "user can wait for its beginning and see the token.",
+)
+@option(
     "--token-file FILE",
     "Read the token for the server there, - for standard input. "
     "[default: TIDEWHEEL_TOKEN, TIDEWHEEL_TOKEN_FILE, or the systemd credential "

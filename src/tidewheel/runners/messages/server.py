@@ -18,6 +18,8 @@ import json
 import os
 import socket
 import stat
+import struct
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import field
@@ -42,6 +44,7 @@ Answer = dict[str, object]
 Calls = Callable[[TaskId, Answer], Awaitable[Answer]]
 
 CONNECTIONS_MAX = 128
+CONNECTIONS_OF_OTHERS_MAX = 32  # of one user, where jobs are not of the worker's own
 SILENCE_SECONDS_MAX = 10.0  # between two lines of one connection
 KEY_LENGTH_MAX = 64
 JSON_BYTES_PER_BYTE = 6  # of text, where it is escaped
@@ -165,7 +168,7 @@ class MessageServer:
         self._line_bytes_max = JSON_BYTES_PER_BYTE * message_bytes_max + ENVELOPE_BYTES_MAX
         self._calls = calls
         self._speakers: dict[bytes, Speaker] = {}
-        self._connections = 0
+        self._connections: Counter[int] = Counter()  # by the user at the other end
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -222,16 +225,22 @@ class MessageServer:
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        self._connections += 1
+        user = _peer(writer)
+        is_others = user != os.geteuid()  # then one of several, none of whom may take all
+        most = CONNECTIONS_OF_OTHERS_MAX if is_others else CONNECTIONS_MAX
+        is_heard = (
+            self._connections[user] < most and self._connections.total() < CONNECTIONS_MAX
+        )
+        self._connections[user] += is_heard
         try:
-            if self._connections > CONNECTIONS_MAX:
-                await _answer(writer, refusal("too many connections; try again", client.BUSY))
-            else:
+            if is_heard:
                 await self._answer_lines(reader, writer)
+            else:
+                await _answer(writer, refusal("too many connections; try again", client.BUSY))
         except (OSError, TimeoutError):
             pass  # the job went away, or holds a connection that it does not use
         finally:
-            self._connections -= 1
+            self._connections[user] -= is_heard
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
@@ -333,6 +342,15 @@ def _check(text: object, output: object, progress: object) -> None:
 
 def refusal(why: str, code: str = "refused") -> Answer:
     return {"refused": why, "code": code}
+
+
+def _peer(writer: asyncio.StreamWriter) -> int:
+    """Returns the user at the other end of a connection."""
+    connection = writer.get_extra_info("socket")
+    size = struct.calcsize("3i")
+    facts = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    _, user, _ = struct.unpack("3i", facts)
+    return int(user)
 
 
 async def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:

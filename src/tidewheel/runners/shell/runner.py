@@ -8,6 +8,10 @@ worker, so a later worker of this host learns how a job ended of which it is not
 It is a process of its own, at a millisecond each, because a trap inside bash is lost when the
 command sets its own or ends with ``exec``; and the command runs exactly as it was submitted.
 
+Of a job of another user, the wrapper makes the folders in which the job works: below ``work``
+and ``share`` of a run all is that user's, and its worker, which may not follow where a link of
+a job leads, neither makes nor removes anything there.
+
 A shell says "exit status 128 + N" for "ended by signal N" and so does the wrapper: a status
 of 129 to 192 is reported as that signal. A fenced job does not survive its worker: a keeper
 sees to that, unless jobs are tied anyway. What a job leaves in the background when it ends by
@@ -38,12 +42,12 @@ from tidewheel.runners.job_directory import (
     make_private_directory,
     prepare_run_folders,
     script_name,
-    work_folder,
+    tidy_run_folders,
     write_whole,
 )
 from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
-from tidewheel.runners.job_users import make_way
+from tidewheel.runners.job_users import make_way, own_folders
 from tidewheel.runners.processes import (
     Exit,
     ProcessId,
@@ -72,12 +76,16 @@ WRAPPER = f"""\
 umask "$6"
 cd -- "$1" || exit 126
 unset OLDPWD
-boot=$2 bash=$3 limits=$4 job=$5 masker=$7 asked=
+boot=$2 bash=$3 limits=$4 job=$5 work=$7 share=$8 masker=$9 asked=
 trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
 if [ -n "$boot" ]; then
   read -r row < /proc/$$/stat
   set -- $row
   echo "pid=$$ start=${{22}} boot=$boot" > job.status
+fi
+if [ -n "$work" ] && ! (umask 0; exec mkdir -p -- "$work" "$share"); then
+  echo exit=126 >> job.status
+  exit 126
 fi
 [ -z "$asked" ] || exit 143
 set -- "$bash" "$job"
@@ -85,6 +93,7 @@ set -- "$bash" "$job"
 [ -z "$masker" ] || set -- "$masker" -I -m {MASKER} "$@"
 "$@"
 code=$?
+[ -z "$work" ] || rmdir -- "$work" 2> /dev/null
 {WRITE_EXIT}echo "exit=$code" >> job.status
 exit $code
 """
@@ -192,12 +201,14 @@ class ShellRunner:
             self._forget(assignment)
             return outcome.refused(str(refused))
         self._parts.failpoint("job_spawned_before_record")
-        if self._parts.job_users is None:
-            self._children.add(leader.pid)
         try:
+            if self._parts.job_users is None:
+                self._children.add(leader.pid)
+            else:
+                files.write_leader(leader, self._boot_id)
             job = self._follow(assignment, reports, leader)
         except OSError as error:  # no file descriptor is left to watch it with
-            self._give_up(leader, assignment)
+            await self._give_up(leader, assignment)
             return outcome.not_started(error, files.path)
         reports.started()
         return job
@@ -270,14 +281,10 @@ class ShellRunner:
         self._parts.failpoint("job_before_start")
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
-        umask = "077" if users is None else "022"  # the worker reads what a job leaves
         facts = (
-            str(files.path),
-            boot,
-            self._bash,
-            self._limits,
-            script_name(assignment),
-            umask,
+            *(str(files.path), boot, self._bash, self._limits, script_name(assignment)),
+            # The worker reads what a job leaves.
+            *(("077", "", "") if users is None else ("022", *own_folders(assignment))),
             sys.executable if assignment.secrets else "",
         )
         if users is not None:
@@ -300,7 +307,7 @@ class ShellRunner:
             leader=leader, directory=str(files.path), spare_leader=bool(self._prefix)
         )
         logs = (files.out, files.err)
-        job, work = ShellJob(tree, files, self._signalled(assignment)), work_folder(assignment)
+        job = ShellJob(tree, files, self._signalled(assignment))
         is_child = leader.pid in self._children  # else it was adopted: nobody here reaps it
 
         def leader_ended() -> None:
@@ -310,9 +317,8 @@ class ShellRunner:
                 self._forget(assignment)
                 for log in logs:
                     cut_log(log, self._log_bytes_max)
-                if work is not None:
-                    with suppress(OSError):  # it stays if there are files in it
-                        os.rmdir(work)
+                if self._parts.job_users is None:
+                    tidy_run_folders(assignment)
             finally:  # no trouble with what a job left costs its end
                 job.find_end((reap(leader.pid) if is_child else None) or _recorded_exit(files))
                 self._children.discard(leader.pid)
@@ -330,11 +336,15 @@ class ShellRunner:
         users = self._parts.job_users
         return None if users is None else partial(users.end, assignment.task)
 
-    def _give_up(self, leader: ProcessId, assignment: Assignment) -> None:
+    async def _give_up(self, leader: ProcessId, assignment: Assignment) -> None:
         """Kills a job that cannot be watched, because nobody would ever stop it."""
-        with suppress(ProcessLookupError):
-            os.killpg(leader.pid, signal.SIGKILL)
-        reap(leader.pid)
+        if (signalled := self._signalled(assignment)) is not None:
+            tree = ProcessTree(leader=leader, directory=str(assignment.directory))
+            await signalled(tree, signal.SIGKILL)
+        else:
+            with suppress(ProcessLookupError):
+                os.killpg(leader.pid, signal.SIGKILL)
+            reap(leader.pid)
         self._children.discard(leader.pid)
         self._forget(assignment)
 
