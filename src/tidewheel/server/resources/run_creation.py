@@ -44,7 +44,7 @@ from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import registry_door, run_door
-from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN, look
+from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN
 from tidewheel.server.routes import Needs, RouteList, run_and_queue
 from tidewheel.server.validation import Duration, In, read
 from tidewheel.services.run_service import check_jobs
@@ -293,7 +293,7 @@ async def begin(call: Call) -> object:
         options = replace(options, parameters=json.dumps(asked.form.parameters, sort_keys=True))
     run = await _begun(call, asked, options)
     call.targets.append(run.name)
-    facts = await look(call, "facts", {"run": run.name})
+    facts = await run_door(call).look("facts", {"run": run.name, "sees": call.readable})
     return Answer(body=facts, status=201)
 
 
@@ -350,7 +350,7 @@ async def carry_on(call: Call) -> object:
         partial(carry_on_in_process, home=call.doors.home, run=run.name, given=given),
         may_end=False,  # it is written at the end
     )
-    return await look(call, "facts", {"run": run.name})
+    return await run_door(call).look("facts", {"run": run.name, "sees": call.readable})
 
 
 @ROUTES.add(
