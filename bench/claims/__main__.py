@@ -1,12 +1,18 @@
-"""``python -m bench.claims``: p50 and p99 of a claim with 10⁴ and with 10⁶ tasks stored."""
+"""``python -m bench.claims``: p50 and p99 of a claim with 10⁴ and with 10⁶ tasks stored.
+
+``--rules``: claims under limits, rates, aging and keys beside a plain claim (goal P14).
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import math
+from functools import partial
 from pathlib import Path
 
+from bench.claims.rules import HEADER as RULES_HEADER
+from bench.claims.rules import measure_rules
 from bench.claims.stored import StoredTasks, make_stored_tasks
 from bench.folders import data_folder
 from bench.machine import facts_text, machine_facts
@@ -15,6 +21,7 @@ from bench.postgres import PostgresAddress, PostgresServer
 
 SIZES = (10_000, 1_000_000)
 CLAIMS = 1_000
+RULES_SIZE = 100_000
 RATIO_MAX = 2.0  # goal P7: p99 of the large store to that of the small one
 STATUSES = {"ended": "succeeded", "ready": "ready"}
 HEADER = ("store", "tasks are", "batch", "stored", "claim p50 ms", "p99 ms", "p99 ratio", "P7")
@@ -26,11 +33,17 @@ def main() -> None:
     with data_folder() as folder:
         facts = machine_facts(folder)
         with PostgresServer(folder) as server:
-            for kind in wish.stores:
+            for kind in wish.stores if wish.rules is not None else ():
+                url = partial(_url, kind, server.address, folder)
+                rows += asyncio.run(
+                    measure_rules(kind, url, RULES_SIZE, wish.claims, wish.rules)
+                )
+            for kind in wish.stores if wish.rules is None else ():
                 for tasks_are in STATUSES:
                     urls = [_url(kind, server.address, folder, size) for size in wish.sizes]
                     rows += asyncio.run(_measure(kind, tasks_are, urls, wish))
-    publish(wish.write, "claims", facts_text(facts), table(HEADER, rows))
+    header = HEADER if wish.rules is None else RULES_HEADER
+    publish(wish.write, "claims", facts_text(facts), table(header, rows))
 
 
 async def _measure(
@@ -55,7 +68,7 @@ async def _measure(
     return rows
 
 
-def _url(kind: str, postgres: PostgresAddress, folder: Path, size: int) -> str:
+def _url(kind: str, postgres: PostgresAddress, folder: Path, size: int | str) -> str:
     if kind == "postgres":
         return postgres.fresh_database(f"claims_{size}")
     path = folder / f"claims-{size}.db"
@@ -89,6 +102,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--stores", nargs="+", choices=("postgres", "sqlite"), default=["postgres", "sqlite"]
     )
+    parser.add_argument("--rules", nargs="*", metavar="RULE", help="P14; only these rules")
     parser.add_argument("--write", type=Path, metavar="FILE.md")
     return parser.parse_args()
 

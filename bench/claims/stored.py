@@ -23,7 +23,7 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
 from tidewheel.ports.store import Store
-from tidewheel.wiring.stores import migrate_store, open_store
+from tidewheel.wiring.stores import open_store
 
 QUEUE, HANDLER = "bench", "no_op"
 SQL = Path(__file__).resolve().parent / "sql"
@@ -55,8 +55,9 @@ class StoredTasks:
 
 async def make_stored_tasks(url: str, size: int, status: str, fresh: int) -> StoredTasks:
     """``size`` tasks by plain SQL, which is quick, then ``fresh`` ready ones by the store."""
-    migrate_store(url)
-    preload(url, size, status)
+    await open_store(url).close()  # which makes its tables
+    if size:
+        preload(url, size, status)
     store = open_store(url)
     for start in range(0, fresh, SUBMIT_BATCH):
         count = min(SUBMIT_BATCH, fresh - start)

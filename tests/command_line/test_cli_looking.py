@@ -196,7 +196,7 @@ def test_escape_sequences_do_not_pass_a_terminal_either(tidewheel):
 
 def test_a_queue_is_paused_configured_and_shown(tidewheel):
     changed = tidewheel(
-        *("queues", "q", "--pause", "--aging", "--fence-kill", "--lease", "30s"),
+        *("queues", "q", "--pause", "--aging", "--fair", "--fence-kill", "--lease", "30s"),
         *("--limit", "4", "--limit", "k=1", "--rate", "*=10/1m"),
     )
     assert changed.status == 0
@@ -205,6 +205,7 @@ def test_a_queue_is_paused_configured_and_shown(tidewheel):
         "queue": "q",
         "paused": True,
         "aging": True,
+        "fair": True,
         "fence_kill": True,
         "lease_seconds": 30.0,
         "limits": [
@@ -216,7 +217,9 @@ def test_a_queue_is_paused_configured_and_shown(tidewheel):
         "oldest_ready_seconds": None,
     }
     shown = tidewheel("queues").out
-    assert "aging, fence-kill, at most 4, 10 of each key every 1m, at most 1 of k" in shown
+    assert (
+        "aging, fair, fence-kill, at most 4, 10 of each key every 1m, at most 1 of k" in shown
+    )
     reopened = tidewheel("queues", "q", "--resume", "--no-aging", "--no-limits", "--json").json
     [queue] = reopened["queues"]
     assert (queue["paused"], queue["aging"], queue["limits"]) == (False, False, [])

@@ -87,6 +87,7 @@ settings = st.builds(
     lambda rules, **given: QueueSettings(limits=tuple(rules), **given),
     rules=limits,
     aging=st.booleans(),
+    fair=st.booleans(),
     fence_kill=st.booleans(),
     lease_seconds=st.sampled_from([3.0, 9.0, 20.0]),
 )

@@ -320,6 +320,43 @@ OPENING = {"sqlite": open_sqlite_store, "postgres": open_postgres_store}
 ANSWERED_SECONDS_MAX = 30.0  # a store that is slow answers sooner, one that forgot never
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        QueueSettings(limits=(Limit(key="*", concurrency_max=1),), lease_seconds=600),
+        QueueSettings(fair=True, lease_seconds=600),
+        QueueSettings(
+            fair=True, limits=(Limit(key="b", concurrency_max=2),), lease_seconds=600
+        ),
+    ],
+)
+def test_no_key_is_forgotten_while_others_submit_end_and_claim(store, world, settings):
+    """Limits and turns are set while tasks come in: each of them is noticed by some claim."""
+    each, clients, workers = 40, 2, 3
+    done = []
+
+    def submit(place, door):
+        for number in range(each):
+            keyed = {"limit_key": "abc"[number % 3]} if number % 4 else {}
+            door.put(f"{place} {number}", f"{place} {number} too", **keyed)
+
+    def work(door):
+        worker = door.hire()
+        while len(done) < clients * each * 2:
+            for held in door.take(3, worker=worker):
+                door.finish(held)
+                done.append(held.id)
+
+    together(
+        world,
+        *(lambda door, place=place: submit(place, door) for place in range(clients)),
+        *[work] * workers,
+        lambda door: door.configure_queue("q", settings),
+    )
+    assert len(set(done)) == len(done) == clients * each * 2
+    assert store.verify() == []
+
+
 def test_a_write_that_comes_while_the_store_closes_is_done_or_refused(kind, world, tmp_path):
     """Never left without an answer, and what was answered with success is there afterwards."""
 

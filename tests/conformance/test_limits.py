@@ -249,3 +249,141 @@ def test_peeking_at_a_queue_with_aging_shows_what_is_due_by_now(store, clock):
     clock.advance(61)
     store.put("young", priority=111)
     assert [view.id for view in store.peek("q", 9)] == ["top", "late", "young"]
+
+
+# ---- turns: a fair queue ----
+
+
+@pytest.mark.req("R010-7")
+def test_in_a_fair_queue_each_key_gets_its_turn_whatever_its_priority(store):
+    limited(store, fair=True)
+    store.put("a1", "a2", "a3", "a4", limit_key="a", priority=99)
+    store.put("b1", "b2", limit_key="b")
+    store.put("free 1", "free 2")
+    order = ["a1", "b1", "free 1", "a2", "b2", "free 2", "a3", "a4"]
+    worker = store.hire()
+    assert [store.taken(worker=worker)[0] for _ in range(5)] == order[:5]
+    assert store.taken(9, worker=worker) == order[5:]
+
+
+def test_within_a_key_the_oldest_of_the_highest_priority_has_the_turn(store):
+    limited(store, fair=True)
+    store.put("low", limit_key="a", priority=1)
+    store.put("high", "high too", limit_key="a", priority=2)
+    store.put("other", limit_key="b", priority=0)
+    assert store.taken(9) == ["high", "other", "high too", "low"]
+
+
+def test_a_key_that_comes_back_waits_for_those_that_waited_longer(store):
+    limited(store, fair=True)
+    store.put(*(f"a{n}" for n in range(4)), limit_key="a")
+    order = []
+    for n in range(6):
+        store.put(f"b{n}", limit_key="b")
+        order += store.taken()
+    assert order == ["a0", "b0", "a1", "b1", "a2", "b2"]
+
+
+def test_turns_and_limits_hold_together_and_a_full_key_is_passed_over(store):
+    limited(store, Limit(key="a", concurrency_max=1), fair=True)
+    store.put("a1", "a2", limit_key="a")
+    store.put("b1", "b2", "b3", limit_key="b")
+    first = store.take(3)
+    assert [held.id for held in first] == ["a1", "b1", "b2"]
+    store.finish(first[0])
+    assert store.taken(9) == ["a2", "b3"]
+
+
+def test_a_queue_that_is_fair_no_more_goes_by_priority_again(store):
+    limited(store, fair=True)
+    store.put("a1", "a2", limit_key="a", priority=99)
+    store.put("b1", "b2", limit_key="b")
+    assert store.taken(2) == ["a1", "b1"]
+    limited(store)
+    assert store.taken(2) == ["a2", "b2"]
+
+
+# ---- lanes: what waits is not looked at, and nobody is forgotten ----
+
+
+def test_limits_of_keys_hold_for_what_was_ready_before_there_were_any(store):
+    store.put("a1", "a2", limit_key="a")
+    store.put("free")
+    limited(store, Limit(key="a", concurrency_max=1))
+    store.put("a3", limit_key="a", priority=99)
+    assert store.taken(9) == ["a3", "free"]
+    limited(store, Limit(concurrency_max=9))
+    assert store.taken(9) == ["a1", "a2"]
+
+
+@pytest.mark.parametrize("end", ["succeeded", "failed", "yielded", "cancelled", "lapsed"])
+def test_a_key_that_was_full_has_room_again_whatever_ended_its_attempt(store, clock, end):
+    limited(store, Limit(key="*", concurrency_max=1))
+    store.put("a", "b", limit_key="k")
+    held = store.take()[0]
+    assert store.taken() == []  # its lane is closed
+    if end == "cancelled":
+        store.cancel(["a"])
+    elif end == "lapsed":
+        clock.advance(11)
+        store.lapse()
+        store.cancel(["a"])
+    if end != "lapsed":
+        store.finish(held, "succeeded" if end == "cancelled" else end)
+    assert store.taken() == (["a"] if end == "yielded" else ["b"])
+
+
+def test_a_delayed_task_takes_its_place_in_the_lane_of_its_key_when_it_is_due(store, clock):
+    limited(store, Limit(key="*", concurrency_max=1))
+    store.put("late", limit_key="k", priority=99, delay_seconds=60)
+    store.put("soon", limit_key="k")
+    clock.advance(61)
+    assert store.taken(9) == ["late"]
+
+
+def test_a_key_whose_first_tasks_went_another_way_is_not_forgotten(store):
+    limited(store, Limit(key="*", concurrency_max=1))
+    store.put("a", "b", "c", limit_key="k")
+    store.put("other", limit_key="m")
+    assert store.taken(1, free=Resources(cpu=0)) == ["a"]
+    store.cancel(["b"])
+    store.finish(store.hold("c"))
+    store.put("d", limit_key="k")
+    assert store.taken(9) == ["other"]
+    store.cancel(["a"])
+
+
+def test_a_lane_whose_tasks_do_not_fit_holds_up_no_other(store):
+    limited(store, Limit(key="*", concurrency_max=1))
+    for n in range(30):
+        store.put(f"big {n}", limit_key=f"b{n}", resources=Resources(cpu=9), priority=9)
+    store.put("small", limit_key="s", resources=Resources(cpu=1))
+    assert store.taken(2, free=Resources(cpu=2)) == ["small"]
+
+
+def test_what_is_left_of_lanes_whose_heads_do_not_fit_overtakes_nobody(store):
+    limited(store, Limit(key="*", concurrency_max=2))
+    for n in range(20):
+        store.put(f"big {n}", limit_key=f"k{n}", resources=Resources(cpu=9), priority=99)
+        store.put(f"rest {n}", limit_key=f"k{n}", resources=Resources(cpu=1), priority=1)
+    store.put("middle", limit_key="m", resources=Resources(cpu=1))
+    assert store.taken(2, free=Resources(cpu=2)) == ["middle", "rest 0"]
+
+
+def test_nobody_has_two_turns_because_those_before_the_next_one_do_not_fit(store):
+    limited(store, fair=True)
+    store.put("x1", "x2", limit_key="x", resources=Resources(cpu=1), priority=99)
+    for n in range(20):
+        store.put(f"big {n}", limit_key=f"k{n}", resources=Resources(cpu=9))
+    store.put("y1", limit_key="y", resources=Resources(cpu=1), priority=1)
+    assert store.taken(2, free=Resources(cpu=2)) == ["x1", "y1"]
+
+
+def test_tasks_without_a_key_take_no_second_turn_before_a_key_far_behind_had_its_first(store):
+    limited(store, fair=True)
+    for n in range(20):
+        store.put(f"big {n}", limit_key=f"k{n}", resources=Resources(cpu=9), priority=99)
+    store.put("free 1", "free 2", resources=Resources(cpu=1))
+    store.put("y1", limit_key="y", resources=Resources(cpu=1), priority=1)
+    small = {"free": Resources(cpu=2), "worker": store.hire()}
+    assert [store.taken(**small) for _ in range(3)] == [["free 1"], ["y1"], ["free 2"]]

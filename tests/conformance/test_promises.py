@@ -11,7 +11,8 @@ import pytest
 from tests.conformance.run_steps import Driver
 from tests.conformance.worlds import MemoryWorld, PostgresWorld, SqliteWorld
 from tidewheel.core.queue.dependency import EdgeState
-from tidewheel.core.queue.requests import TaskFilter
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import QueueSettings, TaskFilter
 from tidewheel.core.queue.status import INITIAL, Signal, Status, legal_steps
 from tidewheel.errors import CorruptStore
 from tidewheel.store.operations.queries import filter_parameters
@@ -208,6 +209,10 @@ PLANTS = {
         "UPDATE ready SET cpu = 7 WHERE task_seq = 1",
         None,
     ),
+    ("T6", "ready in a lane of a queue without lanes"): (
+        "UPDATE ready SET laned = true WHERE task_seq = 1",
+        None,
+    ),
     ("T12", "a unique key that nobody holds any more"): (
         "UPDATE task SET held_key = NULL WHERE id = 'a'",
         None,
@@ -306,6 +311,21 @@ def test_verify_finds_what_should_not_be(unguarded, invariant, what):
     found = store.verify()
     assert invariant in {violation.invariant for violation in found}
     assert all(violation.seen for violation in found)
+
+
+@SQL
+@pytest.mark.parametrize(
+    "plant", ["DELETE FROM lane", "UPDATE lane SET rank = 0", "UPDATE lane SET task_seq = 99"]
+)
+def test_verify_finds_a_task_that_its_lane_does_not_lead_to(world, plant):
+    store = world.open()
+    store.configure_queue("q", QueueSettings(limits=(Limit(key="*", concurrency_max=1),)))
+    store.put("a", "b", "c", limit_key="k", priority=7)
+    store.take()
+    store.take()
+    assert store.verify() == []
+    world.execute(plant)
+    assert {violation.invariant for violation in store.verify()} == {"T6"}
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])

@@ -303,6 +303,50 @@ def test_tasks_of_the_first_version_live_on(tmp_path, postgres_url):
             assert (door.status("old"), door.runs(), door.verify()) == ("succeeded", [], [])
 
 
+ADD_KEYED = (
+    "INSERT INTO {schema}queue (name) VALUES ('q');"
+    " INSERT INTO {schema}queue_limit (queue, key, concurrency_max, rate_seconds)"
+    " VALUES ('q', '*', 1, 1);"
+) + "".join(
+    " INSERT INTO {schema}task (id, queue, command, priority, status, max_retries, retry,"
+    " max_lapses, max_termination_seconds, cpu, memory_bytes, gpu, armed, executes, limit_key,"
+    " created_at, updated_at, digest) VALUES ('" + name + "', '" + queue + "', 'true', 50,"
+    """ 'ready', 0, '{{"seconds":[0]}}', 5, 10, 0, 0, 0, {yes}, {yes}, 'k', 1, 1, 'd');"""
+    " INSERT INTO {schema}history (task_seq, at, to_status, attempt, progress)"
+    f" VALUES ({seq}, 1, 'ready', 0, 0);"
+    " INSERT INTO {schema}ready (queue, delayed, rank, task_seq, ready_at, cpu, memory_bytes,"
+    f" gpu, has_command, limit_key) VALUES ('{queue}', " + "{no}, -50, "
+    f"{seq}, 1, 0, 0, 0, " + "{yes}, 'k');"
+    for seq, (name, queue) in enumerate(
+        [("first", "q"), ("second", "q"), ("one", "p"), ("two", "p")], start=1
+    )
+)
+
+
+def test_ready_tasks_with_keys_are_claimed_under_the_limits_that_were_set_before(
+    tmp_path, postgres_url
+):
+    """Version 18 brings lanes: those of `q` have one, those of `p`, without limits, none."""
+    before = {dialect: load_migrations(dialect)[:17] for dialect in ("sqlite", "postgres")}
+    lite, elephant = Sqlite(tmp_path), Postgres(postgres_url)
+    settings = StoreSettings(url=lite.url)
+    prepare_sqlite(lite.path, settings, migrations=before["sqlite"])
+    lite.execute(ADD_KEYED.format(schema="", yes=1, no=0))
+    migrate_sqlite(settings)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        prepare_postgres(connection, before["postgres"])
+        connection.execute(ADD_KEYED.format(schema="tidewheel.", yes="true", no="false"))
+        migrate_postgres(connection)
+    for database in (lite, elephant):
+        with opened(database) as door:
+            assert door.verify() == []
+            [held] = door.take(9)
+            assert (held.id, door.taken(9)) == ("first", [])
+            door.finish(held)
+            assert (door.taken(9), door.taken(9, queue="p")) == (["second"], ["one", "two"])
+            assert door.verify() == []
+
+
 def test_of_many_that_make_the_same_store_all_get_it(tidewheel):
     """It is complete when it gets its name, and made once."""
     with ExitStack() as stack:

@@ -312,7 +312,7 @@ def test_the_chain_of_the_audit_begins_behind_the_entries_that_were_there(databa
 @pytest.mark.parametrize("names", ['["*"]', '["team-a"]'])
 def test_registered_versions_of_unknown_origin_see_what_is_named_under_them(database, names):
     """H4: unless all tokens were for everything, or they were of the store's owner."""
-    database.make(load_migrations(database.dialect)[:15])
+    database.make(load_migrations(database.dialect)[:16])
     prefix = database.prefix
     database.execute(
         f"INSERT INTO {prefix}token (kind, name, digest, scopes, names, created_at)"

@@ -12,8 +12,9 @@ from tidewheel.core.queue.limits import (
     WHOLE_QUEUE,
     Bucket,
     Limit,
-    allowance,
     limit_findings,
+    limit_of,
+    opens_at,
     refilled,
     room,
     spent,
@@ -68,28 +69,25 @@ def test_the_tighter_of_both_sides_counts():
 
 
 def test_a_key_has_its_own_limit_or_that_for_each_key():
-    limits = [
-        Limit(key=WHOLE_QUEUE, concurrency_max=20),
-        Limit(key=EACH_KEY, concurrency_max=2),
-        Limit(key="wide", concurrency_max=9),
-    ]
-    running = {WHOLE_QUEUE: 5, "wide": 4, "narrow": 1}
-    allowed = allowance(limits, running, [], 0.0)
-    assert (allowed.whole_queue, allowed.each_key) == (15, 2)
-    assert allowed.by_key == {"wide": 5, "narrow": 1}
+    whole, each, wide = (Limit(key=key, rate_max=9) for key in (WHOLE_QUEUE, EACH_KEY, "wide"))
+    assert limit_of([whole, each, wide], "wide") is wide
+    assert limit_of([whole, each, wide], "narrow") is each
+    assert limit_of([whole, wide], "narrow") is None
 
 
-def test_without_a_limit_for_each_key_only_named_keys_are_bound():
-    allowed = allowance([Limit(key="k", concurrency_max=1)], {"k": 1, "other": 7}, [], 0.0)
-    assert allowed.by_key == {"k": 0, "other": UNLIMITED}
-    assert (allowed.whole_queue, allowed.each_key) == (UNLIMITED, UNLIMITED)
+def test_the_queue_has_no_limit_but_its_own():
+    assert limit_of([Limit(key=EACH_KEY, rate_max=9)], WHOLE_QUEUE) is None
 
 
-def test_a_key_that_spent_its_tokens_is_remembered_while_nothing_of_it_runs():
-    each = Limit(key=EACH_KEY, rate_max=3)
-    allowed = allowance([each], {}, [bucket(0), bucket(1, key="")], 0.0)
-    assert (allowed.by_key, allowed.each_key) == ({"k": 0}, 3)
-    assert allowed.whole_queue == UNLIMITED
+@given(st.integers(1, 50), st.floats(0.01, 1000), st.floats(0, 0.999), st.floats(0, 2e9))
+def test_a_key_without_a_start_has_one_when_it_opens_and_not_much_earlier(
+    rate, seconds, tokens, now
+):
+    limit = Limit(key="k", rate_max=rate, rate_seconds=seconds)
+    opens = opens_at(limit, bucket(tokens, now))
+    assert room(limit, 0, bucket(tokens, now), opens + 1e-5 * (1 + seconds) + 1e-6) >= 1
+    early = opens - 1e-5 * (1 + seconds) - 1e-6
+    assert room(limit, 0, bucket(tokens, now), early) == 0
 
 
 def test_taking_tasks_spends_tokens_of_their_key_and_of_the_queue():

@@ -245,6 +245,7 @@ class QueueChanges(TypedDict, total=False):
 
     paused: bool
     aging: bool
+    fair: bool
     fence_kill: bool
     lease_seconds: float
     limits: tuple[Limit, ...]

@@ -82,11 +82,23 @@ BY_KEY_ONLY = b"; SET LOCAL jit = off" + b"".join(
 # the claim of one task. All others are planned for what is there and what is asked.
 ONE_PLAN = frozenset(
     (
+        "claim_chosen_tasks",
         "claim_tasks",
+        "close_lanes",
+        "count_leases",
+        "count_turns",
         "extend_leases",
         "find_task_digests",
         "insert_tasks",
+        "list_buckets",
+        "list_candidates",
+        "list_ranks",
+        "lock_limits",
+        "lock_turns",
         "plan_claim",
+        "refresh_lanes",
+        "save_buckets",
+        "save_turns",
         "start_attempts",
         "succeed_tasks",
         "touch_worker",
@@ -137,6 +149,9 @@ class PostgresTransaction(Transaction):
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         return self.records(query, ClaimedRow, lease_seconds=lease_seconds, **parameters)
+
+    def fold_lanes(self, queue: str) -> None:
+        self.rows("refresh_lanes", queue=queue)
 
     def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         return self.rows("succeed_tasks", worker=worker, ends=ends)

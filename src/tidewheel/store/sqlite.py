@@ -27,7 +27,7 @@ from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import apsw
 
@@ -52,7 +52,7 @@ from tidewheel.store.transaction import (
 )
 
 READERS = 2
-BY_RULES = "claim_tasks_by_rules"  # its rows have a column for their order
+PLAIN = "claim_tasks"  # of tasks that stand in no lane
 _STOP = object()
 
 
@@ -88,17 +88,19 @@ class SqliteTransaction(Transaction):
         return seqs
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
-        if query == BY_RULES:
-            ranked = self.pairs(query, ClaimedRow, _Aged, **parameters)
-            ranked.sort(key=lambda pair: (-pair[1].aged, pair[0].seq))
-            rows = [row for row, _ in ranked]
-        else:
-            rows = self.records(query, ClaimedRow, **parameters)
+        rows = self.records(query, ClaimedRow, **parameters)
         seqs = [row.seq for row in rows]
         self.rows("take_leases", seqs=seqs, lease_seconds=lease_seconds)
         self.rows("add_claims", seqs=seqs)
-        self.rows("leave_ready", seqs=seqs)
+        self.rows("leave_ready" if query == PLAIN else "remove_ready", seqs=seqs)
         return rows
+
+    def fold_lanes(self, queue: str) -> None:
+        keys = [key for (key,) in self.rows("take_news", queue=queue)]
+        if keys:
+            self.rows("refresh_lanes", queue=queue, keys=keys)
+            self.rows("drop_lanes", queue=queue, keys=keys)
+        self.rows("open_lanes", queue=queue)
 
     def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         found = self.rows("succeed_tasks", worker=worker, ends=ends)
@@ -115,12 +117,6 @@ class SqliteTransaction(Transaction):
         self.rows("drop_leases", seqs=seqs)
         self.rows("add_successes", seqs=seqs)
         return found
-
-
-class _Aged(NamedTuple):
-    """Holds a task's priority with its aging, which a row has beside a ClaimedRow."""
-
-    aged: int
 
 
 @cache

@@ -118,6 +118,11 @@ class Transaction(ABC):
         """Runs a claim query, and writes a lease and a history entry for each of its rows."""
 
     @abstractmethod
+    def fold_lanes(self, queue: str) -> None:
+        """Puts the lanes of a queue right of which something is new: their heads, and whether
+        there is room. Opens those whose rates leave room again."""
+
+    @abstractmethod
     def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         """Ends attempts (``id``, ``attempt``, ``started``, ``exit_status``, ``metrics``) with
         success where no other task is concerned: those that are running, owned by the worker,
@@ -326,6 +331,10 @@ def records_in_chunks(
     return [one for chunk in in_chunks(rows) for one in tx.records(query, of, **{name: chunk})]
 
 
-def rows_in_chunks(tx: Transaction, query: str, name: str, rows: Sequence[object]) -> list[Row]:
+def rows_in_chunks(
+    tx: Transaction, query: str, name: str, rows: Sequence[object], **others: object
+) -> list[Row]:
     """Returns what a query finds for any number of rows, given to it in chunks."""
-    return [row for chunk in in_chunks(rows) for row in tx.rows(query, **{name: chunk})]
+    return [
+        row for chunk in in_chunks(rows) for row in tx.rows(query, **{name: chunk}, **others)
+    ]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from tests.kit.memory.tables import Record, Tables
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT
-from tidewheel.core.queue.limits import Bucket, Limit
+from tidewheel.core.queue.limits import WHOLE_QUEUE, Bucket, Limit
 from tidewheel.core.queue.requests import HeldLease
 from tidewheel.core.queue.resources import Resources, fits, needs_runner, prefix_that_fits
 from tidewheel.core.queue.status import Signal, Status
@@ -23,7 +22,6 @@ __all__ = [
     "add_usage",
     "add_values",
     "claim_tasks",
-    "claim_tasks_by_rules",
     "count_leases",
     "count_messages",
     "delete_limits",
@@ -53,6 +51,8 @@ AGED_PRIORITY_MAX = 255
 NO_SETTINGS: Record = {
     "paused": False,
     "aging": False,
+    "fair": False,
+    "lanes": False,
     "fence_kill": False,
     "lease_seconds": LEASE_SECONDS_DEFAULT,
 }
@@ -68,10 +68,13 @@ def plan_claim(t: Tables, *, queue: str, worker_number: int) -> list[Row]:
             known,
             settings["paused"],
             settings["aging"],
+            settings["fair"],
+            settings["lanes"],
             limited,
             settings["fence_kill"],
             settings["lease_seconds"],
             _next_due_seconds(t, queue),
+            t.clock(),
         )
     ]
 
@@ -114,7 +117,7 @@ def promote_due_tasks(t: Tables, queue: str) -> list[Row]:
     return []
 
 
-def _candidates(t: Tables, given: Record) -> list[Record]:
+def candidates(t: Tables, given: Record) -> list[Record]:
     free = _free(given)
     found = [
         task
@@ -150,7 +153,7 @@ def _asked(task: Record) -> Resources:
     return resources(*(task[name] for name in RESOURCE_COLUMNS))
 
 
-def _take(t: Tables, chosen: Sequence[Record], given: Record) -> list[Row]:
+def take(t: Tables, chosen: Sequence[Record], given: Record) -> list[Row]:
     free = _free(given)
     fitting = chosen[: prefix_that_fits(map(_asked, chosen), free)]
     for task in fitting:
@@ -175,26 +178,7 @@ def aged_priority(task: Record, now: float) -> int:
 
 
 def claim_tasks(t: Tables, **given: Any) -> list[Row]:
-    return _take(t, _candidates(t, given)[: given["count"]], given)
-
-
-def claim_tasks_by_rules(t: Tables, **given: Any) -> list[Row]:
-    now = t.clock()
-
-    def aged(task: Record) -> int:
-        return aged_priority(task, now) if given["aging"] else int(task["priority"])
-
-    allowed = {row["key"]: row["count"] for row in given["by_key"]}
-    taken: Counter[str] = Counter()
-    chosen = []
-    for task in sorted(_candidates(t, given), key=lambda task: (-aged(task), task["seq"])):
-        key = task["limit_key"]
-        if key is not None:
-            taken[key] += 1
-            if taken[key] > allowed.get(key, given["each_key"]):
-                continue
-        chosen.append(task)
-    return _take(t, chosen[: given["count"]], given)
+    return take(t, candidates(t, given)[: given["count"]], given)
 
 
 def get_claimed(t: Tables, seq: int) -> list[Row]:
@@ -361,7 +345,7 @@ def list_orphans(t: Tables, *, host: str, boot_id: str) -> list[Row]:
 
 
 def save_queue(t: Tables, queue: str, **settings: Any) -> list[Row]:
-    t.queue[queue] = settings
+    t.queue[queue] = settings | {"turns": 0}
     return []
 
 
@@ -392,17 +376,14 @@ def lock_limits(t: Tables, queue: str) -> list[Row]:
 
 
 def count_leases(t: Tables, queue: str) -> list[Row]:
-    counts = Counter(
-        lease["limit_key"] or "" for lease in t.lease.values() if lease["queue"] == queue
-    )
-    return sorted(counts.items())
+    return [(sum(lease["queue"] == queue for lease in t.lease.values()),)]
 
 
 def list_buckets(t: Tables, queue: str) -> list[Row]:
     return [
         (bucket.key, bucket.tokens, bucket.refilled_at)
         for (of, _), bucket in sorted(t.bucket.items())
-        if of == queue
+        if of == queue and bucket.key == WHOLE_QUEUE
     ]
 
 

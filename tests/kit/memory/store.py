@@ -11,6 +11,7 @@ from tests.kit.memory import (
     blocks,
     changes,
     definitions,
+    lanes,
     leases,
     notebooks,
     registry,
@@ -40,7 +41,7 @@ from tidewheel.store.transaction import (
 
 Query = Callable[..., list[Row]]
 _MODULES = (
-    *(changes, leases, views, workers, runs, run_batches, stream, access),
+    *(changes, lanes, leases, views, workers, runs, run_batches, stream, access),
     *(definitions, registry, blocks, notebooks),
 )
 
@@ -83,6 +84,9 @@ class MemoryTransaction(Transaction):
         self.rows("take_leases", seqs=seqs, lease_seconds=lease_seconds)
         self.rows("add_claims", seqs=seqs)
         return rows
+
+    def fold_lanes(self, queue: str) -> None:
+        self.rows("fold_lanes", queue=queue)
 
     def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         """None: in memory the long way is as fast."""

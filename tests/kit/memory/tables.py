@@ -50,7 +50,10 @@ class Tables:
         self.worker = self._table()  # by id
         self.queue = self._table()  # by name
         self.limit = self._table()  # by (queue, key)
-        self.bucket = self._table()  # by (queue, key)
+        self.bucket, self.lane = (
+            self._table(),
+            self._table(),
+        )  # by (queue, key); a lane: its turn
         self.definition = self._table()  # by digest
         self.workflow = self._table()  # by (name, version)
         self.run = self._table()  # by number

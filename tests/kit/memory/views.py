@@ -240,7 +240,10 @@ def list_edges(t: Tables, seq: int) -> list[Row]:
 
 def list_queues(t: Tables) -> list[Row]:
     return [
-        (name, row["paused"], row["aging"], row["fence_kill"], row["lease_seconds"])
+        (
+            name,
+            *(row[part] for part in ("paused", "aging", "fair", "fence_kill", "lease_seconds")),
+        )
         for name, row in sorted(t.queue.items())
     ]
 

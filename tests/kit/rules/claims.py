@@ -23,10 +23,9 @@ def expected_claims(request: ClaimRequest, everything: Facts, now: float) -> lis
     if settings.paused or request.queue in everything.withheld:
         return []
     found = [facts for facts in everything.live.values() if _may_run(facts, request, now)]
+    found.sort(key=lambda facts: (-facts.asked.priority, facts.seq))
     if settings.aging:
-        found.sort(key=lambda facts: (-_aged(facts, now), facts.seq))
-    else:
-        found.sort(key=lambda facts: (-facts.asked.priority, facts.seq))
+        found = _by_heads(found, settings.limits, now)
     if settings.limits:
         found = _within_limits(found, settings.limits, request, everything, now)
     chosen = _that_fit_together(found[: request.count], request.free)
@@ -58,6 +57,24 @@ def _fits(asked: Resources, free: Resources) -> bool:
         and (asked.nodes <= free.idle if asked.exclusive else asked.nodes <= free.nodes)
         and asked.labels.issubset(free.labels)
     )
+
+
+def _by_heads(found: list[TaskFacts], limits: tuple[Limit, ...], now: float) -> list[TaskFacts]:
+    """With aging the heads of lines are compared: tasks of one priority and, where keys have
+    limits, of one key stand in line, the oldest first. A limit only ends a line, since all the
+    lines of its key end at once, so it may be looked at afterwards."""
+    has_lanes = any(limit.key for limit in limits)
+    lines: dict[object, list[TaskFacts]] = {}
+    for facts in found:
+        key = facts.asked.limit_key if has_lanes else None
+        lines.setdefault((key, min(facts.asked.priority, AGED_MAX + 1)), []).append(facts)
+    ordered = []
+    while lines:
+        first = min(lines, key=lambda line: (-_aged(lines[line][0], now), lines[line][0].seq))
+        ordered.append(lines[first].pop(0))
+        if not lines[first]:
+            del lines[first]
+    return ordered
 
 
 def _aged(facts: TaskFacts, now: float) -> int:

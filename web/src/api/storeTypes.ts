@@ -26,6 +26,7 @@ export interface QueueFacts {
   queue: string;
   paused: boolean;
   aging: boolean;
+  fair: boolean;
   fence_kill: boolean;
   lease_seconds: number;
   limits: QueueLimit[];

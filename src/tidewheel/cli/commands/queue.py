@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @option(
     "--aging/--no-aging", "Raise the priority of waiting tasks by 1 per second.", default=None
 )
+@option("--fair/--no-fair", "Let each limit key have its turn.", default=None)
 @option(
     "--fence-kill/--no-fence-kill",
     "End a job before its lease does if the store cannot be reached, and with its worker.",
@@ -104,6 +105,7 @@ def _count(*statuses: Status) -> Callable[[QueueView], str]:
 
 def _settings_text(view: QueueView) -> str:
     words = ["aging"] if view.settings.aging else []
+    words += ["fair"] if view.settings.fair else []
     words += ["fence-kill"] if view.settings.fence_kill else []
     for limit in view.settings.limits:
         of = {"": "", EACH_KEY: " of each key"}.get(limit.key, f" of {limit.key}")

@@ -1,13 +1,21 @@
-"""Limits say how many tasks of a queue, or of a key within it, may be claimed now.
+"""Limits say how many tasks of a queue, or of a key within it, may be claimed now; then which.
 
 A limit caps how many run at once, how many start within a period (a token bucket), or both.
 It is for the whole queue (key ""), for one key, or for each key without one of its own ("*").
+
+Tasks of one key and one priority stand in line, the oldest first. Without aging the next task
+is the oldest of the highest priority whose key has room. With aging the heads of the lines are
+compared, each with one priority more for each whole second of being ready, up to 255. In a fair
+queue the next task is of the key that had its turn longest ago; tasks without a key take turns
+as if they had one.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
 
 from tidewheel.core.queue.task import Instant
 from tidewheel.lazy_dataclasses import dataclass
@@ -36,15 +44,6 @@ class Bucket:
     refilled_at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """Holds how many tasks a claim may take: in all, by key, and of every other key."""
-
-    whole_queue: int
-    by_key: dict[str, int]
-    each_key: int
-
-
 def refilled(limit: Limit, bucket: Bucket | None, now: Instant) -> Bucket:
     """Returns a bucket with the starts that came back until now; None is a new one, and full.
 
@@ -71,30 +70,17 @@ def room(limit: Limit | None, running: int, bucket: Bucket | None, now: Instant)
     return min(free, int(refilled(limit, bucket, now).tokens + 1e-9))
 
 
-def allowance(
-    limits: Iterable[Limit],
-    running: Mapping[str, int],
-    buckets: Iterable[Bucket],
-    now: Instant,
-) -> Allowance:
-    """Returns how many tasks a claim may take under the limits of its queue.
-
-    ``running`` counts the leases by key, and under WHOLE_QUEUE all of them.
-    """
+def limit_of(limits: Iterable[Limit], key: str) -> Limit | None:
+    """Returns the limit of a key: its own, or that for each key; of the queue only its own."""
     rules = {limit.key: limit for limit in limits}
-    filled = {bucket.key: bucket for bucket in buckets}
-    each_key = rules.get(EACH_KEY)
-    named = (set(rules) | set(running) | set(filled)) - {WHOLE_QUEUE, EACH_KEY}
-    return Allowance(
-        whole_queue=room(
-            rules.get(WHOLE_QUEUE), running.get(WHOLE_QUEUE, 0), filled.get(WHOLE_QUEUE), now
-        ),
-        by_key={
-            key: room(rules.get(key, each_key), running.get(key, 0), filled.get(key), now)
-            for key in sorted(named)
-        },
-        each_key=room(each_key, 0, None, now),
-    )
+    return rules.get(key) or (rules.get(EACH_KEY) if key != WHOLE_QUEUE else None)
+
+
+def opens_at(limit: Limit, bucket: Bucket) -> Instant:
+    """Returns when a bucket without a whole start has one again, or a little earlier."""
+    assert limit.rate_max is not None
+    missing = max(0.0, 1.0 - bucket.tokens) * limit.rate_seconds / limit.rate_max
+    return Instant(bucket.refilled_at + missing - 1e-6 * (1.0 + limit.rate_seconds))
 
 
 def spent(
@@ -104,11 +90,11 @@ def spent(
 
     ``taken`` counts the claimed tasks by key, and under WHOLE_QUEUE all of them.
     """
-    rules = {limit.key: limit for limit in limits}
+    rules = list(limits)
     filled = {bucket.key: bucket for bucket in buckets}
     after = []
     for key, count in sorted(taken.items()):
-        limit = rules.get(key) or (rules.get(EACH_KEY) if key != WHOLE_QUEUE else None)
+        limit = limit_of(rules, key)
         if limit is None or limit.rate_max is None:
             continue
         tokens = refilled(limit, filled.get(key), now).tokens - count
@@ -130,3 +116,106 @@ def limit_findings(limit: Limit) -> list[str]:
     if not 0 < limit.rate_seconds < math.inf:
         findings.append(f"rate_seconds is {limit.rate_seconds:g}; accepted is more than 0")
     return findings
+
+
+# ---- which of those that may be claimed are next ----
+
+
+AGED_PRIORITY_MAX = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Holds what the order of claims depends on; ``rank`` is minus the priority."""
+
+    rank: int
+    seq: int
+    ready_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLane:
+    """Holds the first tasks of a key that may be claimed, in the order of (rank, seq), how many
+    of them may be, and the latest turn that the key had; key None: tasks without one."""
+
+    key: str | None
+    tasks: Sequence[Waiting]
+    room: int
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextTask:
+    """Holds a task that is to be claimed, and the key of its lane."""
+
+    task: Waiting
+    key: str | None
+
+
+Order = tuple[int, int]  # what is smaller goes first
+
+
+def aged_order(task: Waiting, now: float) -> Order:
+    """Returns where a task stands among the heads of lines in a queue with aging."""
+    if task.rank <= -AGED_PRIORITY_MAX:
+        return task.rank, task.seq
+    aged = min(AGED_PRIORITY_MAX, int(now - task.ready_at) - task.rank)
+    return -aged, task.seq
+
+
+def choose(
+    lanes: Sequence[KeyLane], count: int, *, aging_at: float | None, turns: int | None
+) -> list[NextTask]:
+    """Returns up to ``count`` tasks in the order in which they are claimed.
+
+    ``aging_at`` is the time by which tasks have aged; None: they do not. ``turns`` is how many
+    turns were given in a fair queue; None: the queue is not fair.
+    """
+    lines = [_line(lane, aging_at) for lane in lanes if lane.room > 0]
+    if turns is None:
+        ordered = heapq.merge(*lines, key=lambda placed: placed[0])
+        return [chosen for _, chosen in islice(ordered, count)]
+    return _in_turns(lines, [lane.turn for lane in lanes if lane.room > 0], count, turns)
+
+
+Placed = tuple[Order, NextTask]
+
+
+def _line(lane: KeyLane, aging_at: float | None) -> Iterator[Placed]:
+    """Returns the tasks of one lane in their order, as many as there is room for."""
+    if aging_at is None:
+        placed = (((task.rank, task.seq), task) for task in lane.tasks)
+    else:
+        levels = [list(level) for _, level in groupby(lane.tasks, key=_level)]
+        heads = [[(aged_order(task, aging_at), task) for task in level] for level in levels]
+        placed = heapq.merge(*heads, key=lambda one: one[0])
+    return (
+        (order, NextTask(task=task, key=lane.key)) for order, task in islice(placed, lane.room)
+    )
+
+
+def _level(task: Waiting) -> int:
+    """Returns what tasks of one line share: all above 255, which do not age, are one."""
+    return max(task.rank, -AGED_PRIORITY_MAX - 1)
+
+
+def _in_turns(
+    lines: Sequence[Iterator[Placed]], had: Sequence[int], count: int, turns: int
+) -> list[NextTask]:
+    """Takes one task of each line after the other; the one that waited longest begins."""
+    heads = [
+        (turn, first[0], place, first[1])
+        for place, (line, turn) in enumerate(zip(lines, had, strict=True))
+        if (first := next(line, None)) is not None
+    ]
+    heapq.heapify(heads)
+    taken: list[NextTask] = []
+    while heads and len(taken) < count:
+        _, _, place, chosen = heads[0]
+        taken.append(chosen)
+        following = next(lines[place], None)
+        if following is None:
+            heapq.heappop(heads)
+        else:
+            heapq.heapreplace(heads, (turns + len(taken), following[0], place, following[1]))
+    return taken

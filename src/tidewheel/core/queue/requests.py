@@ -89,6 +89,7 @@ class QueueSettings:
 
     paused: bool = False
     aging: bool = False  # +1 priority per second of being ready, up to 255
+    fair: bool = False  # each limit key gets its turn
     fence_kill: bool = False
     lease_seconds: float = LEASE_SECONDS_DEFAULT
     limits: tuple[Limit, ...] = ()

@@ -101,6 +101,7 @@ class QueueIn(In):
 
     paused: bool | None = None
     aging: bool | None = None
+    fair: bool | None = None
     fence_kill: bool | None = None
     lease_seconds: float | None = None
     limits: Annotated[list[LimitIn], msgspec.Meta(max_length=1_000)] | None = None
@@ -109,7 +110,7 @@ class QueueIn(In):
 @ROUTES.add(
     "PATCH /queues/{queue}",
     Needs(OPERATE, queue_of_path),
-    "Change how a queue behaves: aging, fence_kill, lease_seconds, limits.",
+    "Change how a queue behaves: aging, fair, fence_kill, lease_seconds, limits.",
     out_type(QueueView),
     body=QueueIn,
 )

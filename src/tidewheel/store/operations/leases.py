@@ -6,7 +6,6 @@ leases, reports tell of starts, messages, usage and the end.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import field, fields, replace
 from operator import attrgetter
@@ -21,7 +20,6 @@ from tidewheel.core.queue.lease import (
     check_lease_seconds,
     check_progress,
 )
-from tidewheel.core.queue.limits import WHOLE_QUEUE, Bucket, Limit, allowance, spent
 from tidewheel.core.queue.requests import (
     Beat,
     Claimed,
@@ -51,6 +49,7 @@ from tidewheel.errors import (
     WrongStatus,
 )
 from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.store.operations.lanes import ClaimPlan, claim_by_rules
 from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
 from tidewheel.store.operations.transitions import (
@@ -68,7 +67,6 @@ from tidewheel.store.operations.transitions import (
 from tidewheel.store.rows import (
     RESOURCE_COLUMNS,
     ClaimedRow,
-    Now,
     labels_text,
     resources,
     storable,
@@ -83,21 +81,13 @@ if TYPE_CHECKING:
 CLAIM_COUNT_MAX = 10_000
 
 
-class ClaimPlan(NamedTuple):
-    """Holds what a claim needs to know of its queue and worker: one row of plan_claim."""
-
-    worker_known: bool
-    paused: bool
-    aging: bool
-    limited: bool
-    fence_kill: bool
-    lease_seconds: float
-    next_due_seconds: float | None  # until the next delayed task can be claimed
-
-
 def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
     """Leases up to ``count`` tasks of one queue to the worker, highest priority first."""
     plan = plan_claim(tx, request.queue, request.worker, request.lease_seconds)
+    return _claim(tx, request, plan)
+
+
+def _claim(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> ClaimedTasks:
     if plan.paused:
         return ClaimedTasks()
     next_due = plan.next_due_seconds
@@ -106,13 +96,11 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
         # them cost a claim nothing; the first claim after the time puts them in.
         tx.rows("promote_due_tasks", queue=request.queue)
         next_due = tx.rows("get_next_due", queue=request.queue)[0][0]
-    if plan.limited:
-        rows = _claim_limited(tx, request, plan)
-    elif plan.aging:
-        given = _wanted(request) | _NO_LIMITS
-        rows = tx.claim("claim_tasks_by_rules", plan.lease_seconds, aging=True, **given)
+    wanted = _wanted(request)
+    if plan.limited or plan.aging or plan.lanes:
+        rows = claim_by_rules(tx, wanted, plan)
     else:
-        rows = tx.claim("claim_tasks", plan.lease_seconds, **_wanted(request))
+        rows = tx.claim("claim_tasks", plan.lease_seconds, **wanted)
         # By the rules they are in order, which aging may change. Equals stay in their order.
         rows.sort(key=attrgetter("seq"))
         rows.sort(key=attrgetter("priority"), reverse=True)
@@ -121,12 +109,14 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
 
 def claim_along(tx: Transaction, request: ClaimRequest) -> ClaimedTasks | None:
     """Claims in the transaction of a write that has made tasks ready. Returns None if the claim
-    has to be made by itself: limits are locked before tasks, and an unknown worker is told."""
+    has to be made by itself: where rules hold, limits and lanes are locked before tasks, and an
+    unknown worker is told so."""
     try:
         plan = plan_claim(tx, request.queue, request.worker, request.lease_seconds)
     except NotFound:
         return None
-    return None if plan.limited else claim(tx, request)
+    has_rules = plan.limited or plan.lanes or plan.aging
+    return None if has_rules else _claim(tx, request, plan)
 
 
 def claim_by_id(
@@ -196,9 +186,6 @@ def plan_claim(
     return plan._replace(lease_seconds=check_lease_seconds(lease_seconds))
 
 
-_NO_LIMITS = {"each_key": CLAIM_COUNT_MAX, "by_key": []}
-
-
 def _wanted(request: ClaimRequest) -> dict[str, object]:
     if not 1 <= request.count <= CLAIM_COUNT_MAX:
         raise BadSetting("count", request.count, f"1 to {CLAIM_COUNT_MAX}")
@@ -219,34 +206,6 @@ def _wanted(request: ClaimRequest) -> dict[str, object]:
         "handlers": sorted(handlers or ()),
         "bare": request.bare,
     }
-
-
-def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> list[ClaimedRow]:
-    """Claims tasks of a queue that has limits. The rows of the limits are locked first, so that
-    no two claims count the same places."""
-    locked = tx.pairs("lock_limits", Now, Limit, queue=request.queue)
-    now, limits = locked[0][0].now, [limit for _, limit in locked]
-    running = Counter(
-        {key: count for key, count in tx.rows("count_leases", queue=request.queue)}
-    )
-    running[WHOLE_QUEUE] = sum(running.values())
-    buckets = tx.records("list_buckets", Bucket, queue=request.queue)
-    allowed = allowance(limits, running, buckets, now)
-    wanted = _wanted(request) | {"count": min(request.count, allowed.whole_queue)}
-    rows = tx.claim(
-        "claim_tasks_by_rules",
-        plan.lease_seconds,
-        **wanted,
-        aging=plan.aging,
-        each_key=allowed.each_key,
-        by_key=[{"key": key, "count": count} for key, count in allowed.by_key.items()],
-    )
-    taken = Counter(key for row in rows if (key := row.limit_key) is not None)
-    taken[WHOLE_QUEUE] = len(rows)
-    after = spent(limits, buckets, taken, now)
-    if after:
-        tx.rows("save_buckets", queue=request.queue, buckets=after)
-    return rows
 
 
 # ---- what workers say ----

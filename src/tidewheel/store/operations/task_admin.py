@@ -13,6 +13,7 @@ from tidewheel.core.queue.steps import cancel as cancel_step
 from tidewheel.core.queue.submission import SubmitLimits, name_finding, refusal
 from tidewheel.core.queue.task import NewTask, TaskId, TaskState
 from tidewheel.errors import BadSetting, Duplicate, NotFound, WrongStatus
+from tidewheel.store.operations.lanes import fill_lanes, lay_lanes
 from tidewheel.store.operations.queries import filter_parameters, get, page_count
 from tidewheel.store.operations.submit import list_edge_states
 from tidewheel.store.operations.transitions import (
@@ -109,10 +110,12 @@ def configure_queue(
     keys = [limit.key for limit in settings.limits]
     if len(keys) != len(set(keys)):
         raise BadSetting("limits", keys, "one limit per key")
-    tx.rows("save_queue", queue=queue, **row_of(settings))
+    lanes = lay_lanes(tx, settings)
+    tx.rows("save_queue", queue=queue, lanes=lanes, **row_of(settings))
     tx.rows("delete_limits", queue=queue)
     if settings.limits:
         tx.rows("insert_limits", queue=queue, limits=list(settings.limits))
+    fill_lanes(tx, queue, lanes=lanes)
     effects.queues.add(queue)
 
 

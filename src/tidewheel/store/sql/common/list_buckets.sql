@@ -1,2 +1,2 @@
--- Claim under limits: how many starts each key has left.
-SELECT key, tokens, refilled_at FROM tidewheel.bucket WHERE queue = :queue ORDER BY key;
+-- Claim under a rate of the whole queue: how many starts it has left.
+SELECT key, tokens, refilled_at FROM tidewheel.bucket WHERE queue = :queue AND key = '';

@@ -1,2 +1,2 @@
 -- Queues: every queue with settings.
-SELECT name AS queue, paused, aging, fence_kill, lease_seconds FROM tidewheel.queue ORDER BY name;
+SELECT name AS queue, paused, aging, fair, fence_kill, lease_seconds FROM tidewheel.queue ORDER BY name;

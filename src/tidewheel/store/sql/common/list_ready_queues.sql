@@ -5,11 +5,21 @@ WITH RECURSIVE found (queue) AS (
     SELECT (SELECT min(ready.queue) FROM tidewheel.ready WHERE ready.queue > found.queue)
       FROM found
      WHERE found.queue IS NOT NULL
-), ranked (queue, now, later) AS (
+), ranked (queue, rank) AS (
     SELECT queue,
-           (SELECT min(rank) FROM tidewheel.ready WHERE ready.queue = found.queue AND delayed = false),
-           (SELECT min(rank) FROM tidewheel.ready WHERE ready.queue = found.queue AND delayed = true)
+           (SELECT min(first.rank)
+              FROM (SELECT min(rank) AS rank FROM tidewheel.ready
+                     WHERE ready.queue = found.queue AND delayed = false AND laned = false
+                    UNION ALL
+                    SELECT min(rank) FROM tidewheel.ready
+                     WHERE ready.queue = found.queue AND delayed = false AND laned = true
+                    UNION ALL
+                    SELECT min(rank) FROM tidewheel.ready
+                     WHERE ready.queue = found.queue AND delayed = true AND laned = false
+                    UNION ALL
+                    SELECT min(rank) FROM tidewheel.ready
+                     WHERE ready.queue = found.queue AND delayed = true AND laned = true) AS first)
       FROM found
      WHERE queue IS NOT NULL
 )
-SELECT queue, -coalesce(CASE WHEN now > later THEN later END, now, later) FROM ranked;
+SELECT queue, -rank FROM ranked;

@@ -5,7 +5,7 @@ WITH locked AS MATERIALIZED (
     SELECT ready.ctid AS row, ready.rank AS place, ready.task_seq, ready.cpu, ready.memory_bytes,
            ready.gpu, ready.exclusive, ready.buffer_bytes
       FROM tidewheel.ready JOIN tidewheel.task ON task.seq = ready.task_seq
-     WHERE ready.queue = :queue AND NOT ready.delayed AND task.status = 'ready' AND {fits}
+     WHERE ready.queue = :queue AND NOT ready.delayed AND NOT ready.laned AND task.status = 'ready' AND {fits}
        AND (ready.labels IS NULL OR ready.labels::jsonb <@ :labels::jsonb)
      ORDER BY ready.rank, ready.task_seq
      LIMIT :count

@@ -13,8 +13,8 @@ WITH made AS (
     SELECT seq, created_at, status, 0, 0 FROM made
 ), queued AS (
     INSERT INTO tidewheel.ready
-           (queue, delayed, rank, task_seq, due_at, ready_at, has_command, {claim_terms})
-    SELECT queue, due_at IS NOT NULL, -priority, seq, due_at, created_at, command IS NOT NULL,
+           (queue, delayed, laned, rank, task_seq, due_at, ready_at, has_command, {claim_terms})
+    SELECT queue, due_at IS NOT NULL, {in_lane}, -priority, seq, due_at, created_at, command IS NOT NULL,
            {claim_terms}
       FROM made
      WHERE status = 'ready'

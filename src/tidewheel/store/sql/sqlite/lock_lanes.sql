@@ -1,0 +1,2 @@
+-- Configure: nobody else writes.
+SELECT 1;
