@@ -16,6 +16,7 @@ for: a store that is opened for tasks alone would start half as slowly again wit
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -197,11 +198,15 @@ class CarriedOut:
         self._tasks: dict[StandingClaim, ClaimedTasks | None] = {}
 
     def carry_out(self, tx: Transaction, queues: Collection[str]) -> None:
-        if not self._tasks:  # else the script runs again
-            self._tasks = dict.fromkeys(self._standing.take(queues))
+        """Carries out the claims of these queues. If the script runs again, so do the claims of
+        its earlier runs, of which nothing is left."""
+        self._tasks = dict.fromkeys((*self._tasks, *self._standing.take(queues)))
         for claim in self._tasks:
             claim.begin()
             self._tasks[claim] = leases.claim_along(tx, claim.request)
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
 
     def settle(self) -> None:
         """Hands over what was claimed, after the commit."""
@@ -511,7 +516,7 @@ class DatabaseStore(ABC):
             nonlocal effects
             effects = Effects()
             answer = operation(tx, effects, *args, **kwargs)
-            if effects.queues:
+            if effects.queues or claims:
                 claims.carry_out(tx, effects.queues)
             self._failpoint(f"{name}_before_commit")
             return answer
@@ -519,16 +524,25 @@ class DatabaseStore(ABC):
         def news() -> Wake | None:
             return effects.wake()  # of the run of the script that counts
 
+        def conclude(written: asyncio.Future[R]) -> None:
+            if written.cancelled() or written.exception() is not None:
+                claims.fail()
+                return
+            self._failpoint(f"{name}_after_commit")
+            claims.settle()
+            if wake := effects.wake():
+                self.tell_listeners(wake)
+
+        # A caller who goes away does not undo what he asked for: whoever it concerns is told
+        # when it is written, and not before.
+        writing = asyncio.ensure_future(self.transact(attempt, news))
         try:
-            result = await self.transact(attempt, news)
-        except BaseException:
-            claims.fail()
+            await asyncio.wait((writing,))
+        except asyncio.CancelledError:
+            writing.add_done_callback(conclude)
             raise
-        self._failpoint(f"{name}_after_commit")
-        claims.settle()
-        if wake := effects.wake():
-            self.tell_listeners(wake)
-        return result
+        conclude(writing)
+        return writing.result()
 
 
 class SharedWriter(DatabaseStore):
