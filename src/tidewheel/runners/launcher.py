@@ -21,6 +21,7 @@ worker is gone, the jobs that must not outlive it are ended; the others go on.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import pwd
@@ -145,8 +146,17 @@ def start(
     keeper = forked(partial(keep, be_job, writing))
     os.close(writing)
     with open(reading, "rb") as told:
-        answer: dict[str, Any] = json.loads(told.readline() or b'{"refused": "no keeper"}')
+        line = told.readline()  # none: it could not even fork
+    answer: dict[str, Any]
+    answer = json.loads(line) if line else refusal(BlockingIOError(errno.EAGAIN, "no keeper"))
     return answer | {"keeper": keeper}
+
+
+def refusal(error: Exception) -> dict[str, Any]:
+    """Returns what the worker is told of an error: if this machine is the reason, and not the
+    job, the number says so."""
+    number = error.errno if isinstance(error, OSError) else None
+    return {"refused": f"the launcher cannot start it: {error!r}", "errno": number}
 
 
 def keep(be_job: Callable[[], None], telling: int) -> None:
@@ -285,7 +295,7 @@ class Launcher:
             request = json.loads(os.pread(files[0], REQUEST_BYTES_MAX, 0))
             answer = self.answer(request, files[1:])
         except Exception as error:  # whatever the worker sent, the jobs of others go on
-            answer = {"refused": f"the launcher cannot start it: {error!r}"}
+            answer = refusal(error)
         for file in files:
             os.close(file)
         keeper = answer.pop("keeper", 0)

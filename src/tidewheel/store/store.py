@@ -21,7 +21,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from tidewheel.api.tasks import Figure, Task, Violation
 from tidewheel.core.queue.requests import (
@@ -221,6 +221,8 @@ class CarriedOut:
 
 class DatabaseStore(ABC):
     """Is a Store whose operations are transactions of a database."""
+
+    waits = True  # for the database: a caller may be cancelled meanwhile
 
     def __init__(
         self,
@@ -524,8 +526,8 @@ class DatabaseStore(ABC):
         def news() -> Wake | None:
             return effects.wake()  # of the run of the script that counts
 
-        def conclude(written: asyncio.Future[R]) -> None:
-            if written.cancelled() or written.exception() is not None:
+        def conclude(*, is_written: bool) -> None:
+            if not is_written:
                 claims.fail()
                 return
             self._failpoint(f"{name}_after_commit")
@@ -533,16 +535,36 @@ class DatabaseStore(ABC):
             if wake := effects.wake():
                 self.tell_listeners(wake)
 
-        # A caller who goes away does not undo what he asked for: whoever it concerns is told
-        # when it is written, and not before.
-        writing = asyncio.ensure_future(self.transact(attempt, news))
+        if self.waits:
+            return await _written(self.transact(attempt, news), conclude)
         try:
-            await asyncio.wait((writing,))
-        except asyncio.CancelledError:
-            writing.add_done_callback(conclude)
+            result = await self.transact(attempt, news)
+        except BaseException:
+            conclude(is_written=False)
             raise
-        conclude(writing)
-        return writing.result()
+        conclude(is_written=True)
+        return result
+
+
+class _Conclude(Protocol):
+    def __call__(self, *, is_written: bool) -> None: ...
+
+
+async def _written(writing: Coroutine[Any, Any, R], conclude: _Conclude) -> R:
+    """Returns the answer of a write. A caller who goes away undoes nothing: the write goes on,
+    and is concluded when it is over, and not before."""
+    task = asyncio.ensure_future(writing)
+
+    def is_over(_: object = None) -> None:
+        conclude(is_written=not task.cancelled() and task.exception() is None)
+
+    try:
+        await asyncio.wait((task,))
+    except asyncio.CancelledError:
+        task.add_done_callback(is_over)
+        raise
+    is_over()
+    return task.result()
 
 
 class SharedWriter(DatabaseStore):
