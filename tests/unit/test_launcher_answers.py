@@ -8,7 +8,6 @@ import pytest
 
 from tidewheel.errors import Refused, RunnerUnable
 from tidewheel.runners.job_users import LauncherClient
-from tidewheel.runners.launcher import refusal
 
 
 @pytest.fixture
@@ -56,8 +55,8 @@ def test_answers_in_time_are_processes_and_refusals(ends):
 
 def test_a_machine_that_can_start_nothing_is_the_worker_s_trouble_and_not_the_job_s(ends):
     launcher, asked = ends
-    asked.send(json.dumps(refusal(BlockingIOError(errno.EAGAIN, "fork"))).encode())
-    asked.send(json.dumps(refusal(ValueError("words are a list"))).encode())
+    asked.send(json.dumps({"refused": "no fork", "errno": errno.EAGAIN}).encode())
+    asked.send(b'{"refused": "words are a list", "errno": null}')
     with pytest.raises(BlockingIOError, match="fork"):
         launcher.ask({"name": "first"})
     with pytest.raises(Refused, match="words are a list"):

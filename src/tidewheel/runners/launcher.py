@@ -143,20 +143,12 @@ def start(
         os.execve(SHELL, [SHELL, *map(str, words)], {**environment, **own})
 
     reading, writing = os.pipe()
-    keeper = forked(partial(keep, be_job, writing))
-    os.close(writing)
     with open(reading, "rb") as told:
-        line = told.readline()  # none: it could not even fork
-    answer: dict[str, Any]
-    answer = json.loads(line) if line else refusal(BlockingIOError(errno.EAGAIN, "no keeper"))
-    return answer | {"keeper": keeper}
-
-
-def refusal(error: Exception) -> dict[str, Any]:
-    """Returns what the worker is told of an error: if this machine is the reason, and not the
-    job, the number says so."""
-    number = error.errno if isinstance(error, OSError) else None
-    return {"refused": f"the launcher cannot start it: {error!r}", "errno": number}
+        with open(writing, "wb"):
+            keeper = forked(partial(keep, be_job, writing))
+        if line := told.readline():
+            return {**json.loads(line), "keeper": keeper}
+    raise BlockingIOError(errno.EAGAIN, "no keeper")  # it could not even fork
 
 
 def keep(be_job: Callable[[], None], telling: int) -> None:
@@ -295,7 +287,8 @@ class Launcher:
             request = json.loads(os.pread(files[0], REQUEST_BYTES_MAX, 0))
             answer = self.answer(request, files[1:])
         except Exception as error:  # whatever the worker sent, the jobs of others go on
-            answer = refusal(error)
+            number = getattr(error, "errno", None)  # of the machine, if it is the reason
+            answer = {"refused": f"the launcher cannot start it: {error!r}", "errno": number}
         for file in files:
             os.close(file)
         keeper = answer.pop("keeper", 0)
