@@ -21,7 +21,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from tidewheel.api.tasks import Figure, Task, Violation
 from tidewheel.core.queue.requests import (
@@ -526,7 +526,7 @@ class DatabaseStore(ABC):
         def news() -> Wake | None:
             return effects.wake()  # of the run of the script that counts
 
-        def conclude(*, is_written: bool) -> None:
+        def conclude(is_written: bool) -> None:
             if not is_written:
                 claims.fail()
                 return
@@ -540,23 +540,19 @@ class DatabaseStore(ABC):
         try:
             result = await self.transact(attempt, news)
         except BaseException:
-            conclude(is_written=False)
+            conclude(False)
             raise
-        conclude(is_written=True)
+        conclude(True)
         return result
 
 
-class _Conclude(Protocol):
-    def __call__(self, *, is_written: bool) -> None: ...
-
-
-async def _written(writing: Coroutine[Any, Any, R], conclude: _Conclude) -> R:
+async def _written(writing: Coroutine[Any, Any, R], conclude: Callable[[bool], None]) -> R:
     """Returns the answer of a write. A caller who goes away undoes nothing: the write goes on,
     and is concluded when it is over, and not before."""
     task = asyncio.ensure_future(writing)
 
     def is_over(_: object = None) -> None:
-        conclude(is_written=not task.cancelled() and task.exception() is None)
+        conclude(not task.cancelled() and task.exception() is None)
 
     try:
         await asyncio.wait((task,))
