@@ -1,16 +1,21 @@
 """A claim that a worker left is carried out by the write that makes its tasks ready."""
 
 import asyncio
+from contextlib import suppress
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
-from tests.conformance.door import Held, new_task
+from tests.conformance.door import Door, Held, new_task
+from tests.kit.memory.store import MemoryStore
+from tests.support.patience import allowed
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import ClaimRequest, QueueSettings, Report
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import Refused
 from tidewheel.ports.store import StandingClaim
+from tidewheel.store.transaction import Conflict, no_news
 
 
 def left_by(store, worker, count=1, queue="q"):
@@ -121,3 +126,61 @@ def test_many_writes_at_once_hand_over_each_task_once(store):
     held = [one for told in claims for one in getattr(told, "held", ())]
     answers = store.report([Report(holder=one.holder, started=True) for one in held])
     assert all(answer.refused is None for answer in answers)
+
+
+def test_a_write_whose_caller_goes_away_hands_over_its_tasks_when_it_is_written(store):
+    told = left_by(store, store.hire())
+
+    async def go_away():
+        submitting = asyncio.create_task(store.store.submit([new_task("a")]))
+        await asyncio.sleep(0)
+        submitting.cancel()
+        async with asyncio.timeout(allowed(20)):
+            await told.claim.wait()
+
+    store.in_loop(go_away())
+    assert (told.tasks, told.unsure) == (["a"], False)
+
+
+def test_a_write_does_not_fail_for_a_worker_whose_loop_is_closed(store):
+    gone = SimpleNamespace(store=store.store, in_loop=asyncio.run)
+    told = left_by(gone, store.hire())
+    store.put("a")
+    assert told.tasks == "standing"
+    assert store.get("a").status == "running"  # until its lease lapses, as of any dead worker
+
+
+class StoreWithRival(MemoryStore):
+    """A store where somebody else is first: what a write did is undone, and it runs again."""
+
+    rival = None
+
+    async def transact(self, script, news=no_news):
+        rival, self.rival = self.rival, None
+        if rival is not None:
+
+            def undone(tx):
+                script(tx)
+                raise Conflict
+
+            with suppress(Conflict):
+                await super().transact(undone, news)
+            await rival()
+        return await super().transact(script, news)
+
+
+def test_a_write_that_is_run_again_hands_over_nothing_of_its_first_run():
+    async def opening():
+        return StoreWithRival(lambda: 1000.0)
+
+    store = Door(opening)
+    worker = store.hire()
+    store.put("a")
+    store.put("b", needs=["a"])
+    first = store.hold("a", worker)
+    told = left_by(store, worker)
+    store.store.rival = partial(store.store.cancel, "b")
+    store.finish(first)
+    assert store.get("b").status == "cancelled"
+    assert told.tasks in ("standing", [])
+    store.leave()

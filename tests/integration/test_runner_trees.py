@@ -304,3 +304,25 @@ def test_a_subreaper_reaps_what_jobs_leave_and_nothing_else(tmp_path):
     subprocess.run(
         (sys.executable, "-c", SUBREAPER, str(tmp_path)), check=True, timeout=allowed(30)
     )
+
+
+def test_a_job_with_many_processes_does_not_take_the_worker_s_file_descriptors():
+    many = 300
+    held = [subprocess.Popen(["cat"], stdin=subprocess.PIPE) for _ in range(many)]
+    processes = [identify(one.pid) for one in held]
+
+    async def wait_for_them():
+        before = len(os.listdir("/proc/self/fd"))
+        waiting = asyncio.create_task(all_ended(processes, allowed(30)))
+        await asyncio.sleep(0)
+        taken = len(os.listdir("/proc/self/fd")) - before
+        for one in held:
+            one.stdin.close()
+        assert await waiting
+        assert len(os.listdir("/proc/self/fd")) <= before - many
+        return taken
+
+    taken = asyncio.run(wait_for_them())
+    for one in held:
+        one.wait()
+    assert 0 < taken < many / 2

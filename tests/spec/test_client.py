@@ -769,3 +769,40 @@ def test_the_package_offers_its_names_and_no_others():
     assert all(getattr(tidewheel, name) is not None for name in tidewheel.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Scheduler'"):
         tidewheel.Scheduler  # noqa: B018 - looking is the test
+
+
+def test_workers_beside_each_other_work_on_though_each_has_a_store_of_its_own(url, tmp_path):
+    given = {"handlers": handlers, "home": tmp_path / "home"}
+
+    async def work():
+        one = tidewheel.Worker(url, queues=["one"], **given)
+        other = tidewheel.Worker(url, queues=["other"], beside=one, **given)
+        async with one, other, AsyncClient(url) as client:
+            for turn in range(3):
+                for queue in ("one", "other"):
+                    await client.submit(
+                        id=f"{queue} {turn}", handler="double", spec=1, queue=queue
+                    )
+                    await client.wait(f"{queue} {turn}", timeout=allowed(20))
+
+    asyncio.run(work())
+
+
+def test_a_worker_that_is_killed_keeps_none_beside_it_from_working(url, tmp_path):
+    given = {"handlers": handlers, "home": tmp_path / "home"}
+
+    async def work():
+        one = tidewheel.Worker(url, queues=["one"], **given)
+        other = tidewheel.Worker(url, queues=["other"], beside=one, **given)
+        killed = asyncio.create_task(one.run())
+        await one.until_started()
+        async with AsyncClient(url) as client:
+            await client.submit(id="first", handler="double", spec=1, queue="one")
+            await client.wait("first", timeout=allowed(20))
+            killed.cancel()
+            await asyncio.wait((killed,))
+            async with other:
+                await client.submit(id="second", handler="double", spec=1, queue="other")
+                await client.wait("second", timeout=allowed(20))
+
+    asyncio.run(work())

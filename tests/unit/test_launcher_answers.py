@@ -1,5 +1,6 @@
 """A worker that asks the launcher of `--run-as`: no job is ever taken for another one."""
 
+import errno
 import json
 import socket
 
@@ -50,3 +51,13 @@ def test_answers_in_time_are_processes_and_refusals(ends):
     with pytest.raises(Refused, match="no user"):
         launcher.ask({"name": "second"})
     assert launcher.ask({"name": "third"}).pid == 8
+
+
+def test_a_machine_that_can_start_nothing_is_the_worker_s_trouble_and_not_the_job_s(ends):
+    launcher, asked = ends
+    asked.send(json.dumps({"refused": "no fork", "errno": errno.EAGAIN}).encode())
+    asked.send(b'{"refused": "words are a list", "errno": null}')
+    with pytest.raises(BlockingIOError, match="fork"):
+        launcher.ask({"name": "first"})
+    with pytest.raises(Refused, match="words are a list"):
+        launcher.ask({"name": "second"})

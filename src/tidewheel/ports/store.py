@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tidewheel.core.queue.requests import ClaimedTasks, ClaimRequest
@@ -41,6 +42,7 @@ class StandingClaim:
         self.asked_at = 0.0  # by the clock, before the tasks were claimed
         self.is_unsure = False  # it may have been carried out without an answer
         self.is_first = False  # its worker hears of the tasks here, before it is woken for them
+        self.withdraw: Callable[[], bool] = lambda: False  # of the store that it was left with
         self._clock, self._on_settled = clock, on_settled
         self._loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()
@@ -56,7 +58,8 @@ class StandingClaim:
         if self.is_first:
             self._settle(tasks)
         else:
-            self._loop.call_soon_threadsafe(self._settle, tasks)
+            with suppress(RuntimeError):  # its loop is closed: the worker is gone
+                self._loop.call_soon_threadsafe(self._settle, tasks)
 
     async def wait(self) -> None:
         """Waits until a claim that is being carried out is settled."""

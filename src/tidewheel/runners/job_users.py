@@ -106,7 +106,8 @@ class LauncherClient:
         asking.settimeout(answer_seconds_max)
 
     def ask(self, request: Mapping[str, Any], files: Sequence[int] = ()) -> ProcessId:
-        """Returns the process that was started for a request; raises Refused if there is none.
+        """Returns the process that was started for a request; raises Refused if there is none,
+        and OSError if this machine could not start it.
 
         An answer that comes late would be taken for that to the next request, and a job for
         another one. So that request was the last: RunnerUnable is raised, now and later, and
@@ -123,6 +124,8 @@ class LauncherClient:
             raise RunnerUnable(words) from error
         finally:
             os.close(text)
+        if (number := answer.get("errno")) is not None:
+            raise OSError(int(number), str(answer["refused"]))
         if "refused" in answer:
             raise Refused(str(answer["refused"]))
         return ProcessId(pid=int(answer["pid"]), started=int(answer["started"]))

@@ -21,6 +21,7 @@ worker is gone, the jobs that must not outlive it are ended; the others go on.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import pwd
@@ -142,11 +143,12 @@ def start(
         os.execve(SHELL, [SHELL, *map(str, words)], {**environment, **own})
 
     reading, writing = os.pipe()
-    keeper = forked(partial(keep, be_job, writing))
-    os.close(writing)
     with open(reading, "rb") as told:
-        answer: dict[str, Any] = json.loads(told.readline() or b'{"refused": "no keeper"}')
-    return answer | {"keeper": keeper}
+        with open(writing, "wb"):
+            keeper = forked(partial(keep, be_job, writing))
+        if line := told.readline():
+            return {**json.loads(line), "keeper": keeper}
+    raise BlockingIOError(errno.EAGAIN, "no keeper")  # it could not even fork
 
 
 def keep(be_job: Callable[[], None], telling: int) -> None:
@@ -285,7 +287,8 @@ class Launcher:
             request = json.loads(os.pread(files[0], REQUEST_BYTES_MAX, 0))
             answer = self.answer(request, files[1:])
         except Exception as error:  # whatever the worker sent, the jobs of others go on
-            answer = {"refused": f"the launcher cannot start it: {error!r}"}
+            number = getattr(error, "errno", None)  # of the machine, if it is the reason
+            answer = {"refused": f"the launcher cannot start it: {error!r}", "errno": number}
         for file in files:
             os.close(file)
         keeper = answer.pop("keeper", 0)

@@ -322,8 +322,23 @@ def watch(process: ProcessId, ended: Callable[[], None]) -> Callable[[], None] |
     return stop_watching
 
 
+WATCHED_MAX = 64  # at once: a job with many processes must not take all file descriptors
+
+
 async def all_ended(processes: Iterable[ProcessId], seconds_max: float) -> bool:
     """Waits until all of these processes have ended; returns False if that takes too long."""
+    left = list(processes)
+    try:
+        async with asyncio.timeout(seconds_max):
+            while left:
+                await _few_ended(left[:WATCHED_MAX])
+                del left[:WATCHED_MAX]
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _few_ended(processes: Iterable[ProcessId]) -> None:
     everyone_ended = asyncio.Event()
     waiting: dict[ProcessId, Callable[[], None]] = {}
 
@@ -332,19 +347,17 @@ async def all_ended(processes: Iterable[ProcessId], seconds_max: float) -> bool:
         if not waiting:
             everyone_ended.set()
 
-    for process in processes:
-        if stop_watching := watch(process, partial(ended, process)):
-            waiting[process] = stop_watching
     try:
-        async with asyncio.timeout(seconds_max):
-            while waiting:
-                await everyone_ended.wait()
-    except TimeoutError:
-        return False
+        for process in processes:
+            if stop_watching := watch(process, partial(ended, process)):
+                waiting[process] = stop_watching
+        while waiting:
+            await everyone_ended.wait()
+    except OSError:  # no file descriptor is left: nobody can tell before the time is over
+        await asyncio.Event().wait()
     finally:
         for stop_watching in waiting.values():
             stop_watching()
-    return True
 
 
 _PR_GET_CHILD_SUBREAPER = 37

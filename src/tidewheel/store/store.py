@@ -16,6 +16,7 @@ for: a store that is opened for tasks alone would start half as slowly again wit
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -197,11 +198,15 @@ class CarriedOut:
         self._tasks: dict[StandingClaim, ClaimedTasks | None] = {}
 
     def carry_out(self, tx: Transaction, queues: Collection[str]) -> None:
-        if not self._tasks:  # else the script runs again
-            self._tasks = dict.fromkeys(self._standing.take(queues))
+        """Carries out the claims of these queues. If the script runs again, so do the claims of
+        its earlier runs, of which nothing is left."""
+        self._tasks = dict.fromkeys((*self._tasks, *self._standing.take(queues)))
         for claim in self._tasks:
             claim.begin()
             self._tasks[claim] = leases.claim_along(tx, claim.request)
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
 
     def settle(self) -> None:
         """Hands over what was claimed, after the commit."""
@@ -216,6 +221,8 @@ class CarriedOut:
 
 class DatabaseStore(ABC):
     """Is a Store whose operations are transactions of a database."""
+
+    waits = True  # for the database: a caller may be cancelled meanwhile
 
     def __init__(
         self,
@@ -511,7 +518,7 @@ class DatabaseStore(ABC):
             nonlocal effects
             effects = Effects()
             answer = operation(tx, effects, *args, **kwargs)
-            if effects.queues:
+            if effects.queues or claims:
                 claims.carry_out(tx, effects.queues)
             self._failpoint(f"{name}_before_commit")
             return answer
@@ -519,16 +526,41 @@ class DatabaseStore(ABC):
         def news() -> Wake | None:
             return effects.wake()  # of the run of the script that counts
 
+        def conclude(is_written: bool) -> None:
+            if not is_written:
+                claims.fail()
+                return
+            self._failpoint(f"{name}_after_commit")
+            claims.settle()
+            if wake := effects.wake():
+                self.tell_listeners(wake)
+
+        if self.waits:
+            return await _written(self.transact(attempt, news), conclude)
         try:
             result = await self.transact(attempt, news)
         except BaseException:
-            claims.fail()
+            conclude(False)
             raise
-        self._failpoint(f"{name}_after_commit")
-        claims.settle()
-        if wake := effects.wake():
-            self.tell_listeners(wake)
+        conclude(True)
         return result
+
+
+async def _written(writing: Coroutine[Any, Any, R], conclude: Callable[[bool], None]) -> R:
+    """Returns the answer of a write. A caller who goes away undoes nothing: the write goes on,
+    and is concluded when it is over, and not before."""
+    task = asyncio.ensure_future(writing)
+
+    def is_over(_: object = None) -> None:
+        conclude(not task.cancelled() and task.exception() is None)
+
+    try:
+        await asyncio.wait((task,))
+    except asyncio.CancelledError:
+        task.add_done_callback(is_over)
+        raise
+    is_over()
+    return task.result()
 
 
 class SharedWriter(DatabaseStore):

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from tidewheel.config import WorkerSettings
 from tidewheel.core.queue import requests
@@ -181,14 +182,18 @@ class Claimer(Service):
         self._busy_queue = next(iter(self._served.names), None)
         # A queue of which the very next wake tells what a standing claim has brought already.
         self._seen_through: str | None = None
+        self._is_over = False  # nobody would execute what a standing claim brings now
 
     async def run(self) -> None:
         try:
             await super().run()
             await self._withdraw()
         finally:
-            if self._machine.standing is not None:  # this worker is being killed
-                self._store.withdraw_claim(self._machine.standing)
+            self._is_over = True
+            claim = self._machine.standing
+            is_own = claim is not None and claim.request.worker == self._attempts.worker
+            if claim is not None and is_own and claim.withdraw():  # this worker is being killed
+                self._machine.standing = None
 
     def hear(self, wake: requests.Wake) -> None:
         """Wakes the claimer if there may be tasks in its queues; from any thread."""
@@ -330,16 +335,18 @@ class Claimer(Service):
             request = self._request(self._busy_queue, count)
             claim = StandingClaim(request, self._clock.monotonic, self._settled)
             if self._store.post_claim(claim):
+                claim.withdraw = partial(self._store.withdraw_claim, claim)
                 self._machine.standing = claim
             else:
                 self._busy_queue = None
 
     async def _withdraw(self) -> None:
-        """Withdraws the machine's standing claim; one that is being carried out is awaited."""
+        """Withdraws the machine's standing claim, which may be of another worker, and left with
+        a store of that; one that is being carried out is awaited."""
         claim = self._machine.standing
         if claim is None:
             return
-        if self._store.withdraw_claim(claim):
+        if claim.withdraw():
             self._machine.standing = None
         else:
             await claim.wait()
@@ -347,6 +354,8 @@ class Claimer(Service):
     def _settled(self, claim: StandingClaim, tasks: requests.ClaimedTasks | None) -> None:
         """Begins what a standing claim brought, and leaves another."""
         self._machine.standing = None
+        if self._is_over:  # this worker was killed: its leases lapse
+            return
         self._unsure |= claim.is_unsure
         if tasks is None:
             self._busy_queue = None

@@ -101,6 +101,8 @@ class MemoryStore(DatabaseStore):
     ``on_commit`` is told the tables and which tasks each commit touched.
     """
 
+    waits = False
+
     def __init__(
         self,
         clock: Callable[[], float],
