@@ -165,11 +165,14 @@ class StoredPast:
 
 
 class StandingClaims:
-    """Holds the standing claims of the workers of this process, by queue; for any thread."""
+    """Holds the standing claims of the workers of this process; for any thread."""
 
     def __init__(self) -> None:
         self._claims: list[StandingClaim] = []  # a few: one of each machine
         self._lock = threading.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._claims)
 
     def post(self, claim: StandingClaim) -> None:
         with self._lock:
@@ -177,8 +180,7 @@ class StandingClaims:
 
     def withdraw(self, claim: StandingClaim) -> bool:
         with self._lock:
-            is_here = claim in self._claims
-            if is_here:
+            if is_here := claim in self._claims:
                 self._claims.remove(claim)
             return is_here
 
@@ -214,7 +216,7 @@ class CarriedOut:
             claim.settle(tasks)
 
     def fail(self) -> None:
-        """Tells the workers that nobody knows whether their claims were carried out."""
+        """Tells the workers that nobody knows whether they have tasks."""
         for claim in self._tasks:
             claim.settle(None, unsure=True)
 
@@ -512,13 +514,14 @@ class DatabaseStore(ABC):
     ) -> R:
         # Fresh effects for each run of the script: one that is undone must wake nobody.
         effects = Effects()
-        claims = CarriedOut(self._standing)
+        # A claim that is left later is woken for what is written, as all others are.
+        takes_claims, claims = bool(self._standing), CarriedOut(self._standing)
 
         def attempt(tx: Transaction) -> R:
             nonlocal effects
             effects = Effects()
             answer = operation(tx, effects, *args, **kwargs)
-            if effects.queues or claims:
+            if takes_claims and (effects.queues or claims):
                 claims.carry_out(tx, effects.queues)
             self._failpoint(f"{name}_before_commit")
             return answer
@@ -535,7 +538,7 @@ class DatabaseStore(ABC):
             if wake := effects.wake():
                 self.tell_listeners(wake)
 
-        if self.waits:
+        if self.waits and takes_claims:
             return await _written(self.transact(attempt, news), conclude)
         try:
             result = await self.transact(attempt, news)
