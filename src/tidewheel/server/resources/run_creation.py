@@ -44,7 +44,7 @@ from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import registry_door, run_door
-from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN, look
+from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN
 from tidewheel.server.routes import Needs, RouteList, run_and_queue
 from tidewheel.server.validation import Duration, In, read
 from tidewheel.services.run_service import check_jobs
@@ -293,8 +293,13 @@ async def begin(call: Call) -> object:
         options = replace(options, parameters=json.dumps(asked.form.parameters, sort_keys=True))
     run = await _begun(call, asked, options)
     call.targets.append(run.name)
-    facts = await look(call, "facts", {"run": run.name})
-    return Answer(body=facts, status=201)
+    return Answer(body=await _facts(call, run.name), status=201)
+
+
+async def _facts(call: Call, run: str) -> object:
+    """Returns what a run is that was just written: at once and here, because work that has to
+    wait for a place or a turn may be given up, when the caller would not learn of the run."""
+    return await run_door(call).look("facts", {"run": run})
 
 
 async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
@@ -350,7 +355,7 @@ async def carry_on(call: Call) -> object:
         partial(carry_on_in_process, home=call.doors.home, run=run.name, given=given),
         may_end=False,  # it is written at the end
     )
-    return await look(call, "facts", {"run": run.name})
+    return await _facts(call, run.name)
 
 
 @ROUTES.add(
