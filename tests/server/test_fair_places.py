@@ -96,15 +96,15 @@ def token(number, *names, **rest):
 
 def test_sessions_of_a_person_and_what_was_made_from_a_token_share_its_places():
     ada = Identity(person="ada", source="https://id.example")
-    assert holders_of(token(5, "team-a", "team-a/x")) == ("names 'team-a'", "token 5")
+    assert holders_of(token(5, "team-a", "team-a/x")) == ("names 'team-a'", "token 'x' (5)")
     assert holders_of(token(5, "queue:team-a", "run:team-a/*")) == (
         "names 'team-a'",
-        "token 5",
+        "token 'x' (5)",
     )
     for names in (("*",), ("team-a", "team-b"), ("team-*",)):
-        assert holders_of(token(5, *names)) == ("token 5",)
+        assert holders_of(token(5, *names)) == ("token 'x' (5)",)
     session = token(9, "*", kind=TokenKind.SESSION, parent=5)
-    assert holders_of(session) == ("token 5",)
+    assert holders_of(session) == ("token 'x' (5)",)
     people = {holders_of(token(number, "*", identity=ada)) for number in (6, 7)}
     assert people == {("person 'ada' of 'https://id.example'",)}
     jobs = holders_of(token(5, "*"), "run:team-a/nightly/run1")
@@ -286,8 +286,71 @@ def test_a_change_whose_caller_hangs_up_is_done_and_in_the_audit(tmp_path):
         eventually(lambda: _audited(admin, "POST /held"), "it is in the audit")
 
 
-def _audited(admin, verb):
-    return any(one["verb"] == verb for one in admin.get("/audit").json["entries"])
+def test_a_change_that_is_given_up_halfway_or_breaks_is_in_the_audit_all_the_same(tmp_path):
+    begun, go_on = threading.Event(), threading.Event()
+
+    async def waits(call: Call) -> object:
+        begun.set()
+
+        async def long() -> None:
+            while not go_on.is_set():
+                await asyncio.sleep(0.01)
+
+        await call.doors.view("x", long)  # what it did before, nobody takes back
+        return {}
+
+    async def breaks(_: Call) -> object:
+        raise ZeroDivisionError
+
+    reads = Needs(scopes=(Scope.READ,), names=no_name)
+    broken = Route(method="POST", path="/broken", guard=reads, handler=breaks, says="X.")
+    slow = replace(broken, path="/held", handler=waits)
+    late = replace(slow, path="/late", seconds_max=0.2)
+    url = f"sqlite:///{tmp_path}/t.db"
+    with running_server(url, (broken, slow, late, *ROUTES)) as server:
+        caller, admin = server.caller("read"), server.caller("admin")
+        gone = hangs_up(server, caller, "POST", "//held")
+        assert begun.wait(20)
+        gone.close()
+        eventually(lambda: _audited(admin, "POST /held", 499), "it is in the audit")
+        assert caller.post("//late").code == "timed_out"
+        assert _audited(admin, "POST /late", 503)
+        assert caller.post("//broken").status == 500
+        assert _audited(admin, "POST /broken", 500)
+        go_on.set()
+
+
+def test_who_begins_a_run_is_told_so_while_all_turns_of_slow_looks_are_taken(tmp_path):
+    begun, go_on = [], threading.Event()
+
+    async def waits(call: Call) -> object:
+        async def long() -> None:
+            begun.append(call)
+            while not go_on.is_set():
+                await asyncio.sleep(0.01)
+
+        await call.doors.view("x", long)
+        return {}
+
+    reads = Needs(scopes=(Scope.READ,), names=no_name)
+    held = Route(method="GET", path="/held", guard=reads, handler=waits, says="X.")
+    url = f"sqlite:///{tmp_path}/t.db"
+    with (
+        running_server(url, (held, *ROUTES)) as server,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        caller = server.caller("submit", names=["team-a"])
+        asked = [threads.submit(caller.get, "//held") for _ in range(2)]
+        eventually(lambda: len(begun) == 2, "the turns of this team are taken")
+        told = begin(caller, "team-a/x", SMALL)
+        go_on.set()
+        assert told.status == 201
+        assert [one.result().status for one in asked] == [200, 200]
+
+
+def _audited(admin, verb, status=200):
+    entries = admin.get("/audit").json["entries"]
+    return any((one["verb"], one["status"]) == (verb, status) for one in entries)
 
 
 @pytest.fixture
@@ -318,7 +381,8 @@ def test_after_a_hundred_hang_ups_nothing_is_held_and_no_process_is_left(large):
         for one in there:
             one.close()
     eventually(lambda: at_slow_work(other) == 0, "all places for slow work are free")
-    eventually(lambda: figure(other, "http_requests_under_way") == 1, "only who asks is left")
+    # But for the one that asks; those that were given up are put into the audit before.
+    eventually(lambda: figure(other, "http_requests_under_way") == 1, "all places are free")
     given_up = 'http_requests_total{route="POST /api/v1/runs",status="499"}'
     assert figure(other, given_up) > 40  # of 60: not even behind a large body it is read on
     eventually(lambda: children("template_child") == [], "no template is rendered")

@@ -420,10 +420,26 @@ def test_m6_one_token_holds_only_its_share_of_the_event_streams(tmp_path):
         held[1].close()
 
 
-def _can_follow(caller):
+def test_a_token_gets_no_more_by_the_sessions_that_are_made_from_it(tmp_path):
+    quotas = ("requests=0.5", "streams=1")
+    with running_server(f"sqlite:///{tmp_path}/t.db", quotas=quotas) as server:
+        caller, stranger = server.caller("read"), server.stranger()
+        code = caller.post("/login-links").json["path"].partition("code=")[2].encode()
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        entered = stranger.ask("POST", "//login", b"code=" + code, **form)
+        session = {"Cookie": entered.headers["set-cookie"].partition(";")[0]}
+        held = EventReader(caller).ready()
+        assert not _can_follow(caller, session)
+        held.close()
+        while caller.get("/tasks").status == 200:
+            pass
+        assert stranger.get("/tasks", **session).code == "quota"
+
+
+def _can_follow(caller, shown=None):
     connection = HTTPConnection(caller.address, timeout=20)
     try:
-        shown = {"Authorization": f"Bearer {caller.token}"}
+        shown = shown or {"Authorization": f"Bearer {caller.token}"}
         connection.request("GET", "/api/v1/events", headers=shown)
         return connection.getresponse().status == 200
     finally:

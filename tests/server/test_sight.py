@@ -294,6 +294,9 @@ def test_the_holder_of_a_name_in_a_queue_of_others_is_not_told(own):
         body = {"queue": "mine/q", "name": "model"}
         reply = team.post(f"/tasks{query}", [body])
         assert b"is taken" in reply.body and b"zebra" not in reply.body
+    team.post("/tasks", {"id": "own", "queue": "mine/q", "armed": False})
+    reply = team.patch("/tasks/own", {"name": "model"})
+    assert b"is taken" in reply.body and b"zebra" not in reply.body
     assert b"zebra-task" in admin.post("/tasks", {"name": "model"}).body
 
 

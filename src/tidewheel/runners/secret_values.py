@@ -194,6 +194,8 @@ def _read(secret: str, path: Path, called: Path, *, is_credential: bool) -> byte
         ) from None
     try:
         facts = os.fstat(descriptor)
+        if stat.S_ISDIR(facts.st_mode):  # of secrets of others: not even that is told
+            return None
         if not stat.S_ISREG(facts.st_mode):
             raise SecretRefused(f"{REFERENCE}{secret}: {called} is no plain file")
         # systemd grants by an ACL, which looks like rights of a group.

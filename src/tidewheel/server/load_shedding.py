@@ -420,7 +420,7 @@ class Quotas:
     def __init__(self, settings: ServerSettings) -> None:
         self._queues = RateLimit(settings.submit_rate)
         self._streams_max = settings.quota("streams")
-        self._streams: Counter[int] = Counter()
+        self._streams: Counter[str] = Counter()
         self._streams_refused = 0
         self._rates = {
             row.name: RateLimit(settings.quota(row.name), unit=row.unit)
@@ -441,7 +441,7 @@ class Quotas:
         QuotaSpent if one of them is empty."""
         if token is not None and Scope.ADMIN not in token.grant.scopes:
             teams = {_of_team(name): count for name in names}
-            self._rates[quota].take({f"token {token.name!r} ({token.number})": count} | teams)
+            self._rates[quota].take({_owner(token): count} | teams)
 
     def take_tasks(self, token: TokenView | None, queues: Mapping[str, int]) -> None:
         """Takes tasks from the buckets of their queues, then from those of token and teams."""
@@ -453,20 +453,21 @@ class Quotas:
         most = self._streams_max
         if most is None or Scope.ADMIN in token.grant.scopes:
             return
-        if self._streams[token.number] >= most:
+        if self._streams[_owner(token)] >= most:
             self._streams_refused += 1
             raise StreamsHeld(token.name, int(most))
 
     @contextmanager
     def held_stream(self, token: TokenView) -> Iterator[None]:
         """Counts a stream of events that a token holds open."""
-        self._streams[token.number] += 1
+        owner = _owner(token)
+        self._streams[owner] += 1
         try:
             yield
         finally:
-            self._streams[token.number] -= 1
-            if not self._streams[token.number]:
-                del self._streams[token.number]
+            self._streams[owner] -= 1
+            if not self._streams[owner]:
+                del self._streams[owner]
 
 
 def _team(name: str) -> str:
@@ -478,6 +479,14 @@ def _of_team(name: str) -> str:
     return f"names {_team(name)!r}"
 
 
+def _owner(token: TokenView) -> str:
+    """Returns who pays for the requests of a token: the token that it was made from, or the
+    person who signed in, however often."""
+    if token.identity is not None:
+        return f"person {token.identity.person!r} of {token.identity.source!r}"
+    return f"token {token.name!r} ({token.number if token.parent is None else token.parent})"
+
+
 def holders_of(token: TokenView, job_queue: str | None = None) -> tuple[str, ...]:
     """Returns whose share of the places the requests of a token are of, the widest first: its
     team, if it is for one alone, and the token, or the person who signed in. What was made from
@@ -486,9 +495,7 @@ def holders_of(token: TokenView, job_queue: str | None = None) -> tuple[str, ...
     """
     if job_queue is not None:
         return (_of_team(job_queue), f"jobs of {_team(job_queue)!r}")
-    owner = f"token {token.number if token.parent is None else token.parent}"
-    if token.identity is not None:
-        owner = f"person {token.identity.person!r} of {token.identity.source!r}"
+    owner = _owner(token)
     plain = (
         one.removeprefix(ONLY_QUEUES).removeprefix(ONLY_WORKFLOWS) for one in token.grant.names
     )

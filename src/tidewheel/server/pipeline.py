@@ -55,6 +55,7 @@ KEPT_BYTES_MAX = 256 * 1024
 TARGET_LENGTH_MAX = 500
 LONG_BYTES = 32 * 1024
 CALLER_GONE = 499  # nobody will read it
+SERVER_MISTAKE = 500
 UNCOUNTED = (Urgency.REPORT, Urgency.CLAIM)  # no quota keeps workers from their work
 _log = logging.getLogger("tidewheel.server")
 
@@ -137,7 +138,10 @@ class Pipeline:
         except Exception:
             _log.exception("request %s: %s failed", correlation, route.verb)
             response = problems.plain(
-                500, "internal", "this is a mistake of the server, not yours", correlation
+                SERVER_MISTAKE,
+                "internal",
+                "this is a mistake of the server, not yours",
+                correlation,
             )
         response.headers["x-request-id"] = correlation
         self._metrics.count(route.verb, response.status_code, time.monotonic() - started)
@@ -331,6 +335,16 @@ class Pipeline:
             raise  # written down as every refusal is
         except TidewheelError as error:
             await self._write_down(route, call, error.http_status)
+            raise
+        except (ClientDisconnect, asyncio.CancelledError):
+            # Its caller is gone, or its time is up: what was done by then is not known.
+            timed_out = problems.TookTooLong.http_status
+            await self._write_down(
+                route, call, CALLER_GONE if call.place.is_gone else timed_out
+            )
+            raise
+        except Exception:
+            await self._write_down(route, call, SERVER_MISTAKE)
             raise
         await self._write_down(route, call, response.status_code)
         if call.key is not None and len(response.body) <= KEPT_BYTES_MAX:

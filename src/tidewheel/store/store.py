@@ -200,8 +200,7 @@ class CarriedOut:
         self._tasks: dict[StandingClaim, ClaimedTasks | None] = {}
 
     def carry_out(self, tx: Transaction, queues: Collection[str]) -> None:
-        """Carries out the claims of these queues. If the script runs again, so do the claims of
-        its earlier runs, of which nothing is left."""
+        """Carries out the claims of these queues, and of earlier runs of the script again."""
         self._tasks = dict.fromkeys((*self._tasks, *self._standing.take(queues)))
         for claim in self._tasks:
             claim.begin()
@@ -550,8 +549,8 @@ class DatabaseStore(ABC):
 
 
 async def _written(writing: Coroutine[Any, Any, R], conclude: Callable[[bool], None]) -> R:
-    """Returns the answer of a write. A caller who goes away undoes nothing: the write goes on,
-    and is concluded when it is over, and not before."""
+    """Returns the answer of a write, which goes on if its caller goes away: it is concluded
+    when it is over."""
     task = asyncio.ensure_future(writing)
 
     def is_over(_: object = None) -> None:

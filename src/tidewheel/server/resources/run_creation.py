@@ -293,8 +293,13 @@ async def begin(call: Call) -> object:
         options = replace(options, parameters=json.dumps(asked.form.parameters, sort_keys=True))
     run = await _begun(call, asked, options)
     call.targets.append(run.name)
-    facts = await run_door(call).look("facts", {"run": run.name, "sees": call.readable})
-    return Answer(body=facts, status=201)
+    return Answer(body=await _facts(call, run.name), status=201)
+
+
+async def _facts(call: Call, run: str) -> object:
+    """Returns what a run is that was just written: at once and here, because work that has to
+    wait for a place or a turn may be given up, when the caller would not learn of the run."""
+    return await run_door(call).look("facts", {"run": run, "sees": call.readable})
 
 
 async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
@@ -350,7 +355,7 @@ async def carry_on(call: Call) -> object:
         partial(carry_on_in_process, home=call.doors.home, run=run.name, given=given),
         may_end=False,  # it is written at the end
     )
-    return await run_door(call).look("facts", {"run": run.name, "sees": call.readable})
+    return await _facts(call, run.name)
 
 
 @ROUTES.add(

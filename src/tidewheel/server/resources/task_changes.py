@@ -21,7 +21,7 @@ from tidewheel.core.queue.access import Name, Scope, queue_name
 from tidewheel.core.queue.requests import Cancelled, End, Ending, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import TaskError, TaskId
-from tidewheel.errors import DependencyCycle, WrongStatus
+from tidewheel.errors import DependencyCycle, Duplicate, WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import routes_of
@@ -273,7 +273,10 @@ async def patch(call: Call) -> object:
     if form.word is None and not changes and call.raw.strip() in (b"", b"{}"):
         raise BadRequest(["nothing to change was given"])
     if changes or form.word is None:
-        await call.store.amend(task.id, amendment(task.id, changes))
+        try:
+            await call.store.amend(task.id, amendment(task.id, changes))
+        except Duplicate as refused:
+            raise await told_to(call, refused) from None
     if form.word is not None:
         await _transition(call, task, form)
     return write(await call.store.get(task.id))
