@@ -407,6 +407,16 @@ def test_m6_no_quota_keeps_a_worker_from_its_work(tmp_path):
             assert worker.post("/queues/q/claim", {"worker": own}).status == 200
 
 
+def test_who_changes_a_task_as_workers_do_and_is_none_has_quotas(tmp_path):
+    url = f"sqlite:///{tmp_path}/t.db"
+    with running_server(url, quotas=("requests=0.5",)) as server:
+        caller, worker = server.caller("submit"), server.caller("worker")
+        replies = [caller.patch("/tasks/none", {"name": "x"}).status for _ in range(12)]
+        assert replies[0] == 404 and replies[-1] == 429
+        told = {worker.patch("/tasks/none", {"state": "running"}).status for _ in range(12)}
+        assert told == {404}
+
+
 def test_m6_one_token_holds_only_its_share_of_the_event_streams(tmp_path):
     with running_server(f"sqlite:///{tmp_path}/t.db", quotas=("streams=2",)) as server:
         greedy, other = server.caller("read"), server.caller("read")

@@ -124,6 +124,11 @@ class RequestSlot:
             self._admission.leave_door(self._client)
             self._client = None
 
+    def is_no_report(self) -> None:
+        """Notes that the sender is no worker, so that the request needs a place as others do,
+        although workers report by its route."""
+        self._urgency = Urgency.SUBMIT
+
     def keys(self, name: str) -> tuple[str, ...]:
         """Returns for whose turns the request waits that concerns this name."""
         return (*self._holders, _of_team(name))

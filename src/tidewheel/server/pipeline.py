@@ -170,8 +170,14 @@ class Pipeline:
             tell = request.scope.get("extensions", {}).get(KNOWN, {}).get("call")
             if tell is not None:
                 tell()
-        # A job that speaks for itself is no worker.
-        is_counted = route.rank not in UNCOUNTED or call.job is not None
+        # A job that speaks for itself is no worker, nor is who may not report but only amend.
+        scopes = route.guard.scopes if isinstance(route.guard, Needs) else ()
+        is_worker = Scope.WORKER not in scopes or call.allows((Scope.WORKER,))
+        is_free = is_worker and call.job is None
+        is_counted = route.rank not in UNCOUNTED or not is_free
+        if is_counted and route.rank is Urgency.REPORT and call.job is None:
+            place.is_no_report()
+            call.store = self._store
         if is_counted:
             self._quotas.take("requests", call.token)
         await self._receive(route, request, call)
