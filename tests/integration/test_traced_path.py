@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-FILES_MAX, FUNCTIONS_MAX = 43, 202  # goals: 45, 220
+# 211, not 202: the claim is part of the way, carried out by the batch that makes the task ready.
+FILES_MAX, FUNCTIONS_MAX = 43, 211  # goals: 45, 220
 TRIES = 3  # what renews a lease meanwhile counts, too, so the shortest counts
 ROOT = Path(__file__).resolve().parents[2]
 
