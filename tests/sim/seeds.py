@@ -93,6 +93,7 @@ CAMPAIGNS = {
             4128951812: "the oracle did not know who is spawned by a withdrawn verdict",
             3559956537: "families counted members of whom a reload knew sooner they won't come",
             3687068975: "the oracle let nobody fail who had succeeded without an output",
+            2380396632: "a reload did not see that a new arrow asks for a failure before all",
         },
     ),
 }

@@ -164,6 +164,18 @@ def test_changed_prerequisites_are_looked_up_after_a_reload():
     assert run.pool["1/c"] == "running"
 
 
+@pytest.mark.req("R001-49")
+def test_a_reload_that_asks_for_a_failure_before_the_start_prunes_as_if_it_had_always_asked():
+    graph, new = "P1 = a => b", "R1 = c[-P1]:fail? => b\nP1 = c?"
+    always = Scenario(f"{graph}\n{new}", final=2)
+    reloaded = Scenario(f"{graph}\nP1 = c?", final=2).reloads(f"{graph}\n{new}", final=2)
+    assert always.verdicts == reloaded.verdicts == {"1/b": "not taken"}
+    for run in (always, reloaded):
+        run.succeeds("1/a", "1/c", "2/a", "2/c", "2/b")
+        assert run.completed
+    assert always.submitted == reloaded.submitted
+
+
 def test_a_reload_that_handles_a_failure_lets_the_handler_run():
     run = Scenario("a => b").fails("1/a")
     assert run.stalled

@@ -380,11 +380,15 @@ def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIn
 
 
 def _evaluate_anew(context: StepContext) -> None:
-    """Evaluates the dependents of all that has ended, since a new graph may need an old end."""
-    for point, name, memory in _remembered(context.pool):
+    """Evaluates the dependents of all that has ended, since a new graph may need an old end,
+    and tasks that may need something before the start or beyond the end."""
+    pool = context.pool
+    for point, name, memory in _remembered(pool):
         if memory.verdicts:
             flows = frozenset(memory.verdicts)
-            reevaluate_dependents(context, context.pool.node(name), point, flows)
+            reevaluate_dependents(context, pool.node(name), point, flows)
+    for flow in sorted(active_flows(pool) & pool.flows.keys()):
+        evaluate_ends_of_the_graph(context, flow)
 
 
 def _remembered(pool: TaskPool) -> list[tuple[Point, str, TaskHistory]]:
