@@ -64,12 +64,12 @@ def test_the_end_of_a_task_hands_over_the_one_that_needs_it(store):
 def test_a_claim_is_carried_out_once_and_a_withdrawn_one_never(store):
     worker = store.hire()
     told, gone = left_by(store, worker), left_by(store, worker)
-    assert store.store.withdraw_claim(gone.claim)
+    assert gone.claim.withdraw()
     store.put("a")
     store.put("b")
     assert (told.tasks, gone.tasks) == (["a"], "standing")
     assert store.get("b").status == "ready"
-    assert not store.store.withdraw_claim(told.claim)
+    assert not told.claim.withdraw()
 
 
 def test_what_does_not_fit_is_left_and_what_is_in_another_queue_is_not_looked_for(store):

@@ -77,10 +77,6 @@ class FaultyStore:
         """As the store, if that is near."""
         return self._near and self._store.post_claim(claim)
 
-    def withdraw_claim(self, claim: StandingClaim) -> bool:
-        """As the store."""
-        return self._store.withdraw_claim(claim)
-
     def as_store(self) -> Store:
         """The same, as a type checker wants it."""
         return cast("Store", self)

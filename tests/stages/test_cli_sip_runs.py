@@ -34,18 +34,6 @@ COMPOSE = "services:\n  work:\n    image: nothing/like-this:1\n"
 
 
 @pytest.fixture
-def stage(tidewheel):
-    """Writes a file into the folder of a stage."""
-
-    def write(stage, name, text):
-        folder = tidewheel.folder / "stages" / stage / "1.0.0"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-    return write
-
-
-@pytest.fixture
 def flow(tidewheel, stage):
     (tidewheel.folder / FILE).write_text(DEFINITION)
     stage("make", "script.sh", MAKE)

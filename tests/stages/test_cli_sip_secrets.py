@@ -41,16 +41,6 @@ def secrets(tmp_path):
 
 
 @pytest.fixture
-def stage(tidewheel):
-    def write(stage, name, text):
-        folder = tidewheel.folder / "stages" / stage / "1.0.0"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-    return write
-
-
-@pytest.fixture
 def flow(tidewheel, stage):
     (tidewheel.folder / FILE).write_text(DEFINITION)
     stage("make", "script.sh", MAKE)

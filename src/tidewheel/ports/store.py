@@ -42,7 +42,8 @@ class StandingClaim:
         self.asked_at = 0.0  # by the clock, before the tasks were claimed
         self.is_unsure = False  # it may have been carried out without an answer
         self.is_first = False  # its worker hears of the tasks here, before it is woken for them
-        self.withdraw: Callable[[], bool] = lambda: False  # of the store that it was left with
+        # Takes it back from the store that keeps it; False: a write is carrying it out, or has.
+        self.withdraw: Callable[[], bool] = lambda: False
         self._clock, self._on_settled = clock, on_settled
         self._loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()

@@ -95,10 +95,8 @@ class RunServices:
         found = await reads(run)
         if len(found.graph.nodes) >= LARGE_SIZE:
             self._kept_count += 1
-            if (
-                self._kept_count % FREEZES_MAX == 0
-            ):  # what else was there by chance is looked at
-                gc.unfreeze()
+            if self._kept_count % FREEZES_MAX == 0:
+                gc.unfreeze()  # what else was there by chance is looked at
             gc.freeze()
         return found
 

@@ -20,6 +20,7 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Coroutine, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -175,6 +176,7 @@ class StandingClaims:
         return bool(self._claims)
 
     def post(self, claim: StandingClaim) -> None:
+        claim.withdraw = partial(self.withdraw, claim)
         with self._lock:
             self._claims.append(claim)
 
@@ -498,10 +500,6 @@ class DatabaseStore(ABC):
         if no write of this process can: the store is another's."""
         self._standing.post(claim)
         return True
-
-    def withdraw_claim(self, claim: StandingClaim) -> bool:
-        """Takes a claim back; returns False if a write is carrying it out, or has."""
-        return self._standing.withdraw(claim)
 
     async def _write(
         self,

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 
 from tidewheel.config import WorkerSettings
 from tidewheel.core.queue import requests
@@ -335,7 +334,6 @@ class Claimer(Service):
             request = self._request(self._busy_queue, count)
             claim = StandingClaim(request, self._clock.monotonic, self._settled)
             if self._store.post_claim(claim):
-                claim.withdraw = partial(self._store.withdraw_claim, claim)
                 self._machine.standing = claim
             else:
                 self._busy_queue = None
@@ -363,7 +361,8 @@ class Claimer(Service):
             return
         queue, count = claim.request.queue, claim.request.count
         is_short = self._begin(tasks, queue, count, claim.asked_at)
-        self.tell("tasks.claimed", count=len(tasks))
+        if tasks:
+            self.tell("tasks.claimed", count=len(tasks))
         if is_short and claim.is_first and queue not in self._due:
             self._seen_through = queue
         self._leave_standing_claim()

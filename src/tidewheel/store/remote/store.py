@@ -355,11 +355,6 @@ class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, Remote
         del claim
         return False
 
-    def withdraw_claim(self, claim: StandingClaim) -> bool:
-        """Returns True: no claim was kept."""
-        del claim
-        return True
-
     def tell_listeners(self, wake: Wake) -> None:
         """Calls all listeners in this process; may be called from any thread."""
         for listener in tuple(self._listeners):
