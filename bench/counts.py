@@ -2,8 +2,9 @@
 
 A hop is a task of a chain, from its parent's end to its own, by scheduler, queue and worker,
 with a handler that does nothing, in one process on SQLite. A job is such a task with a script.
-Counted are 60 of them less 20 of them, so what it takes to begin is left out. Modules are those
-that are loaded when a command has ended.
+A submission is a `submit_many` of 1,000 tasks, each with a spec of its own, on SQLite or
+PostgreSQL; its calls are those of one task. Counted are 60 of them less 20 of them, so what it
+takes to begin is left out. Modules are those that are loaded when a command has ended.
 
     python -m bench.counts
 """
@@ -18,12 +19,15 @@ import sys
 import tempfile
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
 import apsw
+import psycopg
 
 import tidewheel
+from bench.goals import Verdict, judged
 
 SOURCE = str(Path(tidewheel.__file__).parent) + os.sep
 FEW, MANY = 20, 60
@@ -35,6 +39,13 @@ AUDITED = {
     "os.posix_spawn": "processes",
     "subprocess.Popen": "processes",
 }
+# What of psycopg's is called for each statement, and for each wait for the server.
+POSTGRES = {
+    psycopg.Cursor.execute.__code__: "statements",
+    psycopg.Connection.wait.__code__: "waits",
+}
+STORE = "COUNTED_STORE"  # the variable that names the store of submissions
+TASKS = 1_000  # of a submission
 FLOW = """\
 [scheduling]
     cycling mode = integer
@@ -44,6 +55,18 @@ FLOW = """\
         P1 = a[-P1] => a
 [runtime]
     [[a]]
+        script = true
+"""
+
+
+FAN = """\
+[task parameters]
+    n = 1..{last}
+[scheduling]
+    [[graph]]
+        R1 = a<n>
+[runtime]
+    [[a<n>]]
         script = true
 """
 
@@ -89,6 +112,8 @@ def count_into(counts: Counter[str]) -> CountedDisk:
         del argument
         if event == "call" and frame.f_code.co_filename.startswith(SOURCE):
             counts["calls"] += 1
+        elif event == "call" and frame.f_code in POSTGRES:
+            counts[POSTGRES[frame.f_code]] += 1
 
     apsw.connection_hooks.append(lambda connection: connection.set_exec_trace(trace))
     sys.addaudithook(heard)
@@ -97,7 +122,7 @@ def count_into(counts: Counter[str]) -> CountedDisk:
     return CountedDisk(counts)
 
 
-def hops(folder: Path) -> dict[str, int]:
+def hops(folder: Path, _: int) -> dict[str, float]:
     """Returns what a chain of handlers takes, in this process."""
     from bench.scheduler.handler_chain import run, use_handlers
 
@@ -110,8 +135,19 @@ def hops(folder: Path) -> dict[str, int]:
     return {name: counts[name] for name in ("syncs", "statements", "calls")}
 
 
-def jobs(folder: Path) -> dict[str, int]:
+def jobs(folder: Path, _: int) -> dict[str, float]:
     """Returns what ``tidewheel run`` of a chain of scripts makes, in this process."""
+    counts = _run(folder)
+    return {name: counts[name] for name in ("processes", "folders", "files", "links", "syncs")}
+
+
+def starts(folder: Path, _: int) -> dict[str, float]:
+    """Returns what ``tidewheel run`` takes in a new home, in this process."""
+    counts = _run(folder)
+    return {name: counts[name] for name in ("syncs", "statements")}
+
+
+def _run(folder: Path) -> Counter[str]:
     from tidewheel.cli.main import run
 
     counts: Counter[str] = Counter()
@@ -119,26 +155,61 @@ def jobs(folder: Path) -> dict[str, int]:
     status = run(["run", str(folder / "flow")])
     assert status == 0, status
     disk.unregister()
-    return {name: counts[name] for name in ("processes", "folders", "files", "links")}
+    return counts
 
 
-CHILDREN = {"hops": hops, "jobs": jobs}
+def submissions(folder: Path, count: int) -> dict[str, float]:
+    """Returns what it takes to submit a thousand tasks so often, in this process."""
+    counts: Counter[str] = Counter()
+    disk = count_into(counts)
+    store = os.environ.get(STORE) or f"sqlite:///{folder / 'store.db'}"
+    with tidewheel.Client(store) as client:
+        for _ in range(count):
+            tasks = [{"queue": "q", "handler": "h", "spec": {"n": n}} for n in range(TASKS)]
+            stored = client.submit_many(tasks)
+            assert len(stored.inserted) == TASKS, stored
+    disk.unregister()
+    of_store = "waits" if STORE in os.environ else "syncs"
+    return {name: counts[name] for name in (of_store, "statements")} | {
+        "calls": counts["calls"] / TASKS
+    }
 
 
-def of_each(unit: str) -> dict[str, float]:
+def of_start() -> dict[str, float]:
+    """Returns what the first run of a home, with one task, costs from its start to its end."""
+    return _in_child("starts", 1, None)
+
+
+def fans(folder: Path, _: int) -> dict[str, float]:
+    """Returns how often ``tidewheel run`` of so many scripts beside each other syncs."""
+    return {"syncs": _run(folder)["syncs"]}
+
+
+CHILDREN = {
+    "hops": hops,
+    "jobs": jobs,
+    "fans": fans,
+    "starts": starts,
+    "submissions": submissions,
+}
+
+
+def of_each(unit: str, store: str | None = None) -> dict[str, float]:
     """Returns what each further unit costs."""
-    few, many = (_in_child(unit, cycles) for cycles in (FEW, MANY))
+    few, many = (_in_child(unit, count, store) for count in (FEW, MANY))
     return {name: round((many[name] - few[name]) / (MANY - FEW), 2) for name in many}
 
 
-def _in_child(unit: str, cycles: int) -> dict[str, int]:
+def _in_child(unit: str, count: int, store: str | None) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="counts-") as name:
         folder = Path(name)
         (folder / "flow").mkdir()
-        (folder / "flow" / "flow.cylc").write_text(FLOW.format(cycles=cycles))
-        asked = [sys.executable, "-m", "bench.counts", unit, name]
-        subprocess.run(asked, env=_environment(folder), check=True, stdout=subprocess.DEVNULL)
-        counts: dict[str, int] = json.loads((folder / "counts").read_text())
+        text = FAN.format(last=count) if unit == "fans" else FLOW.format(cycles=count)
+        (folder / "flow" / "flow.cylc").write_text(text)
+        asked = [sys.executable, "-m", "bench.counts", unit, name, str(count)]
+        given = _environment(folder) | ({STORE: store} if store else {})
+        subprocess.run(asked, env=given, check=True, stdout=subprocess.DEVNULL)
+        counts: dict[str, float] = json.loads((folder / "counts").read_text())
         return counts
 
 
@@ -157,6 +228,7 @@ COMMANDS = {
     "--version": ("--version",),
     "submit": ("submit", "true"),
     "run": ("run", "flow"),
+    "runs": ("runs",),
 }
 
 
@@ -178,16 +250,26 @@ def _environment(folder: Path) -> dict[str, str]:
 def main() -> None:
     for what, (own, every) in of_commands().items():
         print(f"modules of `tidewheel {what}`: {own} of {every}")
-    for unit in CHILDREN:
-        print(
-            f"{unit}: "
-            + ", ".join(f"{count:g} {name}" for name, count in of_each(unit).items())
-        )
+    units = {unit: of_each(unit) for unit in ("hops", "jobs", "fans", "submissions")}
+    for unit, counts in units.items():
+        print(f"{unit}: {_told(counts)}")
+    goals = {"chain syncs": "hops", "live chain syncs": "jobs", "live fan syncs": "fans"}
+    print(judged(Verdict(goal, units[unit]["syncs"]) for goal, unit in goals.items()))
+    print(f"the first run of a home, with one task: {_told(of_start())}")
+    from bench.drain_counts import of_each_drained
+
+    print(f"drained tasks: {_told(of_each_drained())}")
+
+
+def _told(counts: Mapping[str, float]) -> str:
+    return ", ".join(f"{count:g} {name}" for name, count in counts.items())
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         where = Path(sys.argv[2])
-        (where / "counts").write_text(json.dumps(CHILDREN[sys.argv[1]](where)))
+        (where / "counts").write_text(
+            json.dumps(CHILDREN[sys.argv[1]](where, int(sys.argv[3])))
+        )
         os._exit(0)
     main()

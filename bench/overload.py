@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.folders import data_folder
+from bench.goals import Verdict, judged
 from bench.heartbeats.load import LoadReport, LoadSettings, lease_all, run_load
 from bench.heartbeats.server_store import ServerStore
 from bench.machine import facts_text, machine_facts
 from bench.markdown import publish, table
 from bench.postgres import PostgresServer
-from bench.requests.__main__ import API
+from bench.requests.__main__ import API, GOAL_NAMES
 from bench.requests.load import Asker, Question
 
 PEAK_CONNECTIONS, CROWD = 16, 400
@@ -92,7 +93,7 @@ def stored(crowds: list[Crowd]) -> int:
     return sum(crowd.counts[SUBMIT.status] for crowd in crowds)
 
 
-async def measure(name: str, url: str, seconds: float) -> list[str]:
+async def measure(name: str, url: str, seconds: float) -> tuple[list[str], Verdict]:
     store = ServerStore()
     await store.open(url)
     settings = LoadSettings(workers=50, leases=10, seconds=seconds)
@@ -113,10 +114,12 @@ def row(
     after: list[Crowd],
     beats: LoadReport,
     seconds: float,
-) -> list[str]:
+) -> tuple[list[str], Verdict]:
     at_peak, in_crowd = stored(peak) / (seconds / 2), stored(crowd) / seconds
     refused = sum(one.counts[status] for one in crowd for status in REFUSALS)
-    return [
+    beside = f"{in_crowd:,.0f} to {at_peak:,.0f} tasks/s"
+    verdict = Verdict(f"overload {GOAL_NAMES[name]}", in_crowd / at_peak, beside)
+    cells = [
         name,
         f"{at_peak:,.0f}",
         f"{in_crowd:,.0f}",
@@ -126,6 +129,7 @@ def row(
         str(beats.lapsed + beats.lost),
         f"{peak[0].median_ms:.0f} / {after[0].median_ms:.0f}",
     ]
+    return cells, verdict
 
 
 def main() -> None:
@@ -140,11 +144,13 @@ def main() -> None:
                 "SQLite": f"sqlite:///{folder}/overload.db",
                 "PostgreSQL": server.address.fresh_database("overload"),
             }
-            rows = [
+            found = [
                 asyncio.run(measure(name, url, wish.seconds)) for name, url in stores.items()
             ]
     load = f"{CROWD} connections, half of them submit and half read, {wish.seconds:g} s"
-    publish(wish.write, "overload", facts_text(facts), load, table(HEADER, rows))
+    figures = table(HEADER, [cells for cells, _ in found])
+    verdicts = judged(verdict for _, verdict in found)
+    publish(wish.write, "overload", facts_text(facts), load, figures, verdicts)
 
 
 if __name__ == "__main__":

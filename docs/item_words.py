@@ -159,6 +159,7 @@ WORDS: dict[str, dict[str, str]] = {
         "verbose mode": "What Cylc would print.",
     },
     "[runtime][…][environment]": {"…": "A variable of the job and its value."},
+    "[runtime][…][inputs]": {"…": "A variable of the job, and the value of an earlier task."},
     "[runtime][…][directives]": {"…": "A line for a batch system."},
     "[runtime][…][outputs]": {"…": "An output and the message that makes it."},
     "[runtime][…][parameter environment templates]": {"…": "A variable made from parameters."},

@@ -5,7 +5,13 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
-WRITERS = ("write_cli_page", "write_editor_files", "write_reference", "write_pictures")
+WRITERS = (
+    "write_cli_page",
+    "write_editor_files",
+    "write_reference",
+    "write_python_page",
+    "write_pictures",
+)
 
 if __name__ == "__main__":
     for name in WRITERS:

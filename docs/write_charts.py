@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from drawing import Picture
 
@@ -31,20 +32,26 @@ def figure(text: str) -> float:
     return float(found[0].replace(",", ""))
 
 
-def row(*beginning: str) -> list[str]:
-    """The cells of the one row of the page whose first cells begin like this."""
+class GoalRow(NamedTuple):
+    """One row of the page's table, as `python -m bench` writes it."""
+
+    goal: str
+    what: str
+    wanted: str
+    measured: str
+    again: str
+    verdict: str
+
+
+def rows_of_goals() -> dict[str, GoalRow]:
+    """The rows of the table, by what was measured."""
+    table = PAGE.read_text(encoding="utf-8").partition("<!-- bench:goals begin -->")[2]
     rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in PAGE.read_text(encoding="utf-8").splitlines()
-        if line.startswith("|")
+        GoalRow(*(cell.strip() for cell in line.strip("|").split("|")))
+        for line in table.splitlines()
+        if line.startswith("| P")
     ]
-    fit = [
-        cells
-        for cells in rows
-        if all(cell.startswith(words) for cell, words in zip(cells, beginning, strict=False))
-    ]
-    assert fit, f"performance.md has no row {beginning}"
-    return fit[0]
+    return {row.what: row for row in rows}
 
 
 Groups = Sequence[tuple[str, Sequence[Bar]]]
@@ -76,11 +83,11 @@ def from_zero(groups: Groups) -> Scale:
     return Scale(tuple(step * n for n in range(math.ceil(largest / step) + 1)), powers=False)
 
 
-def bars(title: str, groups: Groups, note: str, scale: Scale) -> Picture:
+def bars(title: str, groups: Groups, note: str, scale: Scale, left: int = 190) -> Picture:
     """Groups of bars, one below the other."""
-    left, right, top = 190, 620, 50
+    right, top = left + 430, 50
     height = top + sum(26 + len(group) * (BAR + 6) + 8 for _, group in groups) + 44
-    picture = Picture(740, height)
+    picture = Picture(left + 550, height)
     picture.text(10, 24, title, size=15, anchor="start", bold=True)
     bottom = height - 40
     for mark in scale.marks:
@@ -107,108 +114,45 @@ def bars(title: str, groups: Groups, note: str, scale: Scale) -> Picture:
 def beside_cylc() -> Picture:
     """What the README shows."""
     groups = []
-    for name, *beginning in (
-        ("cycling, simulated", "P1", "1,000 cycles"),
-        ("a chain, simulated", "P2", "chain, simulated"),
-        ("fan 1 → 100 → 1", "P3", "fan"),
-        ("real jobs, 3 × 10", "P4", "live, 3 × 10"),
-        ("real jobs, a chain", "P4", "live, chain"),
+    for name, what in (
+        ("cycling, simulated", "1,000 cycles × 10, of Cylc"),
+        ("independent jobs", "live jobs, independent, of Cylc"),
+        ("a chain of jobs", "live jobs, chain, of Cylc"),
     ):
-        _, _, ours, theirs, *_ = row(*beginning)
-        rate = re.search(r"([\d,]+)(?:–[\d,]+)? (?:tasks|hops)/s", ours)
-        other = re.search(r"Cylc ([\d.,]+)", theirs)
-        assert rate and other, (ours, theirs)
-        ratio = float(f"{figure(rate[1]) / figure(other[1]):.2g}")
+        measured = rows_of_goals()[what].measured
+        found = re.fullmatch(r"([\d,.]+)× \(([\d,.]+) to ([\d,.]+) tasks/s\)", measured)
+        assert found, measured
+        ratio, ours, theirs = found.groups()
         groups.append(
             (
                 name,
                 [
-                    Bar("tidewheel", figure(rate[1]), f"{rate[1]}  ({ratio:,.0f}×)", True),
-                    Bar("Cylc 8", figure(other[1]), other[1].rstrip(".,"), False),
+                    Bar("tidewheel", figure(ours), f"{ours}  ({ratio}×)", True),
+                    Bar("Cylc 8", figure(theirs), theirs, False),
                 ],
             )
         )
-    note = (
-        "2 cores, both in one run, a few cycles or tasks of Cylc; mind the scale: powers of ten"
-    )
+    note = "2 cores, both in one run; mind the scale: powers of ten"
     return bars("Tasks per second", groups, note, powers_of_ten(groups))
 
 
-def queues() -> Picture:
-    """The drain of 50,000 tasks by two workers."""
-    names = {
-        "PostgreSQL": (
-            "tidewheel-postgres",
-            "pgqueuer",
-            "graphile-worker",
-            "raw-rows-postgres",
-        ),
-        "SQLite": ("tidewheel-sqlite", "huey-sqlite", "raw-rows-sqlite"),
-    }
-    groups = []
-    for store, systems in names.items():
-        cells = [(system, row(system)[3]) for system in systems]
-        groups.append(
-            (
-                store,
-                [
-                    Bar(name, figure(cell), cell.split()[0], name.startswith("tidewheel"))
-                    for name, cell in cells
-                ],
-            )
-        )
-    return bars(
-        "The queue: no-op tasks per second, two workers",
-        groups,
-        "50,000 tasks; the raw loops write the same rows without a program around them",
-        from_zero(groups),
-    )
+def goals() -> Picture:
+    """How far each goal is: 1 is met, and twice as good is 2."""
+    groups: dict[str, list[Bar]] = {}
+    for what, row in rows_of_goals().items():
+        value, bound = figure(row.measured), figure(row.wanted)
+        factor = value / bound if row.wanted.startswith("≥") else bound / max(value, 1e-9)
+        factor = min(max(factor, LEAST), MOST)
+        shown = f"{row.measured.split(' (')[0]} (wanted {row.wanted})"
+        bar = Bar(what.replace("`", ""), factor, shown, ours=row.verdict.startswith("met"))
+        if bound:  # none of a thing is no ratio
+            groups.setdefault(row.goal, []).append(bar)
+    note = "measured ÷ wanted, or the other way round where less is better; 1 is met"
+    listed = list(groups.items())
+    return bars("How far the goals are", listed, note, powers_of_ten(listed), left=400)
 
 
-def start_up() -> Picture:
-    """One task from start to exit, and a large definition read."""
-    _, _, ours, theirs, *_ = row("P5", "one task")
-    reading = row("tidewheel", "0.")
-    cylc = row("cylc-flow")
-    groups = [
-        (
-            "one task, start to exit",
-            [
-                Bar("tidewheel run", figure(ours), f"{figure(ours)} s", True),
-                Bar("cylc play", figure(theirs), f"{figure(theirs)} s", False),
-            ],
-        ),
-        (
-            "5,000 lines read and checked",
-            [
-                Bar("tidewheel", figure(reading[1]), f"{reading[1]} s", True),
-                Bar("cylc-flow, in process", figure(cylc[1]), f"{cylc[1]} s", False),
-                Bar("cylc validate", figure(cylc[2]), f"{cylc[2]} s", False),
-            ],
-        ),
-    ]
-    return bars("Seconds", groups, "shorter is better", from_zero(groups))
+LEAST, MOST = 0.1, 10.0  # beyond that a bar says no more
 
 
-def requests() -> Picture:
-    """What one server process answers."""
-    groups = []
-    for kind in ("GET /healthz", "POST /tasks", "GET /tasks/{id}"):
-        bare = row("bare Starlette", kind.split()[0])
-        found = [
-            (store, row(f"tidewheel, {store}", kind)) for store in ("SQLite", "PostgreSQL")
-        ]
-        groups.append(
-            (
-                kind,
-                [
-                    *(Bar(store, figure(cells[2]), cells[2], True) for store, cells in found),
-                    Bar("bare Starlette", figure(bare[2]), bare[2], False),
-                ],
-            )
-        )
-    note = "16 connections; the bare routes have no authentication, no limits and no store"
-    return bars("Requests per second of one server", groups, note, from_zero(groups))
-
-
-CHARTS = {"requests": requests, "cylc": beside_cylc, "queues": queues, "start_up": start_up}
+CHARTS = {"cylc": beside_cylc, "goals": goals}

@@ -27,7 +27,8 @@ class TidewheelStore:
         self.held: dict[int, tuple[WorkerId, list[Beat]]] = {}
 
     async def open(self, url: str) -> None:
-        stores.migrate_store(url)
+        if not stores.is_embedded(url):  # a file is made when it is opened
+            stores.migrate_store(url)
         self.store = stores.open_store(url)
         self._monitor = build_monitor(self.store, MonitorSettings())
 

@@ -1,81 +1,35 @@
-"""Goals P8, P9 and P10 of the performance document, judged from one run."""
+"""Judges one run of the queues by the goals P8, P9 and P10."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
+from bench.goals import Verdict, shown
 from bench.queue.figures import DRAIN_2, ENQUEUE, Figures
 from bench.queue.roster import OURS_POSTGRES, OURS_SQLITE
 
-
-@dataclass(frozen=True, slots=True)
-class RateGoal:
-    """Our two-worker drain rate is at least ``ratio`` of the peer's."""
-
-    number: str
-    ours: str
-    peer: str
-    ratio: float
-
-
-@dataclass(frozen=True, slots=True)
-class WakeupGoal:
-    """Our wake-up percentiles are at most so many milliseconds."""
-
-    number: str
-    ours: str
-    p50_ms_max: float
-    p99_ms_max: float
-
-
-RATE_GOALS = (
-    RateGoal("P8", OURS_POSTGRES, "procrastinate", 1.0),
-    RateGoal("P8", OURS_POSTGRES, "dbos-postgres", 1.0),
-    RateGoal("P8", OURS_POSTGRES, "pgqueuer", 1.0),
-    RateGoal("P8", OURS_POSTGRES, "graphile-worker", 1.0),
-    RateGoal("P8", OURS_POSTGRES, "raw-rows-postgres", 0.5),
-    RateGoal("P9", OURS_SQLITE, "huey-sqlite", 5.0),
-    RateGoal("P9", OURS_SQLITE, "dbos-sqlite", 5.0),
-    RateGoal("P9", OURS_SQLITE, "raw-rows-sqlite", 0.2),
-)
-WAKEUP_GOALS = (
-    WakeupGoal("P10", OURS_SQLITE, 3.0, 15.0),
-    WakeupGoal("P10", OURS_POSTGRES, 5.0, 25.0),
+# The fastest queues on PostgreSQL.
+BEST = ("pgqueuer", "graphile-worker")
+RATES = (
+    ("drain postgres", OURS_POSTGRES, BEST, DRAIN_2),
+    ("enqueue postgres", OURS_POSTGRES, BEST, ENQUEUE),
+    ("drain huey", OURS_SQLITE, ("huey-sqlite",), DRAIN_2),
+    ("drain raw", OURS_SQLITE, ("raw-rows-sqlite",), DRAIN_2),
 )
 
 
-def verdicts(results: Mapping[str, Figures]) -> list[str]:
-    """One line per goal that this run can judge."""
-    rates = (_rate_verdict(goal, results) for goal in RATE_GOALS)
-    wakeups = (_wakeup_verdict(goal, results) for goal in WAKEUP_GOALS)
-    return [line for line in (*rates, *wakeups) if line]
-
-
-def _rate_verdict(goal: RateGoal, results: Mapping[str, Figures]) -> str:
-    ours, theirs = results.get(goal.ours, Figures()), results.get(goal.peer, Figures())
-    seen = [
-        (phase, mine / other)
-        for phase in (ENQUEUE, DRAIN_2)
-        if (mine := ours.rate(phase)) and (other := theirs.rate(phase))
-    ]
-    if not seen:
-        return ""
-    # The rates that the goals name are of the drain; enqueue is shown beside it.
-    met = dict(seen).get(DRAIN_2, 0.0) >= goal.ratio
-    text = ", ".join(f"{phase} {ratio:.2f}×" for phase, ratio in seen)
-    return f"{goal.number} {goal.ours} ≥ {goal.ratio:g}× {goal.peer}: {text}: {_word(met)}"
-
-
-def _wakeup_verdict(goal: WakeupGoal, results: Mapping[str, Figures]) -> str:
-    ours = results.get(goal.ours, Figures())
-    p50, p99 = ours.wakeup_ms(50), ours.wakeup_ms(99)
-    if p50 is None or p99 is None:
-        return ""
-    met = p50 <= goal.p50_ms_max and p99 <= goal.p99_ms_max
-    limit = f"{goal.p50_ms_max:g} / {goal.p99_ms_max:g} ms"
-    return f"{goal.number} {goal.ours} wake-up ≤ {limit}: {p50:.1f} / {p99:.1f}: {_word(met)}"
-
-
-def _word(met: bool) -> str:
-    return "met" if met else "MISSED"
+def verdicts(results: Mapping[str, Figures]) -> Iterator[Verdict]:
+    """Yields a verdict for each goal that this run can judge."""
+    nothing = Figures()
+    for goal, own, peers, phase in RATES:
+        ours = results.get(own, nothing).rate(phase)
+        rates = {one: results.get(one, nothing).rate(phase) or 0.0 for one in peers}
+        best = max(rates, key=lambda one: rates[one])
+        if ours and rates[best]:
+            beside = f"{shown(ours, '')} to {shown(rates[best], 'tasks/s')} of {best}"
+            yield Verdict(goal, ours / rates[best], beside)
+    for store, own in (("sqlite", OURS_SQLITE), ("postgres", OURS_POSTGRES)):
+        for percent in (50, 99):
+            milliseconds = results.get(own, nothing).wakeup_ms(percent)
+            if milliseconds is not None:
+                yield Verdict(f"wakeup {store} p{percent}", milliseconds)

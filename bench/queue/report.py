@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bench import markdown
+from bench.goals import judged
 from bench.machine import facts_text
 from bench.queue.figures import DRAIN_1, DRAIN_2, ENQUEUE, Figures
 from bench.queue.goals import verdicts
@@ -37,7 +38,7 @@ def render(results: Results, versions: Mapping[Entry, str], facts: Mapping[str, 
         facts_text(facts),
         markdown.table(HEADER, [_absolute(entry, one) for entry, one in results.items()]),
         _ratio_part(results),
-        _list("Goals", verdicts({entry.name: one for entry, one in results.items()})),
+        judged(verdicts({entry.name: one for entry, one in results.items()})),
         _list("How each is used", [_usage(entry, versions) for entry in results]),
         _list("Not measured", _failures(results)),
     ]

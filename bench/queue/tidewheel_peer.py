@@ -20,7 +20,7 @@ from bench.queue.peer import CLAIM_BATCH, ENQUEUE_BATCH, Gate, Mark, Place
 from bench.queue.timing import Stopwatch, time_drain, time_wakeups, time_wakeups_in_loop
 from tidewheel.client.embedded import worker_settings
 from tidewheel.wiring.machine import spare_garbage_collector
-from tidewheel.wiring.stores import migrate_store, open_store, opened_store
+from tidewheel.wiring.stores import open_store, opened_store
 from tidewheel.wiring.workers import built_worker
 
 QUEUE, HANDLER = "bench", "no_op"
@@ -45,7 +45,7 @@ class TidewheelPeer:
             self._url = self._place.fresh_database(self.name)
         else:
             self._url = f"sqlite:///{self._place.fresh_file(self.name)}"
-        migrate_store(self._url)
+        asyncio.run(open_store(self._url).close())  # which makes the tables
 
     def enqueue(self, count: int) -> float:
         self._count = count

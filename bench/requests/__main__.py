@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.folders import REPOSITORY, data_folder
+from bench.goals import GOALS, Verdict, judged
 from bench.machine import facts_text, machine_facts
 from bench.markdown import publish, table
 from bench.postgres import PostgresServer, cpu_seconds
@@ -24,6 +25,8 @@ API = "/api/v1"
 START_SECONDS_MAX = 20.0
 HEADER = ("server", "request", "requests/s", "CPU µs", "p50 ms", "p99 ms", "of bare CPU")
 MICRO, MILLI = 1_000_000, 1_000
+GOAL_NAMES = {"SQLite": "sqlite", "PostgreSQL": "postgres"}
+JUDGED = {"GET /healthz": "healthz", "GET /tasks/{id}": "get", "POST /tasks": "post"}
 
 
 def task(number: int) -> bytes:
@@ -56,15 +59,17 @@ def main() -> None:
     wish = _arguments()
     with data_folder() as folder:
         facts = machine_facts(folder)
-        rows = _measured(folder, wish)
+        rows, verdicts = _measured(folder, wish)
     load = f"{wish.connections} connections, {wish.seconds:g} s each"
-    publish(wish.write, "requests", facts_text(facts), load, table(HEADER, rows))
+    figures = table(HEADER, rows)
+    publish(wish.write, "requests", facts_text(facts), load, figures, judged(verdicts))
 
 
-def _measured(folder: Path, wish: argparse.Namespace) -> list[list[str]]:
+def _measured(folder: Path, wish: argparse.Namespace) -> tuple[list[list[str]], list[Verdict]]:
     with started([sys.executable, "-m", "bench.requests.bare"], {}) as (port, pid):
         bare = {one.method: _ask(one, port, pid, "", wish) for one in BARE}
     rows = [_row("bare Starlette", name, *found, found[1]) for name, found in bare.items()]
+    verdicts = []
     with PostgresServer(folder) as server:
         stores = {
             "SQLite": f"sqlite:///{folder}/requests.db",
@@ -80,7 +85,11 @@ def _measured(folder: Path, wish: argparse.Namespace) -> list[list[str]]:
                     answers, cpu = _ask(one, port, pid, token, wish)
                     peer = bare[one.method][1]
                     rows.append(_row(f"tidewheel, {store}", one.name, answers, cpu, peer))
-    return rows
+                    if (goal := JUDGED.get(one.name)) is not None:
+                        goal = goal if goal in GOALS else f"{goal} {GOAL_NAMES[store]}"
+                        beside = f"{cpu * MICRO:,.0f} to {peer * MICRO:,.0f} µs"
+                        verdicts.append(Verdict(goal, cpu / peer, beside))
+    return rows, verdicts
 
 
 def _ask(

@@ -11,7 +11,7 @@ from bench.folders import data_folder
 from bench.machine import machine_facts
 from bench.markdown import publish
 from bench.scheduler import core, growth, live, simulated, startup
-from bench.scheduler.measuring import QUICK, Bench, Sizes, measured_or_listed
+from bench.scheduler.measuring import QUICK, SHORT, Bench, Sizes, measured_or_listed
 from bench.scheduler.report import Section, render
 from bench.scheduler.tidewheel_side import Tidewheel
 
@@ -39,7 +39,8 @@ def main() -> None:
         facts = machine_facts(folder)
         bench = Bench(
             folder=folder,
-            sizes=QUICK if wish.quick else Sizes(),
+            sizes=QUICK if wish.quick else SHORT if wish.short else Sizes(),
+            with_cylc=not wish.no_cylc,
             tidewheel=Tidewheel(folder, profile),
             versions={"tidewheel": version("tidewheel")},
         )
@@ -60,6 +61,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.scheduler", description=__doc__)
     parser.add_argument("--only", nargs="+", default=[], choices=list(PARTS), metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see it work")
+    parser.add_argument("--short", action="store_true", help="little of Cylc, one round")
+    parser.add_argument("--no-cylc", action="store_true", help="nothing of Cylc")
     parser.add_argument("--write", type=Path, metavar="FILE.md")
     parser.add_argument(
         "--profile", type=Path, metavar="FILE", help="where tidewheel's time goes, as text"

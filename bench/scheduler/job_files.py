@@ -57,30 +57,31 @@ class JobFiles:
             "TIDEWHEEL_ATTEMPT": "1",
             "TIDEWHEEL_QUEUE": "run:bench",
             "TIDEWHEEL_SECRET": "x" * SECRET_LENGTH,
+            "TIDEWHEEL_SOCKET": str(folder / "socket"),
         }
         self._bash = find_bash(self._environment["PATH"])
         self._boot_id = boot_id()
 
     def prepare(self, script: Script) -> PreparedJob:
-        job = self._run / "log" / "job" / script.point / script.node / SUBMIT
-        job.mkdir(0o700, parents=True)
-        work = self._run / "work" / script.point / script.node
-        work.mkdir(0o700, parents=True)
-        (self._run / "share" / "cycle" / script.point).mkdir(0o700, parents=True, exist_ok=True)
-        (job.parent / LATEST).symlink_to(SUBMIT)
-        (job / "job.socket").symlink_to(self._run / "socket")
-        path = job / "job"
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o700), "wb") as file:
-            file.write(script.text)
-        facts = [str(job), self._boot_id, self._bash, "", str(path)]
+        node = f"{self._run}/log/job/{script.point}/{script.node}"
+        job, work = f"{node}/{SUBMIT}", f"{self._run}/work/{script.point}/{script.node}"
+        os.makedirs(job, 0o700)
+        os.makedirs(work, 0o700)
+        os.makedirs(f"{self._run}/share/cycle/{script.point}", 0o700, exist_ok=True)
+        os.symlink(SUBMIT, f"{node}/{LATEST}")
+        path = f"{job}/job"
+        file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o700)
+        os.write(file, script.text)
+        os.close(file)
+        facts = [job, self._boot_id, self._bash, "", path]
         return PreparedJob(
             argv=[SHELL, "-c", WRAPPER, "job", *facts],
             environment={
                 **self._environment,
-                "TIDEWHEEL_JOB_DIR": str(job),
+                "TIDEWHEEL_JOB_DIR": job,
                 "TIDEWHEEL_TASK_ID": f"bench/{script.point}/{script.node}/1",
             },
-            out=str(job / "job.out"),
-            err=str(job / "job.err"),
-            work=str(work),
+            out=f"{job}/job.out",
+            err=f"{job}/job.err",
+            work=work,
         )

@@ -27,7 +27,7 @@ class Sizes:
 
     cycles: int = 1_000
     chain: int = 1_000
-    fan: int = 1_000
+    fan: int = 10_000
     cylc_cycles: int = 100
     cylc_chain: int = 50
     cylc_fan: int = 1_000
@@ -37,6 +37,7 @@ class Sizes:
     cylc_live: int = 40  # independent tasks
     cylc_live_chain: int = 8
     starts: int = 5
+    runs: int = 5_000  # in a store of which they are listed
     core: int = 20_000  # completions
     widths: tuple[int, ...] = (10, 100, 1_000, 10_000)
     growth_tasks: int = 100_000
@@ -46,6 +47,17 @@ class Sizes:
     rounds: int = 2
 
 
+# For `make bench`: the goals' sizes, and as little of Cylc as gives a rate.
+SHORT = Sizes(
+    cylc_cycles=20,
+    cylc_chain=15,
+    cylc_fan=200,
+    cylc_live=8,
+    cylc_live_chain=3,
+    growth_tasks=40_000,
+    cylc_seconds_max=40.0,
+    rounds=1,
+)
 QUICK = Sizes(
     cycles=50,
     chain=100,
@@ -59,6 +71,7 @@ QUICK = Sizes(
     cylc_live=2,
     cylc_live_chain=2,
     starts=2,
+    runs=50,
     core=2_000,
     widths=(10, 100),
     growth_tasks=1_000,
@@ -76,9 +89,12 @@ class Bench:
     sizes: Sizes
     tidewheel: Tidewheel
     versions: dict[str, str] = field(default_factory=dict)
+    with_cylc: bool = True
 
     @cached_property
     def cylc(self) -> Cylc:
+        if not self.with_cylc:
+            raise Failed("left out (--no-cylc)")
         cylc = Cylc(self.folder)
         self.versions["cylc-flow"] = cylc.version
         return cylc

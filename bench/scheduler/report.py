@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bench.goals import Verdict, judged, shown
 from bench.machine import facts_text
 from bench.markdown import table
-
-DIGITS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """One promise and whether it was kept."""
-
-    wording: str
-    seen: str
-    is_met: bool
-
-    def line(self) -> str:
-        return f"- {self.wording}: {self.seen}: {'met' if self.is_met else 'MISSED'}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,18 +17,18 @@ class Section:
     title: str
     header: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list)
-    goals: list[Goal] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
     not_measured: list[str] = field(default_factory=list)
 
-    def promise(self, wording: str, seen: str, *, is_met: bool) -> None:
-        self.goals.append(Goal(wording, seen, is_met))
+    def judge(self, goal: str, value: float, beside: str = "") -> None:
+        self.verdicts.append(Verdict(goal, value, beside))
 
     def text(self) -> str:
         parts = [f"### {self.title}"]
         if self.rows:
             parts.append(table(self.header, self.rows))
-        if self.goals:
-            parts.append("\n".join(goal.line() for goal in self.goals))
+        if self.verdicts:
+            parts.append(judged(self.verdicts))
         return "\n\n".join(parts)
 
 
@@ -63,10 +50,13 @@ def render(
 
 
 def count(number: float) -> str:
-    """With three digits that say something."""
-    decimals = max(0, DIGITS - len(str(int(number))))
-    return f"{number:,.{decimals}f}"
+    return shown(number, "")
 
 
 def times(ratio: float) -> str:
-    return f"{count(ratio)}×"
+    return shown(ratio, "×")
+
+
+def pair(ours: float, theirs: float, unit: str) -> str:
+    """Returns the two figures that a ratio is made of."""
+    return f"{shown(ours, '')} to {shown(theirs, unit)}"

@@ -15,6 +15,8 @@ from bench.scheduler.shapes import Shape
 
 SECONDS_MAX = 600.0
 SIMULATED = ("--mode", "simulation")
+# Installed by pip, modules are compiled; those of a checkout are at their first import.
+NOT_PASSED_ON = ("TIDEWHEEL_STORE", "PYTHONDONTWRITEBYTECODE")
 PROGRAM = str(Path(sys.executable).with_name("tidewheel"))
 
 
@@ -86,7 +88,7 @@ class Tidewheel:
     def _ran(self, command: Sequence[str]) -> Ran:
         shutil.rmtree(self.home, ignore_errors=True)
         environment = {
-            **{name: value for name, value in os.environ.items() if name != "TIDEWHEEL_STORE"},
+            **{name: value for name, value in os.environ.items() if name not in NOT_PASSED_ON},
             "TIDEWHEEL_HOME": str(self.home),
         }
         log = self.folder / "tidewheel.log"

@@ -1,6 +1,22 @@
-"""Makes ``python -m tidewheel`` the same as ``tidewheel``."""
+"""Is the program ``tidewheel``, also as ``python -m tidewheel``."""
 
-from tidewheel.cli.main import main
+import os
+import sys
+from contextlib import suppress
+
+from tidewheel import __version__
+
+
+def main() -> None:
+    """Tells the version, for which no library of commands is loaded, or runs a command."""
+    if sys.argv[1:] == ["--version"]:
+        with suppress(OSError):  # nobody reads it: a command knows what that means
+            os.write(1, f"tidewheel {__version__}\n".encode())
+            return
+    from tidewheel.cli.main import main as run_command  # noqa: PLC0415
+
+    run_command()
+
 
 if __name__ == "__main__":
     main()

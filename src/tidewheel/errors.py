@@ -33,6 +33,7 @@ TidewheelError
     StoreUnreachable    the database does not answer
     StoreFull           the disk under the database is full
     RunnerUnable        this host can start no job just now; its task is for another
+    LauncherLost        the same for good: the worker ends (a RunnerUnable)
     NoAnswer            a run has not answered a command yet, which waits for it
   StoreUnusable       the database must not be used as is  -> exit 3; a person decides
     NewerSchema, OlderSchema, CorruptStore, UnsafeStore
@@ -230,6 +231,18 @@ class StoreFull(Unavailable, code="store_full"):
 
 class RunnerUnable(Unavailable, code="runner_unable"):
     """This host can start no job just now, whichever it is; its task is for another."""
+
+
+class LauncherLost(RunnerUnable, code="launcher_lost"):
+    """The launcher of --run-as does not answer, so the worker ends."""
+
+    WORDS = (
+        "the launcher of --run-as does not answer: this worker can neither start nor end "
+        "jobs, and stops. Its jobs go on; start it again, and it takes them over"
+    )
+
+    def __init__(self, words: str = WORDS) -> None:
+        super().__init__(words)
 
 
 class NoAnswer(Unavailable, code="no_answer"):

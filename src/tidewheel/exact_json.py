@@ -22,10 +22,13 @@ _LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{%d}" % (DIGITS_MAX + 1))
 _TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
+_SHORTEST = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
 def encode(value: object) -> str:
     """Returns the shortest JSON text of a value."""
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text = _SHORTEST.encode(value)
     except TypeError as error:
         raise ValueError(
             f"{error}; JSON has null, booleans, numbers, texts, lists and objects"
@@ -34,6 +37,8 @@ def encode(value: object) -> str:
         raise ValueError("it is nested too deeply, or contains itself") from None
     except ValueError as error:
         raise ValueError(_number_finding(error)) from None
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -44,7 +49,7 @@ def encode(value: object) -> str:
 
 def decode(text: str) -> object:
     """Returns the value of a JSON text."""
-    return _decoded(text, lambda digits: int(checked_digits(digits)))
+    return _decoded(text, _GIVEN)
 
 
 def decode_stored(text: str) -> object:
@@ -53,7 +58,7 @@ def decode_stored(text: str) -> object:
 
     Earlier versions accepted numbers of any length, so such texts may still be stored.
     """
-    return _decoded(text, _integer_or_text)
+    return _decoded(text, _STORED)
 
 
 def check_numbers(raw: bytes) -> None:
@@ -65,9 +70,11 @@ def check_numbers(raw: bytes) -> None:
         checked_digits(found[0].decode())
 
 
-def _decoded(text: str, parse_int: Callable[[str], int | str]) -> object:
+def _decoded(text: str, decoder: json.JSONDecoder) -> object:
     try:
-        value: object = json.loads(text, parse_int=parse_int, parse_constant=_refuse_constant)
+        if text.startswith(_BYTE_ORDER_MARK):
+            json.loads(text)  # which says so
+        value: object = decoder.decode(text)
         return value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -82,6 +89,17 @@ def _integer_or_text(digits: str) -> int | str:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"it is not valid JSON: {name} is no number there")
+
+
+def _decoder(parse_int: Callable[[str], int | str]) -> json.JSONDecoder:
+    """Returns a decoder, which is made once: to make it takes longer than to read a spec."""
+    # An integer may also be a text.
+    return json.JSONDecoder(parse_int=parse_int, parse_constant=_refuse_constant)
+
+
+_BYTE_ORDER_MARK = "\ufeff"
+_GIVEN = _decoder(lambda digits: int(checked_digits(digits)))
+_STORED = _decoder(_integer_or_text)
 
 
 def _number_finding(error: ValueError) -> str:

@@ -31,6 +31,8 @@ else:
     Method = Callable[..., object]
     Maker = Callable[[type, Fields], Method]
 
+    _LITERALS = {dict: "{}", list: "[]"}  # how these are made without a call
+
     def dataclass(
         *,
         slots: bool,
@@ -129,7 +131,7 @@ else:
     def _first_value(one: Field) -> Iterator[tuple[str, str]]:
         """Yields a field's name and the expression of its value; nothing if it stays unset."""
         if one.default_factory is not MISSING:
-            made = f"make_{one.name}()"
+            made = _LITERALS.get(one.default_factory) or f"make_{one.name}()"
             yield (
                 one.name,
                 f"{made} if {one.name} is MISSING else {one.name}" if one.init else made,

@@ -1,6 +1,7 @@
 """Reads and writes durations, sizes and times as people do.
 
-Durations: a number of seconds, or a number with ``ms s m h d``, or ISO 8601 (``PT1H30M``).
+Durations: a number of seconds, or a number with ``ms s m h d``, or ISO 8601 (``PT1H30M``); in
+Python a timedelta as well. Retries: how often, or the delays before them.
 Sizes: a number of bytes, or a number with ``B kB MB GB TB`` (powers of 1000) or
 ``KiB MiB GiB TiB`` (powers of 1024). Times are shown in UTC, as ISO 8601.
 """
@@ -9,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 
 from tidewheel.errors import BadSetting
 
@@ -37,9 +39,11 @@ _ISO = re.compile(
 _ISO_SECONDS = {"w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
-def parse_duration(text: str | float, what: str = "duration") -> float:
+def parse_duration(text: str | float | timedelta, what: str = "duration") -> float:
     """Returns the seconds of a duration; raises BadSetting if the text is no duration."""
-    if isinstance(text, int | float) and not isinstance(text, bool):
+    if isinstance(text, timedelta):
+        seconds = text.total_seconds()
+    elif isinstance(text, int | float) and not isinstance(text, bool):
         try:
             seconds = float(text)
         except OverflowError:  # hundreds of digits
@@ -61,6 +65,48 @@ def _parse_duration_text(text: str, what: str) -> float:
             float(value) * _ISO_SECONDS[unit] for unit, value in iso.groupdict("0").items()
         )
     raise BadSetting(what, text, DURATIONS_ACCEPTED)
+
+
+RETRIES_ACCEPTED = (
+    "how often (3), the delay before one retry (1m, PT1M, a timedelta), or a list of delays"
+)
+REPEATED_MAX = 10_000
+_REPEATED = re.compile(r"(\d{1,5}) ?\* ?(.+)")  # 3*PT1M
+
+
+def parse_retries(
+    given: object, what: str = "retries", duration: Callable[..., float] = parse_duration
+) -> int | tuple[float, ...]:
+    """Returns how often to try again, or the delay in seconds before each retry.
+
+    ``duration`` reads one delay. Raises BadSetting for a value that says neither.
+    """
+    match given:
+        case bool() | float():
+            raise BadSetting(what, given, RETRIES_ACCEPTED)
+        case int() if given >= 0:
+            return given
+        case str() if not given.strip().isdigit():  # "3" may mean 3 s, or 3 times
+            return _delays([given], what, duration)
+        case timedelta():
+            return _delays([given], what, duration)
+        case Iterable() if not isinstance(given, str | bytes):
+            return _delays(given, what, duration)
+        case _:
+            raise BadSetting(what, given, RETRIES_ACCEPTED)
+
+
+def _delays(
+    given: Iterable[object], what: str, duration: Callable[..., float]
+) -> tuple[float, ...]:
+    delays: list[float] = []
+    for one in given:
+        repeated = _REPEATED.fullmatch(one.strip()) if isinstance(one, str) else None
+        times, delay = (int(repeated[1]), repeated[2]) if repeated else (1, one)
+        if len(delays) + times > REPEATED_MAX:
+            raise BadSetting(what, one, f"at most {REPEATED_MAX} delays")
+        delays += [duration(delay, what)] * times
+    return tuple(delays)
 
 
 def parse_size(text: str | int, what: str = "size") -> int:

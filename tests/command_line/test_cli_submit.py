@@ -150,7 +150,7 @@ def test_waiting_shows_the_result_and_fails_with_the_task(tidewheel):
         assert bad.status == 1
         assert "bad  failed in" in bad.out
         assert "exit: exit status 3; last line of job.err: oh" in bad.out
-        assert "tidewheel task bad --log err" in bad.out
+        assert "its log: tidewheel log bad" in bad.out
 
         answered = tidewheel("submit", "--wait", "--json", "--", "false")
         assert (answered.status, answered.json["task"]["status"]) == (1, "failed")

@@ -51,6 +51,7 @@ class Agreement(RuleBasedStateMachine):
         self._doors = [world.open() for world in self._worlds]
         self._views: list[Task] = []
         self._workers: list[str] = []
+        self._alike = 0  # how often tasks that are alike were submitted
 
     def teardown(self) -> None:
         try:
@@ -121,6 +122,12 @@ class Agreement(RuleBasedStateMachine):
     @rule(batch=st.lists(drawn.tasks, min_size=1, max_size=4), atomic=st.booleans())
     def submit(self, batch: list[Any], atomic: bool) -> None:
         self.ask(lambda door: door.submit(batch, atomic=atomic))
+
+    @rule(data=st.data())
+    def submit_alike(self, data: Any) -> None:
+        self._alike += 1
+        tasks = data.draw(drawn.alike([f"alike-{self._alike}-{n}" for n in range(3)]))
+        self.ask(lambda door: door.submit(tasks))
 
     @needs_some(Status.WAITING)
     @rule(data=st.data())

@@ -12,7 +12,7 @@ from tidewheel.core.queue.requests import Amendment, End, Ending, QueueSettings,
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.task import Need
+from tidewheel.core.queue.task import AlikeTasks, Need
 
 IDS = [f"t{n}" for n in range(7)]
 ids = st.sampled_from(IDS)
@@ -53,6 +53,19 @@ fields = st.fixed_dictionaries(
     },
 )
 tasks = st.builds(lambda task_id, given: new_task(task_id, **given), ids, fields)
+
+
+# Of tasks that say the same: what those that are ready at once can say.
+_TIES = ("needs", "continuations", "unique_key", "name", "armed", "spec")
+
+
+@st.composite
+def alike(draw: Any, ids: list[str]) -> AlikeTasks:
+    """Tasks with these ids, which are new, that say the same but for their specs."""
+    said = {name: one for name, one in draw(fields).items() if name not in _TIES}
+    specs = draw(st.lists(st.sampled_from(["null", '"\\\\ü"', "[1]"]), min_size=3, max_size=3))
+    has_specs = "command" not in said or draw(st.booleans())
+    return AlikeTasks(new_task(ids[0], **said, spec=None), ids, specs if has_specs else None)
 
 
 @st.composite

@@ -21,10 +21,11 @@ from tidewheel.core.operator.requests import (
     NewCommand,
     RunTimer,
     StoredBroadcast,
+    StoredValues,
     TimerKey,
     XtriggerResult,
 )
-from tidewheel.core.queue.requests import ClaimRequest
+from tidewheel.core.queue.requests import ClaimRequest, End, Ending, JobMessage
 from tidewheel.core.queue.status import Status
 from tidewheel.core.sched.persistence import (
     DropTask,
@@ -544,3 +545,41 @@ def test_with_a_run_its_outbox_goes(store):
     driver.write(outbox=["{}"], status="completed", ends=True)
     store.delete_run(driver.run.number)
     assert store.undelivered(driver.run.number) == []
+
+
+# ---- values that tasks returned ----
+
+
+@pytest.mark.req("R007-2")
+def test_a_success_brings_its_values_along_and_the_batch_that_hears_it_keeps_them(store):
+    driver = Driver.of(store)
+    driver.submit("a", "b")
+    for held, values in zip(driver.take(2), (' {"n": 1} ', None), strict=True):
+        store.finish(held, values=values, exit_status=0)
+    assert [one.text for one in driver.inbox()] == ['{"n": 1}', None]
+    assert not store.read_run(driver.run.number).has_values
+    first = StoredValues(1, "a", 1, "[1]", '{"n": 1}')
+    driver.write(values=[first, StoredValues(1, "b", 0, "[1]", "{}")])
+    driver.write(values=[first._replace(submit=2), first._replace(body='{"n": 2}')])
+    number = driver.run.number
+    assert store.read_run(number).has_values
+    found = sorted(store.run_values(number, [(1, "a"), (2, "a"), (1, "b")]))
+    assert found == [
+        first._replace(body='{"n": 2}'),
+        first._replace(submit=2),
+        StoredValues(1, "b", 0, "[1]", "{}"),
+    ]
+    assert store.run_values(number, []) == []
+    driver.over("a", "b", status="stopped", ends=True)
+    store.delete_run(number)
+    assert store.run_values(number, [(1, "a")]) == []
+
+
+@pytest.mark.req("R007-2")
+def test_a_success_with_messages_brings_its_values_along_too(store):
+    driver = Driver.of(store)
+    driver.submit("a")
+    [held] = driver.take()
+    end = End(ending=Ending.SUCCEEDED, values='{"n": 1}')
+    store.tell(held, end=end, messages=[JobMessage(number=1, text="said")])
+    assert [getattr(one, "text", None) for one in driver.inbox()][-1] == '{"n": 1}'

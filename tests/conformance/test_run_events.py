@@ -18,8 +18,9 @@ def driver(store):
     return Driver.of(store)
 
 
-def over(task_id, status, attempt=1, code=None, error=None, exit_status=None):
-    return ("JobOver", task_id, attempt, status, code, error, exit_status)
+def over(task_id, status, attempt=1, *how, values=None):
+    error = (*how, None, None, None)[:3]  # code, words and exit status
+    return ("JobOver", task_id, attempt, status, *error, values)
 
 
 def test_a_plain_success_is_one_event(store, driver):
@@ -34,7 +35,7 @@ def test_the_exit_status_of_a_success_is_told_with_it(store, driver):
     [a] = driver.submit("a")
     [held] = driver.take()
     store.finish(held, exit_status=0, values="{}")
-    assert driver.said() == [over(a, "succeeded", exit_status=0)]
+    assert driver.said() == [over(a, "succeeded", 1, None, None, 0, values="{}")]
     driver.over("a")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,14 +12,16 @@ from tests.conformance.door import Door, Held, new_task
 from tests.kit.memory.store import MemoryStore
 from tests.support.patience import allowed
 from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.requests import ClaimRequest, QueueSettings, Report
+from tidewheel.core.queue.requests import ClaimRequest, End, Ending, QueueSettings, Report
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import Refused
 from tidewheel.ports.store import StandingClaim
 from tidewheel.store.transaction import Conflict, no_news
 
+SUCCEEDED = End(ending=Ending.SUCCEEDED)
 
-def left_by(store, worker, count=1, queue="q"):
+
+def left_by(store, worker, count=1, queue="q", *, for_ends=False):
     """A claim that a worker left with the store, and what became of it."""
     told = SimpleNamespace(tasks="standing", unsure=False, asked_at=None)
 
@@ -30,7 +33,7 @@ def left_by(store, worker, count=1, queue="q"):
     async def leave():
         free = Resources(cpu=8)
         request = ClaimRequest(queue=queue, worker=worker, count=count, free=free)
-        told.claim = StandingClaim(request, lambda: 7.0, on_settled)
+        told.claim = StandingClaim(request, lambda: 7.0, on_settled, for_ends=for_ends)
         assert store.store.post_claim(told.claim)
 
     store.in_loop(leave())
@@ -59,6 +62,35 @@ def test_the_end_of_a_task_hands_over_the_one_that_needs_it(store):
     told = left_by(store, worker)
     store.finish(first)
     assert told.tasks == ["b"]
+
+
+def test_ends_take_as_many_of_the_next_tasks_along_as_were_accepted(store):
+    worker = store.hire()
+    store.put("a", "b", "c", "d", "e", "f")
+    held = [store.hold(name, worker) for name in ("a", "b", "c")]
+    told = left_by(store, worker, count=3, for_ends=True)
+    stale = replace(held[2].holder, attempt=7)
+    ends = [
+        Report(holder=one, end=SUCCEEDED) for one in (held[0].holder, held[1].holder, stale)
+    ]
+    answers = store.report(ends)
+    assert [answer.refused is None for answer in answers] == [True, True, False]
+    assert told.tasks == ["d", "e"]
+    assert {store.get(name).status for name in ("c", "d", "e")} == {"running"}
+    assert store.get("f").status == "ready"
+    assert store.verify() == []
+
+
+def test_a_claim_for_ends_waits_for_ends_of_its_own_worker(store):
+    worker, other = store.hire(), store.hire()
+    store.put("a", "b")
+    mine, theirs = store.hold("a", worker), store.hold("b", other)
+    told = left_by(store, worker, for_ends=True)
+    store.put("c", "d")
+    store.finish(theirs)
+    assert told.tasks == "standing"
+    store.finish(mine)
+    assert told.tasks == ["c"]
 
 
 def test_a_claim_is_carried_out_once_and_a_withdrawn_one_never(store):

@@ -128,7 +128,7 @@ def test_no_job_is_declared_dead_because_slurm_is_down(slurm, tmp_path):
 def test_a_job_on_a_node_that_does_not_reach_the_worker_is_heard_through_its_files(
     slurm, tmp_path
 ):
-    command = """rm job.socket
+    command = """export TIDEWHEEL_SOCKET=/nowhere
 tidewheel message first; tidewheel message --output half; tidewheel message last"""
 
     async def scenario(stage):

@@ -79,6 +79,40 @@ def test_the_exit_status_of_the_script_is_the_result(tmp_path):
     assert (end.ending, end.exit_status, end.error) == (Ending.SUCCEEDED, 0, None)
 
 
+def start_now(home, task):
+    """Start one task by a runner that may not wait; the answer is the job, if there is one, and
+    what was told of its end."""
+    ends = []
+
+    async def scenario():
+        async with open_shell(home) as runner:
+            assignment = assigned(task, home)
+            job = runner.start_now(task, lambda: assignment, RecordedReports(), ends.append)
+            if job is not None:
+                async with asyncio.timeout(DEADLINE_SECONDS):
+                    assert await job.wait() == ends[0]
+            return job
+
+    return asyncio.run(scenario()), ends
+
+
+def test_a_command_needs_no_coroutine_that_waits_for_its_end(tmp_path):
+    _, [end] = start_now(tmp_path, claimed(command="exit 3"))
+    assert (end.ending, end.exit_status) == (Ending.FAILED, 3)
+
+
+def test_a_command_that_cannot_be_started_has_ended_when_its_start_returns(tmp_path):
+    (tmp_path / "tasks").write_text("no folder")
+    _, [end] = start_now(tmp_path, claimed(command="true"))
+    assert (end.ending, end.error.code) == (Ending.FAILED, "start")
+
+
+def test_a_command_with_secrets_is_left_to_whoever_waits_for_them(tmp_path):
+    task = claimed(command="true", environment='{"KEY": "secret:key"}')
+    assert start_now(tmp_path, task) == (None, [])
+    assert not (tmp_path / "tasks").exists()
+
+
 def test_a_failure_tells_the_exit_status_and_the_last_words(tmp_path):
     end, _ = run_command(
         tmp_path, "echo first >&2; printf 'no such \\033[1mfile\\n\\n' >&2; exit 3"
@@ -160,7 +194,6 @@ def test_files_of_a_job_are_its_users_alone(tmp_path):
     assert end.ending is Ending.SUCCEEDED
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert modes.pop("job") == 0o700
-    assert modes.pop("job.socket") == 0o777  # a link; the socket is in a closed directory
     assert set(modes) == {"job.out", "job.err", "job.status", "spec.json", "made"}
     assert set(modes.values()) == {0o600}
 
@@ -194,6 +227,7 @@ def test_the_environment_is_an_allow_list(tmp_path, ties_jobs):
         *("PATH", "HOME", "LC_ALL", "POINT"),
         *("TIDEWHEEL_TASK_ID", "TIDEWHEEL_ATTEMPT", "TIDEWHEEL_QUEUE", "TIDEWHEEL_TASK_NAME"),
         *("TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET", "TIDEWHEEL_MESSAGE_BYTES_MAX"),
+        "TIDEWHEEL_SOCKET",
         "TIDEWHEEL_OUTPUTS",
     }
 
@@ -234,11 +268,23 @@ def test_a_directory_with_an_odd_name_is_only_a_directory(tmp_path):
     assert list(tmp_path.rglob("pwned")) == []
 
 
+SPEAKS = """\
+import os
+from pathlib import Path
+from tidewheel.runners.messages.client import send_message
+me = Path(os.environ["TIDEWHEEL_JOB_DIR"]), os.environ["TIDEWHEEL_SECRET"]
+print(send_message(*me, text="hello").value)
+"""
+
+
 def test_a_path_longer_than_a_socket_address_is_no_obstacle(tmp_path):
     home = tmp_path / ("long" * 40)
-    end, directory = run_command(home, "true")
+    end, directory = run_command(
+        home, f"{shlex.quote(sys.executable)} -c {shlex.quote(SPEAKS)}"
+    )
     assert end.ending is Ending.SUCCEEDED
-    assert (directory / "job.socket").is_symlink()
+    assert (directory / "job.out").read_text() == "accepted\n"
+    assert not (directory / "job.socket").exists()  # its environment says where to
 
 
 def test_a_job_outlives_the_loss_of_its_directory(tmp_path):

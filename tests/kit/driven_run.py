@@ -22,6 +22,7 @@ from typing import Self, TypeVar
 
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.memory import MemoryStore
+from tests.kit.virtual_time import SleepingTimers
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
@@ -68,7 +69,7 @@ T = TypeVar("T")
 Flow = str | Mapping[str, str]
 
 
-class HandClock:
+class HandClock(SleepingTimers):
     """Time that stands still until it is moved; whoever sleeps wakes when it is."""
 
     def __init__(self) -> None:

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVarTuple
 
+from tests.kit.virtual_time import SleepingTimers
+
 Ts = TypeVarTuple("Ts")
 
 # No sleep is shorter: less than the last digit of a time would not move it, for ever.
 TICK_SECONDS = 1e-6
 
 
-class Process:
+class Process(SleepingTimers):
     """One process with its local clock (port Clock)."""
 
     def __init__(

@@ -54,6 +54,7 @@ class RecordedReports:
         self.progresses: list[float] = []
         self.messages: list[tuple[str, str | None]] = []
         self.samples: list[UsageSample] = []
+        self.logs_begun = 0
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
 
@@ -75,6 +76,11 @@ class RecordedReports:
     def usage(self, sample: UsageSample) -> None:
         """Keep it."""
         self.samples.append(sample)
+        self._wake()
+
+    def log_begun(self) -> None:
+        """Count it."""
+        self.logs_begun += 1
         self._wake()
 
     async def until(self, condition: Callable[[RecordedReports], object]) -> None:

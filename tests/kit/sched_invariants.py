@@ -48,6 +48,7 @@ def _check_task(pool: TaskPool, task: PooledTask) -> None:
     assert task.standing is standing_of(task), f"{name} is counted as {task.standing!r}"
     memory = pool.recall(task.point, task.plan.name)
     assert memory is not None, f"{name} is pooled and not remembered"
+    assert type(task.flows) is type(memory.spawned) is frozenset, f"{name}: {task.flows!r}"
     assert task.flows <= memory.spawned, f"{name} is in flows it was never spawned in"
     if task.stage is JobPhase.INCOMPLETE:
         assert not is_complete(task), f"P10: {name} is complete and pooled"

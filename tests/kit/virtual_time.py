@@ -111,7 +111,19 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         """Nobody sleeps in a system call, so nobody has to be woken from one."""
 
 
-class VirtualClock:
+class SleepingTimers:
+    """Timers of a clock that has its own way to sleep."""
+
+    async def sleep(self, seconds: float) -> None:
+        raise NotImplementedError
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> asyncio.Task[None]:
+        timer = asyncio.get_running_loop().create_task(self.sleep(seconds))
+        timer.add_done_callback(lambda _: call())
+        return timer
+
+
+class VirtualClock(SleepingTimers):
     """The time of the loop that is running (port Clock), ahead by ``offset_seconds``."""
 
     def __init__(self, offset_seconds: float = 0.0) -> None:

@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -319,7 +320,7 @@ while True:
         one = socket.socket(socket.AF_UNIX)
         one.setblocking(False)
         try:
-            one.connect(os.environ["TIDEWHEEL_JOB_DIR"] + "/job.socket")
+            one.connect(os.environ["TIDEWHEEL_SOCKET"])
             held.append(one)
         except OSError:
             break
@@ -357,6 +358,36 @@ def test_jobs_of_other_users_are_adopted_by_the_next_worker_and_heard(far, clien
     assert ended(client, "a").status.value == "failed"
     assert client.attempts("a")[-1].exit_status == 3
     assert [one.text for one in client.outputs("a")] == ["hello"]
+
+
+def test_a_worker_that_lost_its_launcher_ends_and_the_next_one_takes_over_its_jobs(
+    far, client, home
+):
+    client.configure_queue("team-a", lease_seconds=600.0)
+    first = started(far, home)
+    gate = far.folder / "gate"
+    command = f"until [ -e {gate} ]; do sleep 0.05; done; exit 3"
+    client.submit(command=command, queue="team-a", id="a")
+    eventually(lambda: list(home.glob("tasks/*/*/1/job.status")), "it runs")
+    [launcher] = [
+        row.pid
+        for row in read_table().rows.values()
+        if row.parent == first.pid and str(LAUNCHER) in command_line(row.pid)
+    ]
+    os.kill(launcher, signal.SIGKILL)
+    client.submit(command="true", queue="team-a", id="b")
+    eventually(lambda: not first.runs, "it ends by itself")
+    assert first.process.returncode == 3
+    assert "the launcher of --run-as does not answer" in first.log
+    started(far, home).says("adopted")
+    gate.touch()
+    assert ended(client, "a").status.value == "failed"
+    assert client.attempts("a")[-1].exit_status == 3
+    assert ended(client, "b").status.value == "succeeded"
+
+
+def command_line(pid):
+    return Path(f"/proc/{pid}/cmdline").read_text()
 
 
 def test_a_secret_reaches_the_job_of_another_user_and_its_file_does_not(

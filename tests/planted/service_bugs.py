@@ -99,15 +99,14 @@ SERVICE_BUGS = (
         (
             Edit(
                 ATTEMPTS,
-                "            self.machine.change(attempt.task.resources, -1)",
-                "            if attempt.task.attempt == 1:\n"
-                "                self.machine.change(attempt.task.resources, -1)",
+                "[attempt.task.resources for attempt in attempts], -1)",
+                "[one.task.resources for one in attempts if one.task.attempt == 1], -1)",
             ),
         ),
     ),
     Bug(
         "a worker never gives back the room of a task",
-        (Edit(ATTEMPTS, "            self.machine.change(attempt.task.resources, 1)\n", ""),),
+        (Edit(ATTEMPTS, "        self.machine.change_all(freed, 1)\n", ""),),
     ),
     Bug(
         "a worker forgets that a job has nodes for itself",

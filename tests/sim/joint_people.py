@@ -19,7 +19,7 @@ from tests.kit.processes import Process
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.requests import NewCommand, RunClaim
-from tidewheel.core.operator.run_log import RunLogLine
+from tidewheel.core.operator.run_log import LogEntry
 from tidewheel.core.operator.verbs import Command, command_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import HostProcess
@@ -48,7 +48,7 @@ class NoFiles(RunFiles):
     def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
         """Nothing is written."""
 
-    def write_log(self, lines: Sequence[RunLogLine], at: Instant) -> None:
+    def write_log(self, entries: Sequence[LogEntry], at: Instant) -> None:
         """Nothing is written."""
 
 

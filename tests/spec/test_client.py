@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import threading
+from datetime import timedelta
 
 import pytest
 
@@ -173,6 +174,58 @@ def test_every_field_has_a_plain_way_to_say_it(client):
 def test_a_backoff_can_be_given_instead_of_delays(client, given, stored):
     client.submit(id="a", command="true", retries=1, backoff=given)
     assert client.get("a").retry == stored
+
+
+@pytest.mark.req("R007-13")
+@pytest.mark.parametrize(
+    ("given", "count", "seconds"),
+    [
+        (3, 3, (0.0,)),
+        (0, 0, (0.0,)),
+        ("1m", 1, (60.0,)),
+        ("PT1M", 1, (60.0,)),
+        ("2*1m", 2, (60.0, 60.0)),
+        (timedelta(minutes=1), 1, (60.0,)),
+        (["1m", "PT5M", timedelta(hours=1), 90], 4, (60.0, 300.0, 3600.0, 90.0)),
+        ([], 0, (0.0,)),
+    ],
+)
+def test_retries_are_a_count_a_delay_or_delays(client, given, count, seconds):
+    client.submit(id="a", command="true", retries=given, timeout=timedelta(minutes=2))
+    task = client.get("a")
+    assert (task.max_retries, task.retry) == (count, FixedDelays(seconds=seconds))
+    assert task.timeout_seconds == 120.0
+
+
+@pytest.mark.req("R007-13")
+@pytest.mark.parametrize(
+    ("fields", "finding"),
+    [
+        ({"retries": -1}, "retries is -1; accepted is how often (3), the delay before"),
+        ({"retries": 2.5}, "retries is 2.5; accepted is how often"),
+        ({"retries": "3"}, "retries is '3'; accepted is how often"),
+        ({"retries": "soon"}, "retries is 'soon'; accepted is seconds"),
+        ({"retries": ["1m"] * 101}, "retries has 101 delays; accepted are 1 to 100"),
+        ({"retries": ["1m"], "retry_delays": ["1m"]}, "in both retries and retry_delays"),
+        ({"retries": "1m", "backoff": True}, "in both retries and backoff"),
+        ({"retry_delays": []}, "retry_delays has 0 delays"),
+        ({"timeout": 0}, "timeout is 0.0; accepted is more than 0"),
+        ({"delay": "4000d"}, "delay is"),
+        ({"retries": 10**7}, "retries is 10000000; accepted is a whole number, 0 to"),
+    ],
+)
+def test_a_number_is_refused_by_the_name_under_which_it_was_given(client, fields, finding):
+    with pytest.raises(InvalidTask) as refused:
+        client.submit(command="true", **fields)
+    assert finding in str(refused.value)
+    assert "_seconds" not in str(refused.value) and "max_" not in str(refused.value)
+
+
+def test_only_the_count_of_retries_can_be_amended(client):
+    client.submit(id="a", command="true", armed=False)
+    with pytest.raises(InvalidTask, match="the delays cannot be changed"):
+        client.amend("a", retries=["1m"])
+    assert client.amend("a", retries=2).max_retries == 2
 
 
 @pytest.mark.parametrize(

@@ -252,11 +252,16 @@ async def test_each_attempt_has_a_log_of_its_own():
 
 
 @in_virtual_time
-async def test_tasks_without_a_command_cost_nothing():
+async def test_a_log_that_begins_when_its_attempt_is_over_is_sent_and_forgotten():
+    """A handler may print for the first time while another thread ends its attempt."""
     host = Host()
-    host.logs.begin(attempt(1, None), Path("1"), adopted=False)
-    await host.passes(60.0)
-    assert host.logs.rest_seconds() is None and host.requests == []
+    over = attempt(1, None)
+    over.ended = True
+    host.logs.end(over)
+    host.writes("1", "out", b"late\n")
+    host.logs.begin(over, Path("1"), adopted=False)
+    await host.passes(1.0)
+    assert (host.copy(), host.logs.rest_seconds()) == (b"late\n", None)
 
 
 @in_virtual_time

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import reduce
 from itertools import pairwise
@@ -826,7 +827,7 @@ def test_every_mistake_is_found_at_once_each_with_its_line():
     flow, a, b = integer_flow("a", "b")
     flow.task("a", script="twice")
     flow.task("bad name")
-    flow.task("c", retries="PT1M", outputs={"failed": "no good"})
+    flow.task("c", retries="soon", outputs={"failed": "no good"})
     with flow.cycle("P1X"):
         flow.place(b)
     with flow.cycle("P1"):
@@ -836,10 +837,13 @@ def test_every_mistake_is_found_at_once_each_with_its_line():
     for message, line in (
         ("the name 'a' is taken at", 'flow.task("a", script="twice")'),
         ("'bad name' cannot be a name", 'flow.task("bad name")'),
-        ("write ['PT1M']", 'flow.task("c", retries="PT1M", outputs={"failed": "no good"})'),
+        (
+            "'soon' is no duration",
+            'flow.task("c", retries="soon", outputs={"failed": "no good"})',
+        ),
         (
             "'failed' cannot be an output",
-            'flow.task("c", retries="PT1M", outputs={"failed": "no good"})',
+            'flow.task("c", retries="soon", outputs={"failed": "no good"})',
         ),
         ("recurrence 'P1X'", 'with flow.cycle("P1X"):'),
         ("a has no output 'redy'", 'a.output("redy") >> b'),
@@ -851,6 +855,45 @@ def test_every_mistake_is_found_at_once_each_with_its_line():
         flow.definition()
     assert len(caught.value.findings) >= 7
     assert __file__ in str(caught.value)
+
+
+@pytest.mark.req("R007-13")
+@pytest.mark.parametrize(
+    ("said", "delays"),
+    [
+        (3, "PT0S, PT0S, PT0S"),
+        (0, ""),
+        ("1m", "PT1M"),
+        ("PT1M", "PT1M"),
+        ("2*1m", "PT1M, PT1M"),
+        (timedelta(minutes=1), "PT1M"),
+        (["1m", "PT5M", timedelta(hours=1), 90, "2*PT1M"], "PT1M, PT5M, PT1H, PT90S, 2*PT1M"),
+    ],
+)
+def test_retries_are_a_count_a_delay_or_delays_as_for_the_queue(in_flow_cylc, said, delays):
+    flow = Workflow("w", initial=1, final=5)
+    a = flow.task("a", retries=said, timeout="10m")
+    with flow.cycle("P1"):
+        flow.place(a)
+    items = f"[[a]]\nexecution retry delays = {delays}\nexecution time limit = PT10M"
+    assert same(flow, in_flow_cylc(integer_text("P1 = a", items)))
+
+
+@pytest.mark.req("R007-13")
+@pytest.mark.parametrize("said", ["3", 2.5, True, -1, 10_001, "soon", ["soon"], [[1]], None])
+def test_what_says_no_retries_is_named_by_the_setting_that_was_given(said):
+    flow = Workflow("w", initial=1, final=5)
+    a = flow.task("a", submission_retries=said)
+    with flow.cycle("P1"):
+        flow.place(a)
+    [finding] = mistakes(flow)
+    assert finding.startswith("a: submission_retries: ")
+
+
+def test_a_time_limit_has_two_names_and_one_value():
+    flow = Workflow("w", initial=1, final=5)
+    with pytest.raises(BadStatement, match="both time_limit= and timeout="):
+        flow.task("a", time_limit="1m", timeout="1m")
 
 
 def test_an_undeclared_output_says_how_to_declare_it_in_python():
@@ -937,7 +980,7 @@ def test_more_mistakes_that_are_found():
     flow.xtrigger("bad name", "echo")
     flow.limit("group", -1, [a])
     flow.task("b", environment={"1ST": "x"}, meta="no mapping", expire_after="soon")
-    flow.task("c", events={"mail_event": ["failed"]}, run_mode="dry", time_limit="2h")
+    flow.task("c", events={"mail_event": ["failed"]}, run_mode="dry", time_limit="2 o'clock")
     with flow.cycle("P1"):
         a >> empty
         root.all >> a
@@ -953,7 +996,7 @@ def test_more_mistakes_that_are_found():
         "b: expire_after",
         "did you mean 'mail events'?",
         "accepted are live",
-        "PT2H",
+        '"2 o\'clock" is no duration',
     ):
         assert words in found
 
@@ -966,6 +1009,10 @@ def _left_out() -> None:
 
 
 def _needs_more(point: int) -> int:
+    return point
+
+
+def _positional(point: int, /) -> int:
     return point
 
 
@@ -995,10 +1042,87 @@ def test_a_function_that_a_job_cannot_call_is_refused():
         (inner, "at the top level"),
         (lambda: None, "at the top level"),
         (print, "at the top level"),
-        (_needs_more, "needs point"),
+        (_positional, "positional only"),
     ):
         with pytest.raises(BadStatement, match=words):
             flow.task(function)
+
+
+def _returns_text() -> str:
+    return ""
+
+
+def _takes_number(number: int) -> float:
+    return number
+
+
+def _takes_float(number: float, text: str = "") -> None:
+    del number, text
+
+
+def _takes_any(*args: int, **named: int) -> None:
+    del args, named
+
+
+@dataclass
+class Called:
+    """A workflow with a few functions to be called."""
+
+    flow: Workflow = field(default_factory=lambda: Workflow("args", initial=1, final=2))
+
+    def __post_init__(self):
+        self.text = self.flow.task(_returns_text)
+        self.number = self.flow.task(_takes_number)
+        self.last = self.flow.task(_takes_float)
+
+    @property
+    def mistakes(self):
+        return " ".join(mistakes(self.flow))
+
+
+@pytest.mark.req("R007-3")
+def test_arguments_that_do_not_fit_are_found_before_the_workflow_runs():
+    one = Called()
+    one.number(one.text())
+    assert "returns str, and number is int" in one.mistakes
+    one = Called()
+    with one.flow.cycle("P1"):
+        one.flow.place(one.number)
+    assert "needs number, and is not given it" in one.mistakes
+    one = Called()
+    one.last(one.number(number=3), "x")
+    assert "returns" not in one.mistakes and "needs" not in one.mistakes
+
+
+@pytest.mark.req("R007-3")
+def test_an_argument_that_is_a_task_is_before_it_in_the_graph():
+    one = Called()
+    with one.flow.cycle("P1"):
+        one.last(one.number[-1])
+        one.number(3)
+    graph = compiled(one.flow)
+    assert list(graph.parents("_takes_float", 2)) == [(1, "_takes_number")]
+    [taken] = graph.inputs["_takes_float"]
+    assert (taken.variable, taken.text) == ("TIDEWHEEL_ARGUMENT_number", "_takes_number[-P1]")
+
+
+@pytest.mark.parametrize(
+    ("say", "words"),
+    [
+        (lambda one: one.number(one.text(), one.text()), "cannot be called like this"),
+        (lambda one: (one.number(3), one.number(4)), "a second time, with other arguments"),
+        (lambda one: one.number(one.text.failed), "has no value"),
+        (lambda one: one.flow.task("script", script="true")(one.text), "has no function"),
+        (lambda one: one.number([one.text()]), "inside of the value"),
+        (lambda one: one.number({"k": one.text()}), "inside of the value"),
+        (lambda one: one.number(one.text() & one.last), "inside of the value"),
+        (lambda one: one.flow.task(_takes_any)(1, 2), "names no job would know"),
+        (lambda one: one.flow.task(_takes_any)(a=one.text()), "names no job would know"),
+    ],
+)
+def test_a_call_that_cannot_be_meant_is_refused_at_its_line(say, words):
+    with pytest.raises(BadStatement, match=words):
+        say(Called())
 
 
 def test_a_task_has_a_function_or_a_script():

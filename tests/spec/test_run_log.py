@@ -29,7 +29,8 @@ class LoggedRun:
             outcome = step(old, self.pool, event)
         else:
             outcome = step(self.graph, self.pool, event)
-        found = list(map(str, self.log.lines(event, outcome, **more)))
+        entries = self.log.lines(event, outcome, **more)
+        found = [line for one in entries for line in str(one).splitlines()]
         self.all_lines += found
         self.last = [line for line in found if not line.startswith("DEBUG")]
         self.lines += self.last

@@ -130,3 +130,76 @@ async def test_two_workers_beside_one_store_share_what_comes():
     tasks = [await world.task(f"t{n}") for n in range(4)]
     assert {task.status for task in tasks} == {"running"}
     assert len({task.owner for task in tasks}) == 2
+
+
+@in_virtual_time
+async def test_a_busy_worker_has_its_next_tasks_by_the_reports_of_those_that_end():
+    world = SmallWorld(lambda _: Script(seconds=1.0))
+    await world.submit(*(f"t{n}" for n in range(40)))
+    one = await world.worker(near=True, slots=4, poll_seconds=1_000.0)
+    asked = one.store.calls["claim"]
+    for _ in range(30):
+        await world.passes(0.5)
+        assert sum(job.running for job in world.host.jobs) <= 4
+    assert {await world.status(f"t{n}") for n in range(40)} == {"succeeded"}
+    assert one.store.calls["claim"] - asked <= 2  # when nothing is left
+
+
+@in_virtual_time
+async def test_a_busy_worker_serves_its_first_queue_first():
+    world = SmallWorld(lambda _: Script(seconds=1.0))
+    await world.submit(*(f"t{n}" for n in range(8)), queue="slow")
+    await world.worker(near=True, slots=2, queues=("urgent", "slow"), poll_seconds=1_000.0)
+    await world.submit("u", queue="urgent")
+    await world.passes(1.5)
+    assert await world.status("u") == "running"
+
+
+@pytest.mark.parametrize(("slots", "asks"), [(1, {"exclusive": True}), (2, {"cpu": 1.0})])
+@in_virtual_time
+async def test_a_busy_worker_passes_over_no_task_that_waits_for_what_becomes_free(slots, asks):
+    world = SmallWorld(lambda _: Script(seconds=1.0))
+    asked_before = {"resources": Resources(cpu=0.5)} if "cpu" in asks else {}
+    await world.submit("t0", "t1", **asked_before)
+    await world.submit("waits", resources=Resources(**asks), priority=99)
+    await world.submit(*(f"later{n}" for n in range(9)))
+    await world.worker(near=True, slots=slots, capacity=Resources(cpu=1.0))
+    await world.passes(3.5)
+    assert await world.status("waits") in ("running", "succeeded")
+
+
+@in_virtual_time
+async def test_a_busy_worker_whose_report_is_lost_on_the_way_runs_nothing_twice():
+    world = SmallWorld(lambda _: Script(seconds=1.0))
+    await world.submit(*(f"t{n}" for n in range(12)))
+    one = await world.worker(near=True, slots=3, poll_seconds=5.0)
+    one.store.loses_answers("report", 2)
+    await world.passes(60.0)
+    assert {await world.status(f"t{n}") for n in range(12)} == {"succeeded"}
+    assert len(world.host.jobs) == 12
+
+
+@in_virtual_time
+async def test_a_worker_that_adopted_more_jobs_than_it_has_slots_comes_back_to_its_slots():
+    world = SmallWorld(lambda _: Script(seconds=7.0))
+    await world.submit(*(f"t{n}" for n in range(200)))
+    first = await world.worker(near=True, name="a", slots=4, lease_seconds=60.0)
+    await world.passes(3.0)
+    given = {"lease_seconds": 60.0, "adopt_interval_seconds": 10.0}
+    await world.worker(near=True, name="b", slots=4, **given)
+    await world.passes(5.0)
+    await first.crashes()
+    await world.passes(40.0)
+    assert sum(job.running for job in world.host.jobs) == 4
+
+
+@pytest.mark.parametrize("slots", [2, 4])
+@in_virtual_time
+async def test_an_exclusive_task_is_not_passed_over_by_a_busy_worker(slots):
+    world = SmallWorld(lambda _: Script(seconds=1.0))
+    await world.submit(*(f"t{n}" for n in range(slots)))
+    await world.worker(near=True, slots=slots, capacity=Resources(cpu=1.0))
+    await world.submit("waits", resources=Resources(exclusive=True), priority=99)
+    await world.submit(*(f"later{n}" for n in range(90)))
+    await world.passes(10.5)
+    assert await world.status("waits") == "succeeded"

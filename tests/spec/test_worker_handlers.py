@@ -2,27 +2,32 @@
 
 import asyncio
 import gc
+import sys
 from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
 from tidewheel.config import WorkerSettings
+from tidewheel.runners.job_logs import read_part
 from tidewheel.runners.python.runner import HandlerJob, Handlers, PythonRunner
-from tidewheel.worker.worker import Host, Worker
+from tidewheel.worker.log_upload import LogWay, Receipt
+from tidewheel.worker.worker import Host, ServerWays, Worker
 
 HANDLER = {"command": None, "handler": "it"}
 
 
-async def handled_by(world, function):
+async def handled_by(world, function, home=Path("home"), server=None):
     """A worker in this world whose tasks are calls of one function."""
     handlers = Handlers()
     handlers.register("it")(function)
     worker = Worker(
         world.store,
-        WorkerSettings(name="worker", slots=8, home=Path("home")),
+        WorkerSettings(name="worker", slots=8, home=home),
         [PythonRunner(handlers)],
-        Host(process=world.host.new_process(), is_alive=world.host.is_alive),
+        Host(process=world.host.new_process(), is_alive=world.host.is_alive, server=server),
         world.surroundings(),
     )
     running = asyncio.create_task(worker.run())
@@ -138,3 +143,42 @@ async def test_a_finished_handler_leaves_nothing_for_the_garbage_collector():
     finally:
         gc.enable()
     assert [one for one in jobs if id(one) not in before] == []
+
+
+@pytest.mark.req("R007-13")
+@pytest.mark.parametrize("prints", [False, True])
+def test_the_log_of_a_handler_goes_to_a_server_from_its_first_text_on(prints, tmp_path):
+    sent = []
+
+    async def no_channel(_worker):
+        await asyncio.get_running_loop().create_future()
+        yield None
+
+    async def read(directory, stream, offset, bytes_max):
+        return read_part(directory, stream, offset, bytes_max)
+
+    async def send(_holder, stream, offset, content):
+        sent.append((stream, content))
+        return Receipt(offset + len(content), full=False)
+
+    async def handler(_spec, _job):
+        if prints:
+            sys.stdout.write("begun\n")
+        await asyncio.sleep(5.0)
+
+    @in_virtual_time
+    async def scenario():
+        world = SmallWorld()
+        ways = ServerWays(
+            open_channel=no_channel, log_way=LogWay(read, send), tell_job=lambda _task: {}
+        )
+        await handled_by(world, handler, tmp_path, ways)
+        await world.submit("a", **HANDLER)
+        await world.passes(2.0)
+        assert sent == ([("out", b"begun\n")] if prints else [])
+        await world.passes(5.0)
+        assert await world.status("a") == "succeeded"
+        assert sent == ([("out", b"begun\n"), ("err", b"")] if prints else [])
+        assert bool(list(tmp_path.iterdir())) == prints
+
+    scenario()

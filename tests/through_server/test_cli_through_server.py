@@ -113,6 +113,27 @@ def test_the_log_of_a_task_is_read_where_neither_job_nor_server_are(server, here
     assert not (here.folder / "nowhere").exists()
 
 
+@pytest.mark.req("R007-13")
+def test_what_a_handler_prints_is_read_through_the_server(server, here):
+    reach(here, server, "submit", "worker")
+    (here.folder / "talk.py").write_text(
+        "import tidewheel\nhandlers = tidewheel.Handlers()\n"
+        "@handlers.register('talk')\n"
+        "def talk(spec, job):\n"
+        "    print('begun', flush=True)\n    job.wait_for_stop(600)\n    raise KeyError('k')\n"
+    )
+    here("submit", "--id", "talks", "--queue", "t", "--handler", "talk")
+    nowhere = {"TIDEWHEEL_HOME": str(here.folder / "nowhere")}
+    with here.started("worker", "--queue", "t", "--handlers", "talk:handlers") as worker:
+        worker.read_until("job.started")
+        with here.started("log", "talks", "--follow", **nowhere) as following:
+            following.read_until("begun")
+            here("cancel", "talks")
+            said = following.wait()
+    assert said.status == 0
+    assert said.out.startswith("begun\nTraceback") and said.out.endswith("KeyError: 'k'\n")
+
+
 def test_a_worker_that_was_killed_is_followed_by_one_that_finds_its_jobs(server, here):
     """On its host, through a server: the job goes on, and it is the same attempt."""
     reach(here, server, "submit", "worker")

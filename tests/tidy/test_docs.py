@@ -80,10 +80,10 @@ def test_the_files_for_editors_are_what_the_table_of_items_says():
         )
 
 
-@pytest.mark.parametrize("name", ["write_reference", "write_pictures"])
+@pytest.mark.parametrize("name", ["write_reference", "write_python_page", "write_pictures"])
 def test_generated_pages_and_pictures_are_what_the_program_and_the_figures_say(name):
     writer = writer_of(name)
-    folder = ROOT / ("docs/reference" if name == "write_reference" else "docs")
+    folder = getattr(writer, "FOLDER", ROOT / "docs")
     stale = [
         one
         for one, text in writer.files().items()

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from tidewheel.errors import Refused, RunnerUnable
+from tidewheel.errors import LauncherLost, Refused
 from tidewheel.runners.job_users import LauncherClient
 
 
@@ -25,19 +25,19 @@ def said(pid):
 
 def test_an_answer_that_comes_late_is_never_that_to_the_next_request(ends):
     launcher, asked = ends
-    with pytest.raises(RunnerUnable, match="does not answer"):
+    with pytest.raises(LauncherLost, match="does not answer"):
         launcher.ask({"name": "first"})
     assert asked.recv(1) == b"?" and asked.recv(1) == b""  # it is told that it was the last
     with pytest.raises(BrokenPipeError):
         asked.send(said(1))
-    with pytest.raises(RunnerUnable, match="does not answer"):
+    with pytest.raises(LauncherLost, match="does not answer"):
         launcher.ask({"name": "second"})
 
 
 def test_what_is_no_answer_is_the_last_one_too(ends):
     launcher, asked = ends
     asked.send(b"{")
-    with pytest.raises(RunnerUnable):
+    with pytest.raises(LauncherLost):
         launcher.ask({"name": "first"})
     assert asked.recv(1) == b"?" and asked.recv(1) == b""
 

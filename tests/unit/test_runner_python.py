@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 import threading
 from functools import partial
@@ -222,6 +223,8 @@ def test_a_name_is_registered_once_and_must_be_a_name():
         handlers.register("it")
     with pytest.raises(BadSetting, match="empty"):
         handlers.register("")
+    with pytest.raises(BadSetting, match="a name: @handlers"):
+        handlers.register(print)
     assert handlers.names == {"it"}
 
 
@@ -392,3 +395,14 @@ asyncio.run(work())
             assert await process.wait() == 0
 
     asyncio.run(scenario())
+
+
+@both_ways
+@pytest.mark.req("R007-13")
+def test_a_traceback_begins_in_the_handler_not_in_its_runner(way):
+    def handler(_spec, _job):
+        raise FileNotFoundError("no such picture")
+
+    end, _ = run_handler(way(handler))
+    [first, *_] = re.findall(r'File "(.+)", line', json.loads(end.error.args)["traceback"])
+    assert first == __file__

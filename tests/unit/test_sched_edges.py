@@ -58,8 +58,19 @@ def test_a_sequence_does_not_remember_points_without_end():
     sequence = run.core.plan.sequences[0]
     for point in range(POINTS_KNOWN_MAX + 2):
         sequence.has(Point(point))
+        sequence.next_after(Point(point))
     assert sequence.has(Point(3))
     assert not sequence.has(Point(10))
+    assert sequence.next_after(Point(3)) == Point(4)
+    assert sequence.next_after(Point(9)) is None
+
+
+def test_points_as_text_are_not_kept_without_end():
+    texts = Scenario("a", final=9).core.plan.texts
+    for point in range(POINTS_KNOWN_MAX + 2):
+        assert texts[Point(point)] == str(point)
+    assert len(texts) < POINTS_KNOWN_MAX
+    assert texts[Point(3)] == "3"
 
 
 def test_a_chain_that_never_finds_a_point_gives_up():
@@ -288,3 +299,9 @@ def test_a_parent_lies_nowhere_beyond_what_was_measured_of_the_graph(offset):
     assert max(distances) <= plan.reach_ahead
     assert -min(distances) <= plan.reach_back
     assert plan.leads_forward <= (max(distances) <= 0)
+
+
+def test_outputs_set_in_no_flow_of_a_task_that_is_not_there_reach_a_pooled_child():
+    run = Scenario("x => a\na & b => c").succeeds("b")
+    run.happens(OutputsSet(task=(1, "a"), at=0.0, outputs=("succeeded",), flow=FlowChoice.NONE))
+    assert run.pool == {"1/x": "running", "1/c": "running"}

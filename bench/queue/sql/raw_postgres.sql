@@ -56,11 +56,11 @@ SELECT 'bench', false, -50, seq, now_seconds(), 0, 0, 0, false, 'no_op' FROM mad
 -- name: claim_rows
 WITH picked AS MATERIALIZED (
     SELECT rank, task_seq FROM ready
-     WHERE queue = 'bench' AND NOT delayed
+     WHERE queue = 'bench' AND NOT delayed AND NOT laned
      ORDER BY rank, task_seq LIMIT %(batch)s FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM ready USING picked
-     WHERE ready.queue = 'bench' AND NOT ready.delayed AND ready.rank = picked.rank
+     WHERE ready.queue = 'bench' AND NOT ready.delayed AND NOT ready.laned AND ready.rank = picked.rank
        AND ready.task_seq = picked.task_seq
     RETURNING ready.task_seq
 ), claimed AS (

@@ -47,7 +47,7 @@ SELECT value, 'bench', 'no_op', 50, 'ready', 0, '{"seconds":[0.0]}', 5, 10, 0, 0
 -- name: claim_rows
 UPDATE task SET status = 'running', attempt = attempt + 1, owner = :owner,
                 updated_at = unixepoch('subsec')
- WHERE seq IN (SELECT task_seq FROM ready WHERE queue = 'bench' AND delayed = 0
+ WHERE seq IN (SELECT task_seq FROM ready WHERE queue = 'bench' AND delayed = 0 AND laned = 0
                 ORDER BY rank, task_seq LIMIT :limit)
 RETURNING seq, attempt;
 
@@ -62,7 +62,7 @@ INSERT INTO history (task_seq, at, signal, from_status, to_status, attempt, work
 SELECT value ->> 0, unixepoch('subsec'), 'claim', 'ready', 'running', value ->> 1, :owner, 0
   FROM json_each(:batch);
 DELETE FROM ready
- WHERE queue = 'bench' AND delayed = 0 AND rank = -50
+ WHERE queue = 'bench' AND delayed = 0 AND laned = 0 AND rank = -50
    AND task_seq IN (SELECT value ->> 0 FROM json_each(:batch));
 
 -- name: finish_rows

@@ -52,12 +52,12 @@ from tidewheel.config import (
 from tidewheel.credentials import STANDARD_INPUT
 from tidewheel.errors import BadSetting, Refused, Unavailable
 from tidewheel.runners.job_users import JobUsers, become_user, known_user
-from tidewheel.runners.python.runner import Handlers
 from tidewheel.wiring.machine import keep_keys_from_jobs, spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
 from tidewheel.wiring.workers import require_shell_without_engine, usable_cores
 
 if TYPE_CHECKING:
+    from tidewheel.runners.python.runner import Handlers
     from tidewheel.server.role import Welcome
 
 Kind = TypeVar("Kind", bound=Role)
@@ -211,6 +211,8 @@ def _load_handlers(where: str | None) -> Handlers | None:
     Returns None if nothing is named; raises BadSetting if there is no such object."""
     if where is None:
         return None
+    from tidewheel.runners.python import runner
+
     accepted = "MODULE:OBJECT, where OBJECT is a tidewheel.Handlers"
     module_name, colon, name = where.partition(":")
     handlers = None
@@ -220,7 +222,7 @@ def _load_handlers(where: str | None) -> Handlers | None:
             handlers = getattr(import_module(module_name), name, None)
         except ImportError as error:
             raise BadSetting("handlers", where, f"{accepted} ({error})") from error
-    if not isinstance(handlers, Handlers):
+    if not isinstance(handlers, runner.Handlers):
         raise BadSetting("handlers", where, accepted)
     return handlers
 

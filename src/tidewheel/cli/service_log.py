@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from tidewheel.cli.output import json_line, plural, safe, say
+from tidewheel.cli.pages.exception_text import error_text
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.quantities import show_duration
 from tidewheel.runners.containers.stage_spec import STAGE_TITLE
@@ -99,7 +100,7 @@ class ServiceLog:
             attempt=task.attempt,
             ending=end.ending.value,
             seconds=round(took, 3),
-            error=end.error.description if end.error else None,
+            error=error_text(end.error) if end.error else None,
             stopped=self._stopped.pop(key, None),
         )
 

@@ -122,13 +122,15 @@ ROWS = (
         "[RUN] ID...",
         """Complete outputs of tasks by hand, or satisfy what they wait for.
 
-    Without --out and --pre, all outputs that make the task complete are set. What waits for
-    them follows as if they had happened.
+    Without --out, --pre and --value, all outputs that make the task complete are set. What
+    waits for them follows as if they had happened.
     """,
         {
             "--out --output -o outputs OUTPUT": "Set this output; repeatable, or A,B.",
             "--pre --prerequisite -p prerequisites WHAT": "Satisfy 1/a:succeeded, "
             "xtrigger/NAME or all; repeatable.",
+            "--value values NAME=VALUE": "Set a value that tasks after it get: JSON, or a "
+            "text; repeatable. Alone it completes nothing.",
             **_FLOW,
             "--wait": "What follows waits until another flow arrives.",
             **_AT_POINT,

@@ -23,7 +23,14 @@ from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT, Filters, TaskFields, new_task, task_filter
 from tidewheel.client.leases import LeaseApi
 from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.requests import Cancelled, KeysetPage, QueueSettings, Submitted, Wake
+from tidewheel.core.queue.requests import (
+    AllCreated,
+    Cancelled,
+    KeysetPage,
+    QueueSettings,
+    Submitted,
+    Wake,
+)
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge
 from tidewheel.lazy_dataclasses import dataclass
@@ -126,7 +133,11 @@ class ReadApi(Connection):
                 return entries
 
     async def attempts(self, task_id: str) -> list[things.AttemptView]:
-        """Returns every attempt at the task, the live one last."""
+        """Returns every attempt at the task, the live one last.
+
+        The ``error`` of one that failed has ``code`` and ``description``; of a handler that
+        raised, its ``args`` (JSON) have the ``traceback``.
+        """
         return await self.store.attempts(TaskId(task_id))
 
     async def outputs(self, task_id: str) -> list[things.OutputView]:
@@ -227,13 +238,26 @@ class TimeOrderedIds:
         self._last_ticks = 0
 
     def __call__(self) -> str:
+        return self.many(1)[0]
+
+    def many(self, count: int) -> list[str]:
+        """Makes so many ids, each after the one before."""
         ticks = time.time_ns() * _TICKS_PER_MS // 1_000_000
         with self._lock:
-            self._last_ticks = ticks = max(ticks, self._last_ticks + 1)
-        milliseconds, fraction = divmod(ticks, _TICKS_PER_MS)
-        chance = int.from_bytes(os.urandom(8)) & (2**62 - 1) | 2**63
-        digits = f"{milliseconds:012x}7{fraction:03x}{chance:016x}"
-        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+            first = max(ticks, self._last_ticks + 1)
+            self._last_ticks = last = first + count - 1
+        digits = os.urandom(8 * count).hex()
+        # Twelve digits of milliseconds; 7 is the version. Most ids have them in common.
+        heads = {
+            ms: f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7"
+            for ms in range(first // _TICKS_PER_MS, last // _TICKS_PER_MS + 1)
+        }
+        # Three digits of the fraction, 8 for the variant, fifteen by chance.
+        return [
+            f"{heads[ticks // _TICKS_PER_MS]}{ticks % _TICKS_PER_MS:03x}"
+            f"-8{digits[at : at + 3]}-{digits[at + 3 : at + 15]}"
+            for ticks, at in zip(range(first, last + 1), range(0, 16 * count, 16), strict=True)
+        ]
 
 
 new_id = TimeOrderedIds()
@@ -255,7 +279,17 @@ class WriteApi(Connection):
     """Holds the methods of a client that change tasks and queues."""
 
     async def submit(self, queue: str = QUEUE_DEFAULT, **task: Unpack[TaskFields]) -> Submitted:
-        """Stores one task; the answer has its id and whether it is new."""
+        """Stores one task; the answer has its id, and says whether it is new (``created``).
+
+        A task has a ``command`` for bash or a ``handler`` in Python, and may have a ``spec``:
+        ``client.submit(handler="resize", spec={"width": 800})``. One that has nothing but
+        ``needs`` joins these tasks. All fields are listed below.
+
+        A task that is there already, with the same id and fields, is not stored twice: a call
+        may be repeated. Raises InvalidTask with everything that is wrong, Duplicate if its id,
+        name or unique key is another task's, and UnknownDependency for a need that the store
+        does not know.
+        """
         return (await self.store.submit([new_task(queue, task, new_id)]))[0]
 
     async def submit_many(
@@ -263,9 +297,12 @@ class WriteApi(Connection):
     ) -> Batch:
         """Stores many tasks: each by itself, or with ``atomic`` all or none.
 
-        With ``atomic`` a refusal is raised. A task is a dictionary of the fields of ``submit``,
-        with ``queue`` among them.
+        With ``atomic`` a refusal is raised; without, the answer lists who was refused, and
+        nothing is raised. A task is a dictionary of the fields of ``submit``, with ``queue``
+        among them; it may need tasks that stand before it.
         """
+        if (alike := fields.alike_tasks(tasks, new_id.many)) is not None:
+            return _batch(await self.store.submit(alike, atomic=atomic), ())
         built: list[NewTask] = []
         invalid: list[Submitted] = []
         for task in tasks:
@@ -296,7 +333,11 @@ class WriteApi(Connection):
         await self.store.remove_edges([(TaskId(task_id), TaskId(c)) for c in continuations])
 
     async def cancel(self, *task_ids: str) -> list[Cancelled]:
-        """Cancels tasks and everything that needs them; to do so again changes nothing."""
+        """Cancels tasks and everything that needs them; to do so again changes nothing.
+
+        A task that waits ends at once; one that runs is told to end, and is ``cancelling``
+        until it has. Raises NotFound for an id that the store does not know.
+        """
         return await self.store.cancel([TaskId(task_id) for task_id in task_ids])
 
     async def cancel_matching(
@@ -335,6 +376,8 @@ def _built(task: NewTask | Mapping[str, Any]) -> NewTask:
 
 
 def _batch(answers: Sequence[Submitted], invalid: Sequence[Submitted]) -> Batch:
+    if isinstance(answers, AllCreated):
+        return Batch(inserted=tuple(answers.ids))
     refused = [answer for answer in answers if answer.refused is not None]
     broken = [a for a in refused if isinstance(a.refused, InvalidTask | PayloadTooLarge)]
     return Batch(
@@ -351,7 +394,16 @@ def _batch(answers: Sequence[Submitted], invalid: Sequence[Submitted]) -> Batch:
 class AsyncClient(WriteApi, ReadApi, LeaseApi):
     """Is the asynchronous client of a store, PostgreSQL or SQLite, or of a server.
 
-    ``async with AsyncClient("postgresql://…") as client: await client.submit(…)``.
+        import asyncio
+        from tidewheel import AsyncClient
+
+
+        async def main():
+            async with AsyncClient() as client:
+                await client.submit(command="echo hello")
+
+
+        asyncio.run(main())
 
     The address of a server, ``https://…``, may be given as well. Without an address it uses the
     store or the server of this user (docs/configuration.md). A store that is given is shared,
@@ -405,7 +457,11 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
     async def list(
         self, *, limit: int = 100, before: int | None = None, **which: Unpack[Filters]
     ) -> Sequence[Task]:
-        """Returns tasks, newest first; ``before`` is the last ``seq`` of the previous page."""
+        """Returns tasks, newest first; ``before`` is the last ``seq`` of the previous page.
+
+        All filters that are given must match: ``client.list(status="failed", queue="mail")``.
+        Raises TypeError for an unknown one.
+        """
         page = KeysetPage(count=limit, before=before)
         return await self.store.list_tasks(task_filter(**which), page)
 

@@ -56,7 +56,6 @@ from tidewheel.ports.runners import (
 )
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
-from tidewheel.runners.python.runner import Handlers
 from tidewheel.services.service import OnReport, SystemClock, Wakeup
 from tidewheel.wiring import services, workers
 from tidewheel.wiring.stores import require_database
@@ -65,6 +64,7 @@ from tidewheel.worker.attempts import Machine
 if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
     from tidewheel.runners.job_users import JobUsers
+    from tidewheel.runners.python.runner import Handlers
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.wiring.services import RunProcess
 
@@ -351,7 +351,11 @@ def _ring(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
 
 
 class Worker(Role):
-    """Executes tasks: commands by bash, handlers by the functions it is given."""
+    """Executes tasks: commands by bash, handlers by the functions it is given.
+
+    with Client() as client, Worker(slots=4):
+        [ended] = client.wait(client.submit(command="echo hello").id, timeout=60)
+    """
 
     def __init__(  # noqa: PLR0913 - each by name
         self,
@@ -546,19 +550,28 @@ class PromptToldRunner(ToldRunner):
     def start_now(
         self,
         task: Claimed,
-        directory: Callable[[], Path],
+        assign: Callable[[], Assignment],
         reports: JobReports,
         on_end: Callable[[End], None],
-    ) -> Job:
-        """Calls ``on_job``, then starts the job; at its end ``on_job`` is called before
-        ``on_end``."""
+    ) -> Job | None:
+        """Calls ``on_job`` when the job begins, and at its end before ``on_end``."""
+        begun = False
+
+        def tell_begin() -> None:
+            nonlocal begun
+            if not begun:
+                begun = True
+                self.on_job(task, None)
 
         def tell_end(end: End) -> None:
+            tell_begin()  # it may have ended before its start has returned
             self.on_job(task, end)
             on_end(end)
 
-        self.on_job(task, None)
-        return self.runner.start_now(task, directory, reports, tell_end)
+        job = self.runner.start_now(task, assign, reports, tell_end)
+        if job is not None:
+            tell_begin()
+        return job
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,30 @@
 
 The same words are keyword arguments of ``submit``, keys of the dictionaries that
 ``submit_many`` takes, and keys of a line in ``tidewheel submit --file``. Durations and sizes
-are numbers (seconds, bytes) or texts such as "10m" and "2GiB".
+are numbers (seconds, bytes) or texts such as "10m" and "2GiB"; a duration may be a timedelta.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
+from datetime import timedelta
 from difflib import get_close_matches
 from typing import Annotated, Any, TypedDict, Unpack, get_origin, get_type_hints
 
 from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
 from tidewheel.core.queue.requests import Amendment, TaskFilter
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources, runner_label
-from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
+from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy, retry_findings
 from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
-from tidewheel.core.queue.task import Need, NewTask, TaskId
+from tidewheel.core.queue.submission import ALIKE_MIN, number_findings
+from tidewheel.core.queue.task import AlikeTasks, Need, NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask
 from tidewheel.exact_json import decode, encode
-from tidewheel.quantities import parse_duration, parse_size
+from tidewheel.quantities import parse_duration, parse_retries, parse_size
 from tidewheel.runners.containers.stage_spec import stage_fields
 from tidewheel.runners.slurm import directives as slurm
 from tidewheel.vocabulary import Vocabulary, statuses_named
@@ -117,7 +120,7 @@ def _pair(given: object) -> tuple[str, str]:
 
 QUEUE_DEFAULT = "default"
 
-Duration = float | str
+Duration = float | str | timedelta
 Size = int | str
 
 
@@ -129,27 +132,27 @@ class TaskFields(TypedDict, total=False):
     """
 
     id: str  # made by the client if it is not given
-    name: str
+    name: str  # to find it by; no other task of the store has it
     spec: object  # any value that JSON can hold, for whoever executes the task
     spec_text: str  # the same as JSON text, stored letter by letter
     command: str  # for bash
     handler: str  # a registered Python function
-    priority: int
-    delay: Duration
-    armed: bool
+    priority: int  # the higher, the sooner
+    delay: Duration  # it is not ready before
+    armed: bool  # False: it waits until `arm`
     needs: Sequence[str | Sequence[str]]  # ids, or (id, output)
-    continuations: Sequence[str]
-    retries: int
+    continuations: Sequence[str]  # ids of tasks that shall wait for this one
+    retries: int | str | timedelta | Sequence[Duration]  # how often, or the delays
     retry_delays: Sequence[Duration]  # the n-th retry waits for the n-th; the last repeats
     backoff: Exponential | Mapping[str, float] | bool  # instead of retry_delays
-    max_lapses: int
-    timeout: Duration
+    max_lapses: int  # how often it may lose its worker
+    timeout: Duration  # it may run no longer
     estimated_runtime: Duration
-    max_termination: Duration
-    cpu: float
+    max_termination: Duration  # what it is given to end when it is cancelled
+    cpu: float  # cores
     memory: Size
     gpu: int
-    labels: Iterable[str]
+    labels: Iterable[str]  # that its worker must offer
     nodes: int
     exclusive: bool  # nothing else runs on its nodes meanwhile
     buffer: Size
@@ -157,7 +160,7 @@ class TaskFields(TypedDict, total=False):
     runner: str  # shell, slurm, compose or swarm
     compose: str  # for compose and swarm: the text of a compose file
     directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}
-    unique_key: str
+    unique_key: str  # until it ends, its queue takes no other task with this key
     limit_key: Annotated[str, "Which of the queue's limits it counts towards."]
     tag: Annotated[str, "A word to find it by."]
     environment: Mapping[str, str]  # of its command; secret:NAME is for the worker to find
@@ -174,8 +177,10 @@ _PLAIN = {
     name: name
     for name in TaskFields.__annotations__
     if name in _STORED - {"id", "spec", "needs", "continuations", "resources", "environment"}
-} | {"retries": "max_retries"}
-STORED_AS = _PLAIN | _DURATIONS  # how the fields that need no building are called in the store
+}
+# The numbers that have another name in the store than where they are given.
+_RENAMED = {"retries": "max_retries"} | _DURATIONS
+STORED_AS = _PLAIN | _RENAMED
 _TEXTS = frozenset(
     {"queue"} | {name for name, kind in get_type_hints(TaskFields).items() if kind is str}
 )
@@ -206,7 +211,19 @@ def new_task(queue: str, fields: Mapping[str, Any], new_id: Callable[[], str]) -
             findings.append(str(error))
     if findings:
         raise InvalidTask(task_id, findings)
-    return NewTask(id=TaskId(task_id), queue=queue, **given)
+    task = NewTask(id=TaskId(task_id), queue=queue, **given)
+    if not _RENAMED.keys().isdisjoint(fields) and (findings := _number_findings(task)):
+        raise InvalidTask(task_id, findings)
+    return task
+
+
+def _number_findings(task: NewTask) -> list[str]:
+    """Returns what is wrong with the numbers of a task, by the names under which they are
+    given; the store, which looks again, knows only its own."""
+    findings = number_findings(task)
+    for given, stored in _RENAMED.items():
+        findings = [re.sub(rf"^{stored}\b", given, finding) for finding in findings]
+    return findings
 
 
 def check_spec(task: NewTask) -> None:
@@ -236,6 +253,11 @@ def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
 
     Raises InvalidTask for fields that cannot be changed.
     """
+    if not isinstance(fields.get("retries"), int | None):
+        accepted = "how often; the delays cannot be changed"
+        raise InvalidTask(
+            task_id, [f"retries is {fields['retries']!r}; accepted is {accepted}"]
+        )
     fixed = [name for name in fields if name in FIELD_NAMES and name not in _AMENDABLE]
     if fixed:
         known = ", ".join(_AMENDABLE)
@@ -259,6 +281,11 @@ def _unknown_findings(fields: Mapping[str, Any]) -> list[str]:
 
 def _type_findings(fields: Mapping[str, Any]) -> list[str]:
     given = {**fields, "cpu": fields.get("cpu") or 0}
+    if all(
+        value is None or name not in _KINDS or _is_of(value, _KINDS[name])
+        for name, value in given.items()
+    ):
+        return []
     return [
         f"{name} is {value!r}; accepted is {accepted}"
         for accepted, names, kinds in _ACCEPTED
@@ -273,6 +300,9 @@ _ACCEPTED: tuple[tuple[str, Collection[str], tuple[type, ...]], ...] = (
     ("a number", ("cpu",), (int, float)),
     ("a whole number", ("gpu", "nodes"), (int,)),
 )
+
+
+_KINDS = {name: kinds for _, names, kinds in _ACCEPTED for name in names}
 
 
 def _is_of(value: object, kinds: tuple[type, ...]) -> bool:
@@ -341,14 +371,34 @@ def _need(given: object) -> Need:
             raise ValueError(f"needs has {given!r}; accepted are {accepted}")
 
 
-def _retry(fields: Mapping[str, Any]) -> dict[str, RetryPolicy]:
-    backoff, delays = fields.get("backoff"), fields.get("retry_delays")
-    if backoff and delays is not None:
+def _retry(fields: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name for name in ("retry_delays", "backoff") if fields.get(name)}
+    if len(given) > 1:
         raise ValueError("it has both retry_delays and backoff; give one of them")
-    if delays is not None:
+    built: dict[str, Any] = {}
+    if fields.get("retries") is not None:
+        retries = parse_retries(fields["retries"])
+        if not isinstance(retries, int):
+            if given:
+                other = given.pop()
+                raise ValueError(f"it has delays in both retries and {other}; give one of them")
+            return {"max_retries": len(retries), **_fixed_delays("retries", retries or (0.0,))}
+        built["max_retries"] = retries
+    if fields.get("retry_delays") is not None:
         listed = _listed(fields, "retry_delays")
         seconds = tuple(parse_duration(one, "retry_delays") for one in listed)
-        return {"retry": FixedDelays(seconds=seconds)}
+        return built | _fixed_delays("retry_delays", seconds)
+    return built | _backoff(fields.get("backoff"))
+
+
+def _fixed_delays(name: str, seconds: tuple[float, ...]) -> dict[str, RetryPolicy]:
+    policy = FixedDelays(seconds=seconds)
+    if findings := retry_findings(policy):
+        raise ValueError(findings[0].replace("retry", name, 1))
+    return {"retry": policy}
+
+
+def _backoff(backoff: object) -> dict[str, RetryPolicy]:
     match backoff:
         case None | False:
             return {}
@@ -404,9 +454,74 @@ _BUILT_BY: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
     **dict.fromkeys(_DURATIONS, _durations),
     **dict.fromkeys(("needs", "continuations"), _edges),
     "environment": _environment,
-    **dict.fromkeys(("retry_delays", "backoff"), _retry),
+    **dict.fromkeys(("retries", "retry_delays", "backoff"), _retry),
     **dict.fromkeys(("resources", *RESOURCE_FIELDS), _resources),
 }
+
+
+# Tasks that say the same.
+#
+# Whoever submits a thousand tasks mostly says one thing a thousand times, perhaps each with an
+# id and a spec of its own. Then the fields are read and checked once, and nothing is made for
+# each task but its id and the text of its spec. All other submissions go the long way, which
+# also words what is wrong with a task.
+
+_OWN = ("id", "spec")  # which each task may have of its own
+# What ties a task to others, and what needs a look of its own.
+_NOT_SHARED = frozenset(
+    (
+        *("name", "unique_key", "needs", "continuations", "armed"),
+        *("spec_text", "runner", "compose", "directives"),
+    )
+)
+_SHARED = FIELD_NAMES - _NOT_SHARED - set(_OWN)
+_SIMPLE = frozenset((str, int, float, bool))
+
+
+def alike_tasks(
+    tasks: Sequence[NewTask | Mapping[str, Any]], new_ids: Callable[[int], Sequence[str]]
+) -> AlikeTasks | None:
+    """Returns the tasks that these fields describe if they say the same but for their ids and
+    specs; None if they do not, or if anything is wrong with them."""
+    if not isinstance(tasks, list | tuple) or len(tasks) < ALIKE_MIN:
+        return None
+    first = tasks[0]
+    if not isinstance(first, dict):
+        return None
+    own = [name for name in _OWN if name in first]
+    if not _say_the_same(tasks, own):
+        return None
+    given = {name: [task[name] for task in tasks] for name in own}
+    ids: Sequence[Any] = given["id"] if "id" in own else new_ids(len(tasks))
+    shared = {name: value for name, value in first.items() if name not in own}
+    try:
+        specs = list(map(encode, given["spec"])) if "spec" in own else None
+        said = new_task(shared.pop("queue", QUEUE_DEFAULT), shared, lambda: ids[0])
+    except (InvalidTask, ValueError):
+        return None
+    if {*map(type, ids)} != {str} or (specs is None and not said.executes):
+        return None
+    return AlikeTasks(said, ids, specs, ids_are_new="id" not in own, specs_are_json=True)
+
+
+def _say_the_same(tasks: Sequence[Any], own: Sequence[str]) -> bool:
+    """Says whether tasks have the same fields, simple and shared ones, but for their own."""
+    first = tasks[0]
+    shared = {name: value for name, value in first.items() if name not in own}
+    if not (shared.keys() <= _SHARED and _SIMPLE.issuperset(map(type, shared.values()))):
+        return False
+    # True and 1 are equal, and so are 1 and 1.0, but not everywhere the same is accepted.
+    numbers = [(name, type(one)) for name, one in shared.items() if type(one) is not str]
+    blank = dict.fromkeys(own)
+    whole = {**shared, **blank}
+    for task in tasks:
+        if task is first:
+            continue
+        if not isinstance(task, dict) or len(task) != len(whole) or {**task, **blank} != whole:
+            return False
+        if numbers and any(type(task[name]) is not kind for name, kind in numbers):
+            return False
+    return True
 
 
 # Filters of tasks.

@@ -30,7 +30,6 @@ from tidewheel.ports.runs import (
 )
 from tidewheel.ports.store import Store
 from tidewheel.services.service import SystemClock
-from tidewheel.views.events import follow_store
 from tidewheel.wiring.services import block_door, registry_door, run_door
 
 
@@ -49,6 +48,8 @@ def follow(
     if isinstance(store, BringsEvents):
         return store.follow_events(since, which)
     home = home_directory()
+    from tidewheel.views.events import follow_store  # only followers need the definitions
+
     return follow_store(store, home, since, which, SystemClock())
 
 

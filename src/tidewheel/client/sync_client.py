@@ -75,7 +75,15 @@ def of_part(
 class Client:
     """Is the blocking client of a store or a server, for code without asyncio.
 
-    ``with Client() as client: client.submit(command="echo hello")``.
+        from tidewheel import Client
+
+        with Client() as client:  # or Client("postgresql://…"), Client("https://…", token="…")
+            task = client.submit(command="echo hello", retries=["10s", "1m"])
+            assert client.get(task.id).status == "ready"
+
+    Without an address it uses the store or the server of this user. It may be used by any
+    number of threads. What is refused raises ``tidewheel.errors.Refused``, a store that does
+    not answer ``Unavailable``.
     """
 
     def __init__(self, store: Where = None, *, token: str | None = None) -> None:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
+
+
+class Timer(Protocol):
+    """Calls something later, unless it is cancelled."""
+
+    def cancel(self) -> object: ...
 
 
 class Clock(Protocol):
@@ -11,3 +18,5 @@ class Clock(Protocol):
 
     def monotonic(self) -> float: ...
     async def sleep(self, seconds: float) -> None: ...
+    def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Has a function called in the running loop; one that is cancelled may be called."""

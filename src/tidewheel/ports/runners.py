@@ -23,6 +23,8 @@ class JobReports(Protocol):
     def progress(self, value: float) -> None: ...
     def message(self, text: str, output: str | None = None) -> None: ...
     def usage(self, sample: UsageSample) -> None: ...
+    def log_begun(self) -> None:
+        """Says that a handler prints, which may be long after the job began, or never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +93,15 @@ class PromptRunner(Runner, Protocol):
     """Starts a job without waiting for anything and calls back at its end.
 
     Such a job needs neither a coroutine of the worker that waits for it nor, unless it asks
-    for one, a directory: with handlers that do little, these would be most of the work.
+    for one, an assignment: with jobs that do little, these would be most of the work.
     """
 
     def start_now(
         self,
         task: Claimed,
-        directory: Callable[[], Path],
+        assign: Callable[[], Assignment],
         reports: JobReports,
         on_end: Callable[[End], None],
-    ) -> Job: ...
+    ) -> Job | None:
+        """Starts a job as ``start`` does; None: for this one something has to be awaited, and
+        nothing was done."""

@@ -9,25 +9,30 @@ database can do, it refuses.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidewheel.core.queue.requests import ClaimedTasks, ClaimRequest
+from tidewheel.core.queue.task import WorkerId
 
 if TYPE_CHECKING:
     from tidewheel.store.store import DatabaseStore as Store
 else:
     Store = object
 
-__all__ = ["Store", "StandingClaim"]
+__all__ = ["Store", "StandingClaim", "StandingClaims"]
 
 
 class StandingClaim:
     """Is a claim that a worker with free slots leaves with its store.
 
     A write of the same process that makes tasks of its queue ready carries it out, in its own
-    transaction: the worker has the tasks one commit earlier. It is carried out once at most.
+    transaction: the worker has the tasks one commit earlier. One that is ``for_ends`` counts on
+    the slots of attempts that are about to end: the report of ends of this worker carries it
+    out, for as many tasks as the store took ends. It is carried out once at most.
     """
 
     def __init__(
@@ -35,10 +40,14 @@ class StandingClaim:
         request: ClaimRequest,
         clock: Callable[[], float],
         on_settled: Callable[[StandingClaim, ClaimedTasks | None], None],
+        *,
+        for_ends: bool = False,
+        idle_after: int = 0,
     ) -> None:
         """Prepares a claim. ``on_settled`` is called in this loop with the tasks, which may be
         none, or with None if the claim was not carried out, or nobody knows whether it was."""
-        self.request = request
+        self.request, self.for_ends = request, for_ends
+        self.idle_after = idle_after  # after so many ends nothing is left on the machine
         self.asked_at = 0.0  # by the clock, before the tasks were claimed
         self.is_unsure = False  # it may have been carried out without an answer
         self.is_first = False  # its worker hears of the tasks here, before it is woken for them
@@ -69,3 +78,37 @@ class StandingClaim:
     def _settle(self, tasks: ClaimedTasks | None) -> None:
         self._settled.set()
         self._on_settled(self, tasks)
+
+
+class StandingClaims:
+    """Holds the standing claims of the workers of this process; for any thread."""
+
+    def __init__(self) -> None:
+        self._claims: list[StandingClaim] = []  # a few: one of each machine
+        self._lock = threading.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._claims)
+
+    def post(self, claim: StandingClaim) -> None:
+        claim.withdraw = partial(self.withdraw, claim)
+        with self._lock:
+            self._claims.append(claim)
+
+    def withdraw(self, claim: StandingClaim) -> bool:
+        with self._lock:
+            if is_here := claim in self._claims:
+                self._claims.remove(claim)
+            return is_here
+
+    def take(self, queues: Collection[str], ended: Collection[WorkerId]) -> list[StandingClaim]:
+        """Takes out the claims of these queues, and those for ends of these workers."""
+        with self._lock:
+            taken = [
+                one
+                for one in self._claims
+                if (one.for_ends and one.request.worker in ended)
+                or (not one.for_ends and one.request.queue in queues)
+            ]
+            self._claims = [one for one in self._claims if one not in taken]
+            return taken

@@ -8,7 +8,8 @@
                   of the end is the file's own. An adopter of the job reads its end here,
                   as only a parent is told the exit status by the kernel
 ``job.messages``  what the job said, see ``messages.client``
-``job.socket``    a link to where its worker listens now
+``job.socket``    a link to where its worker listens, if it was adopted; one that was not is
+                  told by its environment
 ``job.leader``    for jobs of other users, what ``job.status`` says first, by the worker
 Nothing is synced to disk: after a power loss there is no job to adopt, and everything here
 that matters is in the store.
@@ -34,10 +35,13 @@ from tidewheel.runners.sanitize import printable, storable
 OUTPUTS = "TIDEWHEEL_OUTPUTS"
 OUTPUTS_NAME = "outputs.json"  # the values that the job hands to the tasks after it
 STATUS_NAME = "job.status"
+SCRIPT_NAME, SPEC_NAME, OUT_NAME, ERR_NAME = "job", "spec.json", "job.out", "job.err"
 SECRET_LENGTH_MAX = 1_000
 STATUS_BYTES_MAX = 65_536
 TAIL_BYTES_MAX = 4096
 LAST_LINE_LENGTH_MAX = 300
+
+StrPath = str | Path  # text on the way of every job: to make a Path costs more than to open it
 
 
 # For a wrapper in sh, which has the status of its job in `code`: how a job of a run ended, in
@@ -87,19 +91,20 @@ class JobDirectory:
     """Knows where the files of an attempt are."""
 
     path: Path
-    script = _File("job")  # the command, which bash runs
-    spec = _File("spec.json")  # of the task
-    out, err = _File("job.out"), _File("job.err")  # what the job prints
+    script = _File(SCRIPT_NAME)  # the command, which bash runs
+    spec = _File(SPEC_NAME)  # of the task
+    out, err = _File(OUT_NAME), _File(ERR_NAME)  # what the job prints
     secret = _File("job.secret")  # kept only where jobs are of other users
     leader = _File("job.leader")  # there, too: which process the job is, if it says otherwise
     status = _File(STATUS_NAME)  # which process the job is, and how it ended
 
     def write_job(self, command: str, spec: str | None) -> None:
         """Makes the directory and puts the command and the spec into it."""
-        make_private_directory(self.path)
+        folder = str(self.path)
+        write = write_new if make_private_directory(folder) else write_whole
         if spec is not None:
-            write_whole(self.spec, spec.encode(), mode=0o600)
-        write_whole(self.script, command.encode() + b"\n", mode=0o700)
+            write(f"{folder}/{SPEC_NAME}", spec.encode(), mode=0o600)
+        write(f"{folder}/{SCRIPT_NAME}", command.encode() + b"\n", mode=0o700)
 
     def write_secret(self, secret: str) -> None:
         """Keeps the attempt's secret for an adopter, who cannot read the environment of a job
@@ -157,19 +162,23 @@ def parse_status(text: str) -> JobStatus:
     )
 
 
-def make_private_directory(path: Path) -> None:
+def make_private_directory(path: StrPath) -> bool:
     """Makes a directory, and those above it, that only this user may enter.
 
-    If the directory exists, it is closed to other users.
+    If the directory exists, it is closed to other users. Returns whether it is new.
     """
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
         os.chmod(path, 0o700)
+        return False
     except FileNotFoundError:
-        make_private_directory(path.parent)
-        with suppress(FileExistsError):  # by another worker of this machine
+        make_private_directory(os.path.dirname(path))
+        try:
             os.mkdir(path, 0o700)
+        except FileExistsError:  # by another worker of this machine
+            return False
+    return True
 
 
 # Where jobs are of other users than their worker, folders keep strangers out: files are open.
@@ -185,14 +194,11 @@ def open_files_to_job_users() -> None:
     os.umask(0o022)
 
 
-def write_whole(path: Path, content: bytes, *, mode: int) -> None:
+def write_whole(path: StrPath, content: bytes, *, mode: int) -> None:
     """Writes a file so that nobody ever sees half of it, even if several write it at once."""
     written = _beside(path)
-    mode |= (mode >> 3 | mode >> 6) & _files_for["others"]
-    descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
+        write_new(written, content, mode=mode)
         os.rename(written, path)
     except OSError:
         with suppress(OSError):
@@ -200,7 +206,18 @@ def write_whole(path: Path, content: bytes, *, mode: int) -> None:
         raise
 
 
-def link_whole(path: Path, target: Path) -> None:
+def write_new(path: str, content: bytes, *, mode: int) -> None:
+    """Writes a file that is not there yet; nobody else looks for it before it is whole."""
+    mode |= (mode >> 3 | mode >> 6) & _files_for["others"]
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
+    try:
+        while content:  # at once, unless the disk is full
+            content = content[os.write(descriptor, content) :]
+    finally:
+        os.close(descriptor)
+
+
+def link_whole(path: StrPath, target: StrPath) -> None:
     """Makes a symbolic link, in place of one that may be there."""
     try:
         os.symlink(target, path)
@@ -210,24 +227,24 @@ def link_whole(path: Path, target: Path) -> None:
         os.rename(written, path)
 
 
-def _beside(path: Path) -> str:
+def _beside(path: StrPath) -> str:
     """Returns an unused name beside a path, as workers of one home write the same files."""
     return f"{path}.{os.urandom(4).hex()}.new"
 
 
-def last_line(path: Path) -> str:
+def last_line(path: StrPath) -> str:
     """Returns the last line with anything on it, safe to show; empty if there is none."""
     written = [line.strip() for line in tail(path).splitlines() if line.strip()]
     return printable(storable(written[-1], LAST_LINE_LENGTH_MAX)) if written else ""
 
 
-def tail(path: Path) -> str:
+def tail(path: StrPath) -> str:
     """Returns the end of a file, as it is; empty if the file cannot be read."""
     return read_plain(path, TAIL_BYTES_MAX, from_end=True).decode(errors="replace")
 
 
 def read_plain(
-    path: Path, bytes_max: int, *, from_end: bool = False, at: int | None = None
+    path: StrPath, bytes_max: int, *, from_end: bool = False, at: int | None = None
 ) -> bytes:
     """Returns the beginning or the end of a plain file; empty if it cannot be read, or is none.
 
@@ -244,7 +261,7 @@ def read_plain(
 
 
 @contextmanager
-def open_plain_file(path: Path, at: int | None = None) -> Iterator[int]:
+def open_plain_file(path: StrPath, at: int | None = None) -> Iterator[int]:
     """Opens a file that a job may have made, for the block; raises OSError if it is no plain
     one: a link leads to what is not the job's, a pipe would be waited for.
 
@@ -273,27 +290,17 @@ def prepare_run_folders(assignment: Assignment, *, only_logs: bool = False) -> b
         return False
     name = read_job_name(assignment.task.id)
     if not only_logs:
-        _make(Path(run, name.work_folder))
-        _make(Path(run, name.share_folder))
-    latest = Path(run, "log", "job", name.point, name.node, LATEST)
-    link_whole(latest, Path(f"{name.submit:02d}"))
+        _make(f"{run}/{name.work_folder}")
+        _make(f"{run}/{name.share_folder}")
+    link_whole(f"{run}/log/job/{name.point}/{name.node}/{LATEST}", f"{name.submit:02d}")
     return True
 
 
-def work_folder(assignment: Assignment) -> Path | None:
-    """Returns the folder in which a job of a run works; None for a job that belongs to none.
-
-    After the job the folder is removed if it is empty; one with files in it stays.
-    """
-    run = assignment.environment.get(RUN_DIRECTORY)
-    return None if run is None else Path(run, read_job_name(assignment.task.id).work_folder)
-
-
 def tidy_run_folders(assignment: Assignment) -> None:
-    """Removes the work folder of a job of a run if it is empty."""
-    if (work := work_folder(assignment)) is not None:
+    """Removes the folder in which a job of a run has worked, unless there are files in it."""
+    if (run := assignment.environment.get(RUN_DIRECTORY)) is not None:
         with suppress(OSError):
-            os.rmdir(work)
+            os.rmdir(f"{run}/{read_job_name(assignment.task.id).work_folder}")
 
 
 def script_name(assignment: Assignment) -> str:
@@ -303,13 +310,13 @@ def script_name(assignment: Assignment) -> str:
     finds its files by ``$0``.
     """
     is_of_run = RUN_DIRECTORY in assignment.environment
-    return str(assignment.directory / "job") if is_of_run else "./job"
+    return f"{assignment.directory}/{SCRIPT_NAME}" if is_of_run else "./job"
 
 
-def _make(folder: Path) -> None:
+def _make(folder: str) -> None:
     with suppress(FileExistsError):
         try:
             os.mkdir(folder, 0o700)
         except FileNotFoundError:
-            _make(folder.parent)
+            _make(os.path.dirname(folder))
             os.mkdir(folder, 0o700)

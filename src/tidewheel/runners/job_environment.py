@@ -93,22 +93,20 @@ def identity(task: Claimed) -> dict[str, str]:
     }
 
 
-def job_environment(
-    inherited: Mapping[str, str], assignment: Assignment, spec_file: Path
-) -> dict[str, str]:
+def job_environment(inherited: Mapping[str, str], assignment: Assignment) -> dict[str, str]:
     """Returns the whole environment of one job.
 
     A task cannot override the variables that tell the job its task, its directory and its
     secret.
     """
-    task = assignment.task
+    task, directory = assignment.task, str(assignment.directory)
     own = identity(task) | {
-        MARKER: str(assignment.directory),
+        MARKER: directory,
         SECRET: assignment.secret,
-        job_directory.OUTPUTS: str(assignment.directory / job_directory.OUTPUTS_NAME),
+        job_directory.OUTPUTS: f"{directory}/{job_directory.OUTPUTS_NAME}",
     }
     if task.spec is not None:
-        own["TIDEWHEEL_SPEC_FILE"] = str(spec_file)
+        own["TIDEWHEEL_SPEC_FILE"] = f"{directory}/{job_directory.SPEC_NAME}"
     if task.environment is not None:
         inherited = {**inherited, **environment_of(task, assignment.secrets)}
     if assignment.secrets:

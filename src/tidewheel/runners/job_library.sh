@@ -64,6 +64,11 @@ TZ=UTC printf 'CYLC_JOB_RUNNER_NAME=%s\nCYLC_JOB_ID=%d\nCYLC_JOB_PID=%d\nCYLC_JO
     "$TIDEWHEEL_JOB_RUNNER" "$tidewheel__group" $$ -1 >>"$TIDEWHEEL_JOB_DIR/job.status"
 unset tidewheel__group
 
+tidewheel__inputs() { # JSON: what the tasks before this one returned
+    export TIDEWHEEL_INPUTS=$TIDEWHEEL_JOB_DIR/inputs.json
+    printf '%s\n' "$1" >"$TIDEWHEEL_INPUTS" || exit 1 # a job without its values is none
+}
+
 # What a job may do with its own failure; an init-script may take some away.
 CYLC_FAIL_SIGNALS='EXIT ERR TERM XCPU'
 

@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tidewheel.errors import Refused
-from tidewheel.runners.job_directory import open_plain_file
+from tidewheel.runners.job_directory import StrPath, open_plain_file
 
 LOG_BYTES_MAX = 100_000_000
 KEPT_BYTES = 1_000_000  # the end of a log that was cut
 
 
-def cut_log(path: Path, bytes_max: int = LOG_BYTES_MAX) -> bool:
+def cut_log(path: StrPath, bytes_max: int = LOG_BYTES_MAX) -> bool:
     """Cuts a log down to its end if it is too large, and returns whether it was."""
     try:
         if os.lstat(path).st_size <= bytes_max:

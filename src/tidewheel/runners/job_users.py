@@ -36,7 +36,7 @@ from typing import Any
 
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
-from tidewheel.errors import BadSetting, Refused, RunnerUnable
+from tidewheel.errors import BadSetting, LauncherLost, Refused
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners import launcher
@@ -110,8 +110,9 @@ class LauncherClient:
         and OSError if this machine could not start it.
 
         An answer that comes late would be taken for that to the next request, and a job for
-        another one. So that request was the last: RunnerUnable is raised, now and later, and
-        the launcher ends what it started meanwhile, and what must not outlive the worker.
+        another one. So that request was the last: LauncherLost is raised, now and later, which
+        ends the worker; the launcher ends what it started meanwhile, and what must not outlive
+        the worker.
         """
         text = os.memfd_create("request")
         try:
@@ -120,8 +121,7 @@ class LauncherClient:
             answer = json.loads(self._asking.recv(ANSWER_BYTES_MAX))
         except (OSError, ValueError) as error:
             self._asking.close()
-            words = "the launcher of --run-as does not answer; start the worker anew"
-            raise RunnerUnable(words) from error
+            raise LauncherLost from error
         finally:
             os.close(text)
         if (number := answer.get("errno")) is not None:

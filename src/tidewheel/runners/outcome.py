@@ -7,6 +7,7 @@ has failed. The file is read without following links: a job may have put there w
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -25,6 +26,7 @@ from tidewheel.runners.job_directory import (
     OUTPUTS,
     OUTPUTS_NAME,
     JobDirectory,
+    StrPath,
     last_line,
     open_plain_file,
 )
@@ -36,13 +38,51 @@ class EndedJob:
     """Is a job (port ``Job``) that has ended already, so that it answers at once."""
 
     def __init__(self, end: End) -> None:
-        self._end = end
+        self.end = end
 
     async def wait(self) -> End:
-        return self._end
+        return self.end
 
     async def stop(self, grace_seconds: float) -> None:
         """Does nothing, because there is nothing to end."""
+
+
+def tell_no_end(_end: End) -> None:
+    """Does nothing with the end of a job, where only those who wait are told."""
+
+
+class AwaitedEnd:
+    """Holds the end of a job as soon as it is known, and tells those that wait for it.
+
+    It is used in the worker's loop alone.
+    """
+
+    __slots__ = ("_on_end", "_waiters", "known")
+
+    def __init__(self, on_end: Callable[[End], None] = tell_no_end) -> None:
+        self.known: End | None = None
+        self._on_end = on_end
+        self._waiters: list[asyncio.Future[None]] = []
+
+    async def wait(self) -> End:
+        if self.known is None:
+            # One future per waiter: a waiter that is cancelled takes nothing along.
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        assert self.known is not None
+        return self.known
+
+    def set(self, end: End) -> None:
+        """Sets how the job ended; only the first end counts."""
+        if self.known is not None:
+            return
+        self.known = end
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        on_end, self._on_end = self._on_end, tell_no_end  # it refers back to the job
+        on_end(end)
 
 
 DESCRIPTION_LENGTH_MAX = 1000
@@ -69,7 +109,7 @@ def end_of(exited: Exit, files: JobDirectory) -> End:
         metrics = json.dumps({"cpu_seconds": exited.cpu_seconds})
     if exited.status == 0:
         success = End(ending=Ending.SUCCEEDED, exit_status=0, metrics=metrics)
-        return with_values(success, partial(read_values, files.path / OUTPUTS_NAME))
+        return with_values(success, partial(read_values, f"{files.path}/{OUTPUTS_NAME}"))
     status = exit_status_of(exited)
     last_words = last_line(files.err)
     said = f"; last line of job.err: {last_words}" if last_words else ""
@@ -97,7 +137,7 @@ def with_values(end: End, find: Callable[[], str | None]) -> End:
     return end if values is None else replace(end, values=values)
 
 
-def read_values(path: Path) -> str | None:
+def read_values(path: StrPath) -> str | None:
     """Returns the values that a job wrote; None if there are none.
 
     Raises BadValues for a file that cannot be handed on.
@@ -109,16 +149,16 @@ def read_values(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise BadValues(f"{path.name} cannot be read: {error.strerror}") from None
+        raise BadValues(f"{os.path.basename(path)} cannot be read: {error.strerror}") from None
     if len(content) > FILE_BYTES_MAX:
-        seen = f"{path.name} has {size} bytes"
+        seen = f"{os.path.basename(path)} has {size} bytes"
         raise BadValues(f"{seen}; at most {VALUES_BYTES_MAX} are accepted")
     if not content.strip():  # made, and never written to
         return None
     try:
         return values_text(content.decode())
     except UnicodeDecodeError as error:
-        raise BadValues(f"{path.name} is not UTF-8 ({error.reason})") from None
+        raise BadValues(f"{os.path.basename(path)} is not UTF-8 ({error.reason})") from None
 
 
 def killed(grace_seconds: float) -> End:

@@ -46,6 +46,8 @@ from tidewheel.runners.sanitize import printable
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+STAT_BYTES_MAX = 4096  # of one process, in /proc
+STARTED_FIELD = 19  # behind its name
 ENDED_STATES = frozenset("ZXx")  # a zombie has ended: only its number is still taken
 
 # A process may go away between two reads, and another user's may be hidden from us.
@@ -75,17 +77,29 @@ class ProcessRow(NamedTuple):
 
 def read_row(pid: int) -> ProcessRow | None:
     """Returns what /proc shows of the process with this pid; None if it is gone or hidden."""
+    text = _read_stat(pid)
+    return None if text is None else parse_row(pid, text)
+
+
+def _read_stat(pid: int) -> bytes | None:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            text = stat.read()
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(descriptor, STAT_BYTES_MAX)
+        finally:
+            os.close(descriptor)
     except _NOT_READABLE:
         return None
-    return parse_row(pid, text)
+
+
+def _stat_fields(stat: bytes) -> list[bytes]:
+    """Returns the fields behind the name of a process, which may hold brackets and blanks."""
+    return stat[stat.rindex(b")") + 2 :].split()
 
 
 def parse_row(pid: int, stat: bytes) -> ProcessRow:
-    """Returns what a line of ``/proc/PID/stat`` says; its name may hold brackets and blanks."""
-    fields = stat[stat.rindex(b")") + 2 :].split()
+    """Returns what a line of ``/proc/PID/stat`` says."""
+    fields = _stat_fields(stat)
     return ProcessRow(
         pid=pid,
         state=chr(fields[0][0]),
@@ -93,7 +107,7 @@ def parse_row(pid: int, stat: bytes) -> ProcessRow:
         group=int(fields[2]),
         session=int(fields[3]),
         cpu_seconds=sum(map(int, fields[11:15])) / TICKS_PER_SECOND,
-        started=int(fields[19]),
+        started=int(fields[STARTED_FIELD]),
         memory_bytes=int(fields[21]) * PAGE_BYTES,
     )
 
@@ -185,6 +199,13 @@ class ProcessId:
     started: int  # ticks since boot
 
 
+class Child(NamedTuple):
+    """Holds a process that was started here, and a pidfd that stands for it."""
+
+    process: ProcessId
+    descriptor: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
     """Says how a process ended: an exit status of 0 or more, or minus the signal."""
@@ -230,14 +251,16 @@ def is_process_alive(process: HostProcess) -> bool:
 
 def identify(pid: int) -> ProcessId | None:
     """Returns the identity of the process, ended or not, with this pid; None if none has it."""
-    row = read_row(pid)
-    return None if row is None else ProcessId(pid=pid, started=row.started)
+    stat = _read_stat(pid)
+    if stat is None:
+        return None
+    return ProcessId(pid=pid, started=int(_stat_fields(stat)[STARTED_FIELD]))
 
 
 def spawn(
-    argv: tuple[str, ...], environment: Mapping[str, str], *, out: Path, err: Path
-) -> ProcessId:
-    """Starts a program in a session and process group of its own, and returns its identity.
+    argv: tuple[str, ...], environment: Mapping[str, str], *, out: str, err: str
+) -> Child:
+    """Starts a program in a session and process group of its own.
 
     Its output goes to the files ``out`` and ``err``.
     """
@@ -254,14 +277,18 @@ def spawn(
         setsigmask=(),
         setsigdef=_DEFAULT_SIGNALS,
     )
+    descriptor = -1
     try:
-        child = identify(pid)
+        descriptor = os.pidfd_open(pid)
+        process = identify(pid)
     except OSError:  # no file descriptor is left: nobody could watch it
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+        if descriptor >= 0:
+            os.close(descriptor)
         raise
-    assert child is not None, "a child keeps its pid until it is reaped"
-    return child
+    assert process is not None, "a child keeps its pid until it is reaped"
+    return Child(process, descriptor)
 
 
 def reap(pid: int) -> Exit | None:
@@ -306,8 +333,11 @@ def watch(process: ProcessId, ended: Callable[[], None]) -> Callable[[], None] |
     ``ended`` is not called.
     """
     descriptor = open_pidfd(process)
-    if descriptor is None:
-        return None
+    return None if descriptor is None else watch_descriptor(descriptor, ended)
+
+
+def watch_descriptor(descriptor: int, ended: Callable[[], None]) -> Callable[[], None]:
+    """Has ``ended`` called when the process ends that a pidfd stands for, and closes that."""
     loop = asyncio.get_running_loop()
 
     def stop_watching() -> None:
@@ -318,7 +348,11 @@ def watch(process: ProcessId, ended: Callable[[], None]) -> Callable[[], None] |
         stop_watching()
         ended()
 
-    loop.add_reader(descriptor, readable)
+    try:
+        loop.add_reader(descriptor, readable)
+    except OSError:
+        os.close(descriptor)
+        raise
     return stop_watching
 
 

@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from tidewheel.config import RUNNER_ROWS, RUNNERS, JobLimits
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.lazy_dataclasses import dataclass
@@ -23,7 +24,7 @@ from tidewheel.ports.runners import Assignment, JobReports, Runner
 from tidewheel.runners.job_directory import JobDirectory, prepare_run_folders
 from tidewheel.runners.job_environment import RunAids, inherited_environment, job_environment
 from tidewheel.runners.job_users import JobUsers
-from tidewheel.runners.messages.client import MESSAGE_LIMIT
+from tidewheel.runners.messages.client import MESSAGE_LIMIT, SOCKET
 from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.sanitize import masked_texts
 from tidewheel.runners.secret_values import SecretSources
@@ -52,8 +53,11 @@ class RunnerParts:
 
     def inherited_environment(self) -> dict[str, str]:
         """Returns the part of the environment that all jobs with a command get."""
-        speaking = {MESSAGE_LIMIT: str(self.message_bytes_max)} if self.messages else {}
-        return inherited_environment(self.environ) | speaking
+        inherited = inherited_environment(self.environ)
+        if self.messages is not None:
+            inherited[MESSAGE_LIMIT] = str(self.message_bytes_max)
+            inherited[SOCKET] = str(self.messages.path)
+        return inherited
 
     def prepare(
         self, assignment: Assignment, reports: JobReports, inherited: Mapping[str, str]
@@ -67,34 +71,34 @@ class RunnerParts:
         files.write_job(task.command, task.spec)
         if prepare_run_folders(assignment, only_logs=self.job_users is not None):
             inherited = {**inherited, **self.aids.environment()}
-        self.expect(assignment, reports)
-        return job_environment(inherited, assignment, files.spec)
-
-    def expect(self, assignment: Assignment, reports: JobReports) -> None:
-        """Lets a job send messages to this worker.
-
-        A job that belongs to a run may also ask something of the run.
-        """
         if self.messages is not None:
-            caller = None if assignment.task.run is None else assignment.task.id
-            secrets = assignment.secrets
-            hidden = masked_texts(secrets.values()) if secrets else ()
-            self.messages.expect(
-                assignment.secret, assignment.directory, reports, caller, hidden
-            )
+            self.messages.expect_new(*_speaker(assignment, reports))
+        return job_environment(inherited, assignment)
 
     def expect_adopted(self, assignment: Assignment, reports: JobReports) -> None:
         """Lets an adopted job send messages, and passes on all that it has sent from the first.
 
         If its directory cannot be written, the job goes on all the same.
         """
-        with suppress(OSError):
-            self.expect(assignment, reports)
+        if self.messages is not None:
+            with suppress(OSError):
+                self.messages.expect(*_speaker(assignment, reports))
 
     @property
     def message_bytes_max(self) -> int:
         """Returns how many bytes a message of a job may have."""
         return MESSAGE_BYTES_MAX if self.messages is None else self.messages.message_bytes_max
+
+
+def _speaker(
+    assignment: Assignment, reports: JobReports
+) -> tuple[str, Path, JobReports, TaskId | None, tuple[str, ...]]:
+    """Returns what a message server has to know of a job, which may also ask something of its
+    run, if it belongs to one."""
+    task, secrets = assignment.task, assignment.secrets
+    hidden = masked_texts(secrets.values()) if secrets else ()
+    caller = None if task.run is None else task.id
+    return assignment.secret, assignment.directory, reports, caller, hidden
 
 
 class OtherRunner(Runner, Protocol):

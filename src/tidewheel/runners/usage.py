@@ -19,12 +19,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tidewheel.core.queue.requests import UsageSample
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import JobReports
+from tidewheel.runners.job_directory import StrPath
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.processes import ProcessTable, ProcessTree, read_table
 
@@ -136,7 +136,7 @@ class WatchedJob:
 
     tree: ProcessTree
     reports: JobReports
-    logs: tuple[Path, ...]
+    logs: tuple[StrPath, ...]
     sampled_at: float  # by the monotonic clock
     cpu_seconds: float = 0.0
 
@@ -153,7 +153,7 @@ class UsageSampler:
         self._thread: threading.Thread | None = None
 
     def watch(
-        self, tree: ProcessTree, reports: JobReports, logs: tuple[Path, ...] = ()
+        self, tree: ProcessTree, reports: JobReports, logs: tuple[StrPath, ...] = ()
     ) -> Callable[[], None]:
         """Samples a job from now on; returns a function that ends this.
 

@@ -65,6 +65,7 @@ _PAIRS = ("environment", "directives", "meta", "outputs")
 _UNCHANGEABLE = {
     "inherit": "whom a task inherits from is decided when the definition is read",
     "[outputs]": "the outputs of a task are part of the graph; change them with reload",
+    "[inputs]": "the values that a task takes are part of the graph; change them with reload",
     "[environment filter]": (
         "which variables a task keeps is decided when the definition is read; "
         "change it with reload"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.queue.values import read_value, values_text
 from tidewheel.core.sched import events
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
@@ -190,12 +192,39 @@ async def _obey(
     applied = events_of(engine.pool, command, at)
     if applied.by_scheduler:
         return await _obey_itself(engine, command, at, store)
+    if isinstance(command, verbs.Set) and command.values:
+        await _set_values(engine, applied.tasks, command.values)
     effects: list[events.Effect] = []
     for event in applied.events:
         effects += engine.step(event)
     if isinstance(command, verbs.Stop) and command.reason:
         engine.aborted = command.reason
     return answer_of(engine.pool, applied, effects)
+
+
+async def _set_values(engine: RunEngine, tasks: Sequence[Key], given: Sequence[str]) -> None:
+    """Sets values of tasks over those that they have, in the flows in which they are or were;
+    all of it is checked before anything is set."""
+    new = dict(read_value(text) for text in given)
+    await engine.values.fetch(tasks, one_flow=False)
+    rows = []
+    for key in tasks:
+        task, memory = engine.pool.tasks.get(key), engine.pool.recall(*key)
+        flows = task.flows if task else frozenset() if memory is None else memory.spawned
+        flows = flows or frozenset(engine.pool.flows)
+        submit = 0 if memory is None else memory.submits
+        # Each flow keeps the rest of its own values.
+        found = [engine.values.of(key, frozenset({flow})) for flow in sorted(flows)]
+        for known in dict.fromkeys(found):
+            values = new if known is None else json.loads(known.body) | new
+            body = values_text(json.dumps(values, ensure_ascii=False))
+            where = (
+                (submit, flows)
+                if known is None
+                else (known.submit, frozenset(json.loads(known.flows)))
+            )
+            rows.append((key, *where, body))
+    engine.batch.values += [engine.values.heard(*row) for row in rows]
 
 
 async def _obey_itself(

@@ -10,8 +10,21 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import STARTED, SUBMITTED, SUCCEEDED
 from tidewheel.core.operator.definition import RunOptions
-from tidewheel.core.operator.requests import CommandAnswer, StoredBroadcast, XtriggerResult
-from tidewheel.core.operator.run_log import INFO, WARNING, RunLog, RunLogLine, glance, shown
+from tidewheel.core.operator.requests import (
+    CommandAnswer,
+    StoredBroadcast,
+    StoredValues,
+    XtriggerResult,
+)
+from tidewheel.core.operator.run_log import (
+    INFO,
+    WARNING,
+    LogEntry,
+    RunLog,
+    RunLogLine,
+    glance,
+    shown,
+)
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.events import (
     Event,
@@ -52,6 +65,7 @@ class PendingBatch:
     answers: list[CommandAnswer] = field(default_factory=list)
     xtriggers: list[XtriggerResult] = field(default_factory=list)
     broadcasts: list[StoredBroadcast] = field(default_factory=list)
+    values: list[StoredValues] = field(default_factory=list)
     definition: str | None = None
     options: RunOptions | None = None
     goes_on: bool = False  # it had been let go
@@ -60,7 +74,7 @@ class PendingBatch:
     # The rest is told to people once the batch is committed.
     news: list[News] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-    log: list[RunLogLine] = field(default_factory=list)
+    log: list[LogEntry] = field(default_factory=list)
     triggers: list[str] = field(default_factory=list)
 
 
@@ -109,11 +123,13 @@ SUBMISSION_FAILED = "submission failed"
 FAILURES = (FAILED, SUBMISSION_FAILED)
 RETRY = "retry"
 SUBMISSION_RETRY = "submission retry"
-# The outputs of a job on its way, and the stages of a task that has not made them.
-_BEFORE = (
-    (SUBMITTED, (JobPhase.PREPARING,)),
-    (STARTED, (JobPhase.PREPARING, JobPhase.SUBMITTED)),
-)
+# What is told of a job that succeeded or started, by the stage that its task had before: also
+# outputs on its way that went unheard.
+_SUCCESS: dict[JobPhase | None, tuple[str, ...]] = {
+    JobPhase.PREPARING: (SUBMITTED, STARTED, SUCCEEDED),
+    JobPhase.SUBMITTED: (STARTED, SUCCEEDED),
+}
+_START: dict[JobPhase | None, tuple[str, ...]] = {JobPhase.PREPARING: (SUBMITTED, STARTED)}
 # Notices of the core that are events of a task under the same name.
 _NOTICES = ("expired", "blocked", "lost")
 
@@ -127,7 +143,7 @@ class TaskEvents:
 
     def told(
         self, event: Event, outcome: Outcome, before: JobPhase | None, failure: str
-    ) -> tuple[list[RunLogLine], list[News]]:
+    ) -> tuple[list[LogEntry], list[News]]:
         """Returns the log lines and the news of a step.
 
         `before` is the stage that the task had before it: outputs that its job passed without a
@@ -170,20 +186,19 @@ def _news(
     event: Event, outcome: Outcome, before: JobPhase | None, retry: Notice | None
 ) -> list[News]:
     """Returns what a step means to a task's event handlers; nothing for a report too late."""
-    implied: tuple[str, ...] = ()
     if type(event) is JobSubmitted:
         return [News(SUBMITTED, event.task, event.submit)]
     if type(event) is JobEnded and event.task in outcome.touched.tasks:
         if event.how is not JobEnd.SUCCEEDED:
             return [_failure(event, retry, was_running=before is JobPhase.RUNNING)]
-        implied, last = (SUBMITTED, STARTED), SUCCEEDED
+        outputs = _SUCCESS.get(before) or (SUCCEEDED,)
     elif type(event) is OutputMade and event.task in outcome.touched.tasks:
-        implied, last = (SUBMITTED,) if event.output == STARTED else (), event.output
+        known = _START.get(before) if event.output == STARTED else None
+        outputs = known or (event.output,)
     else:
         return []
-    # Of the implied outputs, those that a task of this stage had not made went unheard.
-    unheard = [one for one, stages in _BEFORE if one in implied and before in stages]
-    return [News(output, event.task, event.submit) for output in (*unheard, last)]
+    task, submit = event.task, event.submit
+    return [News(output, task, submit) for output in outputs]
 
 
 def _failure(event: JobEnded, retry: Notice | None, *, was_running: bool) -> News:

@@ -52,7 +52,7 @@ from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
 from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.deferred_stages import RENDERING
+from tidewheel.scheduler.deferred_submissions import RENDERING
 from tidewheel.scheduler.inbox import answer_command, job_failed, job_said, job_started
 from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
 from tidewheel.scheduler.run_engine import OVER, RunEngine
@@ -194,7 +194,7 @@ class RunDriver(Service):
         is_all = await apply_inbox(engine, inbox, self._store)
         self._is_cut = len(inbox.happenings) == INBOX_MAX or not is_all
         if engine.due:
-            await self._render_deferred(engine, now)
+            await self._submit_deferred(engine, now)
         if self._status_written == RunStatus.STOPPING:
             await stop_if_nothing_has_begun(engine, now, self._store)
         engine.run_timers.after_steps(engine, now)
@@ -289,8 +289,8 @@ class RunDriver(Service):
         forgotten |= {key: memory.verdicts for key, memory in evicted}
         return with_undone(reason, _undone(engine.pool, forgotten))
 
-    async def _render_deferred(self, engine: RunEngine, now: Instant) -> None:
-        """Renders and submits the deferred stages that are due, and renews the lease meanwhile.
+    async def _submit_deferred(self, engine: RunEngine, now: Instant) -> None:
+        """Submits what waits for values of earlier tasks, and renews the lease meanwhile.
 
         Templates may take longer than the lease lasts, and another scheduler would need as
         long.
@@ -451,7 +451,14 @@ def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
         if read_job_name(one.task_id).is_code:
             engine.delivery.tell_failed_task(one)
         return
-    if one.status == Status.SUCCEEDED:
+    is_success = one.status == Status.SUCCEEDED
+    text = one.text if is_success else None
+    task = engine.pool.tasks.get(job[0])
+    # A later run that returned nothing hides what an earlier one returned.
+    is_kept = text is not None or (job[1] > 1 and engine.values.is_used)
+    if is_kept and task is not None and task.submit == job[1]:
+        engine.batch.values.append(engine.values.heard(*job, task.flows, text or ""))
+    if is_success:
         engine.step(JobEnded(*job, JobEnd.SUCCEEDED, one.at))
     else:
         job_failed(engine, job, one)

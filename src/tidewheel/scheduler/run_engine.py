@@ -39,13 +39,14 @@ from tidewheel.platforms import Platform
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.broadcasts import is_placing
-from tidewheel.scheduler.deferred_stages import RENDERING, DeferredStages
+from tidewheel.scheduler.deferred_submissions import RENDERING, DeferredSubmissions
 from tidewheel.scheduler.event_handlers import EventDelivery
 from tidewheel.scheduler.inbox import job_message
 from tidewheel.scheduler.pending_batch import FAILURES, HistoryCache, PendingBatch, TaskEvents
 from tidewheel.scheduler.placement import UNKNOWN_PLATFORM, check_places, check_places_of
 from tidewheel.scheduler.restart_options import RestartOptions, stop_point
 from tidewheel.scheduler.run_files import RunFiles
+from tidewheel.scheduler.run_values import RunValues
 from tidewheel.scheduler.simulated_jobs import PLAYED, SIMULATED_MODES, SimulatedJobs
 from tidewheel.scheduler.submissions import (
     DefinitionInForce,
@@ -59,7 +60,7 @@ from tidewheel.services.definitions.snapshot import RestoredDefinition
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 # What is written of a batch as it was decided.
 _AS_DECIDED = (
-    *("consumed", "answers", "xtriggers", "broadcasts"),
+    *("consumed", "answers", "xtriggers", "broadcasts", "values"),
     *("definition", "options", "goes_on"),
 )
 READS_OTHERWISE = (
@@ -126,7 +127,7 @@ class RunEngine:
         self.timers = StoredTimers(opened.stored.timers)
         self.jobs: dict[TaskId, tuple[Key, int]] = {}
         self.todo: deque[events.Event] = deque()
-        self.due: dict[Key, events.Submit] = {}  # submitted, and not rendered yet
+        self.due: dict[Key, events.Submit] = {}  # submitted, and without their values yet
         self.gave_up = ""  # why the run ends although it is neither completed nor stopped
         self.aborted = ""  # why, if it was
         for task in pool.tasks.values():
@@ -148,7 +149,10 @@ class RunEngine:
         self._submissions = Submissions(
             self.run, in_force, self.settings, self.xtriggers, self._platforms
         )
-        self.deferred = DeferredStages(store, clock, self.restored.stages, self._submissions)
+        self.values = RunValues(store, self.run.number, is_used=opened.stored.has_values)
+        self.deferred = DeferredSubmissions(
+            store, clock, self.restored.stages, self._submissions, self.values
+        )
         # All that keep something of the definition take another one in this order, before the
         # core does, which may submit new tasks at once; see `_take_definition`.
         self._redefined = (
@@ -189,7 +193,9 @@ class RunEngine:
         passed = set(RunStatus) - {self.pool.run.status}
         gone = {one.text for one in batch.notices if one.task is None and one.event in passed}
         batch.notices = [one for one in batch.notices if one.task or one.event not in passed]
-        batch.log = [one for one in batch.log if one.text not in gone]
+        batch.log = [
+            one for one in batch.log if not isinstance(one, RunLogLine) or one.text not in gone
+        ]
 
     def _start(self, now: Instant) -> None:
         options = self.run.options
@@ -307,16 +313,30 @@ class RunEngine:
     def _submit(self, one: events.Submit, now: Instant) -> None:
         if self.files.trigger_log is not None:
             self.batch.triggers.append(trigger_line(self.pool, one))
-        node, stages = self.settings.node(one.task), self.deferred.source
+        node = self.settings.node(one.task)
         # It is run as the run says; in a live run, as the node says.
         mode = node.run_mode if self.settings.mode is RunMode.LIVE else self.settings.mode
         if mode in SIMULATED_MODES:
             self.simulated.begin(self, one, mode, now)
-        elif mode is RunMode.LIVE and stages is not None and stages.is_late(one.task[1]):
+        elif (
+            mode is RunMode.LIVE
+            and (self.values.is_used or self.pool.plan.graph.inputs or self.deferred.source)
+            and self._needs_values(one.task[1])
+        ):
             self.timers.cancel(timer_key(one.task, RENDERING))  # of an earlier one
             self.due[one.task] = one
         else:
             self.enqueue(self._submissions.new_task(one, node, mode), one)
+
+    def _needs_values(self, name: str) -> bool:
+        """Says whether a task is to be given values of earlier ones, as far as is known."""
+        graph = self.pool.plan.graph  # while a reload steps, the new one already
+        stages, node = self.deferred.source, graph.nodes.get(name)
+        if stages is not None:
+            return stages.is_late(name)
+        if name in graph.inputs:
+            return True
+        return self.values.is_used and node is not None and bool(node.arrows)
 
     def enqueue(self, task: NewTask, one: events.Submit) -> None:
         """Puts a task into the queue, with this batch."""
@@ -429,6 +449,8 @@ class RunEngine:
         if self.pool.run.horizon is not None:
             self.past.written()
         batch, self.batch = self.batch, PendingBatch()
+        if self.values.is_used:
+            self.values.written()
         self.files.write_log(batch.log, now)
         if batch.triggers:
             self.files.write_triggers(batch.triggers)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tidewheel.core.operator.definition import StoredDefinition
-from tidewheel.core.operator.run_log import RunLogLine
+from tidewheel.core.operator.run_log import LogEntry, WayLines
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Unavailable
 from tidewheel.runners.job_directory import read_plain
@@ -81,27 +81,30 @@ class RunFiles:
         parts = (line.partition("|")[2].partition("|") for line in found)  # TIME|SEVERITY|TEXT
         return [f"{severity}:{text}" for severity, bar, text in parts if bar]
 
-    def write_log(self, lines: Sequence[RunLogLine], at: Instant) -> None:
+    def write_log(self, entries: Sequence[LogEntry], at: Instant) -> None:
         """Appends to the run log, which people and jobs read while it grows."""
+        when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        lines: list[str] = []
+        for one in entries:
+            if isinstance(one, WayLines):
+                name = printable(one.name)
+                lines += [f"{when} {before}{name}{after}\n" for before, after in one.told]
+            else:
+                level, text = one
+                shown = text if text.isprintable() else _spelled(text)
+                lines.append(f"{when} {level} - {shown}\n")
         if lines:
-            when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            self._append(
-                self.log_path,
-                (
-                    f"{when} {level} - {text if text.isprintable() else _spelled(text)}\n"
-                    for level, text in lines
-                ),
-            )
+            self._append(self.log_path, "".join(lines))
 
     def write_triggers(self, lines: Sequence[str]) -> None:
         """Appends to the log of triggers, if there is one."""
         if self.trigger_log is not None:
-            self._append(self.trigger_log, (f"{line}\n" for line in lines))
+            self._append(self.trigger_log, "".join(f"{line}\n" for line in lines))
 
-    def _append(self, path: Path, lines: Iterable[str]) -> None:
+    def _append(self, path: Path, text: str) -> None:
         try:
             with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
-                log.write("".join(lines))
+                log.write(text)
                 size = log.tell()
             if size > self._log_bytes_max and path is self.log_path:
                 self._begin_anew(path)

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,11 +24,12 @@ from tidewheel.core.operator.definition import (
     StoredDefinition,
 )
 from tidewheel.core.operator.requests import StoredBroadcast
+from tidewheel.core.operator.task_inputs import NO_INPUTS, Inputs
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.resources import NO_RESOURCES
 from tidewheel.core.queue.secret_references import is_reference
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
-from tidewheel.core.sched.dependency_index import point_text
+from tidewheel.core.sched.dependency_index import WrittenPoints
 from tidewheel.core.sched.events import Submit
 from tidewheel.core.sched.task_state import Key
 from tidewheel.lazy_dataclasses import dataclass
@@ -80,6 +80,7 @@ class JobFacts:
     try_number: int
     flows: frozenset[int]
     xtriggers: JobXtriggers = ()
+    inputs: Inputs = NO_INPUTS
 
 
 class DefinitionInForce(NamedTuple):
@@ -177,12 +178,12 @@ class JobWriter:
             node = dummy_node(node, simulated_seconds(node), fails=fails)
         elif (node.place, node.resources, node.time_limit_seconds) != NO_WISHES:
             place = job_place(node, self._platforms)
-        if facts.xtriggers:
-            text = node_text(node, _results(facts.xtriggers))
+        if facts.xtriggers or facts.inputs is not NO_INPUTS:
+            text = node_text(node, _results(facts.xtriggers), facts.inputs)
         else:
             known = self._texts.get(node.name)
             if known is None or known[0] is not node:
-                known = self._texts[node.name] = (node, node_text(node, ()))
+                known = self._texts[node.name] = (node, node_text(node))
             text = known[1]
         return self.task(node, facts, text, place)
 
@@ -251,7 +252,7 @@ def run_facts(run: RunView, definition: DefinitionInForce) -> RunFacts:
     """Returns the facts that every job of a run with this definition is told."""
     restored = definition.restored
     cycling = restored.graph.cycling
-    text = partial(point_text, cycling.style)
+    text = WrittenPoints(cycling.style).__getitem__
     return RunFacts(
         number=run.number,
         name=run.name,
@@ -288,17 +289,19 @@ class Submissions:
 
     def reload(self, new: DefinitionInForce) -> None:
         """Replaces the definition by one that was reloaded."""
-        self._text = partial(point_text, new.restored.graph.cycling.style)
+        self._text = WrittenPoints(new.restored.graph.cycling.style).__getitem__
         self._writer = JobWriter(run_facts(self._run, new), self._platforms)
         self._stages = new.restored.stages
 
-    def new_task(self, one: Submit, node: NodeDef, mode: RunMode) -> NewTask:
-        """Returns the task of a submission that needs no values of earlier ones."""
+    def new_task(
+        self, one: Submit, node: NodeDef, mode: RunMode, inputs: Inputs = NO_INPUTS
+    ) -> NewTask:
+        """Returns the task of a submission that is given these values of earlier ones."""
         if self._stages is not None and mode is RunMode.LIVE:
             stage = self._stages.whole(node.name)
             if stage is not None and stage.compose is not None:
                 return self.new_stage_task(one, stage)
-        return self._writer.new_task(node, self._facts(one))
+        return self._writer.new_task(node, self._facts(one, inputs))
 
     def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
         """Returns the task of a stage that was rendered with all its values."""
@@ -320,13 +323,14 @@ class Submissions:
         task = self._writer.task(node, facts, containers.command, place)
         return replace(task, spec=containers.spec)
 
-    def _facts(self, one: Submit) -> JobFacts:
+    def _facts(self, one: Submit, inputs: Inputs = NO_INPUTS) -> JobFacts:
         return JobFacts(
             point=self._text(one.task[0]),
             submit=one.submit,
             try_number=one.try_number,
             flows=one.flows,
             xtriggers=self._xtriggers.results_for(one.task) if self._xtriggers.is_used else (),
+            inputs=inputs,
         )
 
 
@@ -363,12 +367,13 @@ def facts_text(facts: Mapping[str, str]) -> str:
     return "\n".join(f"TIDEWHEEL_{name}={quote(value)}" for name, value in facts.items())
 
 
-def node_text(node: NodeDef, results: Pairs) -> str:
+def node_text(node: NodeDef, results: Pairs = (), inputs: Inputs = NO_INPUTS) -> str:
     """Returns the part of a script that is the same for all jobs of a node.
 
-    `results` are those of xtriggers, as names and values. They came from outside: they are
-    taken as they are, never expanded, and count more than [environment].
+    `results` are those of xtriggers, as names and values. They and the inputs came from
+    outside: they are taken as they are, never expanded, and count more than [environment].
     """
+    results = (*results, *inputs.variables)
     if node.polling.target:
         node = polling_node(node)
     variables = ""
@@ -384,6 +389,8 @@ def node_text(node: NodeDef, results: Pairs) -> str:
     for name, value in node.parameters:
         text = quote(str(value))
         lines.append(f"export CYLC_TASK_PARAM_{name}={text} TIDEWHEEL_TASK_PARAM_{name}={text}")
+    if inputs.text:
+        lines.append(f"tidewheel__inputs {quote(inputs.text)}")
     if node.place.work_subdirectory:
         lines.append(f'tidewheel__work_in "{node.place.work_subdirectory}"')
     return "\n".join([*lines, *_parts(node.scripts, variables)])

@@ -5,25 +5,23 @@ from __future__ import annotations
 import asyncio
 import errno
 import resource
-import secrets
 import socket
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import field
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp
 
 from tidewheel.config import ServerSettings, is_loopback
 from tidewheel.errors import BadSetting
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
 from tidewheel.server import static_page
 from tidewheel.server.audit_log import AuditLog
+from tidewheel.server.call import Request
+from tidewheel.server.errors import random_id
 from tidewheel.server.load_shedding import ConnectionLimit, ReservedConnections
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.middleware import Middleware, guarded_protocol
@@ -33,44 +31,100 @@ from tidewheel.server.routes import Route
 from tidewheel.wiring.machine import listener_on, require_private_file
 
 API = "/api/"
-WORDS = {404: ("not_found", "there is nothing at this path"), 405: ("method", "")}
 
 
 def build_app(pipeline: Pipeline, settings: ServerSettings) -> ASGIApp:
     """Returns the ASGI application of the pipeline's routes, behind the middleware."""
-    application = Starlette(
-        routes=[_mounted(pipeline, route) for route in pipeline.routes],
-        exception_handlers={HTTPException: partial(_not_routed, settings)},
-    )
-    application.router.redirect_slashes = False
-    return Middleware(application, settings)
+    table = RouteTable(pipeline.routes)
 
-
-def _mounted(pipeline: Pipeline, route: Route) -> StarletteRoute:
-    async def endpoint(request: Request) -> Response:
+    async def answer(request: Request) -> Response:
+        path = request.scope["path"]
+        found = table.find(request.method, path)
+        if found is None:
+            return await _not_routed(settings, request, table.others(path))
+        route, request.scope["path_params"] = found
         return await pipeline.answer(route, request)
 
-    mounted = StarletteRoute(route.path, endpoint, methods=[route.method])
-    mounted.methods = {route.method}  # no HEAD that nobody asked for
-    return mounted
+    return Middleware(answer, settings)
 
 
-async def _not_routed(settings: ServerSettings, request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+@dataclass(slots=True)
+class _Fork:
+    """Is a place in the tree of paths: the ways that go on, and the route that ends here."""
+
+    words: dict[str, _Fork] = field(default_factory=dict)
+    named: _Fork | None = None  # for whatever part there is: a parameter
+    route: Route | None = None
+
+
+class RouteTable:
+    """Finds the route of a request by the parts of its path, one look-up for each.
+
+    What a list of patterns would find is found, because in the table of routes a fixed word
+    comes before a parameter in the same place.
+    """
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._routes = routes
+        self._trees: dict[str, _Fork] = {}
+        for route in routes:
+            fork = self._trees.setdefault(route.method, _Fork())
+            for part in route.path.split("/")[1:]:
+                if not part.startswith("{"):
+                    fork = fork.words.setdefault(part, _Fork())
+                    continue
+                fork.named = fork.named or _Fork()
+                fork = fork.named
+            fork.route = fork.route or route
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+        """Returns a route and its parameters as they were sent; None if there is none."""
+        parts = path.split("/")[1:]
+        route = _at(self._trees.get(method), parts)
+        if route is None:
+            return None
+        said = zip(route.parts, parts, strict=True)
+        return route, {name: text for name, text in said if name is not None}
+
+    def others(self, path: str) -> list[Route]:
+        """Returns the routes that a path has with other methods, in the order of the table."""
+        parts = path.split("/")[1:]
+        found = [_at(tree, parts) for tree in self._trees.values()]
+        return sorted(filter(None, found), key=self._routes.index)
+
+
+def _at(fork: _Fork | None, parts: Sequence[str], place: int = 0) -> Route | None:
+    """Returns the route at the end of a path, from a fork on: a fixed word goes first."""
+    for at in range(place, len(parts)):
+        if fork is None:
+            return None
+        part, named = parts[at], fork.named
+        fork = fork.words.get(part)
+        if named is not None and part:
+            found = None if fork is None else _at(fork, parts, at + 1)
+            if found is not None:
+                return found
+            fork = named
+    return None if fork is None else fork.route
+
+
+async def _not_routed(
+    settings: ServerSettings, request: Request, others: Sequence[Route]
+) -> Response:
+    if others:
+        words = f"{request.method} is not possible here"
+        told = problems.plain(problems.METHOD_NOT_ALLOWED, "method", words, random_id())
+        told.headers["Allow"] = others[0].method
+        return told
     # A person sees the answer in a browser; programs want a problem in JSON.
     is_page = "text/html" in request.headers.get("accept", "")
-    is_seen = request.method == "GET" and is_page and not request.url.path.startswith(API)
-    if error.status_code == problems.NOT_FOUND and is_seen:
+    is_seen = request.method == "GET" and is_page
+    if is_seen and not request.scope["path"].startswith(API):
         built = await asyncio.to_thread(static_page.index_page, settings.web)
         if built is not None:  # it says that there is no such page, and where to go
             return HTMLResponse(built, status_code=problems.NOT_FOUND)
-    code, words = WORDS.get(error.status_code, ("refused", ""))
-    if error.status_code == problems.METHOD_NOT_ALLOWED:
-        words = f"{request.method} is not possible here"
-    told = problems.plain(error.status_code, code, words, secrets.token_hex(8))
-    for name, value in (error.headers or {}).items():
-        told.headers[name] = value
-    return told
+    words = "there is nothing at this path"
+    return problems.plain(problems.NOT_FOUND, "not_found", words, random_id())
 
 
 # A server in this process: whether it may listen where it is asked to, and until when.

@@ -22,6 +22,7 @@ from tidewheel.core.queue.access import AuditEntry
 from tidewheel.errors import TidewheelError, Unavailable
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
+from tidewheel.server.request_batches import Gathering
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
 
 ENTRIES_AT_ONCE_MAX = 500
@@ -41,8 +42,10 @@ class AuditLog:
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self.on_report: OnReport = tell_nobody
         self._store, self._clock = store, clock
-        self._waiting: list[tuple[AuditEntry, asyncio.Future[None]]] = []
-        self._writing: asyncio.Task[None] | None = None
+        # One call at a time: each continues the chain where the one before it ended.
+        self._entries = Gathering(
+            self._write, ENTRIES_AT_ONCE_MAX, calls_max=1, drops_gone=False
+        )
         self._refusals = RefusalTally(clock)
         self._summing_up: asyncio.Task[None] | None = None
         self._last: AuditEntry | None = None  # that was written here
@@ -58,11 +61,7 @@ class AuditLog:
 
     async def add(self, entry: AuditEntry) -> None:
         """Adds an entry; returns when it is committed."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((entry, done))
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write())
-        await done
+        await self._entries.ask(entry)
 
     async def refused(self, entry: AuditEntry, key: Hashable) -> None:
         """Adds a refusal, or counts it; a store that does not answer stops no refusal."""
@@ -84,23 +83,11 @@ class AuditLog:
                 await self.add(entry)
         self._tell()
 
-    async def _write(self) -> None:
-        while self._waiting:
-            some = self._waiting[:ENTRIES_AT_ONCE_MAX]
-            del self._waiting[:ENTRIES_AT_ONCE_MAX]
-            try:
-                self._last = await self._store.add_audit([entry for entry, _ in some])
-            except Exception as error:  # whoever waits for it raises it
-                for _, done in some:
-                    if not done.done():
-                        done.set_exception(error)
-                continue
-            for _, done in some:
-                if not done.done():  # its caller may have gone
-                    done.set_result(None)
-            if self._clock() - self._told_at >= TOLD_SECONDS:
-                self._tell()
-        self._writing = None
+    async def _write(self, entries: list[AuditEntry]) -> list[None]:
+        self._last = await self._store.add_audit(entries)
+        if self._clock() - self._told_at >= TOLD_SECONDS:
+            self._tell()
+        return [None] * len(entries)
 
     async def _sum_up(self) -> None:
         while not self._refusals.is_empty:

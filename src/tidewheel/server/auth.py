@@ -21,8 +21,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from starlette.requests import Request
-
 from tidewheel.api.tasks import Task
 from tidewheel.config import ServerSettings
 from tidewheel.core.queue import tokens
@@ -35,6 +33,7 @@ from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server.access_file import AccessFile
 from tidewheel.server.attempt_key import AttemptKey
+from tidewheel.server.call import Request
 from tidewheel.server.errors import AttemptOver, NotAuthenticated, TooManyFailures
 from tidewheel.server.load_shedding import ReservedConnections
 
@@ -68,11 +67,10 @@ def shown_by(request: Request) -> ShownCredentials:
     """Returns the credentials in a request: a header counts before a cookie, because browsers
     send cookies without being asked."""
     authorization = request.headers.get("authorization")
-    cookie = request.cookies.get(session_cookie(secure=request.url.scheme == "https"))
-    if authorization is None and cookie is not None:
-        return ShownCredentials(TokenKind.SESSION, cookie)
     if authorization is None:
-        return ShownCredentials(TokenKind.BEARER, None)
+        cookie = request.cookies.get(session_cookie(secure=request.is_secure))
+        kind = TokenKind.BEARER if cookie is None else TokenKind.SESSION
+        return ShownCredentials(kind, cookie)
     kind, _, text = authorization.partition(" ")
     return ShownCredentials(TokenKind.BEARER, text.strip() if kind.lower() == "bearer" else "")
 

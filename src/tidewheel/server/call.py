@@ -1,4 +1,4 @@
-"""Holds one request as its handler sees it: read, checked and allowed."""
+"""Holds one request: as it came, and as its handler sees it, read, checked and allowed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from starlette import requests
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
 
 from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import ServerSettings
@@ -19,8 +23,6 @@ from tidewheel.ports.store import Store
 from tidewheel.server.errors import NotAllowed
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-
     from tidewheel.core.queue.requests import Claimed
     from tidewheel.server.access_file import AccessFile
     from tidewheel.server.auth import Authenticator, JobIdentity
@@ -28,12 +30,51 @@ if TYPE_CHECKING:
     from tidewheel.server.load_shedding import Quotas, RequestSlot
     from tidewheel.server.metrics import Metrics
     from tidewheel.server.oidc import Provider
+    from tidewheel.server.request_batches import GatheredRequests
     from tidewheel.server.routes import Route
     from tidewheel.server.run_services import AskedServices
 
 Kind = TypeVar("Kind")
 LOOKED_THROUGH_MAX = 20_000  # things, for one page of those that a caller may see
 READ_AT_ONCE = 1_000  # of them, where a page of the length asked for was not enough
+
+
+class HeaderFields(Headers):
+    """Holds the headers of a request; the first of a name is found without a search."""
+
+    def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
+        super().__init__(raw=raw)
+        self._count = len(raw)
+        self._first = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(raw)
+        }
+
+    def getlist(self, name: str) -> list[str]:
+        if len(self._first) == self._count:  # no header comes twice
+            found = self._first.get(name.lower())
+            return [] if found is None else [found]
+        return super().getlist(name)
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as of a Mapping
+        return self._first.get(name.lower(), default)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower() in self._first
+
+
+class Request(requests.Request):
+    """Is a request of Starlette's, with what every request is asked for at hand."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        super().__init__(scope, receive, send)
+        self._fields = HeaderFields(scope["headers"])
+        client = scope.get("client")
+        self.host: str = client[0] if client else ""  # of the caller
+        self.is_secure: bool = scope["scheme"] == "https"
+
+    @property
+    def headers(self) -> HeaderFields:
+        return self._fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +127,10 @@ class Call:
     place: RequestSlot
     hub: EventBroadcaster
     doors: AskedServices
+    gathered: GatheredRequests
     quotas: Quotas
     authenticator: Authenticator
-    is_gone: Callable[[], Awaitable[bool]]  # whether the caller hung up
     stopping: asyncio.Event  # the server wants to end: handlers stop waiting
-    secure: bool  # whether the caller came by TLS
     routes: tuple[Route, ...]
     request: Request  # for sign-ins, which read headers and cookies by themselves
     people: AccessFile
@@ -102,8 +142,6 @@ class Call:
     query: Any = None
     body: Any = None
     key: str | None = None  # idempotency
-    last_event_id: str | None = None  # up to which a stream was read before
-    takes_gzip: bool = False  # whether the caller can unpack an answer
     fingerprint: str = ""  # of the whole request
     token: access.TokenView | None = None
     rules: tuple[AccessRule, ...] = ()  # of the access file, if a person calls
@@ -112,6 +150,27 @@ class Call:
     run: RunView | None = None
     targets: list[str] = field(default_factory=list)  # for the audit
     only_tried: bool = False  # nothing was done: not for the audit
+
+    @property
+    def secure(self) -> bool:
+        """Says whether the caller came by TLS."""
+        return self.request.is_secure
+
+    @property
+    def last_event_id(self) -> str | None:
+        """Returns up to which event the caller read a stream before."""
+        found: str | None = self.request.headers.get("last-event-id")
+        return found
+
+    @property
+    def takes_gzip(self) -> bool:
+        """Says whether the caller can unpack an answer."""
+        return "gzip" in str(self.request.headers.get("accept-encoding", ""))
+
+    async def is_gone(self) -> bool:
+        """Says whether the caller hung up."""
+        is_gone: bool = await self.request.is_disconnected()
+        return is_gone
 
     def choose_rules(self, scopes: Iterable[access.Scope]) -> None:
         """Lets those rules of a person count that give one of these scopes."""
@@ -153,7 +212,10 @@ class Call:
     async def found_task(self) -> Task:
         """Returns the task that the path names; raises NotFound as `found_tasks` does."""
         if self.task is None:
-            [self.task] = await self.found_tasks([TaskId(self.path["id"])])
+            task = await self.gathered.tasks.ask(TaskId(self.path["id"]))
+            if not self.covers_queue(task.queue):
+                raise NotFound("task", task.id)
+            self.task = task
         return self.task
 
     async def found_tasks(self, ids: Sequence[TaskId]) -> list[Task]:

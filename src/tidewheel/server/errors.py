@@ -6,6 +6,7 @@ client makes the same error of a problem again (``store.remote.transport``).
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterable
 from typing import Any
@@ -268,6 +269,21 @@ def error_response(error: TidewheelError, correlation: str) -> Response:
         case _:
             pass
     return response(problem(error, correlation), headers)
+
+
+_ids: list[str] = []  # for requests to come
+_IDS_AT_ONCE, _ID_DIGITS = 512, 16
+
+
+def random_id() -> str:
+    """Returns a new id for a request. Many are made at once, because to ask the system for
+    chance takes longer than the rest of it."""
+    try:
+        return _ids.pop()
+    except IndexError:
+        text = os.urandom(_IDS_AT_ONCE * _ID_DIGITS // 2).hex()
+        _ids.extend(text[at : at + _ID_DIGITS] for at in range(0, len(text), _ID_DIGITS))
+        return os.urandom(_ID_DIGITS // 2).hex()
 
 
 def plain(status: int, code: str, message: str, correlation: str) -> Response:

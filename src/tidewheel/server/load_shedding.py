@@ -31,6 +31,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from enum import IntEnum
+from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from typing import NoReturn, Protocol
 
@@ -232,12 +233,9 @@ class Admission:
             Urgency.STREAM: settings.streams_max,
         }
 
-    @contextmanager
-    def admitted(
-        self, urgency: Urgency, client: str, *, is_open: bool
-    ) -> Iterator[RequestSlot]:
-        """Lets in one request and yields its slot; raises Overloaded, before any work, if its
-        kind has no place.
+    def admit(self, urgency: Urgency, client: str, *, is_open: bool) -> RequestSlot:
+        """Lets in one request and returns its slot, to be closed when the request is over;
+        raises Overloaded, before any work, if its kind has no place.
 
         ``is_open``: anybody may send it, so nobody is asked for a token.
         """
@@ -245,11 +243,7 @@ class Admission:
         if urgency is not Urgency.REPORT and self._at_door[client] >= self._per_address_max:
             self._turn_away(urgency)
         self._at_door[client] += 1
-        place = RequestSlot(self, urgency, client)
-        try:
-            yield place
-        finally:
-            place.close()
+        return RequestSlot(self, urgency, client)
 
     def check(self, urgency: Urgency, holders: Iterable[str], *, is_known: bool) -> None:
         """Raises Overloaded if there is no place for a request of this kind, or none of the
@@ -500,10 +494,12 @@ def holders_of(token: TokenView, job_queue: str | None = None) -> tuple[str, ...
     """
     if job_queue is not None:
         return (_of_team(job_queue), f"jobs of {_team(job_queue)!r}")
-    owner = _owner(token)
-    plain = (
-        one.removeprefix(ONLY_QUEUES).removeprefix(ONLY_WORKFLOWS) for one in token.grant.names
-    )
+    return _holders(_owner(token), token.grant.names)
+
+
+@lru_cache(maxsize=1024)  # the same token asks again and again
+def _holders(owner: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    plain = (one.removeprefix(ONLY_QUEUES).removeprefix(ONLY_WORKFLOWS) for one in names)
     teams = set(map(_team, plain))
     if len(teams) != 1 or ANY_TEXT in "".join(teams):
         return (owner,)

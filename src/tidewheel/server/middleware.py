@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-import secrets
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable
+from functools import lru_cache, partial
+from itertools import chain
+from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from tidewheel.config import ServerSettings
-from tidewheel.server.errors import plain
+from tidewheel.server.call import Request
+from tidewheel.server.errors import plain, random_id
 from tidewheel.server.load_shedding import ConnectionLimit
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -33,13 +39,16 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+_SECURITY_HEADERS = [(name.encode(), text.encode()) for name, text in SECURITY_HEADERS.items()]
 # Sent by TLS: a browser comes by TLS from then on, for a year. Not for this machine, whose name
 # other programs share, on other ports and without TLS.
-STRICT_TRANSPORT = ("strict-transport-security", "max-age=31536000")
+STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
 _PORTS = {"http": "80", "https": "443"}
+HeaderLine = tuple[bytes, bytes]
 
 
+@lru_cache(maxsize=1024)  # clients say the same with every request
 def host_name(header: str) -> str:
     """Returns the name in a Host header, without its port; "" if there is none."""
     found = _HOST.fullmatch(header)
@@ -53,54 +62,64 @@ def _origin(scheme: str, host: str) -> tuple[str, str, str]:
     return scheme, host_name(host), port or _PORTS.get(scheme, "")
 
 
-def _is_for_this_machine(scope: Scope) -> bool:
-    return host_name(Headers(scope=scope).get("host", "")) in LOOPBACK
+def _security_headers(request: Request, headers: Iterable[HeaderLine]) -> list[HeaderLine]:
+    """Returns the headers that every answer has, except for those that this one has already."""
+    named = {name for name, _ in headers}
+    added = [one for one in _SECURITY_HEADERS if one[0] not in named]
+    is_strict = request.is_secure and STRICT_TRANSPORT[0] not in named
+    if is_strict and host_name(request.headers.get("host", "")) not in LOOPBACK:
+        added.append(STRICT_TRANSPORT)
+    return added
+
+
+# Answers a request, whatever becomes of it.
+Answering = Callable[[Request], Awaitable[Response]]
 
 
 class Middleware:
     """Refuses bad requests before the application; adds security headers to answers."""
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
-        self._app, self._settings = app, settings
+    def __init__(self, answer: Answering, settings: ServerSettings) -> None:
+        self._answer, self._settings = answer, settings
         # The names by which this server may be called (DNS rebinding uses others).
         own = (settings.host,) if settings.host not in ("0.0.0.0", "::", "") else ()
         known = (*LOOPBACK, *own, *settings.hosts)
         self._hosts = frozenset(name.lower() for name in known)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
+        assert scope["type"] == "http", scope["type"]
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        scope["path"], scope["root_path"] = raw.decode("latin-1"), ""
+        request = Request(scope, receive, send)
+        if refused := self._refusal(request):
+            response = plain(*refused, random_id())
+        else:
+            response = await self._answer(request)
+        if type(response).__call__ is Response.__call__ and response.background is None:
+            headers = response.raw_headers
+            headers += _security_headers(request, headers)
+            # Requests may come without a connection of this server.
+            exchange = scope.get("extensions", {}).get(EXCHANGE)
+            if exchange is None or not exchange["of"].send(response):
+                await response(scope, receive, send)
             return
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
-                if scope["scheme"] == "https" and not _is_for_this_machine(scope):
-                    headers.setdefault(*STRICT_TRANSPORT)
+                message["headers"] += _security_headers(request, message["headers"])
             await send(message)
 
-        if refused := self._refusal(scope):
-            status, code, words = refused
-            response = plain(status, code, words, secrets.token_hex(8))
-            await response(scope, receive, send_guarded)
-            return
-        raw: bytes = scope.get("raw_path") or scope["path"].encode()
-        await self._app(
-            {**scope, "path": raw.decode("latin-1"), "root_path": ""}, receive, send_guarded
-        )
+        await response(scope, receive, send_guarded)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str, str] | None:
-        settings = self._settings
+    def _refusal(self, request: Request) -> tuple[int, str, str] | None:
+        settings, scope, headers = self._settings, request.scope, request.headers
         url = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
         if url > settings.url_bytes_max:
             return 414, "url_too_long", f"the URL has more than {settings.url_bytes_max} bytes"
-        size = sum(len(name) + len(value) for name, value in scope["headers"])
+        size = sum(map(len, chain.from_iterable(scope["headers"])))
         if size > settings.header_bytes_max:
             accepted = settings.header_bytes_max
             return 431, "headers_too_large", f"the headers have more than {accepted} bytes"
-        headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or host_name(hosts[0]) not in self._hosts:
             return (
@@ -143,6 +162,63 @@ ABORT = "tidewheel.abort"  # cut the connection
 KNOWN = "tidewheel.known"  # the holder of the connection has shown a valid token
 GONE = "tidewheel.gone"  # call this function when the connection is lost; returns how not to
 PEER = "tidewheel.peer"  # the address at the other end, whatever a proxy says about the caller
+EXCHANGE = "tidewheel.exchange"  # what can be had or sent in one piece
+_UNSAFE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # in a header
+_NOT_WHOLE = frozenset((b"connection", b"transfer-encoding"))  # uvicorn knows what these mean
+
+
+class Exchange:
+    """Is one request and its response, as far as no part of them has to be waited for.
+
+    uvicorn hands over a body, and takes a response, piece by piece, each with a step of the
+    event loop or a check of every header: for the usual case, in which all is there, that costs
+    as much as the answer.
+    """
+
+    __slots__ = ("_cycle",)
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+
+    def body(self) -> bytes | None:
+        """Returns the body if all of it has come, else None; it can be had once."""
+        cycle = self._cycle
+        if cycle.more_body or cycle.disconnected or cycle.waiting_for_100_continue:
+            return None
+        body, cycle.body = bytes(cycle.body), bytearray()
+        cycle.flow.resume_reading()
+        # Whoever asks for more waits until the caller is gone, as after any body.
+        cycle.message_event.clear()
+        return body
+
+    def send(self, response: Response) -> bool:
+        """Writes a response as uvicorn would; returns False, having done nothing, if it has to
+        wait or is of a rare kind."""
+        cycle, headers = self._cycle, response.raw_headers
+        names = {name for name, _ in headers}
+        if (
+            cycle.flow.write_paused
+            or cycle.response_started
+            or cycle.scope["method"] == "HEAD"
+            or b"content-length" not in names
+            or not names.isdisjoint(_NOT_WHOLE)
+            or _UNSAFE.search(b"".join([value for _, value in headers]))
+        ):
+            return False
+        if cycle.disconnected:
+            return True
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        lines = [b"%b: %b\r\n" % line for line in (*cycle.default_headers, *headers)]
+        if not cycle.keep_alive:
+            lines.append(b"connection: close\r\n")
+        first = STATUS_LINE[response.status_code]
+        cycle.transport.write(b"".join([first, *lines, b"\r\n", response.body]))
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            cycle.transport.close()
+        cycle.on_response()
+        return True
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -158,7 +234,14 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._mourners: dict[Callable[[], None], None] = {}
-        if not self.crowd.came(self, self.client[0] if self.client else ""):
+        address = self.client[0] if self.client else ""
+        self._extensions: dict[str, dict[Any, Any]] = {
+            ABORT: {"call": self.transport.abort},
+            PEER: {"host": address},
+            KNOWN: {"call": partial(self.crowd.is_known, self)},
+            GONE: {"call": self.when_gone},
+        }
+        if not self.crowd.came(self, address):
             self._refuse(b"503 Service Unavailable\r\nretry-after: 1")
             return
         self._wait_for_head()
@@ -170,14 +253,16 @@ class GuardedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._in_head:
             self._head_bytes += len(data)
-            if self._timer is None:
-                self._wait_for_head()
         if self.transport.is_closing():  # nothing that was refused is done
             return
         super().data_received(data)
+        if not (self._in_head and self._head_bytes):
+            return
         limit = self.settings.header_bytes_max + self.settings.url_bytes_max
-        if self._in_head and self._head_bytes > limit:
+        if self._head_bytes > limit:
             self._refuse(b"431 Request Header Fields Too Large")
+        elif self._timer is None:  # most heads come in one piece
+            self._wait_for_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # else it is a trailer, which nobody has asked for
@@ -187,11 +272,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_head, self._head_bytes = False, 0
         self._stop_waiting()
         super().on_headers_complete()
-        extensions = self.scope.setdefault("extensions", {})
-        extensions[ABORT] = {"call": self.transport.abort}
-        extensions[PEER] = {"host": self.client[0] if self.client else ""}
-        extensions[KNOWN] = {"call": partial(self.crowd.is_known, self)}
-        extensions[GONE] = {"call": self.when_gone}
+        exchange: dict[Any, Any] = {"of": Exchange(self.cycle)}
+        self.scope["extensions"] = {**self._extensions, EXCHANGE: exchange}
 
     def when_gone(self, tell: Callable[[], None]) -> Callable[[], None]:
         """Has a function called when the connection is lost; returns how to have it not."""

@@ -11,16 +11,16 @@ import asyncio
 import hashlib
 import hmac
 import logging
-import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
 
 from tidewheel.config import ServerSettings
@@ -31,7 +31,7 @@ from tidewheel.server import errors as problems
 from tidewheel.server.access_file import AccessFile, person_behind
 from tidewheel.server.audit_log import NOBODY, AuditLog
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
-from tidewheel.server.call import Answer, Call
+from tidewheel.server.call import Answer, Call, Request
 from tidewheel.server.event_broadcaster import EventBroadcaster
 from tidewheel.server.load_shedding import (
     Admission,
@@ -42,8 +42,9 @@ from tidewheel.server.load_shedding import (
     holders_of,
 )
 from tidewheel.server.metrics import Metrics
-from tidewheel.server.middleware import GONE, KNOWN
+from tidewheel.server.middleware import EXCHANGE, GONE, KNOWN
 from tidewheel.server.oidc import Provider
+from tidewheel.server.request_batches import GatheredRequests
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_services import RunServices
 from tidewheel.server.static_page import login_needed, refused_page
@@ -77,6 +78,7 @@ class Pipeline:
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
         self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
+        self._gathered = GatheredRequests(self._reserve.asking, store)
         self._people = AccessFile(settings.access_file)
         self._provider = Provider(self._people)
         self._authenticator = Authenticator(self._reserve, settings, people=self._people)
@@ -108,17 +110,19 @@ class Pipeline:
     async def answer(self, route: Route, request: Request) -> Response:
         """Returns the answer to one request; whatever goes wrong becomes an answer, too."""
         started = time.monotonic()
-        correlation = secrets.token_hex(8)
+        correlation = problems.random_id()
         place: RequestSlot | None = None
         seconds_max = route.seconds_max or self._settings.request_seconds_max
         try:
             async with asyncio.timeout(seconds_max) as limit:
-                client = request.client.host if request.client else ""
-                is_open = not isinstance(route.guard, Needs)
-                with self._admission.admitted(route.rank, client, is_open=is_open) as place:
-                    place.end_by(limit, is_read=not (route.changes or is_open))
-                    with _watched(request, place):
-                        response = await self._answered(route, request, correlation, place)
+                place = self._admission.admit(route.rank, request.host, is_open=route.is_open)
+                place.end_by(limit, is_read=not (route.changes or route.is_open))
+                stop_watching = _watch(request, place)
+                try:
+                    response = await self._answered(route, request, correlation, place)
+                finally:
+                    stop_watching()
+                    place.close()
         except TimeoutError:
             response = problems.error_response(problems.TookTooLong(), correlation)
             if place is not None and place.is_gone:
@@ -143,7 +147,7 @@ class Pipeline:
                 "this is a mistake of the server, not yours",
                 correlation,
             )
-        response.headers["x-request-id"] = correlation
+        response.raw_headers.append((b"x-request-id", correlation.encode()))
         self._metrics.count(route.verb, response.status_code, time.monotonic() - started)
         return response
 
@@ -167,9 +171,9 @@ class Pipeline:
             queue = None if call.job is None else call.job.task.queue
             place.is_known(holders_of(call.token, queue))
             # Requests may come without a connection of this server.
-            tell = request.scope.get("extensions", {}).get(KNOWN, {}).get("call")
-            if tell is not None:
-                tell()
+            known = request.scope.get("extensions", _NONE).get(KNOWN)
+            if known is not None:
+                known["call"]()
         # A job that speaks for itself is no worker, nor is who may not report but only amend.
         scopes = route.guard.scopes if isinstance(route.guard, Needs) else ()
         is_worker = Scope.WORKER not in scopes or call.allows((Scope.WORKER,))
@@ -241,35 +245,35 @@ class Pipeline:
         self, route: Route, request: Request, correlation: str, place: RequestSlot
     ) -> Call:
         reports = route.rank is Urgency.REPORT
+        named = request.scope["path_params"]
         return Call(
             store=self._reserve.reporting if reports else self._store,
             asking=self._reserve.asking,
             place=place,
             hub=self._hub,
             doors=self._doors.asked_by(place),
-            last_event_id=request.headers.get("last-event-id"),
-            takes_gzip="gzip" in request.headers.get("accept-encoding", ""),
+            gathered=self._gathered,
             quotas=self._quotas,
             settings=self._settings,
             metrics=self._metrics,
             authenticator=self._authenticator,
-            is_gone=request.is_disconnected,
             stopping=self.stopping,
-            secure=request.url.scheme == "https",
             routes=self.routes,
             request=request,
             people=self._people,
             provider=self._provider,
-            path={name: unquote(text) for name, text in request.path_params.items()},
-            client=request.client.host if request.client else "",
+            path={name: unquote(text) for name, text in named.items()} if named else named,
+            client=request.host,
             correlation=correlation,
         )
 
     async def _receive(self, route: Route, request: Request, call: Call) -> None:
         """Reads parameters and body into the call."""
+        is_asked = bool(request.scope["query_string"])
         if route.query is not None:
-            call.query = read_query(request.query_params.multi_items(), route.query)
-        elif request.query_params and not route.page:
+            given = request.query_params.multi_items() if is_asked else ()
+            call.query = read_query(given, route.query)
+        elif is_asked and request.query_params and not route.page:
             raise problems.BadRequest(
                 [f"there is no parameter {next(iter(request.query_params))!r}"]
             )
@@ -300,6 +304,11 @@ class Pipeline:
         seconds_max = route.body_seconds_max or self._settings.body_seconds_max
         if int(request.headers.get("content-length") or 0) > limit:
             raise problems.BodyTooLarge(limit)
+        exchange = request.scope.get("extensions", _NONE).get(EXCHANGE)
+        if exchange is not None and (whole := exchange["of"].body()) is not None:
+            if len(whole) > limit:
+                raise problems.BodyTooLarge(limit)
+            return bytes(whole)
         parts, size = [], 0
         try:
             async with asyncio.timeout(seconds_max):
@@ -365,16 +374,21 @@ class Pipeline:
         await self.audit.add(_entry(route, call, status))
 
 
-@contextmanager
-def _watched(request: Request, place: RequestSlot) -> Iterator[None]:
-    """Tells the place of a request if its caller hangs up."""
+def _watch(request: Request, place: RequestSlot) -> Callable[[], object]:
+    """Tells the place of a request if its caller hangs up; returns how to stop that."""
     # Requests may come without a connection of this server.
-    watch = request.scope.get("extensions", {}).get(GONE, {}).get("call")
-    stop = watch(place.hang_up) if watch is not None else lambda: None
-    try:
-        yield
-    finally:
-        stop()
+    gone = request.scope.get("extensions", _NONE).get(GONE)
+    if gone is None:
+        return _nothing
+    stop: Callable[[], object] = gone["call"](place.hang_up)
+    return stop
+
+
+_NONE: dict[str, dict[str, Any]] = {}
+
+
+def _nothing() -> None:
+    """Does nothing."""
 
 
 def _entry(route: Route, call: Call, status: int) -> AuditEntry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Sequence
@@ -69,6 +70,8 @@ class Server(Role):
         await require_safe(store, self.settings)
         make_room(self.settings)
         sys.setswitchinterval(SWITCH_SECONDS)
+        gc.collect()  # what was left of a server before would stay as well
+        gc.freeze()  # modules and routes stay: no need to look through them again and again
         login, token_file = None, None
         if self._is_local:
             address = tokens.without_password(store_settings(self._where).url)

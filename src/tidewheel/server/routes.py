@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import msgspec
@@ -83,33 +82,34 @@ class Route:
     seconds_max: float | None = None  # instead of what the settings say
     urgency: Urgency | None = None  # instead of what follows from the rest
 
+    # What follows from the rest, and every request is asked for:
+    changes: bool = field(init=False)  # a call may change something
+    verb: str = field(init=False)  # its name in logs, metrics and the audit
+    rank: Urgency = field(init=False)  # how urgent requests are when there is too much to do
+    is_open: bool = field(init=False)  # anybody may call it
+    parts: tuple[str | None, ...] = field(init=False)  # names of parameters; None: a word
+
     def __post_init__(self) -> None:
         if not isinstance(self.guard, Open | Needs):
             raise TypeError(f"{self.method} {self.path} has no guard: say who may call it")
         assert self.method in ("GET", "POST", "PATCH", "PUT", "DELETE"), self.method
-
-    @property
-    def changes(self) -> bool:
-        """Says whether a call may change something."""
-        return self.method != "GET"
-
-    @property
-    def rank(self) -> Urgency:
-        """Returns how urgent requests of this route are when there is too much to do."""
-        if self.urgency is not None:
-            return self.urgency
         scopes = self.guard.scopes if isinstance(self.guard, Needs) else ()
-        return urgency_of(self.method, self.path, self.media_type, scopes)
-
-    @property
-    def verb(self) -> str:
-        """Returns the name of the route in logs, metrics and the audit."""
-        return f"{self.method} {self.path}"
+        rank = urgency_of(self.method, self.path, self.media_type, scopes)
+        for name, value in {
+            "changes": self.method != "GET",
+            "verb": f"{self.method} {self.path}",
+            "rank": rank if self.urgency is None else self.urgency,
+            "is_open": isinstance(self.guard, Open),
+            "parts": tuple(
+                one[1:-1] if one.startswith("{") else None for one in self.path.split("/")[1:]
+            ),
+        }.items():
+            object.__setattr__(self, name, value)
 
     @property
     def path_names(self) -> list[str]:
         """Returns the names of the parameters in the path."""
-        return re.findall(r"{(\w+)}", self.path)
+        return [one for one in self.parts if one is not None]
 
 
 class RouteList(list[Route]):

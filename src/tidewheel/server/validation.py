@@ -70,6 +70,9 @@ def read_many(raw: bytes) -> list[msgspec.Raw]:
 def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
     """Returns the parameters of a URL as a form; numbers and booleans are read from their
     texts. Raises BadRequest with everything that is wrong."""
+    nothing_asked: Form | None = None if given else _without_parameters(form)
+    if nothing_asked is not None:
+        return nothing_asked
     values: dict[str, str] = {}
     for name, value in given:
         # Given twice is either of two, as in status=ready&status=running.
@@ -78,6 +81,15 @@ def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
         return msgspec.convert(values, form, strict=False)
     except msgspec.ValidationError as error:
         raise BadRequest(_query_findings(values, form) or [str(error)]) from None
+
+
+@cache
+def _without_parameters(form: type[Form]) -> Form | None:
+    """Returns a form in which nothing is given; None if something has to be."""
+    try:
+        return msgspec.convert({}, form)
+    except msgspec.ValidationError:
+        return None
 
 
 def field_names(form: type[msgspec.Struct]) -> list[str]:

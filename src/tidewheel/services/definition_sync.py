@@ -91,15 +91,18 @@ class Supplies:
     async def __call__(self, task: Claimed, directory: Path) -> None:
         """Brings the files that a task needs into the folder of its run, if they are not there.
         Raises RunnerUnable if they cannot be had now, Refused if never."""
-        wanted = wanted_definition(task)
-        if not wanted or self._supplied.get(directory) == wanted:
-            return
         async with self._one_by_one:
-            if self._supplied.get(directory) != wanted:
+            if not self.is_there(task, directory):
+                wanted = wanted_definition(task)
                 await self._bring(task, directory, wanted)
                 if len(self._supplied) >= RUNS_REMEMBERED_MAX:
                     self._supplied.clear()
                 self._supplied[directory] = wanted
+
+    def is_there(self, task: Claimed, directory: Path) -> bool:
+        """Says whether the files that a task needs are known to be in the folder of its run."""
+        wanted = wanted_definition(task)
+        return not wanted or self._supplied.get(directory) == wanted
 
     async def _bring(self, task: Claimed, directory: Path, wanted: str) -> None:
         run = read_job_name(task.id).run

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from tidewheel.core.operator.definition import JobName
@@ -19,6 +20,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.runners.job_directory import make_private_directory, write_whole
 
+RUNS_REMEMBERED_MAX = 1024
 STORE_NAME_LENGTH = 8
 
 
@@ -27,6 +29,7 @@ def runs_directory(home: Path) -> Path:
     return home / "runs"
 
 
+@lru_cache(maxsize=RUNS_REMEMBERED_MAX)  # each job asks, and a Path takes long to make
 def run_directory(home: Path, run: str) -> Path:
     """Returns the folder of a run; every host that drives it or runs its jobs has one."""
     return runs_directory(home) / run

@@ -34,7 +34,7 @@ from typing import Protocol, TypeVar
 from tidewheel.errors import StoreBusy, Unavailable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.lazy_dataclasses import dataclass
-from tidewheel.ports.clock import Clock
+from tidewheel.ports.clock import Clock, Timer
 from tidewheel.ports.store import Store
 
 T = TypeVar("T")
@@ -188,6 +188,10 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
     sleep = staticmethod(asyncio.sleep)
 
+    @staticmethod
+    def call_later(seconds: float, call: Callable[[], None]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, call)
+
 
 class Wakeup:
     """Wakes one waiter; anybody rings, from any thread; a ring while nobody waits is kept.
@@ -225,8 +229,7 @@ class Wakeup:
             assert self._waiter is None, "one waits at a time"
             waiter = self._waiter = loop.create_future()
             if seconds is not None:
-                timer = loop.create_task(self._clock.sleep(max(0.0, seconds)))
-                timer.add_done_callback(partial(_release, waiter))
+                timer = self._clock.call_later(max(0.0, seconds), partial(_release, waiter))
             try:
                 await waiter
             finally:
@@ -236,9 +239,7 @@ class Wakeup:
         self._rung = False
 
 
-def _release(
-    waiter: asyncio.Future[None] | None, _timer: asyncio.Task[None] | None = None
-) -> None:
+def _release(waiter: asyncio.Future[None] | None) -> None:
     if waiter is not None and not waiter.done():
         waiter.set_result(None)
 

@@ -50,6 +50,7 @@ from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
     News,
+    Record,
     Result,
     Row,
     Script,
@@ -89,12 +90,12 @@ ONE_PLAN = frozenset(
         "count_turns",
         "extend_leases",
         "find_task_digests",
+        "insert_alike_tasks",
         "insert_tasks",
         "list_buckets",
         "list_candidates",
         "list_ranks",
-        "lock_limits",
-        "lock_turns",
+        "lock_plan",
         "plan_claim",
         "refresh_lanes",
         "save_buckets",
@@ -147,11 +148,23 @@ class PostgresTransaction(Transaction):
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         return dict(self.rows("insert_tasks", tasks=tasks))
 
+    def insert_alike(
+        self,
+        said: Mapping[str, object],
+        ids: Sequence[str],
+        specs: Sequence[str] | None,
+        digests: Sequence[str] | None,
+    ) -> None:
+        self.rows("insert_alike_tasks", said=[said], ids=ids, specs=specs, digests=digests)
+
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         return self.records(query, ClaimedRow, lease_seconds=lease_seconds, **parameters)
 
     def fold_lanes(self, queue: str) -> None:
         self.rows("refresh_lanes", queue=queue)
+
+    def candidates(self, of: type[Record], **parameters: object) -> list[Record]:
+        return self.records("list_candidates", of, **parameters)
 
     def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         return self.rows("succeed_tasks", worker=worker, ends=ends)
@@ -173,8 +186,10 @@ def _as_array(value: object) -> object:
     if not isinstance(value, list | tuple):
         return as_parameter(value)
     if value and isinstance(value[0], str):
-        texts = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
-        return as_parameter('{"' + '","'.join(texts) + '"}')
+        whole = "".join(value)
+        if "\\" in whole or '"' in whole:
+            value = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
+        return as_parameter('{"' + '","'.join(value) + '"}')
     return "{" + ",".join(map(str, value)) + "}"
 
 

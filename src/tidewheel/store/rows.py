@@ -18,7 +18,15 @@ from tidewheel.core.queue.requests import Abilities, Claimed, End, HostProcess
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Status
-from tidewheel.core.queue.task import Instant, Lease, NewTask, TaskError, TaskState, WorkerId
+from tidewheel.core.queue.task import (
+    AlikeTasks,
+    Instant,
+    Lease,
+    NewTask,
+    TaskError,
+    TaskState,
+    WorkerId,
+)
 from tidewheel.store.transaction import STORED, Stored, once
 
 RESOURCE_COLUMNS = (
@@ -320,6 +328,35 @@ def digest_of(task: NewTask) -> str:
 
     By it a submission that comes again is told from another one with the same id.
     """
+    return _digest(_body(task))
+
+
+def digests_of(tasks: AlikeTasks) -> list[str] | str:
+    """Returns the digest of each of these tasks; only one if it is that of all of them."""
+    body = _body(tasks.said)
+    if tasks.specs is None:
+        return _digest(body)
+    # Before the spec stand texts at most, in which a quote has a backslash.
+    before, _, behind = body.partition(_NO_SPEC)
+    begun = hashlib.blake2b(before + _SPEC, digest_size=16)
+    encode, digests = msgspec.json.encode, []
+    for spec in tasks.specs:
+        digest = begun.copy()
+        digest.update(encode(spec) + behind)
+        digests.append(digest.hexdigest())
+    return digests
+
+
+_SPEC = b',"spec":'
+_NO_SPEC = _SPEC + b"null"
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=16).hexdigest()
+
+
+def _body(task: NewTask) -> bytes:
+    """Returns what the digest of a task is made of."""
     task = _in_floats(task)
     policy = _FIXED_DELAYS if isinstance(task.retry, FixedDelays) else _EXPONENTIAL
     later = _later_fields(type(task))
@@ -345,8 +382,7 @@ def digest_of(task: NewTask) -> str:
             "resources": _picked(task.resources, _RESOURCES),
         }
         body = b"," + msgspec.json.encode(picked)[1:]
-    body = body.replace(_ONE_SHARED_NODE, b"}", 1)
-    return hashlib.blake2b(body, digest_size=16).hexdigest()
+    return body.replace(_ONE_SHARED_NODE, b"}", 1)
 
 
 def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 - any version's

@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,7 +43,9 @@ from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, in_our_words, prepare
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
+    AS_THEY_ARE,
     News,
+    Record,
     Result,
     Row,
     Script,
@@ -66,7 +69,10 @@ class SqliteTransaction(Transaction):
         self._queries = load_queries("sqlite")
 
     def ask(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
-        given = {name: as_parameter(value) for name, value in parameters.items()}
+        given = {
+            name: value if type(value) in AS_THEY_ARE else as_parameter(value)
+            for name, value in parameters.items()
+        }
         self._found = self.connection.execute(self._queries[query], given)
         return self._found
 
@@ -87,6 +93,21 @@ class SqliteTransaction(Transaction):
         self.rows("add_ready", seqs=list(seqs.values()))
         return seqs
 
+    def insert_alike(
+        self,
+        said: Mapping[str, object],
+        ids: Sequence[str],
+        specs: Sequence[str] | None,
+        digests: Sequence[str] | None,
+    ) -> None:
+        rows = list(zip_longest(ids, specs or (), digests or ()))
+        self.rows("insert_alike_tasks", tasks=rows, **said)
+        # Nobody else writes meanwhile: the seqs follow each other.
+        last = self.connection.last_insert_rowid()
+        seqs = list(range(last - len(ids) + 1, last + 1))
+        self.rows("add_creations", seqs=seqs)
+        self.rows("add_ready", seqs=seqs)
+
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         rows = self.records(query, ClaimedRow, **parameters)
         seqs = [row.seq for row in rows]
@@ -101,6 +122,11 @@ class SqliteTransaction(Transaction):
             self.rows("refresh_lanes", queue=queue, keys=keys)
             self.rows("drop_lanes", queue=queue, keys=keys)
         self.rows("open_lanes", queue=queue)
+
+    def candidates(self, of: type[Record], **parameters: object) -> list[Record]:
+        if parameters["lanes"]:
+            self.fold_lanes(str(parameters["queue"]))
+        return self.records("list_candidates", of, **parameters)
 
     def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
         found = self.rows("succeed_tasks", worker=worker, ends=ends)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator
 from itertools import chain, count
 from pathlib import Path
@@ -22,6 +23,8 @@ Migrations = tuple[migrate.Migration, ...]
 SQLITE_VERSION_MIN = (3, 51, 3)
 # A full check of a large file would hold up every command; `tidewheel verify` does it.
 QUICK_CHECK_BYTES_MAX = 16 * 1024 * 1024
+# How long to sleep before another try while somebody else writes: at first, then at most.
+BUSY_SLEEP_SECONDS, BUSY_SHORT_TRIES, BUSY_SLEEP_SECONDS_MAX = 0.0002, 100, 0.002
 NO_SHARED_MEMORY = apsw.SQLITE_IOERR_SHMSIZE  # which processes share; it lies on the same disk
 SCHEMA_VERSION_TABLE = """
 CREATE TABLE IF NOT EXISTS schema_version (
@@ -106,7 +109,7 @@ def connect(
     with translated(path):
         connection = apsw.Connection(str(path), vfs=vfs, statementcachesize=256)
         try:
-            connection.set_busy_timeout(int(settings.busy_seconds_max * 1000))
+            connection.set_busy_handler(_patience(settings.busy_seconds_max))
             mode = connection.pragma("journal_mode", "wal")
             connection.pragma("synchronous", "full")
             connection.pragma("foreign_keys", True)
@@ -125,6 +128,23 @@ def connect(
             f"{mode!r} there). Put the store on a local disk"
         )
     return connection
+
+
+def _patience(seconds_max: float) -> Callable[[int], bool]:
+    """Returns a function that is called while another process writes, and says whether to try
+    once more. SQLite's own would sleep up to 100 ms at a time, and miss its turn again and
+    again beside a busy writer, whose transactions take a few ms."""
+    give_up_at = 0.0
+
+    def try_again(tries: int) -> bool:
+        nonlocal give_up_at
+        now = time.monotonic()
+        if tries == 0:
+            give_up_at = now + seconds_max
+        time.sleep(BUSY_SLEEP_SECONDS if tries < BUSY_SHORT_TRIES else BUSY_SLEEP_SECONDS_MAX)
+        return now < give_up_at
+
+    return try_again
 
 
 def prepare(
@@ -214,11 +234,18 @@ def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None
     os.close(descriptor)
     try:
         with _connected(Path(built), settings) as connection, translated(path):
+            # Nobody knows of it yet: it is synced once, as a whole, not after each migration.
+            connection.pragma("synchronous", "off")
             _apply(connection, migrations)
+            # To close it would do so, too, and tell nobody that the disk is full.
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        _sync(Path(built))
         with contextlib.suppress(FileExistsError):  # somebody else was faster
             os.link(built, path)
     finally:
-        os.unlink(built)
+        for left in (built, f"{built}-wal", f"{built}-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(left)
     for folder in (path.parent, path.parent.parent):
         _sync(folder)
 

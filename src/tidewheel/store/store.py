@@ -8,7 +8,8 @@ told after the commit, and only then.
 
 A worker of this process that has room leaves a standing claim. A write that makes tasks of its
 queue ready carries it out before it commits, so from the end of one task to the start of the
-next lies one commit less. If the write fails, so does the claim.
+next lies one commit less. A worker without room leaves one for the slots of those that end: its
+report of ends takes the next tasks along. If the write fails, so does the claim.
 
 Most processes need only tasks. Operations on anything else are loaded when one is first asked
 for: a store that is opened for tasks alone would start half as slowly again with them.
@@ -17,10 +18,9 @@ for: a store that is opened for tasks alone would start half as slowly again wit
 from __future__ import annotations
 
 import asyncio
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from functools import partial
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -34,15 +34,16 @@ from tidewheel.core.queue.requests import (
     Submitted,
     Wake,
 )
-from tidewheel.core.queue.submission import SubmitLimits, message_refusal, refusal, run_refusal
+from tidewheel.core.queue.submission import SubmitLimits, acceptable_alike, message_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.ports.store import StandingClaim
+from tidewheel.ports.store import StandingClaim, StandingClaims
 from tidewheel.store.operations import leases, queries, task_admin
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
 from tidewheel.store.operations.transitions import Effects
+from tidewheel.store.rows import digests_of
 from tidewheel.store.transaction import News, Result, Script, Transaction, no_news
 
 P = ParamSpec("P")
@@ -165,35 +166,6 @@ class StoredPast:
         return cast("TaskHistory | None", found)
 
 
-class StandingClaims:
-    """Holds the standing claims of the workers of this process; for any thread."""
-
-    def __init__(self) -> None:
-        self._claims: list[StandingClaim] = []  # a few: one of each machine
-        self._lock = threading.Lock()
-
-    def __bool__(self) -> bool:
-        return bool(self._claims)
-
-    def post(self, claim: StandingClaim) -> None:
-        claim.withdraw = partial(self.withdraw, claim)
-        with self._lock:
-            self._claims.append(claim)
-
-    def withdraw(self, claim: StandingClaim) -> bool:
-        with self._lock:
-            if is_here := claim in self._claims:
-                self._claims.remove(claim)
-            return is_here
-
-    def take(self, queues: Collection[str]) -> list[StandingClaim]:
-        """Takes out the claims of these queues."""
-        with self._lock:
-            taken = [one for one in self._claims if one.request.queue in queues]
-            self._claims = [one for one in self._claims if one not in taken]
-            return taken
-
-
 class CarriedOut:
     """Holds the claims that one write carries out, each time its script runs."""
 
@@ -201,12 +173,22 @@ class CarriedOut:
         self._standing = standing
         self._tasks: dict[StandingClaim, ClaimedTasks | None] = {}
 
-    def carry_out(self, tx: Transaction, queues: Collection[str]) -> None:
-        """Carries out the claims of these queues, and of earlier runs of the script again."""
-        self._tasks = dict.fromkeys((*self._tasks, *self._standing.take(queues)))
+    def carry_out(self, tx: Transaction, effects: Effects) -> None:
+        """Carries out the claims that a write is for; if its script runs again, once more."""
+        taken = self._standing.take(effects.queues, effects.ended)
+        self._tasks = dict.fromkeys((*self._tasks, *taken))
         for claim in self._tasks:
             claim.begin()
-            self._tasks[claim] = leases.claim_along(tx, claim.request)
+            request = claim.request
+            if claim.for_ends:
+                count = min(request.count, effects.ended[request.worker])
+                request = replace(request, count=count)
+                if effects.ended[request.worker] >= claim.idle_after:
+                    # As a claim by itself would find it: an exclusive task may wait for that.
+                    free = replace(request.free, idle_nodes=request.free.nodes)
+                    request = replace(request, free=free)
+            # In another run of the script no end may have been taken: then there is no room.
+            self._tasks[claim] = leases.claim_along(tx, request) if request.count else None
 
     def __bool__(self) -> bool:
         return bool(self._tasks)
@@ -267,19 +249,16 @@ class DatabaseStore(ABC):
 
     # ---- tasks: clients ----
 
-    async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
+    async def submit(
+        self, tasks: Sequence[NewTask], *, atomic: bool = True
+    ) -> Sequence[Submitted]:
         if len(tasks) > self._limits.tasks_per_call_max:
             accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
             raise BadSetting("tasks", len(tasks), accepted)
-        answers, good = {}, []
-        for position, task in enumerate(tasks):
-            why = refusal(task, self._limits) or run_refusal(task)
-            if why is None:
-                good.append((position, task))
-            elif atomic:
-                raise why
-            else:
-                answers[position] = Submitted(id=task.id, refused=why)
+        if (alike := acceptable_alike(tasks, self._limits)) is not None:
+            store, digests = submit_operations.submit_alike, digests_of(alike)
+            return await self._write("submit", store, alike, digests, atomic=atomic)
+        good, answers = submit_operations.sorted_out(tasks, self._limits, atomic=atomic)
         answers |= await self._write("submit", submit_operations.submit, good, atomic=atomic)
         return [answers[position] for position in range(len(tasks))]
 
@@ -351,6 +330,7 @@ class DatabaseStore(ABC):
 
     get = glances(queries.get)
     get_many = reads(queries.get_many)
+    find_each = glances(queries.find_each)
     list_tasks = reads(queries.list_tasks)
     peek = reads(queries.peek)
     history = reads(queries.history)
@@ -400,6 +380,7 @@ class DatabaseStore(ABC):
     withdrawn = reads(run_batch.withdrawn)
     undelivered = reads(run_batch.undelivered)
     histories = reads(run_batch.histories)
+    run_values = glances(run_batch.run_values)
     delivered = writes("delivered", run_batch.delivered)
     submit_code = tells("submit_code", run_batch.submit_code)
     take_code = writes("take_code", run_batch.take_code)
@@ -518,8 +499,8 @@ class DatabaseStore(ABC):
             nonlocal effects
             effects = Effects()
             answer = operation(tx, effects, *args, **kwargs)
-            if takes_claims and (effects.queues or claims):
-                claims.carry_out(tx, effects.queues)
+            if takes_claims and (effects.queues or effects.ended or claims):
+                claims.carry_out(tx, effects)
             self._failpoint(f"{name}_before_commit")
             return answer
 

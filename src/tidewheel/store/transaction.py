@@ -114,6 +114,18 @@ class Transaction(ABC):
         is there already is not stored, and is left out."""
 
     @abstractmethod
+    def insert_alike(
+        self,
+        said: Mapping[str, object],
+        ids: Sequence[str],
+        specs: Sequence[str] | None,
+        digests: Sequence[str] | None,
+    ) -> None:
+        """Stores tasks that are ready, as ``insert`` does; none of the ids is stored yet. They
+        say the same but for their ids, specs and digests: those without a list are as in
+        ``said``."""
+
+    @abstractmethod
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         """Runs a claim query, and writes a lease and a history entry for each of its rows."""
 
@@ -121,6 +133,10 @@ class Transaction(ABC):
     def fold_lanes(self, queue: str) -> None:
         """Puts the lanes of a queue right of which something is new: their heads, and whether
         there is room. Opens those whose rates leave room again."""
+
+    @abstractmethod
+    def candidates(self, of: type[Record], **parameters: object) -> list[Record]:
+        """Puts the lanes of a queue right, and returns the rows of list_candidates."""
 
     @abstractmethod
     def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -280,6 +296,7 @@ def found_one(found: Sequence[Record], kind: str, name: str) -> Record:
 # to find nothing: the name becomes one that nothing can have, for it cannot be printed.
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 NUL_IN_JSON = "\\u0000"
+AS_THEY_ARE = frozenset({int, float, bool, bytes, type(None)})  # every database takes these
 
 
 def as_parameter(value: object) -> object:

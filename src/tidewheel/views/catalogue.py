@@ -29,18 +29,16 @@ from tidewheel.services.definitions.snapshot import check_same_workflow, reread,
 from tidewheel.services.paths import run_directory
 from tidewheel.services.workflow_state import state_document
 from tidewheel.views import graph, log, past, rows, run, run_facts, task, why
-from tidewheel.views.run_facts import Document, described
-from tidewheel.views.snapshot import AskedView, RunSnapshot, ViewContext, read_text
+from tidewheel.views.run_facts import Document, described, read_text
+from tidewheel.views.snapshot import AskedView, RunSnapshot, ViewContext
 from tidewheel.views.status_text import words_of
 from tidewheel.views.task_lookup import neighbours
 from tidewheel.views.why import reason_document
 
 
 async def look(store: Store, context: ViewContext, name: str, arguments: Arguments) -> Document:
-    """Returns the view of this name; the argument `run` says of which run, except for the list
-    of runs. Raises Refused if there is no such view."""
-    if name == "runs":
-        return cast("Document", await run_facts.runs(store, arguments))
+    """Returns the view of this name; the argument `run` says of which run. Raises Refused if
+    there is no such view."""
     if name == STATE:  # also of a run that is yet to come
         return await state_document(store, context.definition_of, arguments)
     if name not in LOOKS:

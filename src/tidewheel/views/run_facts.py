@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tidewheel.api.runs import ListedRun, RunCreated, RunFacts, RunList, UndoneCounts
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView, undone_in
 from tidewheel.core.queue.task import Instant
+from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
-from tidewheel.views.snapshot import AskedView, read_names, read_number, read_text
 from tidewheel.vocabulary import time_text
+
+if TYPE_CHECKING:
+    from tidewheel.views.snapshot import AskedView
 
 Document = dict[str, object]
 
@@ -153,3 +157,32 @@ async def _waits(
         if need.state is not NeedState.MET:
             waits.setdefault(need.run, []).append(str(need.told_to(names)))
     return waits
+
+
+# What a view is asked with.
+
+
+def read_names(arguments: Arguments) -> tuple[str, ...] | None:
+    """Returns the patterns for what whoever asks may know of; None: everything."""
+    return None if arguments.get("sees") is None else tuple(read_texts(arguments, "sees"))
+
+
+def read_texts(arguments: Arguments, name: str) -> list[str]:
+    value = arguments.get(name) or []
+    if not isinstance(value, list | tuple) or not all(isinstance(x, str) for x in value):
+        raise Refused(f"{name} must be a list of texts, not {json.dumps(value)}")
+    return list(value)
+
+
+def read_text(arguments: Arguments, name: str) -> str:
+    value = arguments.get(name) or ""
+    if not isinstance(value, str | int):
+        raise Refused(f"{name} must be a text, not {json.dumps(value)}")
+    return str(value)
+
+
+def read_number(arguments: Arguments, name: str) -> int | None:
+    value = arguments.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise Refused(f"{name} must be a number from 0 on, not {json.dumps(value)}")

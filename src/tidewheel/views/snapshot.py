@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -25,11 +24,12 @@ from tidewheel.core.sched.persistence import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.pool import Past, RunStatus, TaskPool
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.sched.task_state import Key
-from tidewheel.errors import NotFound, Refused
+from tidewheel.errors import NotFound
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.workflow_state import DefinitionOf, definitions_of
+from tidewheel.views.run_facts import read_names, read_number, read_text, read_texts
 from tidewheel.views.status_text import FUTURE, words_of
 
 if TYPE_CHECKING:
@@ -130,32 +130,6 @@ class AskedView(NamedTuple):
 
     def texts(self, name: str) -> list[str]:
         return read_texts(self.arguments, name)
-
-
-def read_names(arguments: Arguments) -> tuple[str, ...] | None:
-    """Returns the patterns for what whoever asks may know of; None: everything."""
-    return None if arguments.get("sees") is None else tuple(read_texts(arguments, "sees"))
-
-
-def read_texts(arguments: Arguments, name: str) -> list[str]:
-    value = arguments.get(name) or []
-    if not isinstance(value, list | tuple) or not all(isinstance(x, str) for x in value):
-        raise Refused(f"{name} must be a list of texts, not {json.dumps(value)}")
-    return list(value)
-
-
-def read_text(arguments: Arguments, name: str) -> str:
-    value = arguments.get(name) or ""
-    if not isinstance(value, str | int):
-        raise Refused(f"{name} must be a text, not {json.dumps(value)}")
-    return str(value)
-
-
-def read_number(arguments: Arguments, name: str) -> int | None:
-    value = arguments.get(name)
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    raise Refused(f"{name} must be a number from 0 on, not {json.dumps(value)}")
 
 
 async def gather(

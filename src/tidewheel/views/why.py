@@ -10,14 +10,17 @@ from itertools import pairwise
 
 from tidewheel.api.run_details import TaskReasons, WhyDocument
 from tidewheel.api.runs import RunAction, RunReason, RunStall
+from tidewheel.core.graph.outputs import SUBMIT_FAILED
 from tidewheel.core.operator.blocks import NeedState
+from tidewheel.core.operator.requests import StoredValues
+from tidewheel.core.operator.task_inputs import inputs_of, parents_of, values_for
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES, sees_object
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
 from tidewheel.core.sched.explain import Reason
 from tidewheel.core.sched.spawn import STALL
 from tidewheel.core.sched.task_state import JobPhase, Key
-from tidewheel.errors import NotFound
+from tidewheel.errors import NotFound, Refused
 from tidewheel.formats.sip.model import OBJECT_PREFIX
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
@@ -57,6 +60,7 @@ async def reasons_of_task(asked: AskedView, snapshot: RunSnapshot, key: Key) -> 
             reason_document(run, each, post_commands(snapshot, key, each.text))
             for each in known
         ),
+        *await _of_the_inputs(asked, snapshot, one),
         *await _of_the_job(asked, snapshot, one),
     ]
     return described(TaskReasons, one, run=run, reasons=found)
@@ -113,6 +117,25 @@ def stall_document(snapshot: RunSnapshot) -> RunStall | None:
         "since": show_instant(snapshot.stalled_since),
         "until": None if end is None else whole_second(end),
     }
+
+
+async def _of_the_inputs(
+    asked: AskedView, snapshot: RunSnapshot, one: ShownTask
+) -> list[RunReason]:
+    """Returns which value a task lacks whose job could not be begun without it."""
+    graph, task = snapshot.pool.plan.graph, one.task
+    if task is None or task.ended != SUBMIT_FAILED:
+        return []
+    parents = parents_of(graph, task.key)
+    found: dict[Key, list[StoredValues]] = {}
+    for row in await asked.store.run_values(snapshot.view.number, list(parents)):
+        found.setdefault((row.point, row.name), []).append(row)
+    known = {key: values_for(rows, task.flows) for key, rows in found.items()}
+    try:
+        inputs_of(graph, task.key, {key: row for key, row in known.items() if row})
+    except Refused as refused:
+        return [_plain_reason(str(refused), False, [])]
+    return []
 
 
 async def _of_the_job(

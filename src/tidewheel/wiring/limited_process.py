@@ -488,6 +488,13 @@ def main() -> None:
     _outlet.file = answers
     calls: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
     threading.Thread(target=_hear, args=(calls,), daemon=True).start()
+    with suppress(BrokenPipeError):  # the parent has gone
+        _answer_calls(calls, answers)
+    os._exit(0)  # the thread that reads would be in the way of an orderly end
+
+
+def _answer_calls(calls: queue.SimpleQueue[bytes | None], answers: BinaryIO) -> None:
+    """Answers calls until there are none, or this process has grown large."""
     while (call := calls.get()) is not None:
         answer = _called(call)
         is_large = _resident_bytes() > RETIRED_BYTES
@@ -501,7 +508,6 @@ def main() -> None:
             _send(answers, (_BROKEN, repr(error)))
         if is_large:
             break
-    os._exit(0)  # the thread that reads would be in the way of an orderly end
 
 
 def _hear(calls: queue.SimpleQueue[bytes | None]) -> None:

@@ -112,6 +112,9 @@ class Adoption:
         if job is None and fate is Fate.NOBODYS:
             return
         self.attempts.take([attempt])
+        standing = self.attempts.machine.standing  # it counts on what this job has now
+        if standing is not None and standing.for_ends and standing.withdraw():
+            self.attempts.machine.standing = None
         if job is None:
             self.jobs.give_back(attempt)
             return

@@ -14,16 +14,16 @@ import math
 import shutil
 import threading
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed, End, Ending, UsageSample
-from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.lazy_dataclasses import dataclass
@@ -42,7 +42,7 @@ class Machine:
         self.standing: StandingClaim | None = None  # counts on what is free: withdrawn first
         # The claimers of all its workers, which ask for more tasks when something becomes free.
         self.on_freed: list[Callable[[Sequence[Resources]], None]] = []
-        self._labels = capacity.labels
+        self._capacity, self._labels = capacity, capacity.labels
         self._cpu = capacity.cpu
         self._memory_bytes = capacity.memory_bytes
         self._gpu = capacity.gpu
@@ -67,6 +67,17 @@ class Machine:
         """Returns how many nodes have nothing running on them."""
         return max(0, self.nodes - max(self._shared, default=0))
 
+    @property
+    def tasks(self) -> int:
+        """Returns how many tasks run here that share their nodes."""
+        return self._shared.total()
+
+    @property
+    def is_untouched(self) -> bool:
+        """Says whether nothing that runs here has asked for any resources."""
+        free, all_of_it = self.resources, self._capacity
+        return replace(free, idle_nodes=all_of_it.idle_nodes) == all_of_it
+
     def may_follow(self, asked: Resources) -> bool:
         """Says whether tasks that fit may be left after a claim that ended with this task.
 
@@ -74,8 +85,20 @@ class Machine:
         """
         return (self.nodes if asked.exclusive else self.idle_nodes) > 0
 
+    def change_all(self, asked: Iterable[Resources], sign: int) -> None:
+        """Takes what attempts asked for (-1), or gives it back (1). Most ask for nothing, and
+        are counted together."""
+        count = 0
+        for one in asked:
+            if one is NO_RESOURCES:
+                count += 1
+            else:
+                self.change(one, sign)
+        if count:
+            self.change(NO_RESOURCES, sign * count)
+
     def change(self, asked: Resources, sign: int) -> None:
-        """Takes what an attempt asked for (-1), or gives it back (1)."""
+        """Takes what an attempt asked for (-1), or gives it back (1); so many times."""
         if asked.cpu:
             # Rounded as in the core, or 0.1 + 0.2 - 0.3 would leave less than there is.
             self._cpu = round(self._cpu + sign * asked.cpu, 6)
@@ -156,6 +179,8 @@ class Attempt:
     messages_stored: int = 0  # by an earlier owner; a runner that adopts says them again
     unacceptable: End | None = None  # the store refused what the job said
     latest_progress: float | None = None  # written by any thread, read by heartbeats
+    # Has the log of a handler sent to a server, from any thread; None: there is no server.
+    follow_log: Callable[[Attempt], None] | None = None
 
     # JobReports
     def started(self) -> None:
@@ -172,6 +197,10 @@ class Attempt:
 
     def usage(self, sample: UsageSample) -> None:
         self._events.put(self, sample)
+
+    def log_begun(self) -> None:
+        if self.follow_log is not None:
+            self.follow_log(self)
 
 
 def end_to_report(end: End, reason: StopReason, task: Claimed) -> End | None:
@@ -290,7 +319,12 @@ def is_poll(task: Claimed) -> bool:
     return task.run is not None and read_job_name(task.id).is_poll
 
 
-Supply = Callable[[Claimed, Path], Awaitable[None]]  # a job of a run, and the run's folder
+class Supply(Protocol):
+    """Brings what a job of a run needs into the folder of the run."""
+
+    async def __call__(self, task: Claimed, directory: Path, /) -> None: ...
+    def is_there(self, task: Claimed, directory: Path, /) -> bool: ...
+
 
 TellJob = Callable[[Claimed], dict[str, str]]  # what a job finds in its environment
 
@@ -325,9 +359,17 @@ class JobFolders:
             environment=told,
         )
 
+    def is_prepared(self, task: Claimed) -> bool:
+        """Says whether the files of the task's run are known to be here."""
+        return (
+            self.supply is None
+            or task.run is None
+            or self.supply.is_there(task, self._run_directory(task))
+        )
+
     async def prepare(self, task: Claimed) -> None:
         """Brings the files of the task's run here before the job starts."""
-        if self.supply is not None and task.run is not None:
+        if self.supply is not None and not self.is_prepared(task):
             await self.supply(task, self._run_directory(task))
 
     def clear(self, task: Claimed) -> None:
@@ -354,6 +396,8 @@ class AttemptTable:
         self.worker = worker
         self.folders = folders
         self.slots = slots  # that are free
+        # Reports of ends bring the next tasks along: then a report waits for a claim under way.
+        self.refills = False
         self.machine = machine
         self.clock = surroundings.clock
         self.failpoint = surroundings.failpoint
@@ -374,7 +418,7 @@ class AttemptTable:
     def take(self, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:
             self._attempts[attempt.key] = attempt
-            self.machine.change(attempt.task.resources, -1)
+        self.machine.change_all([attempt.task.resources for attempt in attempts], -1)
         self.slots -= len(attempts)
         self.book.hold(attempts)
 
@@ -383,10 +427,10 @@ class AttemptTable:
         for attempt in attempts:
             self.folders.clear(attempt.task)
             del self._attempts[attempt.key]
-            self.machine.change(attempt.task.resources, 1)
+        freed = [attempt.task.resources for attempt in attempts]
+        self.machine.change_all(freed, 1)
         self.slots += len(attempts)
         self.book.strike_out(attempts)
-        freed = [attempt.task.resources for attempt in attempts]
         for hear_freed in self.machine.on_freed:
             hear_freed(freed)
         self._over.ring()

@@ -17,6 +17,12 @@ Where a priority is not known, and there is more than one queue, the store is as
 A claimer that found nothing more leaves a standing claim for the queue that it served last. If
 this process itself makes tasks of that queue ready (a scheduler beside the worker, a client),
 the store hands them over in that same transaction, and nobody has to be woken.
+
+A claimer without a free slot leaves one that the worker's next report of ends carries out, so a
+busy worker makes one transaction for the ends of some tasks and the leases of the next. That is
+done where nothing is passed over by it: the worker serves one queue, it has several slots (with
+one the machine is idle after each end, which an exclusive task may be waiting for), and nothing
+that runs on its machine has asked for resources, which another task might be waiting for.
 """
 
 from __future__ import annotations
@@ -179,12 +185,16 @@ class Claimer(Service):
         self._machine.on_freed.append(self.hear_freed)
         # Where a standing claim would help: in the queue that was served last, or is first.
         self._busy_queue = next(iter(self._served.names), None)
+        has_one_queue = len(settings.queues) == 1 and not self._served.patterns
+        self._may_refill = has_one_queue and settings.slots > 1
+        self._is_near = False  # the store keeps standing claims
         # A queue of which the very next wake tells what a standing claim has brought already.
         self._seen_through: str | None = None
         self._is_over = False  # nobody would execute what a standing claim brings now
 
     async def run(self) -> None:
         try:
+            self._leave_standing_claim()  # to know whether the store keeps any
             await super().run()
             await self._withdraw()
         finally:
@@ -213,12 +223,15 @@ class Claimer(Service):
         Attempts here, or of another worker of the machine, have given it back.
         """
         is_idle = self._met_exclusive and self._machine.idle_nodes > 0
-        if is_idle or any(one != NO_RESOURCES for one in freed):
+        asked = (one is not NO_RESOURCES and one != NO_RESOURCES for one in freed)
+        if is_idle or any(asked):
             if self._open is not None:
                 self._open.look_anew()
             self.wake()
         elif self._is_full:
             self.wake()
+        if self._can_refill():
+            self._leave_standing_claim()
 
     def rest_seconds(self) -> float | None:
         if self._health.rest_seconds > 0.0:
@@ -318,6 +331,7 @@ class Claimer(Service):
         if not tasks:
             return True
         self._busy_queue = None if tasks[-1].limited else queue
+        self._attempts.refills = self._is_near and self._may_refill and not tasks[-1].limited
         last = tasks[-1].resources
         self._met_exclusive |= last.exclusive
         return len(tasks) < count and not self._machine.may_follow(last)
@@ -325,18 +339,33 @@ class Claimer(Service):
     # ---- the standing claim ----
 
     def _leave_standing_claim(self) -> None:
-        """Leaves a standing claim, if there is room for what it may bring."""
+        """Leaves a standing claim, if there is room for what it may bring, or will be."""
         count = self._claimable()
+        for_ends = count <= 0 and self._can_refill()
         is_ready = not (self._unsure or self._stop_asked or self._machine.claiming.locked())
-        if self._busy_queue is None or count <= 0 or not is_ready:
+        if self._busy_queue is None or not (count > 0 or for_ends) or not is_ready:
             return
         if self._machine.standing is None:
-            request = self._request(self._busy_queue, count)
-            claim = StandingClaim(request, self._clock.monotonic, self._settled)
-            if self._store.post_claim(claim):
+            most = CLAIMED_PER_CALL_MAX if for_ends else count  # the ends say how many
+            request = self._request(self._busy_queue, most)
+            claim = StandingClaim(
+                request,
+                self._clock.monotonic,
+                self._settled,
+                for_ends=for_ends,
+                idle_after=self._machine.tasks,
+            )
+            self._is_near = self._store.post_claim(claim)
+            if self._is_near:
                 self._machine.standing = claim
             else:
                 self._busy_queue = None
+
+    def _can_refill(self) -> bool:
+        """Says whether each slot that becomes free may be given to the next task at once."""
+        is_well = self._health.text is None and not self._met_exclusive
+        is_full = self._attempts.slots == 0  # fewer, if jobs were adopted: then none come along
+        return self._attempts.refills and is_full and is_well and self._machine.is_untouched
 
     async def _withdraw(self) -> None:
         """Withdraws the machine's standing claim, which may be of another worker, and left with
@@ -363,9 +392,10 @@ class Claimer(Service):
         is_short = self._begin(tasks, queue, count, claim.asked_at)
         if tasks:
             self.tell("tasks.claimed", count=len(tasks))
-        if is_short and claim.is_first and queue not in self._due:
+        if is_short and claim.is_first and not claim.for_ends and queue not in self._due:
             self._seen_through = queue
-        self._leave_standing_claim()
+        if not claim.for_ends:  # else the ends still have their slots: see hear_freed
+            self._leave_standing_claim()
 
     def _claimable(self) -> int:
         """Returns how many tasks to take now; a host in trouble tries one when it is time."""

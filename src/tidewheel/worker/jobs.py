@@ -4,7 +4,8 @@ An end goes to the reporter by way of the queue of job events; where the lease i
 worker's any more, the store is not told, and the attempt is let go at once.
 
 A full disk is the worker's trouble, not the task's. The task goes back without a failure; the
-worker takes no other until a back-off has passed, and then one, to see whether it can.
+worker takes no other until a back-off has passed, and then one, to see whether it can. A worker
+whose launcher is lost ends, as if it had been killed: the next one adopts its jobs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tidewheel.core.queue.requests import End, Ending
-from tidewheel.errors import RunnerUnable
+from tidewheel.errors import LauncherLost, RunnerUnable
 from tidewheel.ports.runners import Job, PromptRunner, Runner
 from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup, Wakeup
 from tidewheel.worker.attempts import (
@@ -115,9 +116,11 @@ class Jobs:
         """Starts a job, unless it already has a reason to be stopped."""
         self._live[attempt.key] = attempt
         task = attempt.task
+        if self._logs is not None:
+            attempt.follow_log = self._follow_handler
         for runner, prompt in self._runners:
             if runner.accepts(task):
-                if prompt is None or attempt.reason is not None or task.timeout_seconds:
+                if prompt is None or self._has_to_wait(attempt):
                     self._group.add(self._execute(attempt, runner))
                 else:
                     self._start_now(attempt, prompt)
@@ -164,15 +167,33 @@ class Jobs:
             grace_seconds = min(attempt.task.max_termination_seconds, grace_seconds_max)
             self.stop(attempt, reason, grace_seconds)
 
+    def _has_to_wait(self, attempt: Attempt) -> bool:
+        """Says whether something is to be awaited for a job, which then has a coroutine of its
+        own: a limit of time, files that are elsewhere, or logs that go elsewhere."""
+        task = attempt.task
+        if attempt.reason is not None or task.timeout_seconds:
+            return True
+        if task.command is None:
+            return False
+        return self._logs is not None or not self._folders.is_prepared(task)
+
     def _start_now(self, attempt: Attempt, runner: PromptRunner) -> None:
         task = attempt.task
-        directory = partial(self._folders.directory, task)
+        assign = partial(self._folders.assignment, task, self._attempts.worker)
         try:
-            attempt.job = runner.start_now(
-                task, directory, attempt, partial(self._over, attempt)
-            )
+            job = runner.start_now(task, assign, attempt, partial(self._over, attempt))
+        except RunnerUnable as unable:
+            self._unable(attempt, unable)
         except Exception as error:  # the task's failure, never the worker's end
             self._not_started(attempt, str(error) or repr(error))
+        else:
+            if job is None:
+                self._group.add(self._execute(attempt, runner))
+                return
+            if task.command is not None:
+                self.health.hear(None)
+            if not attempt.ended:
+                attempt.job = job
 
     async def _execute(self, attempt: Attempt, runner: Runner) -> None:
         if attempt.reason is not None:
@@ -183,15 +204,22 @@ class Jobs:
             self._follow_logs(attempt, adopted=False)
             assignment = self._folders.assignment(attempt.task, self._attempts.worker)
             job = await runner.start(assignment, attempt)
-        except RunnerUnable as unable:  # the worker's own trouble: another may do it
-            self.health.hear(str(unable))
-            self._over(attempt, NEVER_STARTED)
+        except RunnerUnable as unable:
+            self._unable(attempt, unable)
             return
         except Exception as error:  # the task's failure, never the worker's end
             self._not_started(attempt, str(error) or repr(error))
             return
         self.health.hear(None)
         await self._watch(attempt, job)
+
+    def _unable(self, attempt: Attempt, unable: RunnerUnable) -> None:
+        """Gives an attempt back for the worker's own trouble: another may do it."""
+        if isinstance(unable, LauncherLost):
+            self._group.add(_end_worker(unable))
+            return
+        self.health.hear(str(unable))
+        self._over(attempt, NEVER_STARTED)
 
     def _not_started(self, attempt: Attempt, description: str) -> None:
         self._tell("job.not_started", task=attempt.task.id, error=description)
@@ -236,8 +264,14 @@ class Jobs:
             self._attempts.let_go([attempt])
 
     def _follow_logs(self, attempt: Attempt, *, adopted: bool) -> None:
-        if self._logs is not None and not is_poll(attempt.task):
-            self._logs.begin(attempt, self._folders.directory(attempt.task), adopted=adopted)
+        """Has the files of a job sent to the server; a handler has none until it prints."""
+        task = attempt.task
+        if self._logs is not None and task.command is not None and not is_poll(task):
+            self._logs.begin(attempt, self._folders.directory(task), adopted=adopted)
+
+    def _follow_handler(self, attempt: Attempt) -> None:
+        assert self._logs is not None
+        self._logs.begin(attempt, self._folders.directory(attempt.task), adopted=False)
 
     async def _enforce_limit(self, attempt: Attempt) -> None:
         assert attempt.task.timeout_seconds is not None
@@ -247,6 +281,13 @@ class Jobs:
     async def _stop_job(self, attempt: Attempt, job: Job) -> None:
         try:
             await job.stop(attempt.grace_seconds)
+        except LauncherLost:
+            raise
         except Exception as error:  # the job goes on, and the next request is tried again
             attempt.grace_seconds = math.inf
             self._tell("job.not_stopped", task=attempt.task.id, error=repr(error))
+
+
+async def _end_worker(lost: LauncherLost) -> None:
+    """Ends the worker whose group this is a member of."""
+    raise lost

@@ -103,14 +103,16 @@ class LogUpload(Service):
     @property
     def idle(self) -> bool:
         """Says whether the server has all that ended jobs have written."""
-        return not any(copy.has_ended for copy in self._copies.values())
+        return not any(copy.has_ended for copy in list(self._copies.values()))
 
     def begin(self, attempt: Attempt, directory: Path, *, adopted: bool) -> None:
-        """Follows the files of a job that starts, or that this worker has adopted."""
-        if attempt.task.command is not None:  # nothing else writes these files
-            sent = None if adopted else 0
-            self._copies[attempt.key] = _Copy(attempt, directory, sent)
-            self.wake()
+        """Follows the files of a job that starts, or that this worker has adopted, or of a
+        handler that prints for the first time; from any thread."""
+        copy = _Copy(attempt, directory, None if adopted else 0)
+        self._copies[attempt.key] = copy
+        if attempt.ended:  # in another thread, which did not find the copy
+            copy.has_ended = True
+        self.wake()
 
     def end(self, attempt: Attempt) -> None:
         """Notes that the attempt writes no more."""
@@ -124,7 +126,7 @@ class LogUpload(Service):
 
     async def run_once(self) -> Sequence[ServiceReport]:
         was_idle = self.idle
-        ended = [key for key, copy in self._copies.items() if copy.has_ended]
+        ended = [key for key, copy in list(self._copies.items()) if copy.has_ended]
         for key in ended[: max(0, len(ended) - ENDED_MAX)]:
             del self._copies[key]
             self.tell("log.left", task=key[0], attempt=key[1])

@@ -6,6 +6,7 @@ Jobs speak from any thread into one queue, in order. The reporter takes all ther
 one report of each attempt, and sends them in one transaction. While that is under way, news
 gather for the next: an idle worker reports without delay, a busy one commits once for many.
 One batch is in the air at a time, and it is sent again, unchanged, until the store answers.
+The batch of a worker that is full brings the next tasks back (the claimer's standing claim).
 A start of which nothing else is known is held back for 30 ms: a short job has ended by then,
 and one report, with the time of the start, tells of both.
 So messages keep their order and numbers, and an end goes out with or after all that was
@@ -109,6 +110,10 @@ class Reporter(Service):
             # The attempt that spoke first may be one of many that start in this turn of the
             # loop, and those with little to do end in the next: start and end go together.
             await asyncio.sleep(0)
+            if self._attempts.refills:
+                # Behind a claim that is under way, this report takes the next tasks along.
+                async with self._attempts.machine.claiming:
+                    pass
             self._take_down()
             self._batch = self._next_batch()
         if not self._batch:

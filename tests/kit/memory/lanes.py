@@ -19,7 +19,6 @@ __all__ = [
     "list_candidates",
     "list_ranks",
     "lock_lanes",
-    "lock_turns",
     "save_turns",
     "set_laned",
     "tell_lanes",
@@ -61,10 +60,6 @@ def clear_lanes(t: Tables, *, queue: str) -> list[Row]:
         if of == queue:
             del t.lane[of, key]
     return []
-
-
-def lock_turns(t: Tables, *, queue: str) -> list[Row]:
-    return [(t.queue[queue]["turns"], t.lane.get((queue, "")))]
 
 
 def save_turns(t: Tables, *, queue: str, lanes: Sequence[Record]) -> list[Row]:

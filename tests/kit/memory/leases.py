@@ -33,7 +33,7 @@ __all__ = [
     "list_cancelling",
     "list_lapsed_leases",
     "list_orphans",
-    "lock_limits",
+    "lock_plan",
     "mark_started",
     "move_lease",
     "pause_queue",
@@ -367,12 +367,16 @@ def insert_limits(t: Tables, *, queue: str, limits: Sequence[Limit]) -> list[Row
     return []
 
 
-def lock_limits(t: Tables, queue: str) -> list[Row]:
-    return [
-        (t.clock(), limit.key, limit.concurrency_max, limit.rate_max, limit.rate_seconds)
+def lock_plan(t: Tables, *, queue: str, worker_number: int) -> list[Row]:
+    [plan] = plan_claim(t, queue=queue, worker_number=worker_number)
+    is_fair = t.queue.get(queue, NO_SETTINGS)["fair"]
+    turns = (t.queue[queue]["turns"], t.lane.get((queue, ""))) if is_fair else (None, None)
+    limits: list[Row] = [
+        (limit.key, limit.concurrency_max, limit.rate_max, limit.rate_seconds)
         for (of, _), limit in sorted(t.limit.items())
         if of == queue
     ]
+    return [(*plan, *turns, *limit) for limit in limits or [(None,) * 4]]
 
 
 def count_leases(t: Tables, queue: str) -> list[Row]:

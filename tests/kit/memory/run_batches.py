@@ -25,6 +25,7 @@ __all__ = [
     "drop_timers",
     "drop_xtriggers",
     "find_memory",
+    "find_run_values",
     "get_command",
     "insert_command",
     "keep_command",
@@ -38,6 +39,7 @@ __all__ = [
     "list_pool",
     "list_run_attempts",
     "list_run_changes",
+    "list_run_values",
     "list_timers",
     "list_unheard_commands",
     "list_xtriggers",
@@ -47,6 +49,7 @@ __all__ = [
     "put_memory",
     "put_outbox",
     "put_pool",
+    "put_run_values",
     "put_timers",
     "put_xtriggers",
 ]
@@ -247,6 +250,23 @@ def put_broadcasts(t: Tables, *, run: int, broadcasts: Sequence[Record]) -> list
 
 def drop_broadcasts(t: Tables, *, run: int, broadcasts: Sequence[Record]) -> list[Row]:
     return _drop(t.broadcast, run, _BROADCAST, broadcasts)
+
+
+_VALUES = ("point", "name", "submit")
+
+
+def put_run_values(t: Tables, *, run: int, values: Sequence[Record]) -> list[Row]:
+    return _put(t.run_values, run, _VALUES, values)
+
+
+def list_run_values(t: Tables, *, run: int, tasks: Sequence[Record]) -> list[Row]:
+    wanted = {(one["point"], one["name"]) for one in tasks}
+    found = ((*key, row["flows"], row["body"]) for key, row in _of(t.run_values, run))
+    return [row[1:] for row in found if row[1:3] in wanted]
+
+
+def find_run_values(t: Tables, run: int) -> list[Row]:
+    return [(key[-1],) for key, _ in _of(t.run_values, run)][:1]
 
 
 def put_outbox(t: Tables, *, run: int, events: Sequence[Record]) -> list[Row]:

@@ -69,7 +69,8 @@ class Tables:
         self.command = self._table()  # by number
         self.broadcast = self._table()  # by (run, point, namespace, setting)
         self.xtrigger = self._table()  # by (run, signature)
-        self.outbox = self._table()  # by (run, batch, place)
+        # By (run, batch, place), and by (run, point, name, submit).
+        self.outbox, self.run_values = self._table(), self._table()
         self.run_change = self._table()  # by (run, batch)
         self.run_history = self._table()  # by number, in one row with history
         self.floor = self._table()  # the last number of which something was deleted

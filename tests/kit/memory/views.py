@@ -20,7 +20,6 @@ __all__ = [
     "find_next_aged_tasks",
     "find_next_tasks",
     "find_task",
-    "find_task_numbers",
     "find_tasks",
     "find_tasks_by_estimated_runtime_seconds_max",
     "find_tasks_by_memory_bytes_min",
@@ -30,6 +29,7 @@ __all__ = [
     "find_waiting_tasks",
     "find_tasks_by_tag",
     "get_tasks",
+    "get_tasks_by_id",
     "list_attempts",
     "list_edges",
     "list_history",
@@ -94,12 +94,12 @@ def find_task(t: Tables, id: str) -> list[Row]:
     return [(t.id[id],)] if id in t.id else []
 
 
-def find_task_numbers(t: Tables, ids: Sequence[str]) -> list[Row]:
-    return [(id_, t.id[id_]) for id_ in ids if id_ in t.id]
-
-
 def get_tasks(t: Tables, seqs: Sequence[int]) -> list[Row]:
     return [_view(t, t.task[seq]) for seq in seqs if seq in t.task]
+
+
+def get_tasks_by_id(t: Tables, ids: Sequence[str]) -> list[Row]:
+    return get_tasks(t, [t.id[one] for one in ids if one in t.id])
 
 
 def find_tasks(t: Tables, *, before: int, count: int, **given: Any) -> list[Row]:

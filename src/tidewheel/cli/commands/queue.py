@@ -200,20 +200,13 @@ def task_command(
     if stream is None and (follow or attempt):
         raise click.UsageError("--follow and --attempt go with --log out or --log err")
 
-    from tidewheel.cli.pages.log import say_log
+    from tidewheel.cli.pages.log import LogWish, named_task, printer, say_log
     from tidewheel.cli.pages.task import gather, say_page, say_page_json
-    from tidewheel.errors import NotFound
 
     async def show(client: AsyncClient) -> None:
-        try:
-            task = await client.get(task_id)
-        except NotFound:
-            named = await client.list(name=task_id, limit=1)
-            if not named:
-                raise
-            task = named[0]
+        task = await named_task(client, task_id)
         if stream is not None:
-            await say_log(client, task, stream, attempt, follow=follow)
+            await say_log(client, task, LogWish(stream, attempt, follow), printer)
         else:
             (say_page_json if session.as_json else say_page)(await gather(client, task))
 

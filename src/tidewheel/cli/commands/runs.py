@@ -177,10 +177,13 @@ def tree_command(
     "log forecast 3/model",
     "log forecast 3/model --file err -f",
     "log forecast 3/model/01 --file job",
+    "log TASK                                 # of the queue: by its id or its name",
 )
 @click.argument("words", nargs=-1, metavar="[RUN] [ID[/SUBMIT]]")
 @option(
-    "--file file NAME", "out, err, job (the script), status, activity or xtrace.", shown="out"
+    "--file file NAME",
+    "out (of a job of a run if none is named), err, job (the script), status, activity or "
+    "xtrace.",
 )
 @option("--err file", "The same as --file err.", flag_value="err")
 @option("-s --submit", "Of this submission, not the latest.", type=click.IntRange(1))
@@ -192,7 +195,9 @@ def log_command(
 ) -> int:
     """Print the log of a run, or with an ID what the job of a task wrote.
 
-    Logs are files on the host that ran the job; workers send them to their server.
+    Logs are files on the host that ran the job; workers send them to their server. Of a task
+    of the queue, both out and err are printed unless one is named; if an exception ended its
+    handler, the traceback comes last.
     """
 
     def arguments(target: Target) -> Document:
@@ -208,12 +213,22 @@ def log_command(
         if not page["text"]:
             note(f"{safe(page['path'])} is empty")
 
-    if follow and not session.as_json and this_job(session) is None:
-        from tidewheel.cli.pages.log import follow_log
+    try:
+        if follow and not session.as_json and this_job(session) is None:
+            from tidewheel.cli.pages.log import follow_log
 
-        follow_log(session, words, arguments)
+            follow_log(session, words, arguments)
+            return 0
+        page = look(session, "log", words, arguments)
+    except Refused:
+        if len(words) != 1 or this_job(session) is not None:
+            raise
+        from tidewheel.cli.pages.log import say_queue_log
+
+        if not say_queue_log(session, words[0], wish, follow=follow, path_only=path_only):
+            raise
         return 0
-    return session.answer(look(session, "log", words, arguments), show)
+    return session.answer(page, show)
 
 
 TUI_EPILOG = """\b

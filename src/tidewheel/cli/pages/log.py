@@ -6,21 +6,23 @@ import asyncio
 import codecs
 import os
 import stat
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from tidewheel.api.tasks import Task
-from tidewheel.cli.output import safe_lines
+from tidewheel.cli.output import safe, safe_lines, say, say_json
+from tidewheel.cli.pages.exception_text import traceback_of
 from tidewheel.cli.runs.access import Arguments, find_target, with_runs
 from tidewheel.cli.session import Session
 from tidewheel.client import AsyncClient
-from tidewheel.client.log_places import attempt_log
+from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.config import home_directory
-from tidewheel.errors import Refused
+from tidewheel.errors import NotFound, Refused
+from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import BringsLogs
 
 if TYPE_CHECKING:
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 64 * 1024
 FOLLOW_SECONDS = 0.2
 FOLLOW_AFAR_SECONDS = 1.0  # as often as workers send what was added
+TEXT_BYTES_MAX = 1024 * 1024  # of a log as JSON
 WAIT_SECONDS = 20.0  # for more of a run's log to come, before it is asked again
+
+
+Printers = Callable[[], Callable[[bytes], None]]  # a new one for each stream
 
 
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
@@ -38,33 +44,89 @@ async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -
     return await attempt_log(client.store, home_directory(), place, stream, attempt)
 
 
-async def say_log(
-    client: AsyncClient, task: Task, stream: str, attempt: int | None, *, follow: bool
-) -> None:
-    """Prints the log of one attempt; with ``follow`` until another begins or the task ends.
+async def named_task(client: AsyncClient, word: str) -> Task:
+    """Returns the task with this id, else the newest of this name; raises NotFound."""
+    try:
+        return await client.get(word)
+    except NotFound:
+        if not (named := await client.list(name=word, limit=1)):
+            raise
+        return named[0]
 
-    Without a number the latest attempt is meant. Raises Refused if there is no log.
+
+@dataclass(frozen=True, slots=True)
+class LogWish:
+    """Says what of a task's log is asked for."""
+
+    stream: str | None = None  # None: both, out before err
+    attempt: int | None = None  # None: the latest
+    follow: bool = False  # until the next attempt begins, or the task ends
+
+
+async def say_log(client: AsyncClient, task: Task, wish: LogWish, printers: Printers) -> None:
+    """Prints what an attempt wrote, then the traceback of the exception that ended its handler.
+
+    ``printers`` makes the function that prints one stream. Raises Refused if there is nothing.
     """
-    number = attempt or max(1, task.attempt)
+    number = wish.attempt or max(1, task.attempt)
+    streams = tuple(STREAMS) if wish.stream is None else (wish.stream,)
     if isinstance(client.store, BringsLogs):
-        log = GrowingLog(partial(client.store.task_log, task.id, stream, number))
+        reads = [partial(client.store.task_log, task.id, one, number) for one in streams]
         pause, missing = FOLLOW_AFAR_SECONDS, f"the server has no log of attempt {number}"
     else:
-        path = await log_path(client, task, stream, number)
-        log = GrowingLog(partial(_read_file, path))
-        pause, missing = FOLLOW_SECONDS, f"there is no file {path}"
-    while follow and not task.ended and task.attempt <= number:
-        await log.say_new()
+        paths = [await log_path(client, task, one, number) for one in streams]
+        reads = [partial(_read_file, path) for path in paths]
+        pause, missing = FOLLOW_SECONDS, f"there is no file {paths[0]}"
+    logs = [GrowingLog(read, printers()) for read in reads]
+    while wish.follow and not task.ended and task.attempt <= number:
+        await _say_all(logs)
         await asyncio.sleep(pause)
         task = await client.get(task.id)
-    await log.say_new()
-    if log.found:
+    await _say_all(logs)
+    trace = await _traceback(client, task, number) if "err" in streams else ""
+    printers()(trace.encode())
+    if trace or any(log.found for log in logs):
         return
     if task.attempt < number:
         raise Refused(f"task {task.id!r} has had {task.attempt} attempts; wait for the next")
     if task.command is None:
-        raise Refused(f"task {task.id!r} has no log; only commands write one, not handlers")
+        missing = f"the handler of task {task.id!r} printed nothing here"
     raise Refused(f"{missing}; look on the host where {task.owner} ran it")
+
+
+async def _say_all(logs: Sequence[GrowingLog]) -> None:
+    for log in logs:
+        await log.say_new()
+
+
+async def _traceback(client: AsyncClient, task: Task, number: int) -> str:
+    if task.command is not None:
+        return ""
+    errors = [one.error for one in await client.attempts(task.id) if one.attempt == number]
+    return "".join(traceback_of(error) for error in errors if error is not None)
+
+
+async def task_log_document(
+    client: AsyncClient, task: Task, wish: LogWish
+) -> dict[str, object]:
+    """Returns the log of a task for programs, in the form of the view ``log`` of runs."""
+    content = bytearray()
+    number = wish.attempt or max(1, task.attempt)
+    streams = tuple(STREAMS) if wish.stream is None else (wish.stream,)
+    await say_log(client, task, wish, lambda: content.extend)
+    files: list[Path] = []
+    if not isinstance(client.store, BringsLogs):
+        files = [await log_path(client, task, one, number) for one in streams]
+    return {
+        "run": None,
+        "id": task.id,
+        "submit": None,
+        "attempt": number,
+        "path": str(files[0]) if files else None,
+        "files": [str(path) for path in files if path.exists()],
+        "text": content[-TEXT_BYTES_MAX:].decode(errors="replace"),
+        "cut": len(content) > TEXT_BYTES_MAX,
+    }
 
 
 def printer() -> Callable[[bytes], None]:
@@ -82,9 +144,13 @@ class GrowingLog:
     ``read`` returns what follows a position: empty if nothing does, None if there is no log.
     """
 
-    def __init__(self, read: Callable[[int], Awaitable[bytes | None]]) -> None:
+    def __init__(
+        self,
+        read: Callable[[int], Awaitable[bytes | None]],
+        print_part: Callable[[bytes], None],
+    ) -> None:
         self.found = False
-        self._read, self._position, self._print = read, 0, printer()
+        self._read, self._position, self._print = read, 0, print_part
 
     async def say_new(self) -> None:
         """Prints what was added to the log since the last call."""
@@ -107,6 +173,43 @@ async def _read_file(path: Path, position: int) -> bytes | None:
             return None
         file.seek(position)
         return file.read(CHUNK_BYTES)
+
+
+def say_queue_log(
+    session: Session, word: str, wish: Mapping[str, object], *, follow: bool, path_only: bool
+) -> bool:
+    """Prints the log of the task of the queue that a word names; returns False if it names
+    none."""
+    asked = LogWish(_stream(wish["file"]), cast("int | None", wish["attempt"]), follow)
+
+    async def show(client: AsyncClient) -> bool:
+        try:
+            task = await named_task(client, word)
+        except NotFound:
+            return False
+        if not session.as_json and not path_only:
+            await say_log(client, task, asked, printer)
+            return True
+        document = await task_log_document(client, task, asked)
+        if session.as_json:
+            say_json(document)
+        elif document["path"] is None:
+            raise Refused("the server has this log, and says not where; leave out --path")
+        else:
+            say(safe(document["path"]))
+        return True
+
+    return session.ask(show)
+
+
+def _stream(word: object) -> str | None:
+    """Returns the stream that --file names; `err`, `e` and `job.err` all mean `err`."""
+    if word is None:
+        return None
+    for stream, file in STREAMS.items():
+        if word in (stream, stream[0], file):
+            return stream
+    raise Refused(f"a task of the queue has no file {word!r}; it has {', '.join(STREAMS)}")
 
 
 # ---- of a run, or of a job of it ----

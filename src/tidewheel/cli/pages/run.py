@@ -38,7 +38,7 @@ from tidewheel.cli.pages.format import (
     took,
 )
 from tidewheel.cli.verbs import TABLE
-from tidewheel.core.operator.verbs import Hold, Reload, Stop
+from tidewheel.core.operator.verbs import Hold, Reload, Set, Stop
 from tidewheel.core.operator.views import ABORTED_BY, REOPENED_STATUSES
 from tidewheel.quantities import show_duration
 from tidewheel.views.run_facts import kept_text
@@ -361,6 +361,9 @@ def _task_lines(given: Given, tasks: Mapping[str, object]) -> Iterator[str]:
     submitted, forgotten = _list(given.answer, "submitted"), _list(given.answer, "forgotten")
     for task_id in list(tasks)[:SHOWN_MAX]:
         became = _became_of_task(given.verb, tasks[task_id], task_id in submitted)
+        if isinstance(given.command, Set) and given.command.values:
+            names = ", ".join(one.partition("=")[0].strip() for one in given.command.values)
+            became = f"has another value of {names}, until it returns one itself"
         yield f"{safe(task_id)} {FORGOTTEN if task_id in forgotten else became}"
     if more := more_text(len(tasks)):
         yield more

@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,7 +23,6 @@ from tidewheel.cli.output import json_line, note, plural, safe
 from tidewheel.cli.pages.format import documents, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
-from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.lifecycle import root_causes
@@ -60,7 +60,7 @@ STATES_OF_ENDS = {
 }
 ENDS = tuple(STATES_OF_ENDS.values())
 # What is said of a task at the moment it happens; the rest is in the log.
-TOLD = ("started", *RETRIES, "blocked", "lost", *ENDS)
+TOLD = frozenset(("started", *RETRIES, "blocked", "lost", *ENDS))
 # What jobs did not do although they succeeded, or said amiss.
 NOTICED = ("incomplete", MISTAKEN)
 SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
@@ -109,9 +109,11 @@ class RunPage:
         self._has_obeyed = False
         self._waited_for = ""  # what was said last of a run that waits for a time
         self._pool: TaskPool | None = None  # as of the last batch
+        self._gathered: list[str] | None = None  # the lines of a batch that is being shown
         self.option = ""  # with which commands about the run reach it
-        self.submitted = asyncio.Event()  # is set whenever tasks were submitted
-        self.submitted.set()  # a run that is carried on has some already
+        self.submitted = asyncio.Event()  # is set whenever tasks entered the queue
+        if not is_new:
+            self.submitted.set()  # some may be there already
 
     def __enter__(self) -> RunPage:
         return self
@@ -137,19 +139,28 @@ class RunPage:
             self.line(f"{self._run.name} {verb}; Ctrl-C stops it")
 
     def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
-        """Shows a batch that is now in the store."""
+        """Shows a batch that is now in the store; all its lines are printed at once."""
+        lines = self._gathered = []
+        try:
+            self._show_batch(engine, batch)
+        finally:
+            self._gathered = None
+            if lines:
+                print_line("\n".join(lines))
+
+    def _show_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
         pool = self._pool = engine.pool
         status = str(engine.gave_up or pool.run.status)
         is_going = batch.news or batch.answers or status != RunStatus.COMPLETED
         if self._is_to_be_told and is_going:
             self._tell_beginning()
         self._has_obeyed = self._has_obeyed or bool(batch.answers)
+        if batch.submissions:
+            self.submitted.set()
         self._reasons = {one.task: one.text for one in batch.notices if one.event == JOB_FAILED}
         for one in batch.news:
             if one.event in ENDS:
                 self._ends[one.event] += 1
-            elif one.event == SUBMITTED:
-                self.submitted.set()
             elif one.event == "lost":
                 self._lost[engine.pool.plan.name_of(one.key)] = one.text
             self.on_news(engine, one)
@@ -290,12 +301,23 @@ class RunPage:
         if self.option:
             text = self._reached(text)
         if "\n" not in text:
-            text = f"{time.strftime('%H:%M:%S')} {printable(text)}"
-        print_line(text)
+            text = f"{_time_of_day(time.time_ns() // 1_000_000_000)} {printable(text)}"
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        if self._gathered is None:
+            print_line(text)
+        else:
+            self._gathered.append(text)
+
+
+@lru_cache(maxsize=1)
+def _time_of_day(second: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(second))
 
 
 def print_line(text: str) -> None:
-    """Prints a line at once.
+    """Prints a line, or several, at once.
 
     A reader that is gone, or a full disk under it, is no reason to stop a run.
     """
@@ -335,9 +357,8 @@ class JsonPage(RunPage):
     def line(self, text: str) -> None:
         self._tell({"event": "note", "text": self._reached(text)})
 
-    @staticmethod
-    def _tell(document: dict[str, object]) -> None:
-        print_line(json_line({"at": time.time_ns() / 1e9, **document}))
+    def _tell(self, document: dict[str, object]) -> None:
+        self._print(json_line({"at": time.time_ns() / 1e9, **document}))
 
 
 def _counted(ends: Counter[str]) -> list[str]:

@@ -19,6 +19,7 @@ from tidewheel.cli.output import (
     say_json,
     say_table,
 )
+from tidewheel.cli.pages.exception_text import last_frames
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Columns,
@@ -42,6 +43,7 @@ from tidewheel.client.fields import TaskFields, explained
 from tidewheel.client.log_places import STREAMS
 from tidewheel.core.queue.retry import FixedDelays
 from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.task import TaskError
 from tidewheel.exact_json import encode
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import show_duration, show_instant, show_moment, show_size
@@ -135,6 +137,7 @@ def say_page(page: TaskDetails) -> None:
             say(f"  {'' if number else label:{LABEL_WIDTH}}{line}")
     for error in task.errors:
         say(f"  {'error':{LABEL_WIDTH}}{safe(error.code)}: {safe(error.description)}")
+    _say_frames(task.errors[-1:])
     say_lines("why it does not run", [f"  {safe(reason)}" for reason in page.why])
     _say_edges(page)
     say_some("attempts", page.attempts[-SHOWN_MAX:], ATTEMPT_COLUMNS)
@@ -147,6 +150,13 @@ def say_page(page: TaskDetails) -> None:
         say(f"  {more} earlier steps: --json shows all")
     logs = page.logs[-SHOWN_MAX:]
     say_lines("logs", [f"  {safe(one)}  {show_size(one.stat().st_size)}" for one in logs])
+
+
+def _say_frames(errors: Sequence[TaskError]) -> None:
+    for frame in (frame for error in errors for frame in last_frames(error)):
+        say(f"  {'':{LABEL_WIDTH}}{safe(frame.place)} in {safe(frame.function)}")
+        if frame.code:
+            say(f"  {'':{LABEL_WIDTH}}  {safe(frame.code)}")
 
 
 def _facts(task: Task, now: float) -> list[tuple[str, str]]:

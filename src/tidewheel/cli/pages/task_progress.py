@@ -107,4 +107,4 @@ async def say_results(client: AsyncClient, tasks: Sequence[Task]) -> None:
         for error in task.errors:
             say(f"  {safe(error.code)}: {safe(error.description)}")
         if task.status is Status.FAILED:
-            say(f"  its output: tidewheel task {safe(task.id)} --log err")
+            say(f"  its log: tidewheel log {safe(task.id)}")

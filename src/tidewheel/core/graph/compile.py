@@ -144,6 +144,7 @@ def compile_workflow(workflow: WorkflowDef, findings: Findings) -> Graph:
         special=workflow.special,
         absolute_links={key: tuple(arrows) for key, arrows in compiler.absolute.items()},
         policy=workflow.policy,
+        inputs=workflow.inputs,
     )
 
 

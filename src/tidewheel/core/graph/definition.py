@@ -137,6 +137,20 @@ class NodePlace:
     remote_host: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeInput:
+    """Says which value of a task before it a job gets as a variable: `model[-P1].path`."""
+
+    variable: str
+    node: str
+    offset: Offset | None = None
+    path: tuple[str, ...] = ()  # into the values; (): all of them
+    text: str = field(default="", compare=False)  # as it was written
+
+    def __str__(self) -> str:
+        return self.text
+
+
 NO_SCRIPTS = Scripts()
 NO_EVENTS = Events()
 NO_MAIL = Mail()
@@ -157,6 +171,7 @@ class NodeDef:
     parameters: tuple[tuple[str, str | int], ...] = ()
     scripts: Scripts = NO_SCRIPTS
     environment: Pairs = ()
+    inputs: Pairs = ()  # variables that are values of tasks before it, as written
     # Custom outputs only: (name, message).
     outputs: Pairs = ()
     completion: str = ""
@@ -396,6 +411,7 @@ class WorkflowDef:
     xtriggers: Mapping[str, XtriggerDef] = field(default_factory=dict)
     limit_groups: tuple[LimitGroup, ...] = ()
     special: SpecialNodes = field(default_factory=SpecialNodes)
+    inputs: Mapping[str, tuple[NodeInput, ...]] = field(default_factory=dict)  # by node
     # The settings of a node that the graph names and nobody defines.
     root: NodeDef = ROOT_NODE
     implicit_nodes_allowed: bool | None = None

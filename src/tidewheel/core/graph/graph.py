@@ -107,6 +107,8 @@ class Graph:
     # Arrows that wait for one output at one fixed point, at whichever of their own points.
     absolute_links: Mapping[tuple[str, Point, str], tuple[int, ...]]
     policy: definitions.Policy
+    # By node: the values of tasks before it that its jobs get as variables.
+    inputs: Mapping[str, tuple[definitions.NodeInput, ...]] = field(default_factory=dict)
 
     def children(self, node: str, point: Point, output: str) -> Iterator[ChildTask]:
         """Yields each task that waits for this output at a point that depends on the parent's.
@@ -145,6 +147,12 @@ class Graph:
         for index in self.nodes[node].arrows:
             if self.arrows[index].sequence.contains(point):
                 yield self.arrows[index]
+
+    def parents(self, node: str, point: Point) -> Iterator[tuple[Point, str]]:
+        """Yields the tasks that arrows into a task ask for, by point and name; some twice."""
+        for arrow in self.prerequisites(node, point):
+            for atom in atoms_of(arrow.condition, self.families):
+                yield self.parent_point(atom.offset, point), atom.node
 
     def sequences(self) -> Iterator[Sequence]:
         """Yields every sequence that places a node, once."""

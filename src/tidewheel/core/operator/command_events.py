@@ -102,6 +102,8 @@ def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
         raise Refused(
             "set either outputs (--out) or prerequisites (--pre), one after the other"
         )
+    if command.values and not (command.outputs or command.prerequisites):
+        return AppliedCommand(tasks=keys)  # the scheduler has the values
     meant = _prerequisites if command.prerequisites else _outputs
     found: list[Event] = []
     for event in unrefused(pool, keys, lambda key: meant(pool, command, key, at)):

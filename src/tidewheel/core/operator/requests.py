@@ -80,6 +80,7 @@ class JobOver(NamedTuple):
     error_code: str | None
     error: str | None
     exit_status: int | None
+    text: str | None = None  # the values that it returned, as JSON
 
 
 class CommandGiven(NamedTuple):
@@ -144,6 +145,16 @@ class StoredBroadcast(NamedTuple):
     value: str | None  # None: taken back
 
 
+class StoredValues(NamedTuple):
+    """Holds the values that a submission of a task returned, or that were set by hand."""
+
+    point: Point
+    name: str
+    submit: int  # 0: they were set before there was any
+    flows: str  # JSON array
+    body: str  # JSON object; "": this one returned none, which hides what earlier ones did
+
+
 class Undelivered(NamedTuple):
     """Holds an event that somebody is still to be told of: its batch, place there, and JSON."""
 
@@ -178,6 +189,7 @@ class RunBatch:
     answers: Sequence[CommandAnswer] = ()
     xtriggers: Sequence[XtriggerResult] = ()
     broadcasts: Sequence[StoredBroadcast] = ()
+    values: Sequence[StoredValues] = ()
     outbox: Sequence[str] = ()  # events that somebody is to be told of, as JSON
     definition: str | None = None  # a reload: the digest of the new one
     options: RunOptions | None = None  # carried on with others than it had
@@ -206,3 +218,4 @@ class StoredRun:
     timers: Sequence[RunTimer] = ()
     xtriggers: Sequence[XtriggerResult] = ()
     broadcasts: Sequence[StoredBroadcast] = field(default=())
+    has_values: bool = False  # a task has returned some

@@ -10,11 +10,15 @@ states at once; each of them is shown, as if the task had stopped there:
     [1/foo/01(flows=2):running] => succeeded        flows are shown unless they are 1
 
 Lines at DEBUG level add nothing for people: they are what jobs of existing workflows wait for.
+
+A run has many tasks, and they go few different ways. What is told of a way is made once, as
+lines without the name (`Told`), and kept; a task's `WayLines` are its name and those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -62,6 +66,8 @@ _LEVELS = {
 }
 # What is told by a line of its own, in the shape that is known elsewhere.
 _TOLD = ("trigger", "expired")
+BY_REQUEST, BY_SUICIDE = "request", "suicide trigger"  # why a task left without an end
+WAYS_KNOWN_MAX = 4_096  # each from one state to another
 
 
 class RunLogLine(NamedTuple):
@@ -72,6 +78,22 @@ class RunLogLine(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.level} - {self.text}"
+
+
+Told = tuple[tuple[str, str], ...]  # lines, each what stands before and after a task's name
+
+
+class WayLines(NamedTuple):
+    """Is all that a run's log says of one way of a task, as `str(lines)` shows."""
+
+    name: str  # POINT/NAME
+    told: Told
+
+    def __str__(self) -> str:
+        return "\n".join(f"{before}{self.name}{after}" for before, after in self.told)
+
+
+LogEntry = RunLogLine | WayLines
 
 
 class Glance(NamedTuple):
@@ -95,21 +117,21 @@ class RunLog:
         self._pool = pool
         self._seen = {key: glance(task) for key, task in pool.tasks.items()}
 
-    def lines(self, event: Event, outcome: Outcome, failure: str = "ERR") -> list[RunLogLine]:
-        """Returns the log lines of a step; `failure` is the signal that ended a failed job."""
-        found: list[RunLogLine] = []
-        if isinstance(event, events.JobEnded):
+    def lines(self, event: Event, outcome: Outcome, failure: str = "ERR") -> list[LogEntry]:
+        """Returns what the log says of a step; `failure` is the signal that ended its job."""
+        found: list[LogEntry] = []
+        if type(event) is events.JobEnded:
             self._end_of_job(event, failure, found)
-        elif isinstance(event, events.OutputMade) and event.output not in STANDARD:
+        elif type(event) is events.OutputMade and event.output not in STANDARD:
             name = self._shown(event.task)
             found.append(RunLogLine(DEBUG, f"[{name}] completed output {event.output}"))
         for key in outcome.touched.tasks:
             self._changed(key, event, found)
         pool = self._pool
         for effect in outcome.effects:
-            if isinstance(effect, Submit):
+            if type(effect) is Submit:
                 found.append(RunLogLine(INFO, trigger_line(pool, effect)))
-            elif isinstance(effect, Notice) and effect.event not in _TOLD:
+            elif type(effect) is Notice and effect.event not in _TOLD:
                 found += self._news(effect)
         if isinstance(event, events.RunReloaded):
             found += [
@@ -127,15 +149,13 @@ class RunLog:
         seen, name = self._seen.get(key), self._pool.plan.name_of(key)
         return name if seen is None else shown(name, seen)
 
-    def _end_of_job(
-        self, event: events.JobEnded, failure: str, found: list[RunLogLine]
-    ) -> None:
+    def _end_of_job(self, event: events.JobEnded, failure: str, found: list[LogEntry]) -> None:
         """Adds the lines of a job's end and of its task, before what follows from them."""
         before = self._seen.get(event.task)
         if before is not None and before.word in _JOB_WORDS and before.submit == event.submit:
-            name = shown(self._pool.plan.name_of(event.task), before)
+            name = self._shown(event.task)
             if event.how is JobEnd.SUCCEEDED:
-                found.append(RunLogLine(INFO, f"[{name}] (received){SUCCEEDED}"))
+                found.append(WayLines(self._pool.plan.name_of(event.task), _success(before)))
             elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
                 found.append(RunLogLine(DEBUG, f"[{name}] (received){FAILED}/{failure}"))
                 found.append(RunLogLine(ERROR, f"[{name}] {FAILED}/{failure}"))
@@ -146,14 +166,15 @@ class RunLog:
         if event.how is JobEnd.KILLED:
             found.append(RunLogLine(WARNING, f"[{self._shown(event.task)}] job killed"))
 
-    def _changed(self, key: Key, event: Event, found: list[RunLogLine]) -> None:
+    def _changed(self, key: Key, event: Event, found: list[LogEntry]) -> None:
         pool = self._pool
         task = pool.tasks.get(key)
         before = self._seen.get(key)
         if task is None:
             if before is not None:
                 del self._seen[key]
-                found += self._left(key, before, event)
+                told = _way_out(before, _end_word(pool, key, before, event))
+                found.append(WayLines(pool.plan.name_of(key), told))
             return
         now = glance(task)
         if before == now:
@@ -161,47 +182,22 @@ class RunLog:
         self._seen[key] = now
         name = pool.plan.name_of(key)
         if before is None:
+            found.append(WayLines(name, _way_in(now, task.admitted)))
+            if task.held:
+                self._holding(name, task, found)
             before = Glance("waiting", "", now.submit, now.flows)
-            found += self._spawned(name, task, now)
-        way = [before, now]
-        ended = now.word not in (*_JOB_WORDS, "waiting", SUBMIT_FAILED)
-        if ended and before.word in ("preparing", "submitted"):
-            way.insert(1, before._replace(word="running"))
-        if (before.word, before.marks) != (now.word, now.marks):
-            found += _steps(name, way)
+        told = _way(before, now)
+        if told:
+            found.append(WayLines(name, told))
 
-    def _spawned(self, name: str, task: PooledTask, now: Glance) -> list[RunLogLine]:
-        runahead = "" if task.admitted else "(runahead)"
-        first = shown(name, Glance("waiting", runahead, now.submit, now.flows))
-        found = [
-            RunLogLine(INFO, f"spawned {first.removesuffix(f':waiting{runahead}')}"),
-            RunLogLine(DEBUG, f"[{first}] added to the n=0 window"),
-        ]
-        if "(held)" in now.marks:
-            after, why = self._pool.run.hold_after, "as requested earlier"
-            if after is not None and task.point > after:
-                why = f"beyond workflow hold point: {self._pool.plan.text(after)}"
-            found.append(RunLogLine(INFO, f"[{first}] holding ({why})"))
-        return found
+    def _holding(self, name: str, task: PooledTask, found: list[LogEntry]) -> None:
+        after, why = self._pool.run.hold_after, "as requested earlier"
+        if after is not None and task.point > after:
+            why = f"beyond workflow hold point: {self._pool.plan.text(after)}"
+        first = shown(name, _first_glance(glance(task), task.admitted))
+        found.append(RunLogLine(INFO, f"[{first}] holding ({why})"))
 
-    def _left(self, key: Key, before: Glance, event: Event) -> list[RunLogLine]:
-        """Returns the lines of a task that is no longer in the pool."""
-        name = self._pool.plan.name_of(key)
-        word = _end_word(self._pool, key, before, event)
-        if word:
-            last, why = before._replace(word=word, marks=""), "completed"
-            way, ran = [before, last], before._replace(word="running", marks="")
-            if word in (SUCCEEDED, FAILED) and before.word in _JOB_WORDS and before != ran:
-                way.insert(1, ran)
-            found = _steps(name, way)
-        else:
-            asked = isinstance(event, (events.TasksRemoved, events.TasksTriggered))
-            last, why = before, "request" if asked else "suicide trigger"
-            found = [RunLogLine(INFO, f"[{shown(name, before)}] removed from the pool")]
-        gone = f"[{shown(name, last)}] removed from the n=0 window: {why}"
-        return [*found, RunLogLine(DEBUG, gone)]
-
-    def _news(self, notice: Notice) -> list[RunLogLine]:
+    def _news(self, notice: Notice) -> list[LogEntry]:
         level = _LEVELS.get(notice.event, INFO)
         if notice.event == "stalled":
             return [RunLogLine(level, "Workflow stalled"), RunLogLine(WARNING, notice.text)]
@@ -242,14 +238,72 @@ def glance(task: PooledTask) -> Glance:
 
 def shown(name: str, at: Glance) -> str:
     """Returns a task, given as POINT/NAME, as the log shows it: `1/foo/01(flows=2):running`."""
+    return name + _state(at)
+
+
+@lru_cache(maxsize=WAYS_KNOWN_MAX)
+def _state(at: Glance) -> str:
     job = "" if at.word in _WITHOUT_JOB else f"/{at.submit:02d}"
     flows = "" if at.flows == FIRST_FLOW else f"(flows={flow_text(at.flows)})"
-    return f"{name}{job}{flows}:{at.word}{at.marks}"
+    return f"{job}{flows}:{at.word}{at.marks}"
 
 
-def _steps(name: str, way: Iterable[Glance]) -> list[RunLogLine]:
+def _said(level: str, text: str) -> tuple[str, str]:
+    """Returns a line of which only the task's name is missing, after the first bracket."""
+    return f"{level} - [", text
+
+
+@lru_cache(maxsize=WAYS_KNOWN_MAX)
+def _way_in(now: Glance, is_admitted: bool) -> Told:
+    """Returns what is told of a task that came into the pool."""
+    first = _first_glance(now, is_admitted)
+    spawned = _state(first).removesuffix(f":{first.word}{first.marks}")
+    return (f"{INFO} - spawned ", spawned), _said(
+        DEBUG, f"{_state(first)}] added to the n=0 window"
+    )
+
+
+def _first_glance(now: Glance, is_admitted: bool) -> Glance:
+    return now._replace(word="waiting", marks="" if is_admitted else "(runahead)")
+
+
+@lru_cache(maxsize=WAYS_KNOWN_MAX)
+def _success(before: Glance) -> Told:
+    return (_said(INFO, f"{_state(before)}] (received){SUCCEEDED}"),)
+
+
+@lru_cache(maxsize=WAYS_KNOWN_MAX)
+def _way(before: Glance, now: Glance) -> Told:
+    """Returns what is told of a task that went from one state to another in the pool."""
+    if (before.word, before.marks) == (now.word, now.marks):
+        return ()
+    way = [before, now]
+    ended = now.word not in (*_JOB_WORDS, "waiting", SUBMIT_FAILED)
+    if ended and before.word in ("preparing", "submitted"):
+        way.insert(1, before._replace(word="running"))
+    return _steps(way)
+
+
+@lru_cache(maxsize=WAYS_KNOWN_MAX)
+def _way_out(before: Glance, end: str) -> Told:
+    """Returns what is told of a task that left the pool, by its `_end_word`."""
+    if end in (BY_REQUEST, BY_SUICIDE):
+        gone = _state(before)
+        return (
+            _said(INFO, f"{gone}] removed from the pool"),
+            _said(DEBUG, f"{gone}] removed from the n=0 window: {end}"),
+        )
+    last = before._replace(word=end, marks="")
+    way, ran = [before, last], before._replace(word="running", marks="")
+    if end in (SUCCEEDED, FAILED) and before.word in _JOB_WORDS and before != ran:
+        way.insert(1, ran)
+    gone = f"{_state(last)}] removed from the n=0 window: completed"
+    return (*_steps(way), _said(DEBUG, gone))
+
+
+def _steps(way: Iterable[Glance]) -> Told:
     """Returns one line for each state on a task's way, also those of its job in between."""
-    found: list[RunLogLine] = []
+    found: list[tuple[str, str]] = []
     for before, now in pairwise(way):
         words = [now.word]
         if now.word in _JOB_WORDS:
@@ -257,21 +311,20 @@ def _steps(name: str, way: Iterable[Glance]) -> list[RunLogLine]:
             first = _JOB_WORDS.index(before.word) + 1 if is_same_job else 0
             words = [*_JOB_WORDS[first : _JOB_WORDS.index(now.word)], now.word]
             if before.word == "waiting" and "(queued)" not in before.marks:
-                line = RunLogLine(DEBUG, f"[{shown(name, before)}] => waiting(queued)")
-                found.append(line)
+                found.append(_said(DEBUG, f"{_state(before)}] => waiting(queued)"))
         at = before
         for word in words:
             marks = now.marks if word == now.word else ""
-            text = shown(name, at)
+            text = _state(at)
             if word in _HEARD and word != at.word:  # else it is only held
-                found.append(RunLogLine(DEBUG, f"[{text}] {_HEARD[word]}"))
-            found.append(RunLogLine(INFO, f"[{text}] => {word}{marks}"))
+                found.append(_said(DEBUG, f"{text}] {_HEARD[word]}"))
+            found.append(_said(INFO, f"{text}] => {word}{marks}"))
             at = Glance(word, marks, now.submit, now.flows)
-    return found
+    return tuple(found)
 
 
 def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
-    """Returns how a task that left the pool ended; "" if it was removed without an end."""
+    """Returns how a task that left the pool ended, or why it was removed without an end."""
     memory = pool.recall(*key)
     for flow in sorted(before.flows):
         verdict = None if memory is None else memory.verdicts.get(flow)
@@ -283,7 +336,8 @@ def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
         return FAILED if before.word == "running" else SUBMIT_FAILED
     if isinstance(event, events.TimerFired) and event[:2] == (key, EXPIRY):
         return EXPIRED
-    return ""
+    asked = isinstance(event, (events.TasksRemoved, events.TasksTriggered))
+    return BY_REQUEST if asked else BY_SUICIDE
 
 
 def trigger_line(pool: TaskPool, submit: events.Submit) -> str:

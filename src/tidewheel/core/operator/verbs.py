@@ -37,12 +37,13 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Set:
-    """Complete outputs, or satisfy prerequisites, by hand."""
+    """Complete outputs, satisfy prerequisites, or set values, by hand."""
 
     verb: ClassVar[str] = "set"
     ids: tuple[str, ...]
     outputs: tuple[str, ...] = ()
     prerequisites: tuple[str, ...] = ()  # "1/a:succeeded", "all", "xtrigger/NAME"
+    values: tuple[str, ...] = ()  # "NAME=VALUE": what the tasks after it get
     flow: str = ""
     wait: bool = False
     all_at_point: bool = False

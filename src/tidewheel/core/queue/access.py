@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple
 
 from tidewheel.core.queue.lease import Holder
@@ -105,9 +106,9 @@ def workflow_of_run(name: str) -> str:
     return name.rpartition("/")[0] or name
 
 
-def covers(names: Iterable[str], name: Name) -> bool:
+def covers(names: Collection[str], name: Name) -> bool:
     """Says whether one of some patterns covers a name."""
-    return any(_covers(pattern, name) for pattern in names)
+    return ANY_TEXT in names or any(_covers(pattern, name) for pattern in names)
 
 
 def _covers(pattern: str, name: Name) -> bool:
@@ -160,7 +161,7 @@ def _kind(pattern: str) -> tuple[str, str]:
     return "", pattern
 
 
-def covers_served(names: Iterable[str], pattern: str) -> bool:
+def covers_served(names: Collection[str], pattern: str) -> bool:
     """Says whether a worker that is for these names may serve the queues of a pattern.
 
     The pattern is compared as if it were a plain name: the ``*`` of a glob that matches the
@@ -352,7 +353,12 @@ class KeptAnswer:
 
 def allowed_scopes(grant: Grant) -> frozenset[Scope]:
     """Returns the scopes of a grant with all that they include."""
-    return frozenset().union(*(INCLUDES[scope] for scope in grant.scopes))
+    return _with_included(grant.scopes)
+
+
+@cache  # there are few scopes, and every request asks
+def _with_included(scopes: frozenset[Scope]) -> frozenset[Scope]:
+    return frozenset().union(*(INCLUDES[scope] for scope in scopes))
 
 
 def matches(glob: str, text: str) -> bool:

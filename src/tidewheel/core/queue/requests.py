@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from enum import StrEnum
+from typing import TYPE_CHECKING, overload
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Holder
 from tidewheel.core.queue.limits import Limit
@@ -13,6 +14,9 @@ from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from tidewheel.core.queue.task import Part
 
 ANY_RESOURCES = Resources(
     cpu=1e6, memory_bytes=2**62, gpu=2**31 - 1, nodes=2**31 - 1, buffer_bytes=2**62
@@ -26,6 +30,31 @@ class Submitted:
     id: TaskId  # of the stored task: with a unique key it may be another's
     created: bool = False  # False: the same task was there already
     refused: Refused | None = None
+
+
+class AllCreated(Sequence[Submitted]):
+    """Is the answer for tasks each of which was stored as a new one."""
+
+    def __init__(self, ids: Sequence[TaskId]) -> None:
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, which: int) -> Submitted: ...
+    @overload
+    def __getitem__(self, which: Part) -> AllCreated: ...
+    def __getitem__(self, which: int | Part) -> Submitted | AllCreated:
+        if isinstance(which, slice):
+            return AllCreated(self.ids[which])
+        return Submitted(id=self.ids[which], created=True)
+
+    def __eq__(self, other: object) -> bool:
+        """Says whether the other is a sequence of the same answers, of whatever kind."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,7 @@ def step(
         error_code=error.code if error else None,
         error_args=error.args if error else "{}",
         error_description=error.description if error else None,
+        values=end.values if end and to_status is Status.SUCCEEDED else None,  # else: cancelled
     )
 
 

@@ -6,6 +6,8 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import get_type_hints
 
@@ -14,7 +16,7 @@ from tidewheel.core.queue.requests import Report
 from tidewheel.core.queue.resources import resource_findings
 from tidewheel.core.queue.retry import DELAY_SECONDS_MAX, retry_findings
 from tidewheel.core.queue.secret_references import reference_findings
-from tidewheel.core.queue.task import PRIORITY_MAX, NewTask, TaskId
+from tidewheel.core.queue.task import PRIORITY_MAX, AlikeTasks, NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge, Refused
 from tidewheel.lazy_dataclasses import dataclass
 
@@ -26,6 +28,7 @@ MESSAGE_BYTES_MAX = 64 * 1024
 COUNT_MAX = 1_000_000  # retries and lapses: a bound on everything
 OWN_VARIABLES = "TIDEWHEEL_"  # how those begin that tell a job what it is
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+ALIKE_MIN = 2  # of tasks that are worth being recognised as alike
 DIGITS_MAX = 4_300  # of a number in JSON; Python itself reads no more
 
 
@@ -60,7 +63,7 @@ def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
         *_spec_findings(task.spec),
         *_environment_findings(task),
         *_name_findings(task),
-        *_number_findings(task),
+        *number_findings(task),
         *_edge_findings(task),
         *resource_findings(task.resources),
         *retry_findings(task.retry),
@@ -68,6 +71,30 @@ def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
     if task.command is not None and task.handler is not None:
         findings.append("it has both a command and a handler; give one of them")
     return InvalidTask(task.id, findings) if findings else None
+
+
+def acceptable_alike(tasks: Sequence[NewTask], limits: SubmitLimits) -> AlikeTasks | None:
+    """Returns tasks that say the same but for their ids and specs as such; None if they do not,
+    or if one of them does not keep the rules: ``refusal`` says which."""
+    alike = tasks if isinstance(tasks, AlikeTasks) else _recognised(tasks)
+    return alike if alike is not None and _keep_the_rules(alike, limits) else None
+
+
+def _keep_the_rules(tasks: AlikeTasks, limits: SubmitLimits) -> bool:
+    """Says whether each of these tasks keeps the rules by itself, with an id of its own."""
+    if refusal(tasks.said, limits) is not None:
+        return False
+    if not tasks.ids_are_new and (
+        len(set(tasks.ids)) < len(tasks) or any(name_finding("id", one) for one in tasks.ids)
+    ):
+        return False
+    specs, most = tasks.specs or (), limits.payload_bytes_max
+    # No character has more than four bytes: only those that come near it are counted.
+    if any(utf8_length(one) > most for one in specs if 4 * len(one) > most):
+        return False
+    return tasks.specs_are_json or not any(
+        _text_finding("spec", one) or _spec_findings(one) for one in specs
+    )
 
 
 def run_refusal(task: NewTask) -> InvalidTask | None:
@@ -187,6 +214,37 @@ _names, _counts, _limits, _delays, _payload = (
 )
 
 
+_OF_ALL = tuple(name for name in _KINDS if name not in ("id", "spec", "retry", "resources"))
+_COUNTED = tuple(name for name in _OF_ALL if _KINDS[name] not in (str, str | None))
+_of_all, _counted = attrgetter(*_OF_ALL), attrgetter(*_COUNTED)
+
+
+def _recognised(tasks: Sequence[NewTask]) -> AlikeTasks | None:
+    """Returns tasks that say the same but for their ids and specs as such; None if they do
+    not, or if one needs a look of its own."""
+    if len(tasks) < ALIKE_MIN or type(first := tasks[0]) is not NewTask:
+        return None
+    ties = (first.run, first.name, first.unique_key, *first.needs, *first.continuations)
+    if any(one is not None for one in ties) or first.armed is not True:
+        return None
+    said, retry, resources = _of_all(first), first.retry, first.resources
+    kinds = [*map(type, _counted(first))]  # True is equal to 1, and nothing else is alike
+    for task in tasks:
+        if (
+            type(task) is not NewTask
+            or task.retry is not retry
+            or task.resources is not resources
+            or _of_all(task) != said
+            or [*map(type, _counted(task))] != kinds
+        ):
+            return None
+    specs = [task.spec for task in tasks if task.spec is not None]
+    if len(specs) not in (0, len(tasks)) or not first.executes:
+        return None
+    bare = replace(first, spec=None)
+    return AlikeTasks(bare, [task.id for task in tasks], specs or None)
+
+
 def _name_findings(task: NewTask) -> list[str]:
     named = zip(_NAMES, _names(task), strict=True)
     found = [name_finding(what, text) for what, text in named if text is not None]
@@ -196,7 +254,8 @@ def _name_findings(task: NewTask) -> list[str]:
     return [finding for finding in found if finding is not None]
 
 
-def _number_findings(task: NewTask) -> list[str]:
+def number_findings(task: NewTask) -> list[str]:
+    """Returns what is wrong with the numbers of a task; each finding begins with the field."""
     findings = []
     for what, count in zip(_COUNTS, _counts(task), strict=True):
         most = PRIORITY_MAX if what == "priority" else COUNT_MAX

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NewType
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NewType, overload
 
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import NO_DELAY, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Signal, Status
 from tidewheel.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    Part = slice[int | None, int | None, int | None]
 
 Instant = NewType("Instant", float)  # UTC seconds since 1970, from the database's clock
 TaskId = NewType("TaskId", str)
@@ -67,6 +72,49 @@ class NewTask:
         A task without any only joins others (seed 003).
         """
         return not (self.spec is None and self.command is None and self.handler is None)
+
+
+class AlikeTasks(Sequence[NewTask]):
+    """Holds new tasks that say the same but for their ids and specs.
+
+    It stands for the tasks one by one, none of which is made unless it is asked for. ``said``
+    is what all of them say: tasks that are ready at once, and wait for nothing. Specs is None
+    if no task has one. ``ids_are_new``: the ids were made for this submission, so that no other
+    task has one of them. ``specs_are_json``: ``exact_json`` wrote them.
+    """
+
+    def __init__(
+        self,
+        said: NewTask,
+        ids: Sequence[TaskId],
+        specs: Sequence[str] | None = None,
+        *,
+        ids_are_new: bool = False,
+        specs_are_json: bool = False,
+    ) -> None:
+        assert said.armed and said.spec is None, said
+        assert said.executes or specs is not None, said
+        assert not (said.run or said.name or said.unique_key), said
+        assert not (said.needs or said.continuations), said
+        assert specs is None or len(specs) == len(ids)
+        self.said, self.ids, self.specs = said, ids, specs
+        self.ids_are_new, self.specs_are_json = ids_are_new, specs_are_json
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, which: int) -> NewTask: ...
+    @overload
+    def __getitem__(self, which: Part) -> list[NewTask]: ...
+    def __getitem__(self, which: int | Part) -> NewTask | list[NewTask]:
+        if isinstance(which, slice):
+            return [self[place] for place in range(len(self))[which]]
+        spec = None if self.specs is None else self.specs[which]
+        return replace(self.said, id=self.ids[which], spec=spec)
+
+    def __iter__(self) -> Iterator[NewTask]:
+        return map(self.__getitem__, range(len(self.ids)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,3 +190,4 @@ class Change:
     error_code: str | None = None
     error_args: str = "{}"
     error_description: str | None = None
+    values: str | None = None  # JSON, of a success

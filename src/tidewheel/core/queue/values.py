@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from tidewheel.errors import BadValues
+from tidewheel.errors import BadValues, Refused
 
 VALUES_BYTES_MAX = 64 * 1024
 DEPTH_MAX = 100  # of objects and arrays; their readers may have little room left
@@ -39,12 +39,23 @@ def values_text(text: str) -> str:
         raise BadValues(f"{kind} instead of an object; {_ACCEPTED}")
     if _is_too_deep(found):
         raise BadValues(_TOO_DEEP)
-    if "\\u" in kept:
+    if "\\u" in kept or not kept.isascii():
         try:
             json.dumps(found, ensure_ascii=False).encode()
         except UnicodeEncodeError:  # Python reads halves; most other programs refuse the text
             raise BadValues(_HALF) from None
     return kept
+
+
+def read_value(text: str) -> tuple[str, object]:
+    """Returns name and value of `NAME=VALUE`; what is no JSON is a text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise Refused(f"the value {text!r} has no name; write NAME=VALUE")
+    try:
+        return name.strip(), json.loads(value, parse_constant=str)
+    except (ValueError, RecursionError):
+        return name.strip(), value
 
 
 _TOO_DEEP = f"they are nested too deeply; at most {DEPTH_MAX} levels are accepted"

@@ -41,6 +41,7 @@ from tidewheel.core.sched.propagation import (
     FINISHED,
     complete_output,
     finished_as,
+    judge,
     mark_unreachable,
     publish,
 )
@@ -234,7 +235,7 @@ def conclude(context: StepContext, task: PooledTask) -> None:
         verdict = FINISHED._replace(ended=task.ended)
     else:
         verdict = finished_as(task.ended)
-    mark_unreachable(context, task.plan, task.point, task.flows, verdict)
+    judge(context, task.plan, task.key, task.memory, task.flows, verdict)
 
 
 def stop_after(context: StepContext) -> None:
@@ -396,7 +397,7 @@ def flow_on(context: StepContext) -> None:
     for node, point, flows in arrived:
         memory = context.pool.remember(point, node.name)
         outputs, memory.held_back = memory.held_back, ()
-        known = memory.spawned - memory.verdicts.keys()
+        known = memory.spawned.difference(memory.verdicts)  # `-` keys() would be no frozenset
         memory.spawned |= flows
         context.touched.memory[(point, node.name)] = None
         for output in outputs:

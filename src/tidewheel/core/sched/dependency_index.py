@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import field
-from functools import lru_cache
 
 from tidewheel.core.cycling.calendar import Interval, Point
 from tidewheel.core.cycling.offset import Offset, Relative
@@ -41,13 +40,14 @@ ANY_END = Completion(tuple(frozenset({end}) for end in ENDS), marked=False)
 
 
 class IndexedSequence:
-    """Wraps a sequence and remembers which points lie on it."""
+    """Wraps a sequence and remembers which points lie on it, and which comes after which."""
 
-    __slots__ = ("_known", "sequence")
+    __slots__ = ("_following", "_known", "sequence")
 
     def __init__(self, sequence: Sequence) -> None:
         self.sequence = sequence
         self._known: dict[Point, bool] = {}
+        self._following: dict[Point, Point | None] = {}
 
     def has(self, point: Point) -> bool:
         known = self._known.get(point)
@@ -56,6 +56,29 @@ class IndexedSequence:
                 self._known.clear()
             known = self._known[point] = self.sequence.contains(point)
         return known
+
+    def next_after(self, point: Point) -> Point | None:
+        following = self._following
+        if point not in following:
+            if len(following) >= POINTS_KNOWN_MAX:
+                following.clear()
+            following[point] = self.sequence.next_after(point)
+        return following[point]
+
+
+class WrittenPoints(dict[Point, str]):
+    """Holds points as people write them, since the same few are asked for repeatedly."""
+
+    __slots__ = ("_style",)
+
+    def __init__(self, style: PointStyle) -> None:
+        self._style = style
+
+    def __missing__(self, point: Point) -> str:
+        if len(self) >= POINTS_KNOWN_MAX:
+            self.clear()
+        text = self[point] = self._style.text(point)
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +262,8 @@ class IndexedNode:
 
     def next_after(self, point: Point) -> Point | None:
         if len(self.sequences) == 1:
-            return self.sequences[0].sequence.next_after(point)
-        found = (one.sequence.next_after(point) for one in self.sequences)
+            return self.sequences[0].next_after(point)
+        found = (one.next_after(point) for one in self.sequences)
         return min((one for one in found if one is not None), default=None)
 
     def points(self, first: Point, last: Point) -> Iterator[Point]:
@@ -303,16 +326,18 @@ class DependencyIndex:
     final: Point | None
 
     initial: Point = field(init=False)
+    texts: WrittenPoints = field(init=False)
 
     def __post_init__(self) -> None:
         self.initial = self.graph.cycling.initial
+        self.texts = WrittenPoints(self.graph.cycling.style)
 
     def text(self, point: Point) -> str:
-        return point_text(self.graph.cycling.style, point)
+        return self.texts[point]
 
     def name_of(self, key: Key) -> str:
         """Returns the id of a task as people write it: POINT/NAME."""
-        return f"{point_text(self.graph.cycling.style, key[0])}/{key[1]}"
+        return f"{self.texts[key[0]]}/{key[1]}"
 
     def child_points(self, link: IndexedLink, point: Point) -> Iterator[Point]:
         """Yields the points of the children that a parent at this point has along a link."""
@@ -326,12 +351,6 @@ class DependencyIndex:
             yield from link.leaf.offset.child_points(
                 point, link.arrow.sequence.sequence, self.initial
             )
-
-
-@lru_cache(maxsize=4096)
-def point_text(style: PointStyle, point: Point) -> str:
-    """Returns a point as people write it; kept, since the same few are asked for repeatedly."""
-    return style.text(point)
 
 
 def fixed_term(name: str, output: str) -> tuple[str, str]:

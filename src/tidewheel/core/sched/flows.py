@@ -92,7 +92,7 @@ def flows_it_ran_in(pool: TaskPool, key: Key) -> Flows:
         if verdict.kind is VerdictKind.FINISHED
     }
     # Taken out of the pool without a verdict: one that was never submitted never ran.
-    left = memory.spawned - memory.verdicts.keys()
+    left = memory.spawned.difference(memory.verdicts)
     if not finished and memory.submits:
         return left
     made = NO_FLOW.union(*memory.made.values())

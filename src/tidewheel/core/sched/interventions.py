@@ -187,7 +187,7 @@ def forget(context: StepContext, key: Key, flows: Flows) -> None:
     pruned = {
         flow for flow, verdict in memory.verdicts.items() if verdict.kind is VerdictKind.PRUNED
     }
-    flows = (flows or (memory.spawned | memory.verdicts.keys())) - pruned
+    flows = (flows or (memory.spawned.union(memory.verdicts))) - pruned
     memory.spawned -= flows
     for flow in flows:
         memory.verdicts.pop(flow, None)

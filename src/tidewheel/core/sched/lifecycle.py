@@ -469,5 +469,5 @@ def _go_beyond(context: StepContext, final: Point) -> None:
                     if leaf_value(pool, leaf, child.point, frozenset({flow})) is AtomValue.TRUE
                 )
                 if true:
-                    bit = (child.node, child.base, leaf.number)
-                    satisfy_child(context, child.link, bit, child.point, true)
+                    target = (child.node, child.base)
+                    satisfy_child(context, child.link, target, child.point, true)

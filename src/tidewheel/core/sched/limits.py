@@ -223,7 +223,7 @@ def _slide(pool: TaskPool, base: Point, length: int) -> None:
 
 def next_point(pool: TaskPool, point: Point) -> Point | None:
     """Returns the next point on any sequence of the graph; None if there is none."""
-    found = (one.sequence.next_after(point) for one in pool.plan.sequences)
+    found = (one.next_after(point) for one in pool.plan.sequences)
     return min((one for one in found if one is not None), default=None)
 
 
@@ -447,7 +447,7 @@ def _next_candidate(
         for arrow, _ in node.arrows
         if not _may_be_parentless(pool, arrow, flows)
     }
-    found = (one.sequence.next_after(after) for one in node.sequences if id(one) not in barred)
+    found = (one.next_after(after) for one in node.sequences if id(one) not in barred)
     return min((one for one in found if one is not None), default=None)
 
 

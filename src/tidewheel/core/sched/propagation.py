@@ -32,6 +32,7 @@ from tidewheel.core.sched.task_state import (
     JobPhase,
     Key,
     PooledTask,
+    TaskHistory,
     Verdict,
     VerdictKind,
 )
@@ -42,14 +43,16 @@ _WITH_IMPLIED = {output: (*implied, output) for output, implied in IMPLIED.items
 
 def complete_output(context: StepContext, task: PooledTask, output: str) -> None:
     """Completes an output of a pooled task, after those that it implies."""
-    outputs = task.outputs
-    node = task.plan
+    outputs, node, flows, memory = task.outputs, task.plan, task.flows, task.memory
     for one in _WITH_IMPLIED.get(output) or (output,):
-        if one in outputs and task.memory.made.get(one, task.flows) == task.flows:
+        if one in outputs and memory.made.get(one, flows) == flows:
             continue
         outputs[one] = None
         if (one in node.heard or one not in _STANDARD) and not task.flow_wait:
-            publish(context, node, task.point, one, task.flows)
+            if flows:
+                _announce(context, node, task.key, memory, one, flows)
+            else:
+                _tell_pooled(context, node, task.point, one)
     context.touched.tasks[task.key] = None
 
 
@@ -57,11 +60,22 @@ def publish(
     context: StepContext, node: IndexedNode, point: Point, output: str, flows: Flows
 ) -> None:
     """Records an output that was made in these flows and tells every task that waits for it."""
-    if not flows:
+    if flows:
+        memory = context.pool.remember(point, node.name)
+        _announce(context, node, (point, node.name), memory, output, flows)
+    else:
         _tell_pooled(context, node, point, output)
-        return
-    key = (point, node.name)
-    memory = context.pool.remember(point, node.name)
+
+
+def _announce(
+    context: StepContext,
+    node: IndexedNode,
+    key: Key,
+    memory: TaskHistory,
+    output: str,
+    flows: Flows,
+) -> None:
+    """Publishes an output in flows, of a task whose history is at hand."""
     known = memory.made.get(output)
     fresh = flows if known is None else flows - known
     if not fresh:
@@ -74,6 +88,7 @@ def publish(
         fresh -= ending
         if not fresh:
             return
+    point = key[0]
     for link in node.links.get(output, ()):
         _along(context, link, point, fresh)
     if node.groups:
@@ -131,24 +146,27 @@ def _along(context: StepContext, link: IndexedLink, point: Point, flows: Flows) 
         points: Iterable[Point] = (child,) if arrow.sequence.has(child) else ()
     else:
         points = context.plan.child_points(link, point)
-    number = link.leaf.number
     for child in points:
         if arrow.suicide:
             context.suicides.extend((node, child, flows) for node, _ in arrow.targets)
         else:
-            for node, base in arrow.targets:
-                satisfy_child(context, link, (node, base, number), child, flows)
+            for target in arrow.targets:
+                satisfy_child(context, link, target, child, flows)
 
 
 def satisfy_child(
     context: StepContext,
     link: IndexedLink,
-    bit: tuple[IndexedNode, int, int],
+    target: tuple[IndexedNode, int],
     point: Point,
     flows: Flows,
 ) -> None:
-    """Makes an atom of a child true: spawns the child, satisfies it or merges flows into it."""
-    node, base, number = bit
+    """Makes an atom of a child true: spawns the child, satisfies it or merges flows into it.
+
+    The target is the child's node, with the base that the atoms of the link's arrow have there.
+    """
+    node, base = target
+    number = link.leaf.number
     task = context.pool.tasks.get((point, node.name))
     if task is None:
         spawn_on_demand(context, node, point, flows, 1 << (base + number))
@@ -157,7 +175,7 @@ def satisfy_child(
         satisfy(context, task, link.arrow, base, number)
     if flows != task.flows:
         context.evaluate_pruned(task.key, task.memory, flows - task.flows)
-        known = task.memory.spawned | task.memory.verdicts.keys()
+        known = task.memory.spawned.union(task.memory.verdicts)
         new = frozenset(
             flow for flow in flows - task.flows - known if may_spawn(context.pool, flow, point)
         )
@@ -176,13 +194,13 @@ def spawn_on_demand(
     if memory is not None:
         fresh = flows - memory.spawned
         if memory.held_back:
-            waited = memory.spawned - memory.verdicts.keys()
+            waited = memory.spawned.difference(memory.verdicts)
             if pool.plan.policy.any_flow_ends_waiting or not flows.isdisjoint(waited):
                 context.flows_arrived.append((node, point, flows))
                 return
         if memory.verdicts:
             context.evaluate_pruned((point, node.name), memory, flows)
-            fresh -= memory.verdicts.keys()
+            fresh = fresh.difference(memory.verdicts)
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
     if fresh and (pool.plan.leads_forward or not evaluation.never_comes(pool, node, point)):
@@ -358,15 +376,27 @@ def mark_unreachable(
 ) -> None:
     """Records that a task makes no more outputs in these flows: those not made die there."""
     memory = context.pool.remember(point, node.name)
+    judge(context, node, (point, node.name), memory, flows, verdict)
+
+
+def judge(
+    context: StepContext,
+    node: IndexedNode,
+    key: Key,
+    memory: TaskHistory,
+    flows: Flows,
+    verdict: Verdict,
+) -> None:
+    """Does what `mark_unreachable` does, to a task whose history is at hand."""
     verdicts = memory.verdicts
     for flow in flows:
         verdicts[flow] = verdict
-    context.touched.memory[(point, node.name)] = None
+    context.touched.memory[key] = None
     if node.heard and context.plan.policy.prunes_unreachable:
         made = memory.made
         for output in node.heard:
             if made.get(output) != flows:
-                reevaluate_dependents(context, node, point, flows)
+                reevaluate_dependents(context, node, key[0], flows)
                 break
 
 

@@ -267,6 +267,7 @@ NAMESPACE = SectionSpec(
             }
         ),
         "environment": SectionSpec(other=text(), to="environment"),
+        "inputs": SectionSpec(other=text(), to="inputs"),  # of tidewheel, not of Cylc
         "directives": SectionSpec(other=text(), to="place.directives"),
         "outputs": SectionSpec(other=text(), to="outputs"),
         "parameter environment templates": SectionSpec(other=text()),

@@ -33,7 +33,7 @@ from tidewheel.lazy_dataclasses import dataclass
 # Groups of a node's settings (scripts, events, …), each made of the items that name its fields.
 
 _NODE = NodeDef(name="")
-_PAIRED = ("environment", "meta", "outputs")
+_PAIRED = ("environment", "inputs", "meta", "outputs")
 _VALUES = ("completion", "time_limit_seconds")
 GROUP_OF = {section or item: group for section, item, group, _ in node_fields()}
 # By group: section, item and field of each item.

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import sys
 
-from tidewheel.formats.python_api.terms import call
 from tidewheel.formats.python_api.workflow import workflows_in
 
 
 def main(home: str, task: str) -> None:
     for workflow in workflows_in(home):
-        function = workflow.function(task)
-        if function is not None:
-            call(function)
+        if workflow.function(task) is not None:
+            workflow.run_job(task)
             return
     sys.exit(f"{home} has no workflow with a function that is the task {task!r}")
 

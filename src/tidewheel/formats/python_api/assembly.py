@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from tidewheel.core.cycling.calendar import Interval
 from tidewheel.core.graph import definition
@@ -23,10 +23,17 @@ from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphToken
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
 from tidewheel.formats.flow_cylc.runtime import Inheritance
 from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
-from tidewheel.formats.flow_cylc.workflow import RUN_ONCE, GraphReader, PointTexts, read_cycling
+from tidewheel.formats.flow_cylc.workflow import (
+    RUN_ONCE,
+    GraphReader,
+    PointTexts,
+    read_cycling,
+    read_inputs,
+)
 from tidewheel.formats.python_api.declarations import Declarations
+from tidewheel.formats.python_api.functions import read_arguments, script_of
 from tidewheel.formats.python_api.settings import SPECIAL, Values
-from tidewheel.formats.python_api.terms import StatementLog, TaskFunction, script_of
+from tidewheel.formats.python_api.terms import StatementLog
 from tidewheel.lazy_dataclasses import dataclass
 
 # The cycling of a workflow in Python, read as that of a flow.cylc is.
@@ -120,10 +127,11 @@ class Resolver:
     """
 
     def __init__(
-        self, declared: Declarations, functions: Mapping[str, TaskFunction], findings: Findings
+        self, declared: Declarations, ledger: StatementLog, findings: Findings
     ) -> None:
         self._declared = declared.by_name
-        self._functions = functions
+        self._functions = ledger.functions
+        self._arguments = read_arguments(ledger, declared, findings)
         self._findings = findings
         self._families = self._arrange()
         owns = {name: [one.values] for name, one in self._declared.items()}
@@ -164,6 +172,9 @@ class Resolver:
                 seen = f"{name} has a function, and a script or a command beside it"
                 self._findings.error("two-scripts", seen, "keep one of them", declared.position)
             script: Values = {"script": script_of(function, name)}
+            if name in self._arguments:
+                own = cast("Values", declared.values.get("inputs", {}))
+                script["inputs"] = own | self._arguments[name]
             declared = replace(declared, values=declared.values | script)
         groups = self._inheritance.of(lineage[1:]).extended([declared.values]).groups
         return definition.NodeDef(
@@ -217,7 +228,7 @@ def assemble(
     findings: Findings,
 ) -> definition.WorkflowDef | None:
     """Returns the definition as far as it is understood; None if it has no usable points."""
-    resolver = Resolver(declared, ledger.functions, findings)
+    resolver = Resolver(declared, ledger, findings)
     nodes = resolver.tasks()
     read = read_points(settings, ledger.sections, options, findings)
     if read is None:
@@ -241,6 +252,7 @@ def assemble(
             resolver.members,
         ),
         special=resolver.special_nodes(reader),
+        inputs=read_inputs(nodes, reader, findings),
         root=resolver.node(ROOT),
         policy=options.policy,
         is_whole=graph.is_whole,

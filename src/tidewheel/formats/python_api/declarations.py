@@ -13,6 +13,7 @@ from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.flow_cylc.names import task_name_problem, xtrigger_name_problem
 from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, xtrigger_of
+from tidewheel.formats.python_api.functions import bind, check_function
 from tidewheel.formats.python_api.settings import Values, merged, read_settings
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -20,7 +21,6 @@ from tidewheel.formats.python_api.terms import (
     StatementLog,
     TaskFunction,
     TermLeaf,
-    check_function,
     written_at,
 )
 from tidewheel.lazy_dataclasses import dataclass
@@ -101,10 +101,18 @@ class Task(Outputs, Named):
     def __init__(self, ledger: StatementLog, name: str) -> None:
         super().__init__(ledger, Mention(name))
 
-    def __call__(self, function: TaskFunction) -> Task:
-        """Makes a decorated function the one that the task calls; returns the task."""
-        check_function(function)
-        self.ledger.functions[self.name] = function
+    def __call__(self, *arguments: object, **keywords: object) -> Task:
+        """Says with which arguments the task's function is called: `b(a())`.
+
+        Arguments are tasks, whose values it gets and after which it comes, or constants. Of a
+        task without a function a decorated function becomes the one that it calls.
+        """
+        first = arguments[0] if arguments else None
+        if self.function is None and callable(first) and not isinstance(first, TermLeaf):
+            check_function(first)
+            self.ledger.functions[self.name] = first
+        else:
+            bind(self, arguments, keywords)
         return self
 
     @property

@@ -15,23 +15,26 @@ from textwrap import dedent
 from typing import TypedDict
 
 from tidewheel.core.graph.findings import Findings, Position, meant
+from tidewheel.errors import BadSetting
 from tidewheel.formats.flow_cylc.items import NAMESPACE, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.names import (
     message_problem,
     output_name_problem,
     variable_name_problem,
 )
-from tidewheel.formats.flow_cylc.values import BadValue, ValueKind, duration_seconds, multiplied
+from tidewheel.formats.flow_cylc.values import BadValue, ValueKind, duration_seconds
 from tidewheel.formats.python_api.terms import BadStatement
+from tidewheel.quantities import REPEATED_MAX, parse_duration, parse_retries
 
-Duration = str | timedelta  # "PT10M" or timedelta(minutes=10)
+Duration = str | float | timedelta  # "PT10M", "10m", 600 or timedelta(minutes=10)
+Retries = int | str | timedelta | Iterable[Duration]  # how often, or the delay before each
 Values = dict[str, object]
 
 
 class Settings(TypedDict, total=False):
     """Every setting of a task, a family or of all tasks."""
 
-    script: str
+    script: str  # for bash
     run: Iterable[str]  # a command and its arguments, instead of a script
     init_script: str
     env_script: str
@@ -40,11 +43,13 @@ class Settings(TypedDict, total=False):
     exit_script: str
     err_script: str
     environment: Mapping[str, object]
+    inputs: Mapping[str, str]  # variables that are values of tasks before it: "model.path"
     outputs: Mapping[str, str]  # custom ones: name and message
-    completion: str
-    retries: Iterable[Duration]  # the delay before each
-    submission_retries: Iterable[Duration]
+    completion: str  # when it is complete: "succeeded or (failed and saved)"
+    retries: Retries
+    submission_retries: Retries  # after a job could not be submitted
     time_limit: Duration
+    timeout: Duration  # the same, as `Client.submit` calls it
     platform: str
     directives: Mapping[str, object]
     work_subdirectory: str
@@ -68,6 +73,7 @@ _ITEMS = {name.replace(" ", "_").replace("-", "_"): name for name in NAMESPACE.e
     "retries": "execution retry delays",
     "submission_retries": "submission retry delays",
     "time_limit": "execution time limit",
+    "timeout": "execution time limit",
     "work_subdirectory": "work sub-directory",
     "run": "script",
 }
@@ -87,8 +93,9 @@ def read_settings(
     who: str, settings: Mapping[str, object], findings: Findings, position: Position
 ) -> Values:
     """Returns settings by the names of items; one that cannot be read has a finding instead."""
-    if "script" in settings and "run" in settings:
-        raise BadStatement(f"{who} has both script= and run=", "keep one of them")
+    for one, other in (("script", "run"), ("time_limit", "timeout")):
+        if one in settings and other in settings:
+            raise BadStatement(f"{who} has both {one}= and {other}=", "keep one of them")
     values: Values = {}
     for word, value in settings.items():
         if word not in Settings.__annotations__:
@@ -166,20 +173,31 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def read_duration(value: object) -> float:
-    """Returns a duration, written as text or given as a timedelta, in seconds."""
+    """Returns a duration in seconds: as flow.cylc or the queue writes it, or a timedelta."""
     if isinstance(value, timedelta):
         return value.total_seconds()
-    return duration_seconds(_text(value))
+    text = _text(value)
+    try:
+        return duration_seconds(text)
+    except BadValue as bad:
+        try:
+            return parse_duration(text)
+        except BadSetting:
+            raise bad from None
 
 
 def _delays(value: object) -> tuple[float, ...]:
-    if isinstance(value, str | timedelta) or not isinstance(value, Iterable):
-        raise BadValue(f"{value!r} is no list of durations", f"write [{value!r}]")
-    delays: list[float] = []
-    for item in value:
-        repeated = multiplied([item]) if isinstance(item, str) else [item]
-        delays += [read_duration(one) for one in repeated]
-    return tuple(delays)
+    try:
+        retries = parse_retries(value, duration=lambda one, _what: read_duration(one))
+    except BadSetting as bad:
+        raise BadValue(
+            f"{value!r} is neither a count nor delays", f"accepted is {bad.accepted}"
+        ) from None
+    if not isinstance(retries, int):
+        return retries
+    if retries > REPEATED_MAX:
+        raise BadValue(f"{retries} retries are too many", f"at most {REPEATED_MAX}")
+    return (0.0,) * retries
 
 
 def _boolean(value: object) -> bool:

@@ -12,10 +12,7 @@ word, and are refused too.
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import field
@@ -61,60 +58,7 @@ def written_at() -> Position:
     return Position(frame.f_code.co_filename, frame.f_lineno)
 
 
-# A function as a task: the script with which its job calls it.
-
-CALLER = "tidewheel.formats.python_api"  # its __main__
-
-TaskFunction = Callable[[], object]
-
-
-def check_function(function: TaskFunction) -> None:
-    """Raises BadStatement unless a job can find the function and call it."""
-    where = getattr(function, "__qualname__", repr(function))
-    if not (hasattr(function, "__code__") and where.isidentifier()):
-        seen = f"a job cannot find the function {where}"
-        raise BadStatement(seen, "define it with 'def' at the top level of its module")
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise BadStatement(
-            f"the function {where} has a 'yield' in it: called as a task, it would do nothing",
-            "write the loop inside of it, and no 'yield'",
-        )
-    needed = [
-        name
-        for name, one in inspect.signature(function).parameters.items()
-        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-    ]
-    if needed:
-        lacks = f"needs {', '.join(needed)}, and a task is called without arguments"
-        hint = "give them defaults, or read them from the environment"
-        raise BadStatement(f"the function {where} {lacks}", hint)
-
-
-def call(function: TaskFunction) -> object:
-    """Does the work of a job: calls the function, and awaits it if it is async.
-
-    If the function returns work that nobody does, such as a generator, that is a TypeError and
-    never a success.
-    """
-    answer = function()
-    if inspect.iscoroutine(answer):
-        answer = asyncio.run(answer)
-    if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
-        what = type(answer).__name__.replace("_", " ")
-        if inspect.iscoroutine(answer):
-            answer.close()  # or Python adds a warning of its own
-        raise TypeError(
-            f"the function {function.__name__} returned {'an' if what[0] in 'aeiou' else 'a'} "
-            f"{what} that nobody runs, so its work is not done: run it inside of the function"
-        )
-    return answer
-
-
-def script_of(function: TaskFunction, task: str) -> str:
-    """Returns shell text that calls the function; it needs tidewheel in the job's Python."""
-    module = function.__module__
-    home = module if "." in module else str(Path(function.__code__.co_filename).absolute())
-    return shlex.join(["python3", "-m", CALLER, home, task])
+TaskFunction = Callable[..., object]
 
 
 # Keeps the statements of a workflow, each under the recurrence that was open at that time.
@@ -140,6 +84,8 @@ class StatementLog:
     sections: dict[str, StatementSection] = field(default_factory=dict)
     current: StatementSection | None = None
     functions: dict[str, TaskFunction] = field(default_factory=dict)  # by task
+    # By task and parameter: a task whose value it takes, or a constant.
+    arguments: dict[str, dict[str, object]] = field(default_factory=dict)
 
     def open(self, recurrence: str) -> None:
         if self.current is not None:
@@ -349,12 +295,18 @@ class Statement:
 
 
 def all_of(*terms: Term) -> Term:
-    """Joins any number of terms by `&`, such as those of a loop: `a & b & c`."""
+    """Joins any number of terms by `&`, such as those of a loop: `all_of(*models) >> post`.
+
+    Raises BadStatement if nothing is given, or something that is no term.
+    """
     return _join(AND, *terms)
 
 
 def any_of(*terms: Term) -> Term:
-    """Joins any number of terms by `|`, such as those of a loop: `a | b | c`."""
+    """Joins any number of terms by `|`, such as those of a loop: `any_of(*mirrors) >> post`.
+
+    Raises BadStatement if nothing is given, or something that is no term.
+    """
     return _join(OR, *terms)
 
 
@@ -453,7 +405,7 @@ def _grouped(value: object) -> str:
 
 def _no_term(value: object) -> BadStatement:
     if isinstance(value, list | tuple | set | frozenset):
-        hint = "join several with all_of(*tasks) or any_of(*tasks)"
+        hint = "join several with tidewheel.all_of(*tasks) or tidewheel.any_of(*tasks)"
     elif isinstance(value, str):
         hint = f"use what flow.task({value!r}) returned"
     elif callable(value):

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple, Unpack, overload
 
 from tidewheel.core.graph.checks import check_workflow
@@ -30,6 +31,7 @@ from tidewheel.formats.flow_cylc.values import BadValue
 from tidewheel.formats.flow_cylc.xtriggers import Argument, XtriggerCall
 from tidewheel.formats.python_api.assembly import INTEGER, ReadOptions, assemble, check_idle
 from tidewheel.formats.python_api.declarations import Declarations, Family, Task, Xtrigger
+from tidewheel.formats.python_api.functions import run_job
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -53,7 +55,16 @@ class Compiled(NamedTuple):
 
 
 class Workflow:
-    """Collects the tasks and statements of a workflow; `compile` makes a graph of them."""
+    """Collects the tasks and statements of a workflow; `compile` makes a graph of them.
+
+    from tidewheel import Workflow
+
+    flow = Workflow("forecast", initial=1, final=3)
+    fetch = flow.task("fetch", script="get-data", retries=["1m", "5m"], timeout="1h")
+    model = flow.task("model", script="run-model")
+    with flow.cycle("P1"):
+        fetch & model[-1] >> model
+    """
 
     def __init__(  # noqa: PLR0913 - each is named where it is given
         self,
@@ -113,7 +124,12 @@ class Workflow:
         family: Families = (),
         **settings: Unpack[Settings],
     ) -> Task | Callable[[TaskFunction], Task]:
-        """Declares a node: `flow.task("obs", script="get-obs")`, or by `@flow.task`."""
+        """Declares a task: `flow.task("obs", script="get-obs")`, or by `@flow.task`.
+
+        Above a function, the task calls it; `@flow.task(retries=3)` gives it settings, which
+        are in the table below. A setting that is not understood is a finding of `validate`;
+        raises BadStatement for one that is unknown.
+        """
 
         def declare(name: str) -> Task:
             task = Task(self._ledger, name)
@@ -173,6 +189,10 @@ class Workflow:
     def function(self, task: str) -> TaskFunction | None:
         """Returns the function that a task calls, or None if it has none."""
         return self._ledger.functions.get(task)
+
+    def run_job(self, task: str) -> None:
+        """Does the work of a job of a task: calls its function with the values it is given."""
+        run_job(self._ledger, task)
 
     def definition(self, options: ReadOptions | None = None) -> WorkflowDef:
         """Returns the definition as a value; raises InvalidDefinition with all mistakes."""
@@ -268,6 +288,9 @@ def workflows_in(home: str) -> list[Workflow]:
         if (folder := str(Path(home).absolute().parent)) not in sys.path:
             sys.path.insert(0, folder)
         names = runpy.run_path(home, run_name=LOADED)
+        # Annotations that are texts are looked up in the module of their class.
+        module = sys.modules[LOADED] = ModuleType(LOADED)
+        vars(module).update(names)
     else:
         names = vars(importlib.import_module(home))
     found = [value for value in names.values() if isinstance(value, Workflow)]

@@ -59,7 +59,10 @@ def append(directory: Path, message: SpooledMessage) -> None:
         os.close(descriptor)
 
 
-SOCKET_LINK = "job.socket"  # to the socket; an adopter makes it point to its own
+SOCKET = "TIDEWHEEL_SOCKET"  # in a job's environment: where the worker listens that started it
+SOCKET_LINK = (
+    "job.socket"  # to the socket of an adopter, or of whoever tells it by no environment
+)
 MESSAGE_LIMIT = "TIDEWHEEL_MESSAGE_BYTES_MAX"  # in a job's environment
 REPLY_BYTES_MAX = 4096
 REPLY_SECONDS_MAX = 10.0
@@ -74,8 +77,9 @@ KNOCK_SECONDS = 0.2
 
 NOBODY_THERE = (ConnectionRefusedError, FileNotFoundError)
 # The worker hung up before it had read the request to its end, so nothing was done: a job that
-# is turned away may notice that before the reason reaches it.
-NOT_HEARD = (BrokenPipeError, ConnectionResetError)
+# is turned away may notice that before the reason reaches it. Or so many want to be heard that
+# there is no place left to wait in.
+NOT_HEARD = (BrokenPipeError, ConnectionResetError, BlockingIOError)
 REPEATABLE = ("broadcast", "hold", "release", "pause", "resume", "poll", "reload")
 
 
@@ -197,10 +201,20 @@ def _ask(
 
 
 def _connect(connection: socket.socket, directory: Path) -> None:
-    """Connects to the worker's socket. Its path may be longer than the 107 bytes that fit into
-    an address."""
+    """Connects to the worker's socket: that of an adopter, if there is one."""
+    try:
+        _connect_within(connection, str(directory), SOCKET_LINK)
+    except FileNotFoundError:
+        if SOCKET not in os.environ:
+            raise
+        _connect_within(connection, *os.path.split(os.environ[SOCKET]))
+
+
+def _connect_within(connection: socket.socket, directory: str, name: str) -> None:
+    """Connects to a socket in a directory. The whole path may be longer than the 107 bytes that
+    fit into an address."""
     folder = os.open(directory, os.O_PATH | os.O_DIRECTORY)
     try:
-        connection.connect(f"/proc/self/fd/{folder}/{SOCKET_LINK}")
+        connection.connect(f"/proc/self/fd/{folder}/{name}")
     finally:
         os.close(folder)

@@ -44,6 +44,7 @@ Answer = dict[str, object]
 Calls = Callable[[TaskId, Answer], Awaitable[Answer]]
 
 CONNECTIONS_MAX = 128
+WAITING_MAX = 1024  # before they are heard or turned away: no job of one user fills that
 CONNECTIONS_OF_OTHERS_MAX = 32  # of one user, where jobs are not of the worker's own
 SILENCE_SECONDS_MAX = 10.0  # between two lines of one connection
 KEY_LENGTH_MAX = 64
@@ -103,7 +104,7 @@ class Speaker:
 
         They end with the last complete line.
         """
-        spool = self.directory / client.SPOOL_NAME
+        spool = f"{self.directory}/{client.SPOOL_NAME}"
         try:
             # Jobs can put anything there; to open a pipe would wait for its writer.
             descriptor = os.open(spool, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -176,7 +177,7 @@ class MessageServer:
         make_private_directory(self.path.parent)
         listening = _bind(self.path)
         self._server = await asyncio.start_unix_server(
-            self._converse, sock=listening, limit=self._line_bytes_max
+            self._converse, sock=listening, limit=self._line_bytes_max, backlog=WAITING_MAX
         )
 
     async def stop(self) -> None:
@@ -194,21 +195,32 @@ class MessageServer:
         caller: TaskId | None = None,
         hidden: tuple[str, ...] = (),
     ) -> None:
-        """Lets an attempt send messages from now on, and passes on what its spool holds.
+        """Lets an attempt send messages from now on: to where a link in its directory leads.
 
         ``caller`` is the task in whose name it may ask something of its run; None: it may not.
-        What is ``hidden`` is masked.
+        What is ``hidden`` is masked. What its spool holds is passed on.
         """
-        speaker = Speaker(
+        self.expect_new(secret, directory, reports, caller, hidden)
+        link_whole(directory / client.SOCKET_LINK, self.path)
+        self.hear_spool(secret)
+
+    def expect_new(
+        self,
+        secret: str,
+        directory: Path,
+        reports: JobReports,
+        caller: TaskId | None = None,
+        hidden: tuple[str, ...] = (),
+    ) -> None:
+        """Lets an attempt that is about to start send messages, as ``expect`` does; its
+        environment tells it where to (``client.SOCKET``)."""
+        self._speakers[_digest(secret)] = Speaker(
             directory=directory,
             reports=reports,
             message_bytes_max=self.message_bytes_max,
             caller=caller,
             hidden=hidden,
         )
-        self._speakers[_digest(secret)] = speaker
-        link_whole(directory / client.SOCKET_LINK, self.path)
-        speaker.hear_spool()
 
     def hear_spool(self, secret: str) -> None:
         """Passes on what the attempt spooled because it did not reach this socket."""

@@ -4,8 +4,8 @@ Theory of operation
 -------------------
 An async handler is one asyncio task in the worker's loop; a plain function gets one of as
 many threads as the worker has slots. Neither has a process, a directory or usage of its own
-(the directory is made when the handler asks for it), so a no-op costs microseconds, and none
-outlives its worker: there is nothing to adopt.
+(the directory is made when the handler asks for it, or prints), so a no-op costs microseconds,
+and none outlives its worker: there is nothing to adopt.
 
 ``stop`` asks: async handlers are cancelled, functions find ``job.should_stop()`` true.
 Nothing can force them. One that goes on after the grace is given up: its end is "unstoppable",
@@ -49,7 +49,9 @@ from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners.job_directory import make_private_directory
-from tidewheel.runners.outcome import EndedJob
+from tidewheel.runners.job_logs import LOG_BYTES_MAX
+from tidewheel.runners.outcome import AwaitedEnd, EndedJob, tell_no_end
+from tidewheel.runners.python.handler_output import WHO_PRINTS, HandlerLog, route_output
 from tidewheel.runners.sanitize import storable
 
 # All stop requests share this lock, because it is held only while an event is made.
@@ -59,7 +61,11 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class Abort(Exception):
-    """The task failed in a way that no retry can mend."""
+    """Ends a handler and fails its task for good: no retry can mend what went wrong.
+
+    ``code`` and ``args`` are kept with the error of the attempt, for programs.
+    ``raise Abort("the order was withdrawn", code="withdrawn", args={"order": 7})``.
+    """
 
     def __init__(
         self,
@@ -83,13 +89,36 @@ class Handler:
 
 
 class Handlers:
-    """Holds functions by the names under which tasks ask for them."""
+    """Holds functions by the names under which tasks ask for them.
+
+        from tidewheel import Handlers
+
+        handlers = Handlers()
+
+
+        @handlers.register("resize")
+        def resize(spec, job):  # or async def
+            print("resizing to", spec["width"])
+            job.progress(0.5)
+            return {"pixels": 640 * 480}
+
+    A worker is given them: ``tidewheel worker --handlers FILE:handlers``, or ``Worker``.
+    """
 
     def __init__(self) -> None:
         self._by_name: dict[str, Handler] = {}
 
     def register(self, name: str) -> Callable[[Function], Function]:
-        """Registers the decorated function as the handler ``name``, which tasks may ask for."""
+        """Registers the decorated function as the handler ``name``, which tasks may ask for.
+
+        It is called with the task's ``spec`` and a JobContext; an ``async def`` runs in the
+        worker's loop, another function in a thread. What it returns (JSON, 64 KiB) is kept with
+        the attempt. If it raises, the attempt has failed, and the task is tried again while
+        retries are left, unless it raises Abort. What it prints is in the task's log.
+        Raises BadSetting for a name that is taken, or none.
+        """
+        if not isinstance(name, str):
+            raise BadSetting("handler", name, 'a name: @handlers.register("resize")')
         finding = name_finding("handler", name)
         if finding is not None:
             raise BadSetting("handler", name, finding)
@@ -155,16 +184,29 @@ class StopRequest:
             await waiter
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerLimits:
+    """Says how much a handler may say at once, and how long each stream of its log becomes."""
+
+    message_bytes: int = MESSAGE_BYTES_MAX
+    log_bytes: int = LOG_BYTES_MAX
+
+
 @dataclass(slots=True, eq=False)
 class JobContext:
-    """Tells a handler about its job and hears from it; any thread may call every method."""
+    """Tells a handler about its job and hears from it; any thread may call every method.
+
+    It is the second argument of a handler. ``job.task`` is the task: ``id``, ``name``,
+    ``queue``, ``attempt``, ``priority``.
+    """
 
     task: Claimed  # that the handler executes
     _directory: Callable[[], Path]
     _reports: JobReports | None  # None: its attempt is over, and nothing is heard of it
     _stop: StopRequest
-    _message_bytes_max: int = MESSAGE_BYTES_MAX
+    _limits: HandlerLimits
     _messages: int = 0
+    _log: HandlerLog | None = None  # made by the first text that is printed
 
     @property
     def attempt(self) -> int:
@@ -179,7 +221,7 @@ class JobContext:
         return directory
 
     def progress(self, value: float) -> None:
-        """Reports how far the work is, from 0 to 1."""
+        """Reports how far the work is, from 0 to 1; raises ValueError for another number."""
         if not 0 <= value <= 1:
             raise ValueError(f"progress is {value!r}; accepted is 0 to 1")
         if self._reports is not None:
@@ -198,8 +240,8 @@ class JobContext:
 
     def _say(self, text: str, output: str | None) -> None:
         size = utf8_length(text)
-        if size > self._message_bytes_max:
-            raise PayloadTooLarge("the message", size, self._message_bytes_max)
+        if size > self._limits.message_bytes:
+            raise PayloadTooLarge("the message", size, self._limits.message_bytes)
         if self._messages >= MESSAGES_MAX:
             raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
         self._messages += 1
@@ -207,7 +249,8 @@ class JobContext:
             self._reports.message(storable(text), output)
 
     def should_stop(self) -> bool:
-        """Says whether the handler was asked to end."""
+        """Says whether the handler was asked to end: by ``cancel``, by the task's time limit,
+        or because its worker stops. A function that does not look is given up in the end."""
         return self._stop.asked
 
     def wait_for_stop(self, seconds_max: float) -> bool:
@@ -221,6 +264,29 @@ class JobContext:
     def mute(self) -> None:
         """Drops whatever the handler reports from now on, because its attempt is over."""
         self._reports = None
+        if self._log is not None:
+            self._log.close()
+
+    # Prints
+    def printed(self, stream: str, content: bytes) -> bool:
+        """Writes what the handler prints to the log of its attempt, unless that is over."""
+        log = self._log or self._begin_log()
+        return log is not None and log.write(stream, content)
+
+    def flush_printed(self) -> None:
+        if self._log is not None:
+            self._log.flush()
+
+    def _begin_log(self) -> HandlerLog | None:
+        with _EVENT_LOCK:
+            reports = self._reports
+            if self._log is not None or reports is None:
+                return self._log
+            self._log = HandlerLog(self._directory(), self._limits.log_bytes)
+        if self._reports is None:  # the attempt was over before there was anything to close
+            self._log.close()
+        reports.log_begun()
+        return self._log
 
 
 RESULT_BYTES_MAX = 64 * 1024
@@ -256,7 +322,9 @@ def end_of_exception(error: BaseException, *, stop_asked: bool) -> End:
     if isinstance(error, Abort):
         facts = json.dumps(error.facts, default=repr)
         return _failed(Ending.ABORTED, error.code, str(error), facts)
-    lines = "".join(traceback.format_exception(error))
+    # The first frame is the call in this module.
+    calls = error.__traceback__ and (error.__traceback__.tb_next or error.__traceback__)
+    lines = "".join(traceback.format_exception(type(error), error, calls))
     facts = json.dumps({"traceback": storable(lines[-TRACEBACK_LENGTH_MAX:])})
     return _failed(Ending.FAILED, type(error).__name__, str(error) or repr(error), facts)
 
@@ -361,8 +429,8 @@ class HandlerThreads:
 __all__ = ["PythonRunner", "Handlers", "JobContext", "Abort"]
 
 
-def _nothing(_end: End | None = None) -> None:
-    """Does nothing, where there is nothing to do and nobody to tell."""
+def _nothing() -> None:
+    """Does nothing, where there is nothing to do."""
 
 
 @dataclass(slots=True, eq=False)
@@ -372,31 +440,23 @@ class HandlerJob:
     _name: str
     _context: JobContext
     _stop: StopRequest
-    _on_end: Callable[[End], None]
+    _end: AwaitedEnd
     ask_harder: Callable[[], object] = _nothing  # when the job is asked to end
     give_up: Callable[[], object] = _nothing  # when it has not ended in time
-    _end: End | None = None
-    _waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     async def wait(self) -> End:
         """Waits until the handler has ended, and returns how."""
-        if self._end is None:
-            # One future per waiter: a waiter that is cancelled takes nothing along.
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            await waiter
-        assert self._end is not None
-        return self._end
+        return await self._end.wait()
 
     async def stop(self, grace_seconds: float) -> None:
         """Asks the handler to end, and gives it up if it goes on after the grace."""
-        if self._end is not None:
+        if self._end.known is not None:
             return
         self._stop.ask()
         self.ask_harder()
         with suppress(TimeoutError):
             await asyncio.wait_for(self.wait(), grace_seconds)
-        if self._end is None:
+        if self._end.known is None:
             self.ended(unstoppable(self._name, grace_seconds))
             self.give_up()
 
@@ -405,15 +465,9 @@ class HandlerJob:
 
         It must be called in the worker's loop.
         """
-        if self._end is not None:
-            return
-        self._end = end
-        self._context.mute()
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        on_end, self._on_end = self._on_end, _nothing
-        on_end(end)
+        if self._end.known is None:
+            self._context.mute()
+            self._end.set(end)
 
 
 class PythonRunner:
@@ -425,10 +479,12 @@ class PythonRunner:
         *,
         threads: int = 1,
         message_bytes_max: int = MESSAGE_BYTES_MAX,
+        log_bytes_max: int = LOG_BYTES_MAX,
     ) -> None:
         self._handlers = handlers
-        self._message_bytes_max = message_bytes_max
+        self._limits = HandlerLimits(message_bytes=message_bytes_max, log_bytes=log_bytes_max)
         self._threads = HandlerThreads(threads)
+        self._leave_output = route_output()
 
     def accepts(self, task: Claimed) -> bool:
         """Says whether the task's handler is registered."""
@@ -436,12 +492,12 @@ class PythonRunner:
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Calls the task's handler, and returns the job that this call is."""
-        return self.start_now(assignment.task, lambda: assignment.directory, reports, _nothing)
+        return self.start_now(assignment.task, lambda: assignment, reports, tell_no_end)
 
     def start_now(
         self,
         task: Claimed,
-        directory: Callable[[], Path],
+        assign: Callable[[], Assignment],
         reports: JobReports,
         on_end: Callable[[End], None],
     ) -> Job:
@@ -459,8 +515,8 @@ class PythonRunner:
             return EndedJob(end)
         reports.started()
         stop = StopRequest()
-        context = JobContext(task, directory, reports, stop, self._message_bytes_max)
-        job = HandlerJob(handler.name, context, stop, on_end)
+        context = JobContext(task, lambda: assign().directory, reports, stop, self._limits)
+        job = HandlerJob(handler.name, context, stop, AwaitedEnd(on_end))
         if handler.is_async:
             call = asyncio.get_running_loop().create_task(
                 _await_handler(job, handler, spec, context)
@@ -478,20 +534,22 @@ class PythonRunner:
     def stop(self) -> None:
         """Lets each thread end after the call that it is at."""
         self._threads.stop()
+        self._leave_output()
 
 
 async def _await_handler(
     job: HandlerJob, handler: Handler, spec: object, context: JobContext
 ) -> None:
+    WHO_PRINTS.set(context)
     try:
-        result = await handler.function(spec, context)  # type: ignore[misc]
+        end = end_of_result(await handler.function(spec, context))  # type: ignore[misc]
     except KeyboardInterrupt:
         raise
     # SystemExit too: a handler's sys.exit() must not end the worker and all of its jobs.
     except BaseException as error:
-        job.ended(end_of_exception(error, stop_asked=context.should_stop()))
-    else:
-        job.ended(end_of_result(result))
+        end = end_of_exception(error, stop_asked=context.should_stop())
+    WHO_PRINTS.set(None)  # what the worker says of the end is not the handler's
+    job.ended(end)
 
 
 def _function_call(
@@ -500,11 +558,13 @@ def _function_call(
     loop = asyncio.get_running_loop()
 
     def call() -> None:
+        WHO_PRINTS.set(context)
         try:
             asked = context.should_stop()
             end = stopped() if asked else end_of_result(handler.function(spec, context))
         except BaseException as error:
             end = end_of_exception(error, stop_asked=context.should_stop())
+        WHO_PRINTS.set(None)  # what the worker says of the end is not the handler's
         with suppress(RuntimeError):  # the loop is closed: the worker has gone without us
             loop.call_soon_threadsafe(job.ended, end)
 

@@ -20,7 +20,6 @@ itself goes on (``exec > >(tee log)`` must not lose its last lines); ``stop`` en
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import signal
@@ -30,6 +29,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.core.queue.resources import needs_runner
@@ -37,6 +37,8 @@ from tidewheel.errors import BadSetting, Refused
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import outcome, processes
 from tidewheel.runners.job_directory import (
+    ERR_NAME,
+    OUT_NAME,
     WRITE_EXIT,
     JobDirectory,
     make_private_directory,
@@ -61,6 +63,7 @@ from tidewheel.runners.processes import (
     spawn,
     takes_in_orphans,
     watch,
+    watch_descriptor,
 )
 from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.secret_values import SecretRefused, references_of
@@ -106,16 +109,20 @@ class ShellJob:
     """Is a running command, which this worker has started or adopted."""
 
     def __init__(
-        self, tree: ProcessTree, files: JobDirectory, signalled: Signalled | None = None
+        self,
+        tree: ProcessTree,
+        files: JobDirectory,
+        end: outcome.AwaitedEnd,
+        signalled: Signalled | None = None,
     ) -> None:
         self._tree = tree
         self._files = files
         self._signalled = signalled  # None: the job is of the worker's own user
         self._killed_after_seconds: float | None = None
-        self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        self._end = end
 
     async def wait(self) -> End:
-        return await asyncio.shield(self._end)
+        return await self._end.wait()
 
     async def stop(self, grace_seconds: float) -> None:
         """Sends SIGTERM to the whole tree, waits for the grace, and kills what is left."""
@@ -125,7 +132,7 @@ class ShellJob:
             asked = await processes.read_members(self._tree)
             await self._signalled(self._tree, signal.SIGTERM)
         await all_ended(asked, grace_seconds)
-        if not self._end.done():
+        if self._end.known is None:
             self._killed_after_seconds = grace_seconds
         if self._signalled is None:
             await processes.kill(self._tree)
@@ -146,7 +153,14 @@ class ShellJob:
             end = outcome.vanished(self._tree.leader)
         else:
             end = outcome.end_of(exited, self._files)
-        self._end.set_result(end)
+        self._end.set(end)
+
+
+class UnwatchedJob(NamedTuple):
+    """Holds a job that was started, and cannot be watched."""
+
+    leader: ProcessId
+    why: OSError
 
 
 class ShellRunner:
@@ -184,34 +198,69 @@ class ShellRunner:
         If the host is the reason, RunnerUnable is raised instead: the task is for another
         worker.
         """
-        files = JobDirectory(assignment.directory)
         try:
             if assignment.task.environment is not None:
                 values = await self._parts.secrets.values_for(assignment.task)
                 assignment = replace(assignment, secrets=values)
-            if assignment.task.fence_kill and not self._prefix and not self._parts.job_users:
-                self._fence.close_around(files.path)
-            leader = self._spawn(assignment, files, reports)
-        except (OSError, ValueError) as error:
-            self._forget(assignment)
-            return outcome.not_started(error, files.path)
         except SecretRefused as refused:
             return self._without_secret(assignment, str(refused))
-        except Refused as refused:
-            self._forget(assignment)
-            return outcome.refused(str(refused))
+        except (Refused, OSError, ValueError) as error:
+            return self._without_process(assignment, error)
+        job = self._begin(assignment, reports, outcome.tell_no_end)
+        if isinstance(job, UnwatchedJob):
+            await self._give_up(job.leader, assignment)
+            return outcome.not_started(job.why, assignment.directory)
+        return job
+
+    def start_now(
+        self,
+        task: Claimed,
+        assign: Callable[[], Assignment],
+        reports: JobReports,
+        on_end: Callable[[End], None],
+    ) -> Job | None:
+        """Starts a command as ``start`` does; None for one with secrets or of another user."""
+        if task.environment is not None or self._parts.job_users is not None:
+            return None
+        assignment = assign()
+        job = self._begin(assignment, reports, on_end)
+        if isinstance(job, UnwatchedJob):
+            self._kill_unwatched(job.leader, assignment)
+            job = outcome.not_started(job.why, assignment.directory)
+        if isinstance(job, outcome.EndedJob):
+            on_end(job.end)
+        return job
+
+    def _begin(
+        self, assignment: Assignment, reports: JobReports, on_end: Callable[[End], None]
+    ) -> Job | UnwatchedJob:
+        """Starts a command whose secrets are known, and follows it."""
+        try:
+            if assignment.task.fence_kill and not self._prefix and not self._parts.job_users:
+                self._fence.close_around(assignment.directory)
+            leader, descriptor = self._spawn(assignment, reports)
+        except (Refused, OSError, ValueError) as error:
+            return self._without_process(assignment, error)
         self._parts.failpoint("job_spawned_before_record")
         try:
             if self._parts.job_users is None:
                 self._children.add(leader.pid)
             else:
-                files.write_leader(leader, self._boot_id)
-            job = self._follow(assignment, reports, leader)
+                JobDirectory(assignment.directory).write_leader(leader, self._boot_id)
+            job = self._follow(assignment, reports, leader, on_end, descriptor)
         except OSError as error:  # no file descriptor is left to watch it with
-            await self._give_up(leader, assignment)
-            return outcome.not_started(error, files.path)
+            return UnwatchedJob(leader, error)
         reports.started()
         return job
+
+    def _without_process(
+        self, assignment: Assignment, error: Refused | OSError | ValueError
+    ) -> outcome.EndedJob:
+        """Returns a job that could not be started; raises RunnerUnable if the host is why."""
+        self._forget(assignment)
+        if isinstance(error, Refused):
+            return outcome.refused(str(error))
+        return outcome.not_started(error, assignment.directory)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
         """Watches the job of a worker that died; None if there is no job that can be adopted.
@@ -242,7 +291,7 @@ class ShellRunner:
         secrets = await self._known_secrets(assignment, leader)
         known = replace(assignment, secret=secret or assignment.secret, secrets=secrets)
         self._parts.expect_adopted(known, reports)
-        return self._follow(known, reports, leader)
+        return self._follow(known, reports, leader, outcome.tell_no_end)
 
     def _without_secret(self, assignment: Assignment, why: str) -> Job:
         """Returns a job that was not started, and leaves the reason where its log would be."""
@@ -272,9 +321,10 @@ class ShellRunner:
         self._fence.stop()
 
     def _spawn(
-        self, assignment: Assignment, files: JobDirectory, reports: JobReports
-    ) -> ProcessId:
-        users, home = self._parts.job_users, self._parts.home
+        self, assignment: Assignment, reports: JobReports
+    ) -> tuple[ProcessId, int | None]:
+        """Returns the leader of a new job, and a pidfd if it is a child of this process."""
+        users, home, directory = self._parts.job_users, self._parts.home, assignment.directory
         if users is not None:
             make_way(home, assignment)
         environment = self._parts.prepare(assignment, reports, self._environment)
@@ -282,33 +332,37 @@ class ShellRunner:
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
         facts = (
-            *(str(files.path), boot, self._bash, self._limits, script_name(assignment)),
+            *(str(directory), boot, self._bash, self._limits, script_name(assignment)),
             # The worker reads what a job leaves.
             *(("077", "", "") if users is None else ("022", *own_folders(assignment))),
             sys.executable if assignment.secrets else "",
         )
         if users is not None:
+            files = JobDirectory(directory)
             files.write_secret(assignment.secret)
             words, logs = ("-c", WRAPPER, "job", *facts), (files.out, files.err)
-            return users.start(home, assignment, words, environment, logs)
+            return users.start(home, assignment, words, environment, logs), None
         return spawn(
             (*self._prefix, SHELL, "-c", WRAPPER, "job", *facts),
             environment,
-            out=files.out,
-            err=files.err,
+            out=f"{directory}/{OUT_NAME}",
+            err=f"{directory}/{ERR_NAME}",
         )
 
     def _follow(
-        self, assignment: Assignment, reports: JobReports, leader: ProcessId
+        self,
+        assignment: Assignment,
+        reports: JobReports,
+        leader: ProcessId,
+        on_end: Callable[[End], None],
+        descriptor: int | None = None,
     ) -> ShellJob:
         """Returns the job with this leader, which is sampled and watched from now on."""
-        files = JobDirectory(assignment.directory)
-        tree = ProcessTree(
-            leader=leader, directory=str(files.path), spare_leader=bool(self._prefix)
-        )
-        logs = (files.out, files.err)
-        job = ShellJob(tree, files, self._signalled(assignment))
-        is_child = leader.pid in self._children  # else it was adopted: nobody here reaps it
+        files, directory = JobDirectory(assignment.directory), str(assignment.directory)
+        tree = ProcessTree(leader=leader, directory=directory, spare_leader=bool(self._prefix))
+        logs = (f"{directory}/{OUT_NAME}", f"{directory}/{ERR_NAME}")
+        job = ShellJob(tree, files, outcome.AwaitedEnd(on_end), self._signalled(assignment))
+        is_child = descriptor is not None  # else nobody here reaps it
 
         def leader_ended() -> None:
             try:
@@ -320,12 +374,17 @@ class ShellRunner:
                 if self._parts.job_users is None:
                     tidy_run_folders(assignment)
             finally:  # no trouble with what a job left costs its end
-                job.find_end((reap(leader.pid) if is_child else None) or _recorded_exit(files))
+                exited = reap(leader.pid) if is_child else None
                 self._children.discard(leader.pid)
+                job.find_end(exited or _recorded_exit(files))
             if self._takes_in_orphans:
                 self._reap_orphans()
 
-        watched = watch(leader, leader_ended) is not None
+        if descriptor is not None:
+            watch_descriptor(descriptor, leader_ended)
+            watched = True
+        else:
+            watched = watch(leader, leader_ended) is not None
         let_go = self._sampler.watch(tree, reports, logs) if self._sampler else None
         if not watched:
             leader_ended()
@@ -341,10 +400,14 @@ class ShellRunner:
         if (signalled := self._signalled(assignment)) is not None:
             tree = ProcessTree(leader=leader, directory=str(assignment.directory))
             await signalled(tree, signal.SIGKILL)
+            self._forget(assignment)
         else:
-            with suppress(ProcessLookupError):
-                os.killpg(leader.pid, signal.SIGKILL)
-            reap(leader.pid)
+            self._kill_unwatched(leader, assignment)
+
+    def _kill_unwatched(self, leader: ProcessId, assignment: Assignment) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(leader.pid, signal.SIGKILL)
+        reap(leader.pid)
         self._children.discard(leader.pid)
         self._forget(assignment)
 

@@ -216,6 +216,9 @@ class SlurmReports:
     def usage(self, sample: UsageSample) -> None:
         self.reports.usage(sample)
 
+    def log_begun(self) -> None:
+        self.reports.log_begun()
+
 
 NAME_LENGTH_MAX = 200
 REPEAT_SECONDS = 5.0  # a job that does not end is killed again, should Slurm not have heard it

@@ -140,10 +140,9 @@ async def get_task(call: Call) -> object:
 
 def _fields(query: TaskQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Returns the names of the fields that are shown; raises BadRequest for an unknown name."""
-    names = FIELD_WORDS[query.vocabulary]
-    known = tuple(names.get(name, name) for name in _FIELDS[query.vocabulary])
+    known = _FIELDS[query.vocabulary]
     if query.fields is None:
-        return tuple(name for name in known if name not in leave_out)
+        return tuple(name for name in known if name not in leave_out) if leave_out else known
     wanted = tuple(dict.fromkeys(name.strip() for name in query.fields.split(",")))
     if unknown := [name for name in wanted if name not in known]:
         accepted = ", ".join(known)
@@ -151,7 +150,7 @@ def _fields(query: TaskQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...
     return wanted
 
 
-_FIELDS = {
+_OUR_FIELDS = {
     Vocabulary.TIDEWHEEL: tuple(field_names(out_type(Task))),
     Vocabulary.SCYLLA: (
         *("id", "spec", "queue", "priority", "status", "eligible", "progress"),
@@ -163,14 +162,20 @@ _FIELDS = {
         *("attempt", "open_needs", "execution_info", "attempts"),
     ),
 }
+_FIELDS = {
+    one: tuple(FIELD_WORDS[one].get(name, name) for name in names)
+    for one, names in _OUR_FIELDS.items()
+}
 
 
 async def _document(
     call: Call, task: Task, vocabulary: Vocabulary, fields: tuple[str, ...]
-) -> dict[str, object]:
+) -> object:
     """Returns a task in the words of a vocabulary; fields not asked for are not looked up."""
     if vocabulary is Vocabulary.TIDEWHEEL:
         out = write(task)
+        if fields is _FIELDS[vocabulary]:  # all, in their order
+            return out
         told = {name: getattr(out, name) for name in fields}
         return {name: value for name, value in told.items() if value is not msgspec.UNSET}
     speak = _scylla if vocabulary is Vocabulary.SCYLLA else _banyan

@@ -70,6 +70,8 @@ class AssumedJob(NamedTuple):
     fails: bool
     outputs: tuple[str, ...]  # custom ones, just before success
     is_heard_at_start: bool  # somebody waits for `submitted` or `started`
+    failures: tuple[Failure, ...] = ()  # that are assumed of some of its jobs
+    may_fail: bool = True  # else no job of it does
 
 
 class AssumedJobs:
@@ -82,28 +84,30 @@ class AssumedJobs:
         self._assumptions = assumptions
         self._point_text = point_text
         self._parts: dict[str, AssumedJob] = {}
-        self._failures: dict[str, list[Failure]] = {}
         self.unused = set(assumptions.failures)
 
     def part(self, name: str) -> AssumedJob:
         """Returns what is the same for the jobs of a node at every point."""
         part = self._parts.get(name)
         if part is None:
-            part = self._parts[name] = self._find_part(name)
+            node = self._graph.nodes[name].definition
+            said = self._assumptions.failures
+            failures = tuple(one for one in said if is_meant(node, one.name))
+            part = self._find_part(name)
+            may_fail = part.over_limit or part.fails or failures or node.simulation.fail_points
+            part = part._replace(failures=failures, may_fail=bool(may_fail))
+            self._parts[name] = part
         return part
 
     def fails(self, point: Point, name: str, try_number: int) -> bool:
         """Tells whether this try of a task is to fail."""
-        part, node = self.part(name), self._graph.nodes[name].definition
-        named = self._failures.get(name)
-        if named is None:
-            said = self._assumptions.failures
-            named = self._failures[name] = [one for one in said if is_meant(node, one.name)]
-        # Most nodes name no points, and writing one down takes longer than asking.
-        text = self._point_text(point) if named or node.simulation.fail_points else ""
+        part = self.part(name)
+        if not part.may_fail:
+            return False
+        text, node = self._point_text(point), self._graph.nodes[name].definition
         meant = [
             one
-            for one in named
+            for one in part.failures
             if one.try_number in (None, try_number) and fnmatchcase(text, one.point)
         ]
         self.unused.difference_update(meant)

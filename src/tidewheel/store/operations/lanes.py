@@ -9,8 +9,12 @@ reads the first open lanes and the first tasks of each: it costs what it takes, 
 
 Triggers note in ``lane_news`` which keys are to be looked at anew: a task came or went, or a
 lease ended. Notes are only added, so whoever submits or reports waits for nobody; the next
-claim takes them and puts the lanes right (``fold_lanes``). Claims under such rules hold the
-rows of their queue's limits, or of a fair queue itself, so there is one at a time.
+claim takes them and puts the lanes right. Claims under such rules hold the rows of their
+queue's limits, or of a fair queue itself, so there is one at a time.
+
+PostgreSQL is asked three times: for the plan with its locks, for the lanes put right with
+their first tasks, and to take those that were chosen. What is seen of lanes must not be older
+than the lock, so the first two cannot be one statement.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ from tidewheel.core.queue.limits import (
 from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.core.queue.task import Instant
 from tidewheel.lazy_dataclasses import dataclass
-from tidewheel.store.rows import ClaimedRow, Now
+from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 
 ANY_RANK = {"lowest": -(2**40), "highest": 0}
@@ -69,6 +73,18 @@ class FairTurns(NamedTuple):
     keyless_turn: int | None
 
 
+class LockedRule(NamedTuple):
+    """Holds what a row of lock_plan has beside the plan: the turns of a fair queue, and one of
+    its limits. Turns None: it is not fair. Key None: it has no limits."""
+
+    turns_given: int | None
+    keyless_turn: int | None
+    key: str | None
+    concurrency_max: int | None
+    rate_max: int | None
+    rate_seconds: float | None
+
+
 class Candidate(NamedTuple):
     """Holds a lane and one of its first tasks, if it has one that fits: a row of
     list_candidates. Key None: a task without a lane."""
@@ -97,11 +113,14 @@ class _Rules:
 
 
 def claim_by_rules(
-    tx: Transaction, wanted: Mapping[str, object], plan: ClaimPlan
+    tx: Transaction,
+    wanted: Mapping[str, object],
+    plan: ClaimPlan,
+    locked: Sequence[LockedRule],
 ) -> list[ClaimedRow]:
-    """Claims tasks under the rules of their queue, in their order."""
+    """Claims tasks under the rules of their queue, which are locked, in their order."""
     queue = str(wanted["queue"])
-    rules, whole = _locked_rules(tx, queue, plan)
+    rules, whole = _rules(tx, queue, plan, locked)
     wanted = {**wanted, "count": min(cast("int", wanted["count"]), whole)}
     if wanted["count"] == 0:
         return []
@@ -118,13 +137,25 @@ def claim_by_rules(
     return rows
 
 
-def _locked_rules(tx: Transaction, queue: str, plan: ClaimPlan) -> tuple[_Rules, int]:
+def _rules(
+    tx: Transaction, queue: str, plan: ClaimPlan, locked: Sequence[LockedRule]
+) -> tuple[_Rules, int]:
     """Returns the rules of a queue, locked so that no two claims count the same places, and how
     many tasks of the whole queue may start."""
-    turns = tx.records("lock_turns", FairTurns, queue=queue)[0] if plan.fair else None
-    locked = tx.pairs("lock_limits", Now, Limit, queue=queue) if plan.limited else []
-    limits = [limit for _, limit in locked]
-    now = locked[0][0].now if locked else Instant(plan.now)
+    given, now = locked[0], Instant(plan.now)
+    turns = None
+    if given.turns_given is not None:
+        turns = FairTurns(given.turns_given, given.keyless_turn)
+    limits = [
+        Limit(
+            key=one.key,
+            concurrency_max=one.concurrency_max,
+            rate_max=one.rate_max,
+            rate_seconds=one.rate_seconds,
+        )
+        for one in locked
+        if one.key is not None and one.rate_seconds is not None
+    ]
     rules = _Rules(limits, now, [], turns, bool(plan.aging))
     whole = limit_of(limits, WHOLE_QUEUE)
     if whole is None:
@@ -142,8 +173,6 @@ def _claim_chosen(
     tx: Transaction, wanted: Mapping[str, object], plan: ClaimPlan, rules: _Rules
 ) -> list[ClaimedRow]:
     queue = str(wanted["queue"])
-    if plan.lanes:
-        tx.fold_lanes(queue)
     chosen = _chosen(tx, wanted, rules, lanes=bool(plan.lanes))
     if not chosen:
         return []
@@ -185,7 +214,7 @@ def _chosen(
     turns = None if rules.turns is None else rules.turns.turns
     while True:
         given = {**wanted, "lanes": asked, "levels": levels}
-        found = tx.records("list_candidates", Candidate, **given)
+        found = tx.candidates(Candidate, **given)
         read, last = _lanes(tx, str(wanted["queue"]), found, rules)
         aging_at = rules.now if rules.aging else None
         chosen = choose(read, count, aging_at=aging_at, turns=turns)

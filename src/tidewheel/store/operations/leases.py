@@ -49,7 +49,7 @@ from tidewheel.errors import (
     WrongStatus,
 )
 from tidewheel.lazy_dataclasses import dataclass
-from tidewheel.store.operations.lanes import ClaimPlan, claim_by_rules
+from tidewheel.store.operations.lanes import ClaimPlan, LockedRule, claim_by_rules
 from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
 from tidewheel.store.operations.transitions import (
@@ -83,11 +83,15 @@ CLAIM_COUNT_MAX = 10_000
 
 def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
     """Leases up to ``count`` tasks of one queue to the worker, highest priority first."""
-    plan = plan_claim(tx, request.queue, request.worker, request.lease_seconds)
-    return _claim(tx, request, plan)
+    asked = {"queue": request.queue, "worker_number": worker_number(request.worker)}
+    rows = tx.pairs("lock_plan", ClaimPlan, LockedRule, **asked)
+    plan = _checked(rows[0][0], request.worker, request.lease_seconds)
+    return _claim(tx, request, plan, [rule for _, rule in rows])
 
 
-def _claim(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> ClaimedTasks:
+def _claim(
+    tx: Transaction, request: ClaimRequest, plan: ClaimPlan, rules: Sequence[LockedRule] = ()
+) -> ClaimedTasks:
     if plan.paused:
         return ClaimedTasks()
     next_due = plan.next_due_seconds
@@ -98,7 +102,7 @@ def _claim(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> ClaimedTa
         next_due = tx.rows("get_next_due", queue=request.queue)[0][0]
     wanted = _wanted(request)
     if plan.limited or plan.aging or plan.lanes:
-        rows = claim_by_rules(tx, wanted, plan)
+        rows = claim_by_rules(tx, wanted, plan, rules)
     else:
         rows = tx.claim("claim_tasks", plan.lease_seconds, **wanted)
         # By the rules they are in order, which aging may change. Equals stay in their order.
@@ -179,6 +183,10 @@ def plan_claim(
     """
     asked = {"queue": queue, "worker_number": worker_number(worker)}
     [plan] = tx.records("plan_claim", ClaimPlan, **asked)
+    return _checked(plan, worker, lease_seconds)
+
+
+def _checked(plan: ClaimPlan, worker: WorkerId, lease_seconds: float | None) -> ClaimPlan:
     if not plan.worker_known:
         raise NotFound("worker", worker)
     if lease_seconds is None:
@@ -269,14 +277,15 @@ def report(
             seen.add(one.holder.task_id)
         answers |= _report_round(tx, now, chance, effects)
         waiting = later
-    # The reporter says in which queue its end made room within a limit, since asking the
-    # database would cost the common case a statement.
-    effects.queues.update(
-        one.frees
-        for position, one in enumerate(reports)
-        if one.frees is not None and one.end is not None and answers[position].refused is None
-    )
-    return [answers[position] for position in range(len(reports))]
+    told = [answers[position] for position in range(len(reports))]
+    for one, answer in zip(reports, told, strict=True):
+        if one.end is not None and answer.refused is None:
+            effects.ended[one.holder.worker] += 1
+            # The reporter says in which queue its end made room within a limit, since asking
+            # the database would cost the common case a statement.
+            if one.frees is not None:
+                effects.queues.add(one.frees)
+    return told
 
 
 def _succeed_plainly(
@@ -295,12 +304,12 @@ def _succeed_plainly(
             position, told = ends[task_id]
             one = reports[position]
             answers[position] = Reported(task_id=task_id, status=Status.SUCCEEDED)
-            where = {"seq": seq, "attempt": one.holder.attempt}
-            if told.values is not None:
-                values.append(where | {"body": told.values})
-            usage += [where | row_of(sample) for sample in one.usage]
+            if told.values is not None or one.usage:
+                where = {"seq": seq, "attempt": one.holder.attempt}
+                values += [] if told.values is None else [where | {"body": told.values}]
+                usage += [where | row_of(sample) for sample in one.usage]
             if run is not None:
-                events.append(success(run, one))
+                events.append(success(run, one, told.values))
     if values:
         rows_in_chunks(tx, "add_values", "values", values)
     if usage:
@@ -424,11 +433,13 @@ def _accept(
 
 def _end(task: TaskState, given: End, chance: Callable[[], float], writes: _Writes) -> Change:
     end = storable_end(given)
-    values = None if end.values is None else values_text(end.values)
+    if end.values is not None:
+        end = replace(end, values=values_text(end.values))
     change = step(task, end_signal(task, end), end=end, chance=chance())
     writes.decided.append((task, change))
-    if values is not None and change.to_status is Status.SUCCEEDED:  # else: cancelled
-        writes.values.append({"seq": task.seq, "attempt": task.attempt, "body": values})
+    if change.values is not None:
+        row = {"seq": task.seq, "attempt": task.attempt, "body": change.values}
+        writes.values.append(row)
     return change
 
 

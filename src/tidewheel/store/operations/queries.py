@@ -41,19 +41,23 @@ INVARIANTS = {
 
 def get(tx: Transaction, task_id: TaskId) -> tasks.Task:
     """Returns one task; raises NotFound if there is none."""
-    return views_of(tx, [_seq_of(tx, task_id)])[0]
+    return found_one(find_each(tx, [task_id]), "task", task_id)
 
 
 def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[tasks.Task]:
     """Returns tasks in the order asked for; raises NotFound with the first that is unknown."""
     page_count(max(1, len(task_ids)))
     wanted = list(dict.fromkeys(task_ids))
-    seqs: dict[str, int] = dict(rows_in_chunks(tx, "find_task_numbers", "ids", wanted))
+    found = {task.id: task for task in find_each(tx, wanted)}
     for task_id in wanted:
-        if task_id not in seqs:
+        if task_id not in found:
             raise NotFound("task", task_id)
-    found = {view.id: view for view in views_of(tx, [seqs[task_id] for task_id in wanted])}
     return [found[task_id] for task_id in task_ids]
+
+
+def find_each(tx: Transaction, task_ids: Sequence[TaskId]) -> list[tasks.Task]:
+    """Returns those of some tasks that are there, in any order."""
+    return records_in_chunks(tx, "get_tasks_by_id", tasks.Task, "ids", task_ids)
 
 
 def _seq_of(tx: Transaction, task_id: TaskId) -> int:

@@ -120,7 +120,7 @@ def write_batch(
     if batch.timers_gone or batch.timers:
         _write_timers(tx, run, batch)
     failpoint("retry_scheduled")
-    if batch.xtriggers or batch.broadcasts or batch.outbox:
+    if batch.xtriggers or batch.broadcasts or batch.outbox or batch.values:
         _write_around_the_pool(tx, run, batch)
     if batch.answers or batch.ends:
         _answer(tx, run, batch)
@@ -227,7 +227,7 @@ def _write_timers(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
 
 
 def _write_around_the_pool(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
-    """Writes results of xtriggers, broadcasts, and the events for the outbox."""
+    """Writes results of xtriggers, broadcasts, values, and the events for the outbox."""
     calls = {one.signature: one for one in batch.xtriggers}
     results = [one._asdict() | {"result": one.result or None} for one in calls.values()]
     _put_or_drop(tx, run, "xtriggers", results, "result")
@@ -236,6 +236,8 @@ def _write_around_the_pool(tx: Transaction, run: int, batch: requests.RunBatch) 
         for number, one in enumerate(batch.broadcasts)
     }
     _put_or_drop(tx, run, "broadcasts", list(broadcasts.values()), "value")
+    values = {one[:3]: one._asdict() for one in batch.values}
+    _put(tx, "put_run_values", run, "values", list(values.values()))
     events = enumerate(batch.outbox)
     outbox = [{"batch": batch.number, "place": at, "body": body} for at, body in events]
     _put(tx, "put_outbox", run, "events", outbox)
@@ -272,7 +274,18 @@ def read_run(tx: Transaction, number: int) -> requests.StoredRun:
         ],
         xtriggers=tx.records("list_xtriggers", requests.XtriggerResult, run=number),
         broadcasts=tx.records("list_broadcasts", requests.StoredBroadcast, run=number),
+        has_values=bool(tx.rows("find_run_values", run=number)),
     )
+
+
+def run_values(tx: Transaction, run: int, keys: Collection[Key]) -> list[requests.StoredValues]:
+    """Returns the values that each submission of these tasks returned, those set included."""
+    tasks = [{"point": point, "name": name} for point, name in keys]
+    return [
+        row
+        for chunk in in_chunks(tasks)
+        for row in tx.records("list_run_values", requests.StoredValues, run=run, tasks=chunk)
+    ]
 
 
 def withdrawn(tx: Transaction, number: int) -> set[TaskId]:

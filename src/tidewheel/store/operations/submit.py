@@ -8,10 +8,17 @@ from dataclasses import field
 
 from tidewheel import errors
 from tidewheel.core.queue.dependency import EdgeState, edge_state, find_cycle, status_from_edges
-from tidewheel.core.queue.requests import Submitted
+from tidewheel.core.queue.requests import AllCreated, Submitted
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import become_ready, cancel
-from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, NewTask, TaskId, TaskState
+from tidewheel.core.queue.submission import SubmitLimits, refusal, run_refusal
+from tidewheel.core.queue.task import (
+    SUCCEEDED_OUTPUT,
+    AlikeTasks,
+    NewTask,
+    TaskId,
+    TaskState,
+)
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.operations.transitions import (
     Effects,
@@ -21,7 +28,13 @@ from tidewheel.store.operations.transitions import (
     read_tasks,
 )
 from tidewheel.store.rows import digest_of, new_task_row
-from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_in_chunks
+from tidewheel.store.transaction import (
+    ROWS_PER_STATEMENT_MAX,
+    Conflict,
+    Transaction,
+    in_chunks,
+    rows_in_chunks,
+)
 
 
 @dataclass(slots=True)
@@ -44,6 +57,23 @@ class _Batch:
         self.answers[position] = Submitted(id=task_id, refused=why)
         self.refused[task_id] = why
         self.accepted.pop(task_id, None)
+
+
+def sorted_out(
+    tasks: Sequence[NewTask], limits: SubmitLimits, *, atomic: bool
+) -> tuple[list[tuple[int, NewTask]], dict[int, Submitted]]:
+    """Returns the tasks that keep the rules by themselves, and the answers for the others, both
+    by position. If ``atomic``, the first one that does not raises its error."""
+    good, answers = [], {}
+    for position, task in enumerate(tasks):
+        why = refusal(task, limits) or run_refusal(task)
+        if why is None:
+            good.append((position, task))
+        elif atomic:
+            raise why
+        else:
+            answers[position] = Submitted(id=task.id, refused=why)
+    return good, answers
 
 
 def submit(
@@ -70,6 +100,34 @@ def submit(
         # What became of the task that it repeats: stored, or refused.
         batch.answers[position] = Submitted(id=first, refused=batch.refused.get(first))
     return batch.answers
+
+
+def submit_alike(
+    tx: Transaction,
+    effects: Effects,
+    tasks: AlikeTasks,
+    digests: list[str] | str,
+    *,
+    atomic: bool,
+) -> Sequence[Submitted]:
+    """Stores tasks that say the same but for their ids and specs, as ``submit`` does.
+
+    They wait for nothing and have no name or key: nothing but their ids need be looked up, and
+    each is ready at once. Where another client stores one of the ids at the same moment, the
+    database refuses the second, and its script is run again.
+    """
+    if not tasks.ids_are_new and rows_in_chunks(tx, "find_task_digests", "ids", tasks.ids):
+        answers = submit(tx, effects, list(enumerate(tasks)), atomic=atomic)
+        return [answers[position] for position in range(len(tasks))]
+    one = digests if isinstance(digests, str) else ""
+    said = new_task_row(tasks.said, Status.READY, one) | {"executes": True}
+    for start in range(0, len(tasks), ROWS_PER_STATEMENT_MAX):
+        part = slice(start, start + ROWS_PER_STATEMENT_MAX)
+        specs = None if tasks.specs is None else tasks.specs[part]
+        own = None if isinstance(digests, str) else digests[part]
+        tx.insert_alike(said, tasks.ids[part], specs, own)
+    effects.queues.add(tasks.said.queue)
+    return AllCreated(tasks.ids)
 
 
 def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:

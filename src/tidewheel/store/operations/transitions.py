@@ -14,6 +14,7 @@ keeps two ends in one graph from waiting for each other.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -45,6 +46,8 @@ class Effects:
     queues: set[str] = field(default_factory=set)
     workers: set[WorkerId] = field(default_factory=set)
     runs: set[int] = field(default_factory=set)
+    # How many attempts of each worker are over, by its own report: it has so many slots again.
+    ended: Counter[WorkerId] = field(default_factory=Counter)
 
     def wake(self) -> Wake | None:
         if not self.queues and not self.workers and not self.runs:
@@ -268,8 +271,9 @@ def start(run: int, task_id: str, attempt: int) -> EventRow:
     return _event(STARTED, run, task_id, attempt)
 
 
-def success(run: int, report: Report) -> EventRow:
-    """Returns the event that tells a run of a success, of which nothing else is to be said."""
+def success(run: int, report: Report, values: str | None) -> EventRow:
+    """Returns the event that tells a run of a success, of which nothing else is to be said but
+    the values that it returned."""
     assert report.end is not None
     return {
         "run": run,
@@ -278,6 +282,7 @@ def success(run: int, report: Report) -> EventRow:
         "attempt": report.holder.attempt,
         "status": Status.SUCCEEDED.value,
         "exit_status": report.end.exit_status,
+        "text": values,
     }
 
 
@@ -305,6 +310,7 @@ def overs(decided: Iterable[tuple[TaskState, Change]]) -> list[EventRow]:
             error_code=change.error_code,
             error=change.error_description,
             exit_status=change.exit_status,
+            text=change.values,
         )
         for task, change in decided
         if task.run is not None and change.to_status in FINAL

@@ -23,6 +23,7 @@ meets no statement of its successor; one is put together when it is first used.
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -84,9 +85,13 @@ def translate(text: str, dialect: str) -> str:
 
 @cache
 def _texts(folder: str) -> dict[str, str]:
-    return {
-        path.stem: path.read_text(encoding="utf-8") for path in (HERE / folder).glob("*.sql")
-    }
+    texts = {}
+    for entry in os.scandir(HERE / folder):  # a Path for each file would take longer to make
+        name, suffix = os.path.splitext(entry.name)
+        if suffix == ".sql":
+            with open(entry.path, "rb", buffering=0) as file:
+                texts[name] = file.read().decode()
+    return texts
 
 
 def _included(found: re.Match[str]) -> str:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from tidewheel.core.graph.checks.circles import check_circles
-from tidewheel.core.graph.checks.names import check_implicit, check_references, check_unused
+from tidewheel.core.graph.checks.names import (
+    check_implicit,
+    check_inputs,
+    check_references,
+    check_unused,
+)
 from tidewheel.core.graph.checks.placement import check_failures, check_placement
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings
@@ -29,6 +34,7 @@ def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         check_unused(workflow, graph, findings)
         check_placement(workflow, graph, findings)
         check_failures(graph, findings)
+        check_inputs(graph, findings)
 
 
 def check_size(graph: Graph, findings: Findings) -> bool:

@@ -20,7 +20,7 @@ from tidewheel.core.graph.findings import (
     Severity,
     nearest,
 )
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.graph import Graph, atoms_of
 from tidewheel.core.graph.outputs import STANDARD
 
 NAMED_MAX = 10  # names in one message
@@ -175,3 +175,24 @@ def _place_of(workflow: WorkflowDef, name: str) -> Position:
             if placement.node == name:
                 return placement.position
     return NOWHERE
+
+
+def check_inputs(graph: Graph, findings: Findings) -> None:
+    """Reports inputs from a task that is not before the one that takes them."""
+    for name, inputs in graph.inputs.items():
+        node = graph.nodes.get(name)
+        if node is None:
+            continue  # it is not in the graph, which has a finding of its own
+        before = {
+            (atom.node, atom.offset)
+            for index in node.arrows
+            for atom in atoms_of(graph.arrows[index].condition, graph.families)
+        }
+        names = sorted({name for name, _ in before})
+        others = f", or take it from {' or '.join(names)}" if names else ""
+        for one in inputs:
+            if (one.node, one.offset) not in before:
+                parent = one.text.partition(".")[0]
+                seen = f"{name} takes {one.variable} from {one}, and {parent} is not before it"
+                hint = f"add {parent} => {name} to the graph{others}"
+                findings.error("bad-input", seen, hint, node.definition.position)

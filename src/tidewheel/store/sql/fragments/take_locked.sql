@@ -1,4 +1,6 @@
 -- Claim on PostgreSQL: as many of the first that were locked as fit together, with leases and history.
+-- A task is found by its seq, not by the place that was locked: one that was amended after the snapshot of this statement has
+-- another place, which the snapshot does not see, and would stay ready without a row in ready.
 -- One that is exclusive weighs more than all of a claim: as the first it is taken alone, else it ends it.
 total AS (
     SELECT locked.row, locked.place, sum(cpu) OVER earlier AS cpu,
@@ -19,7 +21,7 @@ total AS (
        SET status = 'running', attempt = attempt + 1, owner = :worker, progress = 0,
            due_at = NULL, updated_at = (SELECT tidewheel.now_seconds())
       FROM gone
-     WHERE task.seq = gone.task_seq
+     WHERE task.seq = ANY (ARRAY[gone.task_seq])
     RETURNING {task.claimed_columns}, task.owner, task.updated_at, gone.place
 ), leased AS (
     {lease_of} taken

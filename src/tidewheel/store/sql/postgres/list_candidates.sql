@@ -1,8 +1,15 @@
--- Claim by rules: the first tasks that fit, of each open lane among the first, and of those without a lane; by levels of priority.
-WITH open AS MATERIALIZED (
+-- Claim by rules: lanes are put right, which this statement does not see in their table; then the first tasks that fit, of each open lane among the first, and of those without a lane; by levels of priority.
+WITH {lanes_put_right}, still AS MATERIALIZED (
     SELECT key, turn, rank, task_seq
       FROM tidewheel.lane
-     WHERE queue = :queue AND NOT closed
+     WHERE queue = :queue AND NOT closed AND key NOT IN (SELECT key FROM told)
+     ORDER BY turn, rank, task_seq
+     LIMIT :lanes
+), open AS MATERIALIZED (
+    SELECT key, turn, rank, task_seq
+      FROM (SELECT key, turn, rank, task_seq FROM still
+            UNION ALL SELECT key, turn, rank, task_seq FROM opened
+            UNION ALL SELECT key, turn, rank, task_seq FROM put WHERE NOT closed) AS one
      ORDER BY turn, rank, task_seq
      LIMIT :lanes
 ), level AS MATERIALIZED (

@@ -1,11 +1,12 @@
-"""Renders the stages of a SIP run that need values of earlier ones, when they are due.
+"""Submits tasks that are given values of earlier ones, when they are due.
 
-Theory of operation. Most stages are known as a whole when a run is asked for. One whose
-parameters are outputs of earlier stages is put aside when the core submits it. In the same
-pass, before the batch is written, the values that those stages left are read from the store and
-the files of the stage are rendered, in a thread. What comes out is a submission of that batch;
-if it cannot be done, so is the failure to submit. Nothing is decided outside of the batch:
-a scheduler that takes the run over in the middle does the same again, with the same values.
+Theory of operation. A task whose parents may have returned values, or a stage of a SIP run
+whose parameters are outputs of earlier stages, is put aside when the core submits it. In the
+same pass, before the batch is written, the values are read from the store, and the script is
+written with them; the files of a stage are rendered, in a thread. What comes out is a
+submission of that batch; if it cannot be done, so is the failure to submit. Nothing is decided
+outside of the batch: a scheduler that takes the run over in the middle does the same again,
+with the same values.
 
 Many slow templates would keep the run from hearing commands, so after a moment the rest is put
 off to the next pass by timers of that batch: they are in the store as everything else.
@@ -22,13 +23,16 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
 from tidewheel.core.operator.requests import TimerKey
+from tidewheel.core.operator.task_inputs import parents_of
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.events import JobEnd, JobEnded, Submit
 from tidewheel.core.sched.task_state import JobPhase, Key
+from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.inbox import tell_failure
+from tidewheel.scheduler.run_values import RunValues
 from tidewheel.scheduler.submissions import DefinitionInForce, Submissions
 from tidewheel.scheduler.timers import timer_key
 
@@ -49,14 +53,15 @@ Made = dict[str, "RenderedStage | str"]
 
 
 @dataclass(slots=True)
-class DeferredStages:
-    """Renders the deferred stages of one run; without a source, as in all but SIP definitions,
-    there are none."""
+class DeferredSubmissions:
+    """Submits what one run has put aside; without a source, as in all but SIP definitions,
+    there are no stages among it."""
 
     store: Store
     clock: Clock
     source: StageSource | None
     submissions: Submissions
+    values: RunValues
     troubles: dict[Key, str] = field(default_factory=dict)  # why a last submission failed
 
     def reload(self, new: DefinitionInForce) -> None:
@@ -72,10 +77,14 @@ class DeferredStages:
         return "; ".join(told[:ERRORS_TOLD_MAX] + last)
 
     async def submit(self, engine: RunEngine, now: Instant) -> None:
-        """Renders and submits the stages that are due, and those that come due when one fails.
+        """Submits what is due, and what comes due when one of it fails.
 
-        If that takes long, the rest is put off to the next pass.
+        If rendering stages takes long, the rest is put off to the next pass.
         """
+        while engine.due and self.source is None:
+            due, engine.due = engine.due, {}
+            await self._submit_tasks(engine, due, now)
+            engine.drain()
         end_at, count = self.clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
         while engine.due:
             if count > FIRST_MADE and self.clock.monotonic() > end_at:
@@ -99,6 +108,25 @@ class DeferredStages:
                     self.troubles.pop(one.task, None)
                     engine.enqueue(self.submissions.new_stage_task(one, found), one)
             engine.drain()
+
+    async def _submit_tasks(
+        self, engine: RunEngine, due: Mapping[Key, Submit], now: Instant
+    ) -> None:
+        """Submits tasks with the values of their parents."""
+        pool, graph = engine.pool, engine.graph
+        wanted = {parent for key in due for parent in parents_of(graph, key)}
+        await self.values.fetch(wanted, one_flow=pool.run.flows_made <= 1)
+        for key, one in due.items():
+            try:
+                inputs = self.values.inputs(graph, key, one.flows)
+            except Refused as refused:
+                self.troubles[key] = f"{pool.plan.name_of(key)}: {refused}"
+                _cannot(engine, one, str(refused), now)
+                continue
+            self.troubles.pop(key, None)
+            node = engine.settings.node(key)
+            task = self.submissions.new_task(one, node, node.run_mode, inputs)
+            engine.enqueue(task, one)
 
     def take_up(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
         """Makes a stage due that was put off until now, unless it was killed or removed."""

@@ -1,0 +1,85 @@
+"""Hands the values that tasks return to the tasks after them.
+
+Theory of operation. A job returns a JSON object with its success, in one transaction. The event
+that tells the run of the success has it along; the scheduler keeps it by point, name, flows
+and submission, in the batch that hears the success (`run_values` in the store). A task that is
+submitted later gets the values of its parents: of each the newest submission in a flow of its
+own, else the newest of any flow. They are part of its script, so a job has its values wherever
+and whenever it starts, and a scheduler that takes the run over in the middle of a batch writes
+the same script.
+
+A run whose tasks return nothing pays nothing: no submission waits for a look into the store
+before the first value was heard, unless its task says which values it takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.requests import StoredValues
+from tidewheel.core.operator.task_inputs import Inputs, inputs_of, parents_of, values_for
+from tidewheel.core.sched.task_state import Flows, Key
+from tidewheel.ports.store import Store
+
+KEPT_BYTES_MAX = 16 * 1024 * 1024  # of values in memory, behind a batch
+ROW_BYTES = 450  # of a row in memory, besides its body
+NO_FLOWS = "[]"
+
+
+class RunValues:
+    """Holds the values of one run that its scheduler needs; the rest is in the store."""
+
+    def __init__(self, store: Store, run: int, *, is_used: bool) -> None:
+        self._store, self._run = store, run
+        self.is_used = is_used  # a task of this run has returned values
+        self._heard: dict[Key, list[StoredValues]] = {}
+        self._fetched: dict[Key, list[StoredValues]] = {}  # all that the store had
+        self._bytes = 0
+
+    def heard(self, key: Key, submit: int, flows: Flows, body: str) -> StoredValues:
+        """Takes the values of a submission; returns the row that the batch is to write."""
+        self.is_used = True
+        row = StoredValues(*key, submit, json.dumps(sorted(flows)), body)
+        self._heard.setdefault(key, []).append(row)
+        self._bytes += ROW_BYTES + len(body)
+        return row
+
+    async def fetch(self, keys: Iterable[Key], *, one_flow: bool) -> None:
+        """Reads the values of these tasks, unless they are here: in a run of one flow the
+        newest ones count, and those are what was heard last."""
+        unknown = sorted({key for key in keys if not self._is_here(key, one_flow=one_flow)})
+        if not unknown:
+            return
+        rows = await self._store.run_values(self._run, unknown)
+        self._fetched |= {key: [] for key in unknown}
+        self._bytes += ROW_BYTES * len(unknown)
+        for row in rows:
+            self._fetched[row.point, row.name].append(row)
+            self._bytes += ROW_BYTES + len(row.body)
+
+    def _is_here(self, key: Key, *, one_flow: bool) -> bool:
+        if key in self._fetched:
+            return True
+        # Of a run in no flow others may count more, which the store has.
+        return one_flow and key in self._heard and self._heard[key][-1].flows != NO_FLOWS
+
+    def written(self) -> None:
+        """Drops what is here, if that is much, once a batch is written: the store has it."""
+        if self._bytes > KEPT_BYTES_MAX:
+            self._heard.clear()
+            self._fetched.clear()
+            self._bytes = 0
+
+    def of(self, key: Key, flows: Flows) -> StoredValues | None:
+        """Returns the values of a task for one in these flows; None if it returned none. They
+        must have been fetched."""
+        rows = (*self._fetched.get(key, ()), *self._heard.get(key, ()))
+        return values_for(rows, flows) if rows else None
+
+    def inputs(self, graph: Graph, key: Key, flows: Flows) -> Inputs:
+        """Returns what a task is given; raises Refused if it lacks a value that it asks for."""
+        found = {parent: self.of(parent, flows) for parent in parents_of(graph, key)}
+        known = {parent: row for parent, row in found.items() if row is not None}
+        return inputs_of(graph, key, known)

@@ -1,0 +1,149 @@
+"""Hands to the store in one call what many requests ask of it at the same time.
+
+Theory of operation
+-------------------
+A call of the store costs a transaction and, unless the database is in this process, a change of
+thread and several round trips, whether it is about one task or a hundred. So what is asked
+while a call is under way waits for its end, and is handed over together: the busier the server,
+the less each request costs; when it is idle, nothing waits. What was asked before a call began
+is part of that call or of a later one, never of an earlier one: whoever asks after an answer
+came sees what that answer told of.
+
+A call that takes unusually long, because of a lock or a slow disk, holds up nobody for long:
+after ``PATIENCE_SECONDS`` those who came since are handed over beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from tidewheel.api.tasks import Task
+from tidewheel.core.queue.requests import Submitted
+from tidewheel.core.queue.task import NewTask, TaskId
+from tidewheel.errors import Duplicate, NotFound, StoreUnreachable
+from tidewheel.ports.store import Store
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+PATIENCE_SECONDS = 0.05
+CALLS_MAX = 4  # at once
+TASKS_MAX = 100  # in one call
+
+
+class GatheredRequests:
+    """Holds what requests of one server ask together: tasks by their ids, and to store tasks.
+
+    A task is stored together with those of other requests only if it is alone in its own, and
+    tied to no other task: then whether it is refused does not depend on those beside it.
+    """
+
+    def __init__(self, asking: Store, store: Store) -> None:
+        self._asking, self._store = asking, store
+        self.tasks: Gathering[TaskId, Task] = Gathering(self._found, TASKS_MAX)
+        self.submissions: Gathering[NewTask, Submitted] = Gathering(self._stored, TASKS_MAX)
+
+    async def _found(self, ids: list[TaskId]) -> list[Task | Exception]:
+        found = {task.id: task for task in await self._asking.find_each(list(set(ids)))}
+        return [found.get(one) or NotFound("task", one) for one in ids]
+
+    async def _stored(self, tasks: list[NewTask]) -> list[Submitted | Exception]:
+        try:
+            answers = await self._store.submit(tasks, atomic=False)
+        except StoreUnreachable:
+            raise  # nobody knows what was stored
+        except Exception:
+            if len(tasks) == 1:
+                raise
+            # Nothing was stored. Whose fault it is shows when each is stored by itself.
+            each = (self._stored([task]) for task in tasks)
+            outcomes = await asyncio.gather(*each, return_exceptions=True)
+            return [one[0] if isinstance(one, list) else _passed_on(one) for one in outcomes]
+        # One of these may have been refused for the sake of another that was refused, too.
+        found: list[Submitted | Exception] = []
+        for task, one in zip(tasks, answers, strict=True):
+            is_doubtful = len(tasks) > 1 and isinstance(one.refused, Duplicate)
+            found.append(await self._alone(task) if is_doubtful else one.refused or one)
+        return found
+
+    async def _alone(self, task: NewTask) -> Submitted | Exception:
+        try:
+            return (await self._stored([task]))[0]
+        except Exception as error:
+            return error
+
+
+def _passed_on(error: BaseException) -> Exception:
+    if isinstance(error, Exception):
+        return error
+    raise error
+
+
+class Gathering(Generic[Item, Found]):
+    """Gathers what is asked in one event loop.
+
+    ``work`` is given up to ``count_max`` items and answers each in its place, with what was
+    found or with the error that its asker is told. An error that it raises is told to all.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[list[Item]], Awaitable[Sequence[Found | Exception]]],
+        count_max: int,
+        calls_max: int = CALLS_MAX,
+        *,
+        drops_gone: bool = True,
+    ) -> None:
+        """``drops_gone``: what nobody waits for any more is not begun."""
+        self._work, self._count_max, self._calls_max = work, count_max, calls_max
+        self._drops_gone = drops_gone
+        self._waiting: list[tuple[Item, asyncio.Future[Found]]] = []
+        self._calls: set[asyncio.Task[None] | None] = set()
+        self._patience_ends = 0.0  # by the loop's clock: of the call that began last
+
+    async def ask(self, item: Item) -> Found:
+        """Returns what is found for one item; raises the error that it is answered with."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Found] = loop.create_future()
+        self._waiting.append((item, done))
+        if not self._calls:
+            self._begin()
+        elif loop.time() >= self._patience_ends:  # nobody waited when patience was over
+            self._grow_impatient()
+        return await done
+
+    def _begin(self) -> None:
+        self._patience_ends = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        call = asyncio.create_task(self._call())
+        self._calls.add(call)
+
+    def _grow_impatient(self) -> None:
+        if self._waiting and len(self._calls) < self._calls_max:
+            self._begin()
+
+    async def _call(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            some = self._waiting[: self._count_max]
+            del self._waiting[: self._count_max]
+            if self._drops_gone and not (some := [one for one in some if not one[1].done()]):
+                continue
+            patience = loop.call_later(PATIENCE_SECONDS, self._grow_impatient)
+            self._patience_ends = loop.time() + PATIENCE_SECONDS
+            try:
+                answers = await self._work([item for item, _ in some])
+            except Exception as error:  # whoever waits for it raises it
+                answers = [error] * len(some)
+            finally:
+                patience.cancel()
+            for (_, done), answer in zip(some, answers, strict=True):
+                if done.done():  # its asker has gone
+                    continue
+                if isinstance(answer, Exception):
+                    done.set_exception(answer)
+                else:
+                    done.set_result(answer)
+        # In this step of the loop: whoever asks from now on has to begin another.
+        self._calls.discard(asyncio.current_task())

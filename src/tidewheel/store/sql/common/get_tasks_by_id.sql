@@ -1,0 +1,3 @@
+-- Everybody who looks, servers for many requests at once: tasks as people see them.
+{task_view}
+ WHERE task.id = ANY (:ids::text[]);

@@ -1,0 +1,267 @@
+"""Values that tasks return reach the tasks after them (R007), as people who run them see it."""
+
+import json
+import signal
+
+import pytest
+
+FLOW = r"""
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 2
+    [[graph]]
+        P1 = model[-P1] & fetch => model => post
+[runtime]
+    [[fetch]]
+        script = echo "{\"file\": \"obs $CYLC_TASK_CYCLE_POINT\"}" > "$TIDEWHEEL_OUTPUTS"
+    [[model]]
+        script = '''
+            cp "$TIDEWHEEL_INPUTS" "$CYLC_WORKFLOW_SHARE_DIR/$CYLC_TASK_CYCLE_POINT"
+            echo '{"path": "$(touch hacked) \u0027$HOME", "steps": 3}' > "$TIDEWHEEL_OUTPUTS"
+        '''
+    [[post]]
+        script = printf '%s|%s\n' "$FORECAST" "$STEPS"
+        [[[inputs]]]
+            FORECAST = model.path
+            STEPS = model.steps
+""".replace("'''", '"""')
+
+
+def printed(tidewheel, run, task):
+    return tidewheel("log", run, task).out
+
+
+@pytest.fixture
+def folder(tidewheel):
+    made = tidewheel.folder / "flow"
+    made.mkdir()
+    return made
+
+
+@pytest.mark.req("R007-1", "R007-2")
+def test_a_task_gets_what_its_parents_returned_as_a_file_and_as_variables(tidewheel, folder):
+    (folder / "flow.cylc").write_text(FLOW)
+    assert tidewheel("run", str(folder)).status == 0
+    share = tidewheel.home / ".local/state/tidewheel/runs/flow/run1/share"
+    assert json.loads((share / "1").read_text()) == {"fetch": {"file": "obs 1"}}
+    model = {"path": "$(touch hacked) '$HOME", "steps": 3}
+    assert json.loads((share / "2").read_text()) == {
+        "fetch": {"file": "obs 2"},
+        "1/model": model,
+    }
+    for point in (1, 2):  # no shell has read it
+        assert printed(tidewheel, "flow", f"{point}/post") == "$(touch hacked) '$HOME|3\n"
+
+
+MISSING = """
+[scheduling]
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a]]
+        script = echo '{"other": 1}' > "$TIDEWHEEL_OUTPUTS"
+    [[b]]
+        script = echo "$P"
+        [[[inputs]]]
+            P = a.path
+"""
+
+
+@pytest.mark.req("R007-5")
+def test_a_missing_value_stops_its_task_and_why_names_it_and_a_value_set_by_hand_mends_it(
+    tidewheel, folder
+):
+    (folder / "flow.cylc").write_text(MISSING)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("1/b not started: it takes P from a.path, and 1/a has only other")
+        run.read_until("stalled")
+        [task] = tidewheel("why", "flow", "1/b", "--json").json["tasks"]
+        assert "it takes P from a.path" in task["reasons"][-1]["text"]
+        said = tidewheel("set", "flow", "1/a", "--value", "path=/new file").out
+        assert said == "1/a has another value of path, until it returns one itself\n"
+        tidewheel("trigger", "flow", "1/b")
+        run.read_until("completed")
+    assert printed(tidewheel, "flow", "1/b") == "/new file\n"
+
+
+def test_a_value_that_is_no_value_is_refused_and_nothing_is_set(tidewheel, folder):
+    (folder / "flow.cylc").write_text(MISSING)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("stalled")
+        assert "Write NAME=VALUE" in tidewheel("set", "flow", "1/a", "--value", "path").err
+        large = "path=" + "x" * 70_000
+        assert "at most 65536" in tidewheel("set", "flow", "1/a", "--value", large).err
+        tidewheel("stop", "flow", "--now")
+
+
+RETRIED = """
+[scheduling]
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a]]
+        execution retry delays = PT0S
+        script = '''
+            echo "{\\"try\\": $CYLC_TASK_SUBMIT_NUMBER}" > "$TIDEWHEEL_OUTPUTS"
+            test $CYLC_TASK_TRY_NUMBER -gt 1 || test $CYLC_TASK_SUBMIT_NUMBER -gt 2
+        '''
+    [[b]]
+        script = echo "$TRY"
+        [[[inputs]]]
+            TRY = a.try
+""".replace("'''", '"""')
+
+
+@pytest.mark.req("R007-6")
+def test_a_retry_and_a_new_flow_hand_on_what_they_returned_themselves(tidewheel, folder):
+    (folder / "flow.cylc").write_text(RETRIED)
+    assert tidewheel("run", str(folder)).status == 0
+    assert printed(tidewheel, "flow", "1/b") == "2\n"
+    with tidewheel.started("run", "flow/run1", "--pause") as run:
+        run.read_until("carried on")
+        tidewheel("trigger", "flow", "1/a", "--reflow")
+        tidewheel("resume", "flow")
+        run.read_until("completed")
+    assert printed(tidewheel, "flow", "1/b") == "3\n"
+
+
+AGAIN = """
+[scheduling]
+    [[graph]]
+        R1 = a? | a:fail? => b
+[runtime]
+    [[a]]
+        script = '''
+            test $CYLC_TASK_SUBMIT_NUMBER -lt 2 || exit $CODE
+            echo '{"file": "OLD"}' > "$TIDEWHEEL_OUTPUTS"
+        '''
+        [[[environment]]]
+            CODE = 0
+    [[b]]
+        script = echo "$FILE"
+        [[[inputs]]]
+            FILE = a.file
+""".replace("'''", '"""')
+
+
+@pytest.mark.req("R007-6")
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_later_run_that_returned_nothing_hides_what_an_earlier_one_returned(
+    tidewheel, folder, code
+):
+    (folder / "flow.cylc").write_text(AGAIN.replace("CODE = 0", f"CODE = {code}"))
+    tidewheel("run", str(folder))
+    assert printed(tidewheel, "flow", "1/b") == "OLD\n"
+    with tidewheel.started("run", "flow/run1", "--pause") as run:
+        run.read_until("carried on")
+        tidewheel("trigger", "flow", "1/a", "--reflow")
+        tidewheel("resume", "flow")
+        run.read_until("1/b not started: it takes FILE from a.file, and 1/a returned no values")
+
+
+@pytest.mark.req("R007-5")
+def test_a_reload_that_adds_inputs_starts_nothing_without_them(tidewheel, folder):
+    before = """
+[scheduling]
+    [[graph]]
+        R1 = a & gate => b
+[runtime]
+    [[a, gate]]
+        script = true
+    [[gate]]
+        script = sleep 600
+    [[b]]
+        script = echo "file=${FILE:-unset}"
+"""
+    (folder / "flow.cylc").write_text(before)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("1/a succeeded")
+        after = before.replace("a & gate => b", "a => b") + (
+            "        [[[inputs]]]\n            FILE = a.file\n"
+        )
+        (folder / "flow.cylc").write_text(after)
+        tidewheel("reload", "flow")
+        run.read_until("1/b not started: it takes FILE from a.file")
+        tidewheel("stop", "flow", "--kill")
+
+
+@pytest.mark.req("R007-2")
+def test_values_outlive_the_scheduler_that_heard_them(tidewheel, folder):
+    gate = tidewheel.folder / "gate"
+    flow = MISSING.replace('"other": 1', '"path": "kept"').replace(
+        "R1 = a => b", "R1 = a & slow => b"
+    )
+    slow = f"    [[slow]]\n        script = until [ -e {gate} ]; do sleep 0.05; done\n"
+    (folder / "flow.cylc").write_text(flow + slow)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("1/a succeeded")
+        run.send(signal.SIGKILL)
+        run.wait()
+    with tidewheel.started("run", "flow/run1") as run:
+        gate.touch()
+        run.read_until("completed")
+    assert printed(tidewheel, "flow", "1/b") == "kept\n"
+
+
+PYTHON = """
+from dataclasses import dataclass
+from pathlib import Path
+from tidewheel import Workflow
+
+flow = Workflow("etl", initial=1, final=1)
+
+@dataclass
+class Batch:
+    rows: list[int]
+    where: Path
+
+@flow.task
+def fetch(count: int) -> Batch:
+    return Batch(list(range(count)), Path("/data"))
+
+@flow.task
+async def total(batch: Batch, scale: int = 1) -> int:
+    print(batch.where, type(batch).__name__)
+    return sum(batch.rows) * scale
+
+@flow.task
+def report(total, nothing):
+    print("total is", total, nothing)
+
+@flow.task
+def quiet() -> None:
+    return None
+
+report(total(fetch(5), scale=10), nothing=quiet())
+"""
+
+
+@pytest.mark.req("R007-3")
+def test_functions_take_what_others_return_as_arguments_of_the_annotated_types(tidewheel):
+    path = tidewheel.folder / "etl.py"
+    path.write_text(PYTHON)
+    done = tidewheel("run", str(path))
+    assert done.status == 0, done.err
+    assert printed(tidewheel, "etl", "1/report") == "total is 100 None\n"
+    assert printed(tidewheel, "etl", "1/total") == "/data Batch\n"
+
+
+@pytest.mark.req("R007-3")
+def test_an_argument_of_the_wrong_type_fails_its_job_with_both_sides(tidewheel):
+    path = tidewheel.folder / "etl.py"
+    path.write_text(PYTHON.replace("-> Batch:", "-> object:").replace('Path("/data")', "3"))
+    assert tidewheel("run", str(path), "--abort-if-any-task-fails").status != 0
+    assert "the argument batch is {'rows': [0, 1, 2, 3, 4], 'where': 3}" in (
+        tidewheel("log", "etl", "1/total", "--err").out
+    )
+
+
+@pytest.mark.req("R007-3")
+def test_a_value_that_json_cannot_hold_fails_its_task_if_another_takes_it(tidewheel):
+    path = tidewheel.folder / "etl.py"
+    path.write_text(PYTHON.replace("    return None\n", "    return object()\n"))
+    assert tidewheel("run", str(path), "--abort-if-any-task-fails").status != 0
+    assert "the function quiet returned what JSON cannot hold: a object" in (
+        tidewheel("log", "etl", "1/quiet", "--err").out
+    )
