@@ -23,7 +23,7 @@ SCHED_BUGS = (
             ),
             Edit(
                 PROPAGATION,
-                "            fresh -= memory.verdicts.keys()\n",
+                "            fresh = fresh.difference(memory.verdicts)\n",
                 "            fresh = frozenset(\n"
                 "                flow\n"
                 "                for flow in fresh\n"
