@@ -44,6 +44,8 @@ def test_job_status_says_how_a_job_ended_as_cylc_writes_it(tmp_path, how):
     assert re.fullmatch(r"CYLC_JOB_EXIT_TIME=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", facts[1])
     assert len(facts) == 2
     assert (ran.end.ending is Ending.SUCCEEDED) == (word == "SUCCEEDED")
+    # Whoever waits for the job waits for its wrapper, which no signal to the whole job ends.
+    assert lines[-1].startswith("exit=")
 
 
 # ---- what it may announce ----

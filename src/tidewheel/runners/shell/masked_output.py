@@ -24,6 +24,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
+from tidewheel.runners import OUTLIVED
 from tidewheel.runners.sanitize import MASK, masked_texts, secrets_in
 
 READ_BYTES = 65_536
@@ -32,8 +33,6 @@ POLL_SECONDS = 0.01
 FILE_BYTES_MAX = 16 * 1024 * 1024
 SIGNAL_BASE = 128
 NOT_FOUND = 127
-# Signals for the whole job end bash, which this program outlives as the wrapper does.
-OUTLIVED = ("HUP", "INT", "QUIT", "USR1", "USR2", "PIPE", "ALRM", "TERM", "XCPU", "XFSZ")
 _GLANCE = 32  # bytes that are compared before a whole rest is
 
 

@@ -35,7 +35,7 @@ from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.core.queue.resources import needs_runner
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.ports.runners import Assignment, Job, JobReports
-from tidewheel.runners import outcome, processes
+from tidewheel.runners import OUTLIVED, outcome, processes
 from tidewheel.runners.job_directory import (
     ERR_NAME,
     OUT_NAME,
@@ -80,7 +80,7 @@ umask "$6"
 cd -- "$1" || exit 126
 unset OLDPWD
 boot=$2 bash=$3 limits=$4 job=$5 work=$7 share=$8 masker=$9 asked=
-trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
+trap asked=1 {" ".join(OUTLIVED)}
 if [ -n "$boot" ]; then
   read -r row < /proc/$$/stat
   set -- $row

@@ -37,6 +37,7 @@ from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.queue.requests import End, UsageSample
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment, JobReports
+from tidewheel.runners import OUTLIVED
 from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, write_whole
 from tidewheel.runners.outcome import exit_status_of, killed
 from tidewheel.runners.processes import Exit
@@ -51,7 +52,7 @@ umask 077
 cd -- {directory} || exit 126
 unset OLDPWD
 asked= mine=
-trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
+trap asked=1 {outlived}
 while read -r line; do
   case $line in
     key={key}) mine=1 ;;
@@ -86,6 +87,7 @@ def batch_script(
         run = f"bash -c {quote(limited)} {quote(script)}"
     body = _WRAPPER.format(
         directory=quote(str(directory)),
+        outlived=" ".join(OUTLIVED),
         key=key,
         not_ours=NOT_OURS,
         environment=ENVIRONMENT_NAME,
