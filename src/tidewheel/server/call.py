@@ -305,7 +305,7 @@ class Call:
         """Says whether a worker, if any, was registered with this caller's token."""
         if worker is None or self.token is None:
             return False
-        return await self.asking.worker_token(WorkerId(worker)) == self.token.number
+        return await self.authenticator.registrant(WorkerId(worker)) == self.token.number
 
     def allows(self, scopes: Iterable[str]) -> bool:
         """Says whether the caller has one of these scopes."""

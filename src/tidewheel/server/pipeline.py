@@ -78,7 +78,7 @@ class Pipeline:
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
         self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
-        self._gathered = GatheredRequests(self._reserve.asking, store)
+        self._gathered = GatheredRequests(self._reserve.asking, store, self._reserve.reporting)
         self._people = AccessFile(settings.access_file)
         self._provider = Provider(self._people)
         self._authenticator = Authenticator(self._reserve, settings, people=self._people)

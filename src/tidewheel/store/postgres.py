@@ -102,7 +102,7 @@ ONE_PLAN = frozenset(
         "save_turns",
         "start_attempts",
         "succeed_tasks",
-        "touch_worker",
+        "touch_workers",
     )
 )
 KEEP_PLANS = b"; SET LOCAL plan_cache_mode = force_generic_plan"

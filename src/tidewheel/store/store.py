@@ -287,6 +287,7 @@ class DatabaseStore(ABC):
     claim = writes("claim", leases.claim)
     claim_by_id = writes("claim_by_id", leases.claim_by_id)
     heartbeat = writes("heartbeat", leases.heartbeat)
+    heartbeats = writes("heartbeat", leases.heartbeats)
     cancelling = reads(leases.cancelling)
     orphans = reads(queries.orphans)
     adopt = writes("adopt", leases.adopt)
