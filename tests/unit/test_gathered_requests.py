@@ -7,6 +7,7 @@ from functools import wraps
 import pytest
 
 from tests.kit.memory.store import MemoryStore
+from tidewheel.core.queue.access import AuditEntry
 from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.requests import Beat, WorkerBeats
 from tidewheel.core.queue.task import NewTask, TaskId
@@ -16,6 +17,7 @@ from tidewheel.server.request_batches import (
     BEATS_MAX,
     PATIENCE_SECONDS,
     REST_SECONDS_MAX,
+    AuditedTask,
     GatheredRequests,
     Gathering,
 )
@@ -153,15 +155,21 @@ class Storing(MemoryStore):
         super().__init__(clock=lambda: 1.0)
         self.error, self.calls = error, []
 
-    async def submit(self, tasks, *, atomic=True):
+    async def submit_audited(self, tasks, entries_of):
         self.calls.append([task.id for task in tasks])
         if any(task.id == "bad" for task in tasks):
             raise self.error
-        return await super().submit(tasks, atomic=atomic)
+        return await super().submit_audited(tasks, entries_of)
+
+
+def told(outcome):
+    """What the audit is to say of a task."""
+    facts = {"token": 1, "who": "me", "client": "here", "verb": "POST /tasks"}
+    return AuditEntry(**facts, target=outcome.id, status=201, correlation="c")
 
 
 def task(name):
-    return NewTask(id=TaskId(name), queue="q", handler="h")
+    return AuditedTask(NewTask(id=TaskId(name), queue="q", handler="h"), told)
 
 
 async def submitted(store, *names):
@@ -178,7 +186,9 @@ async def test_a_task_that_is_refused_refuses_no_other():
     assert (a, b) == ("a", "b")
     assert isinstance(taken, Duplicate)
     # Alone it is asked once more, as another of the same call could have been the reason.
-    assert store.calls[1:] == [["a", "taken", "b"], ["taken"]]
+    assert store.calls == [["a", "taken", "b"], ["taken"]]
+    # Who is refused is told of by whoever hears it, in its own words.
+    assert [one.target for one in await store.audit()] == ["b", "a"]
 
 
 @in_a_loop
@@ -188,7 +198,8 @@ async def test_a_task_is_not_refused_for_another_caller_s_that_is_refused_too():
     ask = GatheredRequests(store, store).submissions.ask
     mine = NewTask(id=TaskId("mine"), queue="q", handler="h", name="n")
     theirs = replace(mine, id=TaskId("theirs"), unique_key="k")
-    found = await asyncio.gather(ask(theirs), ask(mine), return_exceptions=True)
+    asked = (ask(AuditedTask(one, told)) for one in (theirs, mine))
+    found = await asyncio.gather(*asked, return_exceptions=True)
     assert [isinstance(one, Duplicate) for one in found] == [True, False], found
     assert found[1].id == "mine"
 
@@ -234,6 +245,7 @@ async def test_a_task_that_breaks_the_store_breaks_no_other():
     assert (a, b) == ("a", "b")
     assert isinstance(bad, AssertionError)
     assert sorted(store.calls[1:]) == [["a"], ["b"], ["bad"]]
+    assert sorted(one.target for one in await store.audit()) == ["a", "b"]
 
 
 @in_a_loop

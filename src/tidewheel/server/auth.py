@@ -13,6 +13,7 @@ what the limit on wrong tokens saves is answers and entries in the log, not the 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import time
@@ -127,6 +128,7 @@ class Authenticator:
         self._asked, self._store, self._clock = reserve.asking, reserve.reporting, clock
         self._failed = FailedLogins(settings.failures_max, clock)
         self._believed: dict[str, tuple[float, TokenView]] = {}
+        self._looks: dict[tuple[int, str], asyncio.Task[TokenView | None]] = {}
         self._noted: dict[int, float] = {}
         self._registrants: dict[WorkerId, tuple[float, int]] = {}
 
@@ -217,6 +219,15 @@ class Authenticator:
         if token is not None and now < until and token.number == number:
             return token
         self._believed.pop(digest, None)
+        # Many of one token come at once: one look is for all who come while it is under way.
+        looking = self._looks.get((number, digest))
+        if looking is None:
+            looking = asyncio.create_task(self._looked_up(number, digest, now))
+            self._looks[number, digest] = looking
+            looking.add_done_callback(lambda _: self._looks.pop((number, digest)))
+        return await asyncio.shield(looking)
+
+    async def _looked_up(self, number: int, digest: str, now: float) -> TokenView | None:
         found = await self._checked(number, digest)
         if found is not None:
             if len(self._believed) >= BELIEVED_MAX:

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from tidewheel.api.tasks import Task
+from tidewheel.core.queue.access import AuditEntry
 from tidewheel.core.queue.lease import LeaseAnswer, check_progress
 from tidewheel.core.queue.requests import Beat, Submitted, WorkerBeats
 from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
@@ -43,6 +44,13 @@ WORKERS_MAX = 100  # whose heartbeats are in one call
 BEATS_MAX = 100  # of a worker; one with more leases than that has a call of its own
 
 
+class AuditedTask(NamedTuple):
+    """Holds a task to be stored, and what the audit is to say of the outcome."""
+
+    task: NewTask
+    entry: Callable[[Submitted], AuditEntry]
+
+
 class GatheredRequests:
     """Holds what requests of one server ask together: tasks by their ids, and to store tasks
     and heartbeats.
@@ -51,11 +59,17 @@ class GatheredRequests:
     tied to no other task: then whether it is refused does not depend on those beside it.
     """
 
-    def __init__(self, asking: Store, store: Store, reporting: Store | None = None) -> None:
+    def __init__(
+        self,
+        asking: Store,
+        store: Store,
+        reporting: Store | None = None,
+        on_audited: Callable[[AuditEntry], None] = lambda _: None,
+    ) -> None:
         self._asking, self._store = asking, store
-        self._reporting = reporting or store
+        self._reporting, self._on_audited = reporting or store, on_audited
         self.tasks: Gathering[TaskId, Task] = Gathering(self._found, TASKS_MAX)
-        self.submissions: Gathering[NewTask, Submitted] = Gathering(self._stored, TASKS_MAX)
+        self.submissions: Gathering[AuditedTask, Submitted] = Gathering(self._stored, TASKS_MAX)
         self._beats: Gathering[WorkerBeats, list[LeaseAnswer]] = Gathering(
             self._renewed, WORKERS_MAX, rest_seconds=BEAT_REST_SECONDS
         )
@@ -86,9 +100,19 @@ class GatheredRequests:
         found = {task.id: task for task in await self._asking.find_each(list(set(ids)))}
         return [found.get(one) or NotFound("task", one) for one in ids]
 
-    async def _stored(self, tasks: list[NewTask]) -> list[Submitted | Exception]:
+    async def _stored(self, tasks: list[AuditedTask]) -> list[Submitted | Exception]:
+        def entries_of(answers: Sequence[Submitted]) -> list[AuditEntry]:
+            # A refusal may not be the last word, and is told by whoever hears it.
+            return [
+                entry(one)
+                for (_, entry), one in zip(tasks, answers, strict=True)
+                if one.refused is None
+            ]
+
         try:
-            answers = await self._store.submit(tasks, atomic=False)
+            answers, last = await self._store.submit_audited(
+                [task for task, _ in tasks], entries_of
+            )
         except StoreUnreachable:
             raise  # nobody knows what was stored
         except Exception:
@@ -98,6 +122,8 @@ class GatheredRequests:
             each = (self._stored([task]) for task in tasks)
             outcomes = map(_told, await asyncio.gather(*each, return_exceptions=True))
             return [one[0] if isinstance(one, list) else one for one in outcomes]
+        if last is not None:
+            self._on_audited(last)
         # One of these may have been refused for the sake of another that was refused, too.
         found: list[Submitted | Exception] = []
         for task, one in zip(tasks, answers, strict=True):
@@ -105,7 +131,7 @@ class GatheredRequests:
             found.append(await self._alone(task) if is_doubtful else one.refused or one)
         return found
 
-    async def _alone(self, task: NewTask) -> Submitted | Exception:
+    async def _alone(self, task: AuditedTask) -> Submitted | Exception:
         try:
             return (await self._stored([task]))[0]
         except Exception as error:

@@ -83,6 +83,7 @@ BY_KEY_ONLY = b"; SET LOCAL jit = off" + b"".join(
 # the claim of one task. All others are planned for what is there and what is asked.
 ONE_PLAN = frozenset(
     (
+        "add_audit",
         "claim_chosen_tasks",
         "claim_tasks",
         "close_lanes",
@@ -95,7 +96,9 @@ ONE_PLAN = frozenset(
         "list_buckets",
         "list_candidates",
         "list_ranks",
+        "lock_audit_head",
         "lock_plan",
+        "move_audit_head",
         "plan_claim",
         "refresh_lanes",
         "save_buckets",

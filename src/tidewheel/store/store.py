@@ -75,7 +75,7 @@ class _LaterFunction:
 if TYPE_CHECKING:
     from tidewheel.core.cycling.calendar import Point
     from tidewheel.core.operator.requests import RunBatch, RunLease
-    from tidewheel.core.queue.access import JobWords
+    from tidewheel.core.queue.access import AuditEntry, JobWords
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.task_state import TaskHistory
     from tidewheel.store.operations import (
@@ -252,15 +252,46 @@ class DatabaseStore(ABC):
     async def submit(
         self, tasks: Sequence[NewTask], *, atomic: bool = True
     ) -> Sequence[Submitted]:
+        return await self._write("submit", self._submission(tasks, atomic=atomic))
+
+    async def submit_audited(
+        self,
+        tasks: Sequence[NewTask],
+        entries_of: Callable[[Sequence[Submitted]], Sequence[AuditEntry]],
+    ) -> tuple[Sequence[Submitted], AuditEntry | None]:
+        """Stores tasks, each by itself, and in the same transaction what the audit is to tell
+        of the outcome; returns the last entry, too, None if there is nothing to tell."""
+        store, add_audit = self._submission(tasks, atomic=False), _loaded(access.add_audit)
+
+        def audited(
+            tx: Transaction, effects: Effects
+        ) -> tuple[Sequence[Submitted], AuditEntry | None]:
+            answers = store(tx, effects)
+            # Last, since nobody else can add to the audit until this is committed.
+            entries = entries_of(answers)
+            return answers, add_audit(tx, entries) if entries else None
+
+        return await self._write("submit", audited)
+
+    def _submission(
+        self, tasks: Sequence[NewTask], *, atomic: bool
+    ) -> Callable[[Transaction, Effects], Sequence[Submitted]]:
+        """Returns the script that stores tasks."""
         if len(tasks) > self._limits.tasks_per_call_max:
             accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
             raise BadSetting("tasks", len(tasks), accepted)
         if (alike := acceptable_alike(tasks, self._limits)) is not None:
-            store, digests = submit_operations.submit_alike, digests_of(alike)
-            return await self._write("submit", store, alike, digests, atomic=atomic)
-        good, answers = submit_operations.sorted_out(tasks, self._limits, atomic=atomic)
-        answers |= await self._write("submit", submit_operations.submit, good, atomic=atomic)
-        return [answers[position] for position in range(len(tasks))]
+            digests = digests_of(alike)
+            return lambda tx, effects: submit_operations.submit_alike(
+                tx, effects, alike, digests, atomic=atomic
+            )
+        good, refused = submit_operations.sorted_out(tasks, self._limits, atomic=atomic)
+
+        def store(tx: Transaction, effects: Effects) -> list[Submitted]:
+            answers = refused | submit_operations.submit(tx, effects, good, atomic=atomic)
+            return [answers[position] for position in range(len(tasks))]
+
+        return store
 
     async def arm(self, task_id: TaskId) -> Task:
         await self._write("arm", task_admin.arm, task_id)
