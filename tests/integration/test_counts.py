@@ -109,12 +109,12 @@ REQUEST_MAX = {
     "GET /healthz": (0, 0.2, 58, 0.1),
     "GET /tasks/{id}": (0, 3.5, 170, 0.4),
     "GET /runs": (0, 6.5, 170, 4.5),
-    "POST /tasks": (2.2, 15.6, 380, 4.6),
+    "POST /tasks": (1.2, 10.6, 330, 2.8),
     "POST /heartbeats": (1.1, 6.8, 225, 2.5),
     "GET /healthz, 16 at once": (0, 0.2, 58, 0.1),
-    "GET /tasks/{id}, 16 at once": (0, 1.5, 165, 0.3),
+    "GET /tasks/{id}, 16 at once": (0, 1.2, 160, 0.3),
     "GET /runs, 16 at once": (0, 8.0, 190, 4.0),
-    "POST /tasks, 16 at once": (0.5, 4.5, 290, 1.2),
+    "POST /tasks, 16 at once": (0.3, 2.5, 250, 0.8),
     "POST /heartbeats, 16 at once": (0.2, 1.5, 185, 0.5),
 }
 
