@@ -34,16 +34,14 @@ from tidewheel.core.queue.requests import (
     Submitted,
     Wake,
 )
-from tidewheel.core.queue.submission import SubmitLimits, acceptable_alike, message_refusal
+from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.store import StandingClaim, StandingClaims
 from tidewheel.store.operations import leases, queries, task_admin
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
 from tidewheel.store.operations.transitions import Effects
-from tidewheel.store.rows import digests_of
 from tidewheel.store.transaction import News, Result, Script, Transaction, no_news
 
 P = ParamSpec("P")
@@ -252,7 +250,8 @@ class DatabaseStore(ABC):
     async def submit(
         self, tasks: Sequence[NewTask], *, atomic: bool = True
     ) -> Sequence[Submitted]:
-        return await self._write("submit", self._submission(tasks, atomic=atomic))
+        script = submit_operations.submission(tasks, self._limits, atomic=atomic)
+        return await self._write("submit", script)
 
     async def submit_audited(
         self,
@@ -261,7 +260,8 @@ class DatabaseStore(ABC):
     ) -> tuple[Sequence[Submitted], AuditEntry | None]:
         """Stores tasks, each by itself, and in the same transaction what the audit is to tell
         of the outcome; returns the last entry, too, None if there is nothing to tell."""
-        store, add_audit = self._submission(tasks, atomic=False), _loaded(access.add_audit)
+        store = submit_operations.submission(tasks, self._limits, atomic=False)
+        add_audit = _loaded(access.add_audit)
 
         def audited(
             tx: Transaction, effects: Effects
@@ -272,26 +272,6 @@ class DatabaseStore(ABC):
             return answers, add_audit(tx, entries) if entries else None
 
         return await self._write("submit", audited)
-
-    def _submission(
-        self, tasks: Sequence[NewTask], *, atomic: bool
-    ) -> Callable[[Transaction, Effects], Sequence[Submitted]]:
-        """Returns the script that stores tasks."""
-        if len(tasks) > self._limits.tasks_per_call_max:
-            accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
-            raise BadSetting("tasks", len(tasks), accepted)
-        if (alike := acceptable_alike(tasks, self._limits)) is not None:
-            digests = digests_of(alike)
-            return lambda tx, effects: submit_operations.submit_alike(
-                tx, effects, alike, digests, atomic=atomic
-            )
-        good, refused = submit_operations.sorted_out(tasks, self._limits, atomic=atomic)
-
-        def store(tx: Transaction, effects: Effects) -> list[Submitted]:
-            answers = refused | submit_operations.submit(tx, effects, good, atomic=atomic)
-            return [answers[position] for position in range(len(tasks))]
-
-        return store
 
     async def arm(self, task_id: TaskId) -> Task:
         await self._write("arm", task_admin.arm, task_id)

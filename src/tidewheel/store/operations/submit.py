@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from tidewheel import errors
@@ -11,7 +11,12 @@ from tidewheel.core.queue.dependency import EdgeState, edge_state, find_cycle, s
 from tidewheel.core.queue.requests import AllCreated, Submitted
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import become_ready, cancel
-from tidewheel.core.queue.submission import SubmitLimits, refusal, run_refusal
+from tidewheel.core.queue.submission import (
+    SubmitLimits,
+    acceptable_alike,
+    refusal,
+    run_refusal,
+)
 from tidewheel.core.queue.task import (
     SUCCEEDED_OUTPUT,
     AlikeTasks,
@@ -27,7 +32,7 @@ from tidewheel.store.operations.transitions import (
     lock_tasks,
     read_tasks,
 )
-from tidewheel.store.rows import digest_of, new_task_row
+from tidewheel.store.rows import digest_of, digests_of, new_task_row
 from tidewheel.store.transaction import (
     ROWS_PER_STATEMENT_MAX,
     Conflict,
@@ -60,7 +65,27 @@ class _Batch:
         self.accepted.pop(task_id, None)
 
 
-def sorted_out(
+def submission(
+    tasks: Sequence[NewTask], limits: SubmitLimits, *, atomic: bool
+) -> Callable[[Transaction, Effects], Sequence[Submitted]]:
+    """Returns the script that stores tasks and answers each; what can be judged without the
+    store is judged now."""
+    if len(tasks) > limits.tasks_per_call_max:
+        accepted = f"up to {limits.tasks_per_call_max} tasks in one call"
+        raise errors.BadSetting("tasks", len(tasks), accepted)
+    if (alike := acceptable_alike(tasks, limits)) is not None:
+        digests = digests_of(alike)
+        return lambda tx, effects: submit_alike(tx, effects, alike, digests, atomic=atomic)
+    good, refused = _sorted_out(tasks, limits, atomic=atomic)
+
+    def script(tx: Transaction, effects: Effects) -> list[Submitted]:
+        answers = refused | submit(tx, effects, good, atomic=atomic)
+        return [answers[position] for position in range(len(tasks))]
+
+    return script
+
+
+def _sorted_out(
     tasks: Sequence[NewTask], limits: SubmitLimits, *, atomic: bool
 ) -> tuple[list[tuple[int, NewTask]], dict[int, Submitted]]:
     """Returns the tasks that keep the rules by themselves, and the answers for the others, both
