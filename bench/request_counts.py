@@ -17,17 +17,25 @@ import sys
 import tempfile
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from subprocess import run
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from bench.counts import FEW, MANY, SOURCE, count_into
 from bench.requests.__main__ import API, OURS
 from bench.requests.load import Asker, Question
 
+if TYPE_CHECKING:
+    from tidewheel.ports.store import Store
+
 CROWD = 16
+LEASES = 10
+TOKEN = 1  # the admin's, which is made first
 RUNS = Question(name="GET /runs", method="GET", path=f"{API}/runs")
-QUESTIONS = {one.name: one for one in (*OURS[:3], RUNS)}
+BEATS = Question(name="POST /heartbeats", method="POST", path=f"{API}/heartbeats")
+QUESTIONS = {one.name: one for one in (*OURS[:3], RUNS, BEATS)}
 COUNTED = ("syncs", "statements", "calls", "changes of thread")
 
 
@@ -86,6 +94,9 @@ async def _measured(home: Path) -> dict[str, dict[str, float]]:
             Asker(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(CROWD)
         ]
 
+        beating = await _beats(store)
+        questions = QUESTIONS | {BEATS.name: replace(BEATS, body=lambda _: beating)}
+
         async def ask(question: Question, count: int, crowd: int) -> Counter[str]:
             before = counts.copy()
             for _ in range(count):
@@ -93,9 +104,9 @@ async def _measured(home: Path) -> dict[str, dict[str, float]]:
                 await asyncio.gather(*asking)
             return Counter({name: counts[name] - before[name] for name in COUNTED})
 
-        await ask(QUESTIONS["POST /tasks"], 1, CROWD)  # one of them is read by the next
+        await ask(questions["POST /tasks"], 1, CROWD)  # one of them is read by the next
         for crowd, name in ((1, "{}"), (CROWD, f"{{}}, {CROWD} at once")):
-            for question in QUESTIONS.values():
+            for question in questions.values():
                 few, many = [await ask(question, count, crowd) for count in (FEW, MANY)]
                 found[name.format(question.name)] = {
                     one: round((many[one] - few[one]) / (MANY - FEW) / crowd, 2)
@@ -107,6 +118,27 @@ async def _measured(home: Path) -> dict[str, dict[str, float]]:
         await serving
     disk.unregister()
     return found
+
+
+async def _beats(store: Store) -> bytes:
+    """Returns a heartbeat for the leases of a worker that the first token registered."""
+    from tidewheel.core.queue.requests import ClaimRequest, HostProcess, NewWorker
+    from tidewheel.core.queue.resources import Resources
+    from tidewheel.core.queue.task import NewTask, TaskId
+
+    process = HostProcess(host="host", boot_id="bench", pid=1, started=0.0)
+    worker = await store.register_worker(
+        NewWorker(name="w", process=process, queues=("q",), slots=LEASES, capacity=Resources())
+    )
+    await store.assign_worker(worker, TOKEN)
+    await store.submit(
+        [NewTask(id=TaskId(f"leased-{n}"), queue="q", handler="h") for n in range(LEASES)]
+    )
+    claimed = await store.claim(
+        ClaimRequest(queue="q", worker=worker, count=LEASES, lease_seconds=600)
+    )
+    beats = [{"id": one.id, "attempt": one.attempt} for one in claimed]
+    return json.dumps({"worker": worker, "beats": beats}).encode()
 
 
 def main() -> None:

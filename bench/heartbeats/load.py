@@ -52,8 +52,7 @@ async def lease_all(store: LeaseStore, settings: LoadSettings) -> None:
     """Give every worker its leases, then beat once for all, so that all start fresh."""
     for worker in range(settings.workers):
         await store.lease(worker, settings.leases, settings.lease_seconds)
-    for worker in range(settings.workers):
-        await store.heartbeat(worker)
+    await asyncio.gather(*map(store.heartbeat, range(settings.workers)))
 
 
 async def _beat(

@@ -52,10 +52,12 @@ class ServerStore(TidewheelStore):
         self._questions[worker] = Question(
             name="heartbeats", method="POST", path=f"{API}/heartbeats", body=lambda _: text
         )
-        connected = await asyncio.open_connection("127.0.0.1", self.port)
-        self._askers[worker] = Asker(*connected)
 
     async def heartbeat(self, worker: int) -> int:
+        # Only now: whoever connects and asks nothing for long is sent away.
+        if worker not in self._askers:
+            connected = await asyncio.open_connection("127.0.0.1", self.port)
+            self._askers[worker] = Asker(*connected)
         answer = await self._askers[worker].ask(self._questions[worker], 0, self.token)
         return sum(one["answer"] != "lost" for one in json.loads(answer)["answers"])
 

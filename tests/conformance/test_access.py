@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.conformance.door import new_task
 from tidewheel.core.queue.access import (
     AUDIT_BEGIN,
     AuditEntry,
@@ -16,7 +17,7 @@ from tidewheel.core.queue.access import (
     TokenKind,
     audit_digest,
 )
-from tidewheel.errors import BadSetting, NotFound
+from tidewheel.errors import BadSetting, Duplicate, NotFound
 
 DAY = 86_400.0
 
@@ -209,6 +210,32 @@ def test_each_entry_of_the_audit_is_sealed_with_the_one_before_it(store, clock):
     assert second.sha256 == audit_digest(first.sha256, second)
     assert newest.sha256 == audit_digest(second.sha256, newest)
     assert store.verify() == []
+
+
+def test_tasks_are_stored_with_what_the_audit_tells_of_them_or_not_at_all(store):
+    store.put("old")
+    other = new_task("old", handler="another")
+    tasks = [new_task("new"), new_task("old"), other]
+
+    def told(answers):
+        return [
+            entry(201 if one.created else 200, one.id) for one in answers if not one.refused
+        ]
+
+    answers, last = store.submit_audited(tasks, told)
+    assert [(one.id, one.created) for one in answers if not one.refused] == [
+        ("new", True),
+        ("old", False),
+    ]
+    assert isinstance(answers[2].refused, Duplicate)
+    assert [(one.target, one.status) for one in store.audit()] == [("old", 200), ("new", 201)]
+    assert store.audit()[0] == last
+    assert store.submit_audited([other], told)[1] is None  # there is nothing to tell
+    with pytest.raises(ZeroDivisionError):
+        store.submit_audited([new_task("lost")], lambda answers: 1 // (len(answers) - 1))
+    with pytest.raises(NotFound):
+        store.get("lost")
+    assert store.audit()[0] == last
 
 
 def test_an_entry_of_another_time_caller_or_place_has_another_digest():

@@ -13,7 +13,15 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.requests import Beat, ClaimRequest, End, Ending, QueueSettings, Report
+from tidewheel.core.queue.requests import (
+    Beat,
+    ClaimRequest,
+    End,
+    Ending,
+    QueueSettings,
+    Report,
+    WorkerBeats,
+)
 from tidewheel.errors import (
     DependencyCycle,
     Duplicate,
@@ -430,3 +438,26 @@ def test_a_trigger_at_the_moment_of_the_end_is_heard_by_somebody(store, world):
     in_rounds(world, ask, ask, end)
     offered = {run.number for run in store.claimable_runs(99)}
     assert offered == {driver.run.number for driver in drivers}
+
+
+def test_heartbeats_of_several_workers_extend_each_only_its_own_leases(store, clock):
+    """A server stores together what came at once; who names another's lease has lost it."""
+    store.put(*"abc")
+    mine, other = store.take(2, worker=store.hire()), store.take(1)[0]
+    clock.advance(5)
+    own = [Beat(task_id=one.id, attempt=1, progress=0.5) for one in mine]
+    stolen = Beat(task_id=mine[0].id, attempt=1, progress=0.9)
+    its = Beat(task_id=other.id, attempt=1)
+    old = Beat(task_id=other.id, attempt=2)
+    told = [
+        WorkerBeats(other.worker, [stolen, its, old]),
+        WorkerBeats(mine[0].worker, [*own, its]),
+        WorkerBeats("nobody", [its]),
+        WorkerBeats(other.worker, []),
+    ]
+    go_on, lost = LeaseAnswer.GO_ON, LeaseAnswer.LOST
+    assert store.heartbeats(told) == [[lost, go_on, lost], [go_on, go_on, lost], [lost], []]
+    for one in (*mine, other):
+        assert store.get(one.id).deadline_at == clock.now + 10
+    assert [store.get(one.id).progress for one in (*mine, other)] == [0.5, 0.5, 0.0]
+    assert {one.seen_at for one in store.workers()} == {clock.now}

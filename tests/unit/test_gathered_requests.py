@@ -7,10 +7,20 @@ from functools import wraps
 import pytest
 
 from tests.kit.memory.store import MemoryStore
+from tidewheel.core.queue.access import AuditEntry
+from tidewheel.core.queue.lease import LeaseAnswer
+from tidewheel.core.queue.requests import Beat, WorkerBeats
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.errors import Duplicate, NotFound, StoreUnreachable
+from tidewheel.errors import BadSetting, Duplicate, NotFound, StoreBusy, StoreUnreachable
 from tidewheel.server.app import RouteTable
-from tidewheel.server.request_batches import PATIENCE_SECONDS, GatheredRequests, Gathering
+from tidewheel.server.request_batches import (
+    BEATS_MAX,
+    PATIENCE_SECONDS,
+    REST_SECONDS_MAX,
+    AuditedTask,
+    GatheredRequests,
+    Gathering,
+)
 from tidewheel.server.route_table import ROUTES
 
 
@@ -104,6 +114,40 @@ async def test_whoever_goes_away_takes_nobody_along():
     assert await stays == 4
 
 
+@in_a_loop
+async def test_what_can_wait_is_gathered_for_a_while_after_a_call():
+    work = Doubling()
+    gathering = Gathering(work, count_max=10, rest_seconds=REST_SECONDS_MAX)
+    assert await gathering.ask(1) == 2
+    second = asyncio.create_task(gathering.ask(2))
+    await asyncio.sleep(0)  # it has asked
+    await asyncio.sleep(0)  # without a rest its call would have begun
+    assert await asyncio.gather(gathering.ask(3), second) == [6, 4]
+    assert work.calls == [[1], [2, 3]]
+
+
+@in_a_loop
+async def test_a_call_that_is_full_does_not_rest():
+    work = Doubling()
+    gathering = Gathering(work, count_max=2, rest_seconds=REST_SECONDS_MAX)
+    found = await asyncio.gather(*map(gathering.ask, range(5)))
+    assert found == [0, 2, 4, 6, 8]
+    assert work.calls == [[0, 1], [2, 3], [4]]
+
+
+@in_a_loop
+async def test_who_waits_for_the_end_of_a_rest_is_answered_beside_a_call_that_is_stuck():
+    work = Doubling()
+    work.may_end.clear()
+    gathering = Gathering(work, count_max=10, rest_seconds=REST_SECONDS_MAX)
+    asked = []
+    for number in (1, 2, 3):
+        asked.append(asyncio.create_task(gathering.ask(number)))
+        await work.began.get()
+    work.may_end.set()
+    assert await asyncio.gather(*asked) == [2, 4, 6]
+
+
 class Storing(MemoryStore):
     """Notes what it is given together, and breaks at a task that is called so."""
 
@@ -111,15 +155,21 @@ class Storing(MemoryStore):
         super().__init__(clock=lambda: 1.0)
         self.error, self.calls = error, []
 
-    async def submit(self, tasks, *, atomic=True):
+    async def submit_audited(self, tasks, entries_of):
         self.calls.append([task.id for task in tasks])
         if any(task.id == "bad" for task in tasks):
             raise self.error
-        return await super().submit(tasks, atomic=atomic)
+        return await super().submit_audited(tasks, entries_of)
+
+
+def told(outcome):
+    """What the audit is to say of a task."""
+    facts = {"token": 1, "who": "me", "client": "here", "verb": "POST /tasks"}
+    return AuditEntry(**facts, target=outcome.id, status=201, correlation="c")
 
 
 def task(name):
-    return NewTask(id=TaskId(name), queue="q", handler="h")
+    return AuditedTask(NewTask(id=TaskId(name), queue="q", handler="h"), told)
 
 
 async def submitted(store, *names):
@@ -136,7 +186,9 @@ async def test_a_task_that_is_refused_refuses_no_other():
     assert (a, b) == ("a", "b")
     assert isinstance(taken, Duplicate)
     # Alone it is asked once more, as another of the same call could have been the reason.
-    assert store.calls[1:] == [["a", "taken", "b"], ["taken"]]
+    assert store.calls == [["a", "taken", "b"], ["taken"]]
+    # Who is refused is told of by whoever hears it, in its own words.
+    assert [one.target for one in await store.audit()] == ["b", "a"]
 
 
 @in_a_loop
@@ -146,7 +198,8 @@ async def test_a_task_is_not_refused_for_another_caller_s_that_is_refused_too():
     ask = GatheredRequests(store, store).submissions.ask
     mine = NewTask(id=TaskId("mine"), queue="q", handler="h", name="n")
     theirs = replace(mine, id=TaskId("theirs"), unique_key="k")
-    found = await asyncio.gather(ask(theirs), ask(mine), return_exceptions=True)
+    asked = (ask(AuditedTask(one, told)) for one in (theirs, mine))
+    found = await asyncio.gather(*asked, return_exceptions=True)
     assert [isinstance(one, Duplicate) for one in found] == [True, False], found
     assert found[1].id == "mine"
 
@@ -192,6 +245,7 @@ async def test_a_task_that_breaks_the_store_breaks_no_other():
     assert (a, b) == ("a", "b")
     assert isinstance(bad, AssertionError)
     assert sorted(store.calls[1:]) == [["a"], ["b"], ["bad"]]
+    assert sorted(one.target for one in await store.audit()) == ["a", "b"]
 
 
 @in_a_loop
@@ -207,6 +261,64 @@ async def test_a_task_that_is_not_there_is_unknown():
     store = Storing()
     with pytest.raises(NotFound, match="nobody"):
         await GatheredRequests(store, store).tasks.ask(TaskId("nobody"))
+
+
+class Renewing(MemoryStore):
+    """Notes whose heartbeats it is given together, and breaks at those of worker-13."""
+
+    def __init__(self):
+        super().__init__(clock=lambda: 1.0)
+        self.calls = []
+
+    async def heartbeats(self, told):
+        self.calls.append([one.worker for one in told])
+        if "worker-13" in self.calls[-1]:
+            raise StoreBusy("somebody holds its lease")
+        return await super().heartbeats(told)
+
+    async def heartbeat(self, worker, beats):
+        return (await self.heartbeats([WorkerBeats(worker, beats)]))[0]
+
+
+def beats(*progress):
+    return [Beat(task_id=TaskId(f"{n}"), attempt=1, progress=p) for n, p in enumerate(progress)]
+
+
+async def renewed(store, **told):
+    heartbeat = GatheredRequests(store, store).heartbeat
+    asked = (heartbeat(f"worker-{name[1:]}", some) for name, some in told.items())
+    return await asyncio.gather(*asked, return_exceptions=True)
+
+
+@in_a_loop
+async def test_heartbeats_that_come_at_once_are_stored_together_and_answered_apart():
+    store = Renewing()
+    assert await renewed(store, w1=beats(None, 0.5), w2=beats(1.0), w3=[]) == [
+        [LeaseAnswer.LOST] * 2,
+        [LeaseAnswer.LOST],
+        [],
+    ]
+    assert store.calls == [["worker-1", "worker-2", "worker-3"]]
+
+
+@in_a_loop
+async def test_a_worker_whose_heartbeats_fail_keeps_no_other_from_its_leases():
+    store = Renewing()
+    first, broken, wrong, last = await renewed(
+        store, w1=beats(0.1), w13=beats(0.1), w2=beats(7.0), w3=beats(0.2)
+    )
+    assert first == last == [LeaseAnswer.LOST]
+    assert isinstance(broken, StoreBusy)
+    assert isinstance(wrong, BadSetting)
+    assert store.calls[0] == ["worker-1", "worker-13", "worker-3"]
+    assert sorted(store.calls[1:]) == [["worker-1"], ["worker-13"], ["worker-3"]]
+
+
+@in_a_loop
+async def test_a_worker_with_very_many_leases_holds_up_no_other():
+    store = Renewing()
+    await renewed(store, w1=beats(0.1), w2=beats(*[0.1] * (BEATS_MAX + 1)))
+    assert sorted(store.calls) == [["worker-1"], ["worker-2"]]
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.verb)

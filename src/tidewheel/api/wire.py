@@ -301,7 +301,11 @@ def time_text(instant: Instant | None) -> str | None:
 def _retry_out(policy: RetryPolicy) -> Document:
     if isinstance(policy, FixedDelays):
         return {"delays": list(policy.seconds)}
-    return {field.name: getattr(policy, field.name) for field in fields(policy)}
+    return dict(zip(_BACKOFF, _backoff(policy), strict=True))
+
+
+_BACKOFF = tuple(field.name for field in fields(Exponential))
+_backoff = attrgetter(*_BACKOFF)
 
 
 # From JSON to things.

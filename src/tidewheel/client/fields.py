@@ -280,17 +280,20 @@ def _unknown_findings(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _type_findings(fields: Mapping[str, Any]) -> list[str]:
-    given = {**fields, "cpu": fields.get("cpu") or 0}
-    if all(
-        value is None or name not in _KINDS or _is_of(value, _KINDS[name])
-        for name, value in given.items()
-    ):
-        return []
+    wrong = [
+        name
+        for name, value in fields.items()
+        if value is not None
+        and name in _KINDS
+        and type(value) not in _KINDS[name]  # as nearly all are
+        and not _is_of(value, _KINDS[name])
+        and (name != "cpu" or value)
+    ]
     return [
-        f"{name} is {value!r}; accepted is {accepted}"
-        for accepted, names, kinds in _ACCEPTED
-        for name, value in given.items()
-        if name in names and value is not None and not _is_of(value, kinds)
+        f"{name} is {fields[name]!r}; accepted is {accepted}"
+        for accepted, names, _ in _ACCEPTED
+        for name in wrong
+        if name in names
     ]
 
 

@@ -22,6 +22,7 @@ from tidewheel.core.queue.access import AuditEntry
 from tidewheel.errors import TidewheelError, Unavailable
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
+from tidewheel.server.call import NOBODY
 from tidewheel.server.request_batches import Gathering
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
 
@@ -31,7 +32,6 @@ SUMMED_UP_SECONDS = 60.0  # between two looks for those that are over
 REFUSED_MAX = 30  # tokens and addresses whose refusals are told apart
 TOLD_SECONDS = 3_600.0
 REFUSED_MORE = "refused"  # stands for a route in entries that count
-NOBODY = "(unknown)"  # shown no valid token
 _OTHERS = "(others)"
 _log = logging.getLogger("tidewheel.server")
 
@@ -84,10 +84,15 @@ class AuditLog:
         self._tell()
 
     async def _write(self, entries: list[AuditEntry]) -> list[None]:
-        self._last = await self._store.add_audit(entries)
+        self.wrote(await self._store.add_audit(entries))
+        return [None] * len(entries)
+
+    def wrote(self, last: AuditEntry) -> None:
+        """Notes the last of some entries that were written here."""
+        if self._last is None or last.number > self._last.number:
+            self._last = last
         if self._clock() - self._told_at >= TOLD_SECONDS:
             self._tell()
-        return [None] * len(entries)
 
     async def _sum_up(self) -> None:
         while not self._refusals.is_empty:

@@ -13,6 +13,7 @@ what the limit on wrong tokens saves is answers and entries in the log, not the 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import time
@@ -28,6 +29,7 @@ from tidewheel.core.queue.access import Grant, Scope, TokenKind, TokenView
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.people import grant_for
 from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import NotFound
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
@@ -39,6 +41,7 @@ from tidewheel.server.load_shedding import ReservedConnections
 
 BELIEVED_SECONDS = 0.5
 BELIEVED_MAX = 10_000
+REGISTRANT_SECONDS = 60.0
 USE_NOTED_SECONDS = 60.0
 FAILURES_SECONDS = 60.0
 ADDRESSES_MAX = 10_000
@@ -125,7 +128,9 @@ class Authenticator:
         self._asked, self._store, self._clock = reserve.asking, reserve.reporting, clock
         self._failed = FailedLogins(settings.failures_max, clock)
         self._believed: dict[str, tuple[float, TokenView]] = {}
+        self._looks: dict[tuple[int, str], asyncio.Task[TokenView | None]] = {}
         self._noted: dict[int, float] = {}
+        self._registrants: dict[WorkerId, tuple[float, int]] = {}
 
     async def token_of(self, shown: ShownCredentials, client: str) -> TokenView:
         """Returns the caller's token; raises NotAuthenticated, or TooManyFailures once too many
@@ -143,6 +148,23 @@ class Authenticator:
             self._noted[found.number] = now
             await self._store.touch_token(found.number)
         return found
+
+    async def registrant(self, worker: WorkerId) -> int | None:
+        """Returns the number of the token that registered a worker; None if none did.
+
+        That never changes, and a number of a worker is never used again. A worker is only
+        forgotten after long silence, so what is known of it holds for a while.
+        """
+        until, token = self._registrants.get(worker, (0.0, None))
+        if self._clock() < until:
+            return token
+        self._registrants.pop(worker, None)
+        token = await self._asked.worker_token(worker)
+        if token is not None:
+            if len(self._registrants) >= BELIEVED_MAX:
+                self._registrants.clear()
+            self._registrants[worker] = (self._clock() + REGISTRANT_SECONDS, token)
+        return token
 
     async def job_of(self, text: str, client: str) -> JobIdentity:
         """Returns the attempt that a job's token speaks for; raises as ``token_of`` does."""
@@ -197,6 +219,15 @@ class Authenticator:
         if token is not None and now < until and token.number == number:
             return token
         self._believed.pop(digest, None)
+        # Many of one token come at once: one look is for all who come while it is under way.
+        looking = self._looks.get((number, digest))
+        if looking is None:
+            looking = asyncio.create_task(self._looked_up(number, digest, now))
+            self._looks[number, digest] = looking
+            looking.add_done_callback(lambda _: self._looks.pop((number, digest)))
+        return await asyncio.shield(looking)
+
+    async def _looked_up(self, number: int, digest: str, now: float) -> TokenView | None:
         found = await self._checked(number, digest)
         if found is not None:
             if len(self._believed) >= BELIEVED_MAX:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 LOOKED_THROUGH_MAX = 20_000  # things, for one page of those that a caller may see
+TARGET_LENGTH_MAX = 500
+NOBODY = "(unknown)"  # in the audit: who has shown no valid token
 READ_AT_ONCE = 1_000  # of them, where a page of the length asked for was not enough
 
 
@@ -43,8 +45,7 @@ class HeaderFields(Headers):
     """Holds the headers of a request; the first of a name is found without a search."""
 
     def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
-        super().__init__(raw=raw)
-        self._count = len(raw)
+        self._list, self._count = raw, len(raw)  # as Starlette's own does, without its choices
         self._first = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(raw)
         }
@@ -135,6 +136,8 @@ class Call:
     request: Request  # for sign-ins, which read headers and cookies by themselves
     people: AccessFile
     provider: Provider
+    verb: str  # of the route
+    is_audited: bool  # what it does is told in the audit
     path: Mapping[str, str]
     client: str
     correlation: str
@@ -150,6 +153,7 @@ class Call:
     run: RunView | None = None
     targets: list[str] = field(default_factory=list)  # for the audit
     only_tried: bool = False  # nothing was done: not for the audit
+    audited_status: int | None = None  # with which it is in the audit already
 
     @property
     def secure(self) -> bool:
@@ -253,6 +257,18 @@ class Call:
                 self.require((access.run_name(text),))
             raise
 
+    def entry(self, status: int) -> access.AuditEntry:
+        """Returns what the audit says of this request, if it is answered with a status."""
+        return access.AuditEntry(
+            token=None if self.token is None else self.token.number,
+            who=NOBODY if self.token is None else self.token.name,
+            client=self.client,
+            verb=self.verb,
+            target=", ".join([*self.path.values(), *self.targets])[:TARGET_LENGTH_MAX],
+            status=status,
+            correlation=self.correlation,
+        )
+
     def kept_answer(self, status: int, body: bytes) -> access.KeptAnswer | None:
         """Returns the answer to keep, in case the same request comes again with the same
         idempotency key; None without a key."""
@@ -305,7 +321,7 @@ class Call:
         """Says whether a worker, if any, was registered with this caller's token."""
         if worker is None or self.token is None:
             return False
-        return await self.asking.worker_token(WorkerId(worker)) == self.token.number
+        return await self.authenticator.registrant(WorkerId(worker)) == self.token.number
 
     def allows(self, scopes: Iterable[str]) -> bool:
         """Says whether the caller has one of these scopes."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -40,6 +40,7 @@ SECURITY_HEADERS = {
     "cache-control": "no-store",
 }
 _SECURITY_HEADERS = [(name.encode(), text.encode()) for name, text in SECURITY_HEADERS.items()]
+_SECURITY_NAMES = frozenset(name for name, _ in _SECURITY_HEADERS)
 # Sent by TLS: a browser comes by TLS from then on, for a year. Not for this machine, whose name
 # other programs share, on other ports and without TLS.
 STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
@@ -62,9 +63,18 @@ def _origin(scheme: str, host: str) -> tuple[str, str, str]:
     return scheme, host_name(host), port or _PORTS.get(scheme, "")
 
 
+def _lines(headers: Iterable[HeaderLine]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % line for line in headers])
+
+
+_SECURITY_LINES = _lines(_SECURITY_HEADERS)
+
+
 def _security_headers(request: Request, headers: Iterable[HeaderLine]) -> list[HeaderLine]:
     """Returns the headers that every answer has, except for those that this one has already."""
     named = {name for name, _ in headers}
+    if not request.is_secure and named.isdisjoint(_SECURITY_NAMES):
+        return _SECURITY_HEADERS
     added = [one for one in _SECURITY_HEADERS if one[0] not in named]
     is_strict = request.is_secure and STRICT_TRANSPORT[0] not in named
     if is_strict and host_name(request.headers.get("host", "")) not in LOOPBACK:
@@ -96,11 +106,11 @@ class Middleware:
         else:
             response = await self._answer(request)
         if type(response).__call__ is Response.__call__ and response.background is None:
-            headers = response.raw_headers
-            headers += _security_headers(request, headers)
+            added = _security_headers(request, response.raw_headers)
             # Requests may come without a connection of this server.
             exchange = scope.get("extensions", {}).get(EXCHANGE)
-            if exchange is None or not exchange["of"].send(response):
+            if exchange is None or not exchange["of"].send(response, added):
+                response.raw_headers += added
                 await response(scope, receive, send)
             return
 
@@ -116,7 +126,7 @@ class Middleware:
         url = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
         if url > settings.url_bytes_max:
             return 414, "url_too_long", f"the URL has more than {settings.url_bytes_max} bytes"
-        size = sum(map(len, chain.from_iterable(scope["headers"])))
+        size = len(b"".join(chain.from_iterable(scope["headers"])))
         if size > settings.header_bytes_max:
             accepted = settings.header_bytes_max
             return 431, "headers_too_large", f"the headers have more than {accepted} bytes"
@@ -176,6 +186,9 @@ class Exchange:
     """
 
     __slots__ = ("_cycle",)
+    # What every response begins with; uvicorn makes another list when the time has changed.
+    default_headers: ClassVar[list[HeaderLine]] = []
+    default_lines: ClassVar[bytes] = b""
 
     def __init__(self, cycle: RequestResponseCycle) -> None:
         self._cycle = cycle
@@ -191,9 +204,9 @@ class Exchange:
         cycle.message_event.clear()
         return body
 
-    def send(self, response: Response) -> bool:
-        """Writes a response as uvicorn would; returns False, having done nothing, if it has to
-        wait or is of a rare kind."""
+    def send(self, response: Response, added: list[HeaderLine]) -> bool:
+        """Writes a response as uvicorn would, with the security headers that are added; returns
+        False, having done nothing, if it has to wait or is of a rare kind."""
         cycle, headers = self._cycle, response.raw_headers
         names = {name for name, _ in headers}
         if (
@@ -209,11 +222,18 @@ class Exchange:
             return True
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
-        lines = [b"%b: %b\r\n" % line for line in (*cycle.default_headers, *headers)]
-        if not cycle.keep_alive:
-            lines.append(b"connection: close\r\n")
-        first = STATUS_LINE[response.status_code]
-        cycle.transport.write(b"".join([first, *lines, b"\r\n", response.body]))
+        if Exchange.default_headers is not cycle.default_headers:  # there is a new time
+            Exchange.default_headers = cycle.default_headers
+            Exchange.default_lines = _lines(cycle.default_headers)
+        text = (
+            STATUS_LINE[response.status_code],
+            Exchange.default_lines,
+            _lines(headers),
+            _SECURITY_LINES if added is _SECURITY_HEADERS else _lines(added),
+            b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n",
+            response.body,
+        )
+        cycle.transport.write(b"".join(text))
         cycle.message_event.set()
         if not cycle.keep_alive:
             cycle.transport.close()

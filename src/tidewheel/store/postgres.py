@@ -83,6 +83,7 @@ BY_KEY_ONLY = b"; SET LOCAL jit = off" + b"".join(
 # the claim of one task. All others are planned for what is there and what is asked.
 ONE_PLAN = frozenset(
     (
+        "add_audit",
         "claim_chosen_tasks",
         "claim_tasks",
         "close_lanes",
@@ -95,14 +96,16 @@ ONE_PLAN = frozenset(
         "list_buckets",
         "list_candidates",
         "list_ranks",
+        "lock_audit_head",
         "lock_plan",
+        "move_audit_head",
         "plan_claim",
         "refresh_lanes",
         "save_buckets",
         "save_turns",
         "start_attempts",
         "succeed_tasks",
-        "touch_worker",
+        "touch_workers",
     )
 )
 KEEP_PLANS = b"; SET LOCAL plan_cache_mode = force_generic_plan"

@@ -34,16 +34,14 @@ from tidewheel.core.queue.requests import (
     Submitted,
     Wake,
 )
-from tidewheel.core.queue.submission import SubmitLimits, acceptable_alike, message_refusal
+from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.store import StandingClaim, StandingClaims
 from tidewheel.store.operations import leases, queries, task_admin
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
 from tidewheel.store.operations.transitions import Effects
-from tidewheel.store.rows import digests_of
 from tidewheel.store.transaction import News, Result, Script, Transaction, no_news
 
 P = ParamSpec("P")
@@ -75,7 +73,7 @@ class _LaterFunction:
 if TYPE_CHECKING:
     from tidewheel.core.cycling.calendar import Point
     from tidewheel.core.operator.requests import RunBatch, RunLease
-    from tidewheel.core.queue.access import JobWords
+    from tidewheel.core.queue.access import AuditEntry, JobWords
     from tidewheel.core.sched.pool import Past
     from tidewheel.core.sched.task_state import TaskHistory
     from tidewheel.store.operations import (
@@ -252,15 +250,28 @@ class DatabaseStore(ABC):
     async def submit(
         self, tasks: Sequence[NewTask], *, atomic: bool = True
     ) -> Sequence[Submitted]:
-        if len(tasks) > self._limits.tasks_per_call_max:
-            accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
-            raise BadSetting("tasks", len(tasks), accepted)
-        if (alike := acceptable_alike(tasks, self._limits)) is not None:
-            store, digests = submit_operations.submit_alike, digests_of(alike)
-            return await self._write("submit", store, alike, digests, atomic=atomic)
-        good, answers = submit_operations.sorted_out(tasks, self._limits, atomic=atomic)
-        answers |= await self._write("submit", submit_operations.submit, good, atomic=atomic)
-        return [answers[position] for position in range(len(tasks))]
+        script = submit_operations.submission(tasks, self._limits, atomic=atomic)
+        return await self._write("submit", script)
+
+    async def submit_audited(
+        self,
+        tasks: Sequence[NewTask],
+        entries_of: Callable[[Sequence[Submitted]], Sequence[AuditEntry]],
+    ) -> tuple[Sequence[Submitted], AuditEntry | None]:
+        """Stores tasks, each by itself, and in the same transaction what the audit is to tell
+        of the outcome; returns the last entry, too, None if there is nothing to tell."""
+        store = submit_operations.submission(tasks, self._limits, atomic=False)
+        add_audit = _loaded(access.add_audit)
+
+        def audited(
+            tx: Transaction, effects: Effects
+        ) -> tuple[Sequence[Submitted], AuditEntry | None]:
+            answers = store(tx, effects)
+            # Last, since nobody else can add to the audit until this is committed.
+            entries = entries_of(answers)
+            return answers, add_audit(tx, entries) if entries else None
+
+        return await self._write("submit", audited)
 
     async def arm(self, task_id: TaskId) -> Task:
         await self._write("arm", task_admin.arm, task_id)
@@ -287,6 +298,7 @@ class DatabaseStore(ABC):
     claim = writes("claim", leases.claim)
     claim_by_id = writes("claim_by_id", leases.claim_by_id)
     heartbeat = writes("heartbeat", leases.heartbeat)
+    heartbeats = writes("heartbeat", leases.heartbeats)
     cancelling = reads(leases.cancelling)
     orphans = reads(queries.orphans)
     adopt = writes("adopt", leases.adopt)

@@ -213,9 +213,10 @@ def add_claims(t: Tables, *, seqs: Sequence[int]) -> list[Row]:
     return []
 
 
-def extend_leases(t: Tables, *, worker: str, beats: Sequence[Record]) -> list[Row]:
+def extend_leases(t: Tables, *, beats: Sequence[Record]) -> list[Row]:
     held = []
     for beat in beats:
+        worker = beat["worker"]
         seq = t.id.get(beat["id"])
         lease = t.lease.get(seq)
         if lease is None or (lease["attempt"], lease["owner"]) != (beat["attempt"], worker):
@@ -223,7 +224,7 @@ def extend_leases(t: Tables, *, worker: str, beats: Sequence[Record]) -> list[Ro
         progress = lease["progress"] if beat["progress"] is None else beat["progress"]
         deadline_at = t.clock() + lease["lease_seconds"]
         t.update(t.lease, seq, deadline_at=deadline_at, progress=progress)
-        held.append((beat["id"], beat["attempt"], t.task[seq]["status"]))
+        held.append((worker, beat["id"], beat["attempt"], t.task[seq]["status"]))
     return held
 
 

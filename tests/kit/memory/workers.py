@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tests.kit.memory.tables import Tables
@@ -14,7 +15,7 @@ __all__ = [
     "list_workers",
     "set_trouble",
     "stop_worker",
-    "touch_worker",
+    "touch_workers",
 ]
 
 
@@ -26,10 +27,10 @@ def insert_worker(t: Tables, **row: Any) -> list[Row]:
     return [(number,)]
 
 
-def touch_worker(t: Tables, worker_number: int) -> list[Row]:
-    worker = f"worker-{worker_number}"
-    if worker in t.worker:
-        t.update(t.worker, worker, seen_at=t.clock())
+def touch_workers(t: Tables, numbers: Sequence[int]) -> list[Row]:
+    for worker in (f"worker-{number}" for number in numbers):
+        if worker in t.worker:
+            t.update(t.worker, worker, seen_at=t.clock())
     return []
 
 

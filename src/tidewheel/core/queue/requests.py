@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Holder
 from tidewheel.core.queue.limits import Limit
@@ -196,6 +196,13 @@ class Beat:
     task_id: TaskId
     attempt: int
     progress: float | None = None
+
+
+class WorkerBeats(NamedTuple):
+    """Holds the heartbeats of one worker, for some of its leases."""
+
+    worker: WorkerId
+    beats: Sequence[Beat]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,9 +151,9 @@ def _spec_findings(spec: str | None) -> list[str]:
     if spec is None:
         return []
     try:
-        json.loads(
-            spec, parse_int=checked_digits, parse_float=str, parse_constant=_refuse_constant
-        )
+        if spec.startswith(_BYTE_ORDER_MARK):
+            json.loads(spec)  # which says so
+        _JSON.decode(spec)
     except RecursionError:
         return ["spec is nested too deeply"]
     except LongNumber as error:
@@ -196,6 +196,13 @@ def checked_digits(digits: str) -> str:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
+
+
+_BYTE_ORDER_MARK = "\ufeff"
+# Made once: to make it takes longer than to read a spec.
+_JSON = json.JSONDecoder(
+    parse_int=checked_digits, parse_float=str, parse_constant=_refuse_constant
+)
 
 
 # Which rule a field is checked by follows from its type.

@@ -32,6 +32,7 @@ from tidewheel.errors import (
 )
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed, Problem, problem
+from tidewheel.server.request_batches import AuditedTask
 from tidewheel.server.routes import Needs, RouteList
 from tidewheel.server.validation import FINDINGS_MAX, Duration, In, Size, read, read_many
 from tidewheel.vocabulary import Vocabulary
@@ -294,10 +295,7 @@ def _check_references(tasks: Iterable[NewTask]) -> None:
 async def stored_for(call: Call, tasks: list[NewTask], *, atomic: bool) -> list[Submitted]:
     """Stores tasks as ``Store.submit`` does, for a caller who may not see everything."""
     if len(tasks) == 1 and atomic and not _references(tasks):
-        try:
-            return [await call.gathered.submissions.ask(tasks[0])]
-        except Refused as refused:
-            raise await told_to(call, refused) from None
+        return [await _stored_with_others(call, tasks[0])]
     hidden = {} if call.grant.covers_everything else await _hidden(call, tasks)
     given = [_tied(task, hidden) for task in tasks] if hidden else tasks
     said = {ours: theirs for theirs, ours in hidden.items()}
@@ -309,6 +307,18 @@ async def stored_for(call: Call, tasks: list[NewTask], *, atomic: bool) -> list[
         replace(one, refused=await told_to(call, one.refused, said)) if one.refused else one
         for one in found
     ]
+
+
+async def _stored_with_others(call: Call, task: NewTask) -> Submitted:
+    """Stores a task that is tied to no other, together with those of other requests, and with
+    what the audit tells of it."""
+    audited = AuditedTask(task, lambda outcome: call.entry(_status([outcome])))
+    try:
+        stored = await call.gathered.submissions.ask(audited)
+    except Refused as refused:
+        raise await told_to(call, refused) from None
+    call.audited_status = _status([stored])
+    return stored
 
 
 async def _hidden(call: Call, tasks: Iterable[NewTask]) -> dict[TaskId, TaskId]:
@@ -370,15 +380,20 @@ async def submit(call: Call) -> object:
     tasks = submission.tasks
     call.targets += [f"{len(tasks)} tasks", *(task.id for task in tasks[:5])]
     each = submission.many and query.atomic == "each"
-    call.quotas.take_tasks(call.token, Counter(task.queue for task in tasks))
+    queues = Counter([task.queue for task in tasks]) if len(tasks) != 1 else {tasks[0].queue: 1}
+    call.quotas.take_tasks(call.token, queues)
     stored = iter(await stored_for(call, tasks, atomic=not each))
     answers = [one if isinstance(one, Submitted) else next(stored) for one in submission.items]
-    status = 201 if any(one.created for one in answers) else 200
+    status = _status(answers)
     if not submission.many:
         [one] = answers
         return Answer(body={"id": one.id, "created": one.created}, status=status)
     told = _ordered(call, answers) if query.in_order else _batch(answers)
     return Answer(body=told, status=status)
+
+
+def _status(answers: Iterable[Submitted]) -> int:
+    return 201 if any(one.created for one in answers) else 200
 
 
 def _ordered(call: Call, answers: list[Submitted]) -> object:

@@ -138,13 +138,16 @@ def add_audit(tx: Transaction, entries: Sequence[AuditEntry]) -> AuditEntry:
     number, digest, rows, last = head.number, head.sha256, [], entries[-1]
     for one in entries:
         number += 1
-        last = replace(
-            one,
+        last = AuditEntry(
             number=number,
             at=at,
+            token=one.token,
             who=storable(one.who),
             client=storable(one.client),
+            verb=one.verb,
             target=storable(one.target),
+            status=one.status,
+            correlation=one.correlation,
         )
         digest = audit_digest(digest, last)
         last = replace(last, sha256=digest)

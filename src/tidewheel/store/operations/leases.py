@@ -30,6 +30,7 @@ from tidewheel.core.queue.requests import (
     JobMessage,
     Report,
     Reported,
+    WorkerBeats,
 )
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.core.queue.steps import adopt as adopt_step
@@ -235,19 +236,35 @@ class _Writes:
 
 def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
     """Extends every lease that is still this worker's; returns one answer per beat."""
-    for beat in beats:
+    return heartbeats(tx, [WorkerBeats(worker, beats)])[0]
+
+
+def heartbeats(tx: Transaction, told: Sequence[WorkerBeats]) -> list[list[LeaseAnswer]]:
+    """Extends leases of several workers, each of which only its own; returns one answer per
+    beat, for each worker in its place."""
+    for beat in (beat for one in told for beat in one.beats):
         check_progress(beat.progress)
-    tx.rows("touch_worker", worker_number=worker_number(worker))
+    tx.rows("touch_workers", numbers=sorted({worker_number(one.worker) for one in told}))
     rows = [
-        {"id": beat.task_id, "attempt": beat.attempt, "progress": beat.progress}
+        {
+            "worker": worker,
+            "id": beat.task_id,
+            "attempt": beat.attempt,
+            "progress": beat.progress,
+        }
+        for worker, beats in told
         for beat in beats
     ]
     held = {
-        (task_id, attempt): status
-        for chunk in in_chunks(rows)
-        for task_id, attempt, status in tx.rows("extend_leases", worker=worker, beats=chunk)
+        (worker, task_id, attempt): status
+        for worker, task_id, attempt, status in rows_in_chunks(
+            tx, "extend_leases", "beats", rows
+        )
     }
-    return [_answer(held.get((beat.task_id, beat.attempt))) for beat in beats]
+    return [
+        [_answer(held.get((worker, beat.task_id, beat.attempt))) for beat in beats]
+        for worker, beats in told
+    ]
 
 
 def _answer(status: str | None) -> LeaseAnswer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from tidewheel import errors
@@ -11,7 +11,12 @@ from tidewheel.core.queue.dependency import EdgeState, edge_state, find_cycle, s
 from tidewheel.core.queue.requests import AllCreated, Submitted
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import become_ready, cancel
-from tidewheel.core.queue.submission import SubmitLimits, refusal, run_refusal
+from tidewheel.core.queue.submission import (
+    SubmitLimits,
+    acceptable_alike,
+    refusal,
+    run_refusal,
+)
 from tidewheel.core.queue.task import (
     SUCCEEDED_OUTPUT,
     AlikeTasks,
@@ -27,7 +32,7 @@ from tidewheel.store.operations.transitions import (
     lock_tasks,
     read_tasks,
 )
-from tidewheel.store.rows import digest_of, new_task_row
+from tidewheel.store.rows import digest_of, digests_of, new_task_row
 from tidewheel.store.transaction import (
     ROWS_PER_STATEMENT_MAX,
     Conflict,
@@ -48,6 +53,7 @@ class _Batch:
     accepted: dict[TaskId, tuple[int, NewTask, str]] = field(default_factory=dict)
     repeats: dict[int, TaskId] = field(default_factory=dict)  # position -> the task it is again
     refused: dict[TaskId, errors.Refused] = field(default_factory=dict)
+    is_tied: bool = False  # one of the tasks depends on more than its id
     # The stored tasks at the other end of new edges, with their graphs locked.
     neighbours: dict[TaskId, TaskState] = field(default_factory=dict)
 
@@ -59,7 +65,27 @@ class _Batch:
         self.accepted.pop(task_id, None)
 
 
-def sorted_out(
+def submission(
+    tasks: Sequence[NewTask], limits: SubmitLimits, *, atomic: bool
+) -> Callable[[Transaction, Effects], Sequence[Submitted]]:
+    """Returns the script that stores tasks and answers each; what can be judged without the
+    store is judged now."""
+    if len(tasks) > limits.tasks_per_call_max:
+        accepted = f"up to {limits.tasks_per_call_max} tasks in one call"
+        raise errors.BadSetting("tasks", len(tasks), accepted)
+    if (alike := acceptable_alike(tasks, limits)) is not None:
+        digests = digests_of(alike)
+        return lambda tx, effects: submit_alike(tx, effects, alike, digests, atomic=atomic)
+    good, refused = _sorted_out(tasks, limits, atomic=atomic)
+
+    def script(tx: Transaction, effects: Effects) -> list[Submitted]:
+        answers = refused | submit(tx, effects, good, atomic=atomic)
+        return [answers[position] for position in range(len(tasks))]
+
+    return script
+
+
+def _sorted_out(
     tasks: Sequence[NewTask], limits: SubmitLimits, *, atomic: bool
 ) -> tuple[list[tuple[int, NewTask]], dict[int, Submitted]]:
     """Returns the tasks that keep the rules by themselves, and the answers for the others, both
@@ -85,7 +111,25 @@ def submit(
     """
     batch = _Batch(tx, effects, atomic)
     _drop_repeated(batch, tasks)
-    _drop_stored(batch)
+    if any(_is_tied(task) for _, task, _ in batch.accepted.values()):
+        _check_ties(batch)
+    _insert(batch)
+    for position, first in batch.repeats.items():
+        # What became of the task that it repeats: stored, or refused.
+        batch.answers[position] = Submitted(id=first, refused=batch.refused.get(first))
+    return batch.answers
+
+
+def _is_tied(task: NewTask) -> bool:
+    """Says whether anything but its id can keep a task from being stored."""
+    return bool(task.name or task.unique_key is not None or task.needs or task.continuations)
+
+
+def _check_ties(batch: _Batch) -> None:
+    """Drops tasks that are stored already, and refuses those that cannot be stored for the sake
+    of others. Then nothing else may come between."""
+    batch.is_tied = True
+    _drop_stored(batch, list(batch.accepted))
     _refuse_taken_names(batch)
     wanted = {
         neighbour
@@ -93,13 +137,8 @@ def submit(
         for neighbour in _neighbours_of(task)
         if neighbour not in batch.accepted
     }
-    batch.neighbours = lock_tasks(tx, sorted(wanted)) if wanted else {}
+    batch.neighbours = lock_tasks(batch.tx, sorted(wanted)) if wanted else {}
     _refuse_bad_edges(batch)
-    _insert(batch)
-    for position, first in batch.repeats.items():
-        # What became of the task that it repeats: stored, or refused.
-        batch.answers[position] = Submitted(id=first, refused=batch.refused.get(first))
-    return batch.answers
 
 
 def submit_alike(
@@ -147,12 +186,12 @@ def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
             batch.answers[position] = Submitted(id=task.id, refused=why)
 
 
-def _drop_stored(batch: _Batch) -> None:
-    """Drops tasks whose id is stored already. One that says the same as the stored task is
-    answered as not created; another is refused."""
-    wanted = list(batch.accepted)
+def _drop_stored(batch: _Batch, wanted: Sequence[TaskId]) -> None:
+    """Drops those of these tasks whose id is stored already. One that says the same as the
+    stored task is answered as not created; another is refused."""
     stored: dict[str, str] = dict(rows_in_chunks(batch.tx, "find_task_digests", "ids", wanted))
-    for task_id, (position, _, ours) in list(batch.accepted.items()):
+    for task_id in wanted:
+        position, _, ours = batch.accepted[task_id]
         if task_id not in stored:
             continue
         if stored[task_id] == ours:
@@ -286,7 +325,10 @@ def _insert(batch: _Batch) -> None:
     seqs: dict[str, int] = {}
     for chunk in in_chunks(rows):
         seqs |= batch.tx.insert(chunk)
-    if len(seqs) != len(rows):
+    if len(seqs) != len(rows) and not batch.is_tied:
+        # Most ids are new: only those that are not cost a look.
+        _drop_stored(batch, [one for one in batch.accepted if one not in seqs])
+    if len(seqs) != len(batch.accepted):
         raise Conflict("another client submitted one of these tasks at the same moment")
     for task_id, (position, task, _) in batch.accepted.items():
         batch.answers[position] = Submitted(id=task_id, created=True)
