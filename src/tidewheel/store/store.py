@@ -381,6 +381,7 @@ class DatabaseStore(ABC):
     undelivered = reads(run_batch.undelivered)
     histories = reads(run_batch.histories)
     run_values = glances(run_batch.run_values)
+    last_values = reads(run_batch.last_values)
     delivered = writes("delivered", run_batch.delivered)
     submit_code = tells("submit_code", run_batch.submit_code)
     take_code = writes("take_code", run_batch.take_code)

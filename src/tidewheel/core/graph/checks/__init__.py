@@ -9,6 +9,7 @@ from tidewheel.core.graph.checks.names import (
     check_references,
     check_unused,
 )
+from tidewheel.core.graph.checks.nested import check_nested
 from tidewheel.core.graph.checks.placement import check_failures, check_placement
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings
@@ -35,6 +36,7 @@ def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         check_placement(workflow, graph, findings)
         check_failures(graph, findings)
         check_inputs(graph, findings)
+        check_nested(workflow, graph, findings)
 
 
 def check_size(graph: Graph, findings: Findings) -> bool:

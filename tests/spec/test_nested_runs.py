@@ -1,0 +1,301 @@
+"""A task that is a run of another workflow, under virtual time (issue 19)."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.kit.driven_run import DrivenRun
+from tidewheel.core.operator.nested import DEPTH_MAX
+from tidewheel.core.operator.verbs import Hold, Kill, Pause, Release, Resume, Stop, Trigger
+from tidewheel.errors import Refused
+
+CHILD = """
+[scheduling]
+    [[graph]]
+        R1 = x => y
+[runtime]
+    [[x, y]]
+        script = true
+"""
+
+
+def parent(workflow: str = "./post/", more: str = "", graph: str = "a => post => z") -> str:
+    return f"""
+[scheduling]
+    [[graph]]
+        R1 = {graph}
+[runtime]
+    [[a, z]]
+        script = true
+    [[post]]
+        workflow = {workflow}
+{more}
+"""
+
+
+@pytest.fixture
+def flow(tmp_path: Path):
+    made: list[DrivenRun] = []
+
+    def make(text: str, **options: object) -> DrivenRun:
+        folder = tmp_path / str(len(made))
+        folder.mkdir()
+        options.setdefault("files", {"post/flow.cylc": CHILD})
+        made.append(DrivenRun(folder, text, **options))
+        return made[-1]
+
+    yield make
+    for run in made:
+        run.close()
+
+
+def test_a_task_is_a_run_of_a_folder_and_ends_as_that_run_ends(flow):
+    run = flow(parent())
+    run.ends("1/a")
+    assert run.running == []
+    assert (run.nested("1/post/01").workflow, run.nested("1/post/01").status) == (
+        "flow/post",
+        "running",
+    )
+    run.ends("1/post/01/1/x")
+    assert run.status == "running"
+    run.ends("1/post/01/1/y")
+    assert run.nested("1/post/01").status == "completed"
+    assert run.running == ["1/z/1"]
+    assert run.ends("1/z").status == "completed"
+
+
+def test_a_task_is_a_run_of_a_registered_workflow_of_a_version(flow):
+    run = flow(parent("imaging/1.2", graph="post => z"))
+    assert "no workflow 'imaging' is registered" in run.log
+    run.registers("imaging", "1.2", CHILD).registers("imaging", "2.0", CHILD)
+    run.gives(Trigger(ids=("1/post",)))
+    assert run.nested("1/post/02").folder == "imaging/1.2 of the registry"
+    run.ends("1/post/02/1/x").ends("1/post/02/1/y").ends("1/z")
+    assert run.status == "completed"
+
+
+def test_a_version_that_is_not_there_is_a_failure_to_submit_that_names_those_that_are(flow):
+    run = flow(parent("imaging/1.3"))
+    run.registers("imaging", "1.2", CHILD).ends("1/a")
+    assert "imaging/1.3" in run.log and "1.2" in run.log
+    assert run.status == "stalled"
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_restart_at_every_step_is_no_restart(flow, everywhere):
+    run = flow(parent())
+    crash = run.crash_everywhere if everywhere else run.crash
+    for task in ("1/a", "1/post/01/1/x", "1/post/01/1/y", "1/z"):
+        crash()
+        run.ends_unheard(task)
+        crash()
+    assert run.status == "completed"
+    assert run.submitted == ["1/a/01", "1/post/01/1/x/01", "1/post/01/1/y/01", "1/z/01"]
+
+
+def test_a_failure_is_tried_again_as_a_new_run(flow):
+    more = "        execution retry delays = PT1M"
+    child = CHILD.replace(
+        "R1 = x => y", "R1 = x => y\n[scheduler]\n[[events]]\nstall timeout = PT0S"
+    )
+    run = flow(parent(more=more), files={"post/flow.cylc": child})
+    run.ends("1/a").fails("1/post/01/1/x")
+    assert run.nested("1/post/01").status == "stalled"
+    assert run.view.status == "running"
+    run.waits(60.0)
+    run.ends("1/post/02/1/x").ends("1/post/02/1/y").ends("1/z")
+    assert run.status == "completed"
+    assert "its run flow/run1/1/post/01: stalled" in run.log
+
+
+def test_a_run_that_is_stalled_keeps_its_task_running_until_it_is_mended(flow):
+    run = flow(parent())
+    run.ends("1/a").fails("1/post/01/1/x")
+    assert (run.nested("1/post/01").status, run.status) == ("stalled", "running")
+    run.tells("1/post/01", Trigger(ids=("1/x",)))
+    run.ends("1/post/01/1/x").ends("1/post/01/1/y").ends("1/z")
+    assert run.status == "completed"
+
+
+def test_a_run_in_which_nothing_ran_is_no_success(flow):
+    nothing = CHILD.replace("R1 = x => y", "R1 = x:fail => y\n").replace(
+        "[scheduling]", "[scheduling]\n    initial cycle point = 1\n    final cycle point = 1"
+    )
+    run = flow(parent(), files={"post/flow.cylc": nothing.replace("R1 =", "R1/2 =")})
+    run.ends("1/a")
+    assert run.status == "stalled"
+    assert "1/z" not in run.running
+
+
+# ---- values ----
+
+
+def test_inputs_are_variables_of_the_template_and_values_come_back_by_task(flow):
+    child = """#!jinja2
+    [scheduling]
+        [[graph]]
+            R1 = x => y
+    [runtime]
+        [[x, y]]
+            script = echo {{ FILE }} {{ LEVELS[1] }} {{ TIDEWHEEL_PARENT_POINT }}
+    """
+    more = """
+        [[[inputs]]]
+            FILE = a.file
+            LEVELS = a.levels
+    [[z]]
+        [[[inputs]]]
+            IMAGE = post.y.image
+"""
+    run = flow(parent(more=more), files={"post/flow.cylc": child})
+    run.ends("1/a", file="obs.nc", levels=[10, 50])
+    assert "echo obs.nc 50 1" in run.jobs["1/post/01/1/x/01"]
+    run.ends("1/post/01/1/x", n=1).ends("1/post/01/1/y", image="i.fits")
+    assert "IMAGE=i.fits" in run.jobs["1/z/01"]
+    assert '{"post": {"x": {"n": 1}, "y": {"image": "i.fits"}}}' in run.jobs["1/z/01"]
+
+
+def test_a_value_that_is_missing_is_a_failure_to_submit(flow):
+    run = flow(parent(more="        [[[inputs]]]\n            FILE = a.file"))
+    run.ends("1/a", other=1)
+    assert "it takes FILE from a.file" in run.log
+    assert run.status == "stalled"
+
+
+def test_values_that_are_too_many_are_not_passed_on_and_that_is_told(flow):
+    run = flow(parent())
+    run.ends("1/a").ends("1/post/01/1/x", text="x" * 60_000)
+    run.ends("1/post/01/1/y", text="y" * 60_000)
+    assert "are not passed on" in run.log
+    assert run.running == ["1/z/1"]
+
+
+# ---- what goes down ----
+
+
+def test_killing_the_task_aborts_the_run_for_good(flow):
+    run = flow(parent(more="        execution retry delays = PT1M"))
+    run.ends("1/a").starts("1/post/01/1/x")
+    run.gives(Kill(ids=("1/post",)))
+    assert run.nested("1/post/01").status == "stopping"
+    run.fails("1/post/01/1/x")
+    child = run.nested("1/post/01")
+    assert (child.status, child.is_aborted) == ("stopped", True)
+    assert run.status == "waiting for release"  # held, and not tried again
+    run.gives(Release(ids=("1/post",)))
+    run.gives(Trigger(ids=("1/post",)))
+    run.ends("1/post/02/1/x").ends("1/post/02/1/y").ends("1/z")
+    assert run.status == "completed"
+
+
+def test_a_kill_is_a_kill_although_the_scheduler_of_the_run_dies_before_its_end(flow):
+    run = flow(parent(more="        execution retry delays = PT1M"))
+    run.ends("1/a").starts("1/post/01/1/x")
+    run.gives(Kill(ids=("1/post",)))
+    run.crash_everywhere().fails("1/post/01/1/x")
+    assert run.nested("1/post/01").is_aborted
+    assert run.status == "waiting for release"
+
+
+def test_a_run_is_killed_before_anybody_has_taken_it(flow):
+    run = flow(parent())
+    run.takes_nested = False
+    run.ends("1/a")
+    assert run.nested("1/post/01").status == "created"
+    run.gives(Kill(ids=("1/post",)))
+    run.takes_nested = True
+    run.goes_on()
+    assert run.nested("1/post/01").is_aborted
+    assert "1/post/01/1/x/01" not in run.submitted
+
+
+def test_stop_with_kill_goes_down_and_a_clean_stop_waits(flow):
+    run = flow(parent())
+    run.ends("1/a").starts("1/post/01/1/x")
+    run.gives(Stop(mode="clean"))
+    assert (run.status, run.nested("1/post/01").status) == ("stopping", "running")
+    run.gives(Stop(mode="kill"))
+    run.fails("1/post/01/1/x")
+    assert run.status == "stopped"
+    assert run.nested("1/post/01").is_aborted
+
+
+def test_stop_now_leaves_the_run_and_hears_of_its_end_when_it_goes_on(flow):
+    run = flow(parent())
+    run.ends("1/a").starts("1/post/01/1/x")
+    run.gives(Stop(mode="now"))
+    run.ends("1/post/01/1/x").ends("1/post/01/1/y")
+    assert run.status == "stopped"
+    run.carries_on().ends("1/z")
+    assert run.status == "completed"
+
+
+def test_pause_and_resume_go_down_through_every_level(flow):
+    middle = CHILD.replace("script = true", "workflow = ./deep/")
+    files = {"post/flow.cylc": middle, "post/deep/flow.cylc": CHILD}
+    run = flow(parent(), files=files)
+    run.ends("1/a")
+    names = ("1/post/01", "1/post/01/1/x/01")
+    run.gives(Pause())
+    assert [run.nested(name).status for name in names] == ["paused", "paused"]
+    run.crash_everywhere()
+    assert [run.nested(name).status for name in names] == ["paused", "paused"]
+    run.ends("1/post/01/1/x/01/1/x")
+    assert "1/post/01/1/x/01/1/y/01" not in run.submitted
+    run.gives(Resume())
+    assert [run.nested(name).status for name in names] == ["running", "running"]
+    assert "1/post/01/1/x/01/1/y/01" in run.submitted
+
+
+def test_while_the_task_is_held_its_run_is_paused(flow):
+    run = flow(parent())
+    run.ends("1/a")
+    run.gives(Hold(ids=("1/post",)))
+    assert run.nested("1/post/01").status == "paused"
+    run.gives(Release(ids=("1/post",)))
+    assert run.nested("1/post/01").status == "running"
+
+
+def test_the_time_limit_of_the_task_stops_its_run(flow):
+    run = flow(parent(more="        execution time limit = PT1M"))
+    run.ends("1/a").starts("1/post/01/1/x").waits(61.0)
+    run.fails("1/post/01/1/x")
+    assert "longer than the limit of 1/post" in run.nested("1/post/01").reason
+    assert run.status == "stalled"
+
+
+# ---- bounds and rights ----
+
+
+def test_a_workflow_that_runs_itself_ends_at_a_bounded_depth(flow):
+    run = flow(parent("imaging/1", graph="post"))
+    run.registers("imaging", "1", parent("imaging/1", graph="post"))
+    run.gives(Trigger(ids=("1/post",)))
+    deepest = "/".join(["1/post/02", *["1/post/01"] * (DEPTH_MAX - 1)])
+    assert run.nested(deepest).status == "stalled"
+    with pytest.raises(Refused):
+        run.nested(f"{deepest}/1/post/01")
+
+
+def test_a_run_sees_no_workflow_of_others_and_gives_its_own_sight_to_what_it_runs(flow):
+    run = flow(parent("team-b/secret/1"), sees=("flow", "team-a"))
+    run.registers("team-b/secret", "1", CHILD).ends("1/a")
+    assert "no workflow 'team-b/secret' is registered that this run may see" in run.log
+    ours = flow(parent("team-a/own/1"), sees=("flow", "team-a"))
+    ours.registers("team-a/own", "1", CHILD, sees=("team-a", "team-c")).ends("1/a")
+    assert ours.nested("1/post/01").sees == ("team-a",)
+    assert ours.nested("1/post/01").queue == ours.view.queue
+
+
+def test_a_folder_outside_of_the_definition_is_refused(flow):
+    with pytest.raises(AssertionError, match="name a folder below"):
+        flow(parent("../other/"))
+    with pytest.raises(AssertionError, match="never end"):
+        flow(parent("./"))
+
+
+def test_what_jobs_may_do_is_no_more_than_in_the_parent(flow):
+    run = flow(parent(), job_commands=False)
+    run.ends("1/a")
+    assert run.nested("1/post/01").options.job_commands is False
