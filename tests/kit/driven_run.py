@@ -246,9 +246,9 @@ class DrivenRun:
                 return
         raise AssertionError("the scheduler never comes to rest")
 
-    async def _batches(self) -> dict[int, int]:
+    async def _batches(self) -> dict[int, tuple[int, int]]:
         runs = await self._store.runs(nested=True)
-        return {one.number: one.batch for one in runs}
+        return {one.number: (one.batch, one.epoch) for one in runs}
 
     async def _claim(self) -> None:
         if not self.worker_has_room:

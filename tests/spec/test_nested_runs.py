@@ -38,7 +38,7 @@ def flow(tmp_path: Path):
     made: list[DrivenRun] = []
 
     def make(text: str, **options: object) -> DrivenRun:
-        folder = tmp_path / str(len(made))
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
         options.setdefault("files", {"post/flow.cylc": CHILD})
         made.append(DrivenRun(folder, text, **options))
@@ -182,7 +182,7 @@ def test_killing_the_task_aborts_the_run_for_good(flow):
     run.fails("1/post/01/1/x")
     child = run.nested("1/post/01")
     assert (child.status, child.is_aborted) == ("stopped", True)
-    assert run.status == "waiting for release"  # held, and not tried again
+    assert run.waits(120.0).status == "stalled"  # held, and not tried again
     run.gives(Release(ids=("1/post",)))
     run.gives(Trigger(ids=("1/post",)))
     run.ends("1/post/02/1/x").ends("1/post/02/1/y").ends("1/z")
@@ -195,7 +195,7 @@ def test_a_kill_is_a_kill_although_the_scheduler_of_the_run_dies_before_its_end(
     run.gives(Kill(ids=("1/post",)))
     run.crash_everywhere().fails("1/post/01/1/x")
     assert run.nested("1/post/01").is_aborted
-    assert run.status == "waiting for release"
+    assert run.waits(120.0).status == "stalled"
 
 
 def test_a_run_is_killed_before_anybody_has_taken_it(flow):

@@ -65,7 +65,9 @@ if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
     from tidewheel.runners.job_users import JobUsers
     from tidewheel.runners.python.runner import Handlers
+    from tidewheel.scheduler.pending_batch import PendingBatch
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
+    from tidewheel.scheduler.run_engine import RunEngine
     from tidewheel.wiring.services import RunProcess
 
 LOOK_SECONDS = 0.1
@@ -442,6 +444,12 @@ class Scheduler(Role):
 
         where, home, on_report = self._where, self._home, self._on_report
 
+        def on_batch(engine: RunEngine, batch: PendingBatch) -> None:
+            if batch.nested:  # runs that are tasks of it: nobody else need look for them
+                service.wake()
+            if self._on_batch is not None:
+                self._on_batch(engine, batch)
+
         def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver | RunProcess]:
             return services.driving_apart(
                 where,
@@ -449,7 +457,7 @@ class Scheduler(Role):
                 run,
                 home,
                 settings=self.settings,
-                on_batch=self._on_batch,
+                on_batch=on_batch,
                 on_report=on_report,
             )
 
@@ -457,7 +465,8 @@ class Scheduler(Role):
             return services.deliver_left(where, store, run, home, self.settings, on_report)
 
         around = services.surroundings(on_report)
-        await self.attend(SchedulerService(store, drive, self.settings, around, deliver))
+        service = SchedulerService(store, drive, self.settings, around, deliver)
+        await self.attend(service)
 
 
 class Notifier(Role):
