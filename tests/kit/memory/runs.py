@@ -462,6 +462,9 @@ def verify_active(t: Tables) -> list[Row]:
         if nested["parent"] is not None and (nested["deadline_at"] or nested["given"]):
             *_, name, submit = nested["name"].split("/")
             live[nested["parent"], f"/{name}/{int(submit)}"] += 1
+    for event in t.event.values():
+        if event["kind"] == "over" and event["task_id"] not in t.id:
+            live[event["run"], "/" + "/".join(event["task_id"].split("/")[-2:])] += 1
     for task in t.task.values():
         if task["run"] is not None and (task["status"] not in FINAL or task["id"] in told):
             live[task["run"], "/" + "/".join(task["id"].split("/")[-2:])] += 1
