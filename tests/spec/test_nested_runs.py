@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.kit.driven_run import DrivenRun
+from tidewheel import Workflow
+from tidewheel.core.graph.findings import Findings
 from tidewheel.core.operator.nested import DEPTH_MAX
 from tidewheel.core.operator.verbs import Hold, Kill, Pause, Release, Resume, Stop, Trigger
 from tidewheel.errors import Refused
+from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_workflow
+from tidewheel.services.run_service import RunService
 
 CHILD = """
 [scheduling]
@@ -288,14 +292,104 @@ def test_a_run_sees_no_workflow_of_others_and_gives_its_own_sight_to_what_it_run
     assert ours.nested("1/post/01").queue == ours.view.queue
 
 
-def test_a_folder_outside_of_the_definition_is_refused(flow):
-    with pytest.raises(AssertionError, match="name a folder below"):
-        flow(parent("../other/"))
-    with pytest.raises(AssertionError, match="never end"):
-        flow(parent("./"))
-
-
 def test_what_jobs_may_do_is_no_more_than_in_the_parent(flow):
     run = flow(parent(), job_commands=False)
     run.ends("1/a")
     assert run.nested("1/post/01").options.job_commands is False
+
+
+# ---- why ----
+
+
+def why(run, *ids):
+    arguments = {"run": run.view.name, "ids": list(ids)}
+
+    def ask(store, _):
+        return RunService(store, run.home).look("why", arguments)
+
+    return run.look(ask)["tasks"][0]["reasons"]
+
+
+def test_why_reaches_a_run_that_is_stalled_two_levels_down(flow):
+    middle = CHILD.replace("script = true", "workflow = ./deep/")
+    run = flow(parent(), files={"post/flow.cylc": middle, "post/deep/flow.cylc": CHILD})
+    run.ends("1/a").fails("1/post/01/1/x/01/1/x")
+    reasons = why(run, "1/post")
+    deep = "flow/run1/1/post/01/1/x/01"
+    texts = [one["text"] for one in reasons]
+    assert "1/post is the run flow/run1/1/post/01, running" in texts
+    assert f"1/x is the run {deep}, stalled: 1/x failed, incomplete" in texts
+    last = next(one for one in reasons if one["text"].startswith(f"{deep}: 1/x failed"))
+    assert not last["passes"]
+    assert last["commands"][0] == f"tidewheel trigger {deep} 1/x"
+    assert all(one["actions"] == [] for one in reasons[-2:])  # not for the run that was asked
+
+
+def test_why_says_that_nobody_has_taken_the_run_yet(flow):
+    run = flow(parent())
+    run.takes_nested = False
+    run.ends("1/a")
+    texts = [one["text"] for one in why(run, "1/post")]
+    assert "1/post is the run flow/run1/1/post/01, created" in texts
+    assert "flow/run1/1/post/01 has not been started" in texts
+
+
+def test_why_names_how_the_last_run_ended_and_how_a_new_one_is_begun(flow):
+    run = flow(parent())
+    run.ends("1/a").tells("1/post/01", Stop(mode="now"))
+    reasons = why(run, "1/post")
+    texts = [one["text"] for one in reasons]
+    assert any(
+        one.startswith("1/post is the run flow/run1/1/post/01, stopped") for one in texts
+    )
+    assert "tidewheel trigger flow/run1 1/post" in reasons[0]["commands"]
+
+
+def test_a_run_that_waits_for_a_stalled_one_shows_it_among_its_causes(flow):
+    run = flow(parent())
+    run.ends("1/a")
+
+    def show(store, _):
+        return RunService(store, run.home).look("show", {"run": "flow/run1"})
+
+    assert run.look(show)["causes"] == []
+    run.fails("1/post/01/1/x")
+    (cause,) = run.look(show)["causes"]
+    assert cause["id"] == "1/post"
+
+
+# ---- what is found before it runs ----
+
+
+@pytest.mark.parametrize(
+    ("workflow", "more", "code"),
+    [
+        ("./nowhere/", "", "bad-workflow"),
+        ("/etc", "", "bad-workflow"),
+        ("./", "", "bad-workflow"),
+        ("..", "", "bad-workflow"),
+        ("./post/../../x", "", "bad-workflow"),
+        ("./post/", "        script = true", "two-works"),
+        ("flow/1.0", "", "runs-itself"),
+    ],
+)
+def test_a_task_that_cannot_be_such_a_run_is_found_when_it_is_validated(
+    tmp_path, workflow, more, code
+):
+    (tmp_path / "post").mkdir()
+    (tmp_path / "post" / "flow.cylc").write_text(CHILD)
+    (tmp_path / "flow.cylc").write_text(parent(workflow, more))
+    findings = Findings()
+    load_workflow(tmp_path, LoadOptions(now=0.0, name="flow"), findings)
+    assert [one.code for one in findings.sorted()] == [code]
+
+
+def test_in_python_a_task_is_a_run_of_a_registered_workflow():
+    flow = Workflow("flow")
+    fetch = flow.task("fetch", script="true")
+    post = flow.task("post", workflow="imaging/1.2", inputs={"FILE": "fetch.file"})
+    with flow.cycle("R1"):
+        fetch >> post
+    compiled = flow.compile()
+    node = compiled.graph.nodes["post"].definition
+    assert (node.workflow, node.inputs) == ("imaging/1.2", (("FILE", "fetch.file"),))

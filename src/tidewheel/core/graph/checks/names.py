@@ -130,9 +130,10 @@ def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
 
 
 def gives_something_to_do(node: NodeDef) -> bool:
-    """Says whether a node has a script, or says on purpose that nothing is to be executed."""
+    """Says whether a node has a script or is a run, or says on purpose that it does nothing."""
     scripts = node.scripts
-    return bool(scripts.pre or scripts.main or scripts.post) or node.run_mode != RunMode.LIVE
+    has_work = bool(scripts.pre or scripts.main or scripts.post or node.workflow)
+    return has_work or node.run_mode != RunMode.LIVE
 
 
 def _report_implicit(
