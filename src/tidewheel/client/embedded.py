@@ -65,9 +65,7 @@ if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
     from tidewheel.runners.job_users import JobUsers
     from tidewheel.runners.python.runner import Handlers
-    from tidewheel.scheduler.pending_batch import PendingBatch
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
-    from tidewheel.scheduler.run_engine import RunEngine
     from tidewheel.wiring.services import RunProcess
 
 LOOK_SECONDS = 0.1
@@ -440,15 +438,9 @@ class Scheduler(Role):
         self._on_batch = on_batch
 
     async def serve(self, store: Store) -> None:
-        from tidewheel.scheduler.service import SchedulerService  # noqa: PLC0415 - slow to load
+        from tidewheel.scheduler import service as scheduling  # noqa: PLC0415 - slow to load
 
         where, home, on_report = self._where, self._home, self._on_report
-
-        def on_batch(engine: RunEngine, batch: PendingBatch) -> None:
-            if batch.nested:  # runs that are tasks of it: nobody else need look for them
-                service.wake()
-            if self._on_batch is not None:
-                self._on_batch(engine, batch)
 
         def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver | RunProcess]:
             return services.driving_apart(
@@ -457,7 +449,7 @@ class Scheduler(Role):
                 run,
                 home,
                 settings=self.settings,
-                on_batch=on_batch,
+                on_batch=scheduling.waking_for_nested(lambda: service.wake(), self._on_batch),
                 on_report=on_report,
             )
 
@@ -465,7 +457,7 @@ class Scheduler(Role):
             return services.deliver_left(where, store, run, home, self.settings, on_report)
 
         around = services.surroundings(on_report)
-        service = SchedulerService(store, drive, self.settings, around, deliver)
+        service = scheduling.SchedulerService(store, drive, self.settings, around, deliver)
         await self.attend(service)
 
 

@@ -22,10 +22,8 @@ from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.runners.registry import found_runners
-from tidewheel.scheduler.pending_batch import PendingBatch
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver
-from tidewheel.scheduler.run_engine import RunEngine
-from tidewheel.scheduler.service import SchedulerService
+from tidewheel.scheduler.service import SchedulerService, waking_for_nested
 from tidewheel.services.service import OnReport, ServiceReport
 from tidewheel.wiring.services import (
     RunProcess,
@@ -152,10 +150,10 @@ class NestedHere:
         home: Path,
         on_report: OnReport | None,
     ) -> None:
-        settings = own_settings()
+        settings, on_batch = own_settings(), waking_for_nested(self.wake, None)
 
         def drive(nested: RunView) -> AbstractAsyncContextManager[RunDriver | RunProcess]:
-            shared: Any = {"settings": settings, "on_batch": self.heard, "on_report": on_report}
+            shared: Any = {"settings": settings, "on_batch": on_batch, "on_report": on_report}
             return driving_apart(where, store, nested, home, **shared)
 
         around = surroundings(on_report)
@@ -167,17 +165,13 @@ class NestedHere:
     async def begin(self) -> None:
         """Drives those that were begun before, if there are some."""
         if self._run.batch and await self._store.runs(parent=self._run.number, count=1):
-            self._start()
+            self.wake()
 
-    def heard(self, _: RunEngine, batch: PendingBatch) -> None:
-        """Takes up what a batch has begun."""
-        if batch.nested:
-            self._start()
-            self._service.wake()
-
-    def _start(self) -> None:
+    def wake(self) -> None:
+        """Takes up what was begun."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._service.run())
+        self._service.wake()
 
     async def end(self) -> None:
         """Gives them back as they are."""
@@ -216,12 +210,6 @@ class RunHere:
         settings = self._settings
         home = settings.home or config.home_directory()
         nested = NestedHere(self._where, self._store, self._run, home, self._on_report)
-
-        def on_batch(engine: RunEngine, batch: PendingBatch) -> None:
-            nested.heard(engine, batch)
-            if self._on_batch is not None:
-                self._on_batch(engine, batch)
-
         async with AsyncExitStack() as stack:
             driver = self._driver = await stack.enter_async_context(
                 driving(
@@ -232,7 +220,7 @@ class RunHere:
                     given=settings.given,
                     settings=own_settings(),
                     trigger_log=settings.trigger_log,
-                    on_batch=on_batch,
+                    on_batch=waking_for_nested(nested.wake, self._on_batch),
                     on_report=self._on_report,
                 )
             )
