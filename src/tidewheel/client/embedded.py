@@ -444,12 +444,9 @@ class Scheduler(Role):
 
         def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver | RunProcess]:
             return services.driving_apart(
-                where,
-                store,
-                run,
-                home,
+                *(where, store, run, home),
                 settings=self.settings,
-                on_batch=scheduling.waking_for_nested(lambda: service.wake(), self._on_batch),
+                on_batch=scheduling.waking_for_nested(service.wake, self._on_batch),
                 on_report=on_report,
             )
 

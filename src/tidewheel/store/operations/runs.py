@@ -42,6 +42,7 @@ from tidewheel.store.transaction import (
 NAMES_SHOWN_MAX = 10
 RUNS_LOOKED_THROUGH_MAX = 1_000  # of a workflow, for the newest that one may see
 NUMBER_DIGITS_MAX = 18
+NESTED_MAX = 1_000_000  # runs that are tasks of one
 
 
 def options_text(options: RunOptions) -> str:
@@ -342,26 +343,38 @@ def delete_part(tx: Transaction, number: int) -> bool:
     of it is gone, since the ids of its tasks begin with it. The runs that are its tasks go with
     it, and only so.
     """
-    for run in tx.records("get_run", RunView, run=number):
+    begins = tx.records("get_run", RunView, run=number)
+    for run in begins:
         if run.parent is not None and tx.rows("get_run", run=run.parent):
             raise errors.Refused(
                 f"{run.name} is a task of {read_job_name(TaskId(run.name)).run}, and goes with "
                 "it; remove that run"
             )
-    return _delete_part(tx, number)
-
-
-def _delete_part(tx: Transaction, number: int) -> bool:
     marked = tx.rows("mark_run_deleted", run=number)
     if not marked:
         raise _held(tx, get_run(tx, number))
+    if begins:
+        _mark_nested(tx, number)
     # After the mark, as a submission of a child at this moment holds a lock (lock_parents).
     waiting = tx.rows("list_waiting_children", run=number, count=NAMES_SHOWN_MAX)
     if waiting:
         raise errors.RunNeeded(marked[0][0], [row[0] for row in waiting])
-    for (child,) in tx.rows("list_nested_runs", run=number, count=ROWS_PER_STATEMENT_MAX):
-        if not _delete_part(tx, child):
-            return False
+    return _erase_part(tx, number)
+
+
+def _mark_nested(tx: Transaction, number: int) -> None:
+    """Lets nobody drive the runs that are tasks of this one, or of those; raises RunHeld if
+    somebody does."""
+    for (child,) in tx.rows("list_nested_runs", run=number, count=NESTED_MAX):
+        _mark_nested(tx, child)
+        if not tx.rows("mark_run_deleted", run=child):
+            raise _held(tx, get_run(tx, child))
+
+
+def _erase_part(tx: Transaction, number: int) -> bool:
+    for (child,) in tx.rows("list_nested_runs", run=number, count=1):
+        _erase_part(tx, child)
+        return False
     if not _erase_tasks(tx, number):
         return False
     for query in (
