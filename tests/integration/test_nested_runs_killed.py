@@ -111,3 +111,33 @@ def test_killing_the_task_ends_the_jobs_of_its_run(crew):
     assert ended(program, LONG_SECONDS) != 0, program.log
     assert crew.view("flow/run1/1/post/01").is_aborted
     assert "aborted by flow/run1, which killed 1/post" in program.log
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def any_crew(request, tmp_path):
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    with run_crew(tmp_path, url) as crew:
+        yield crew
+
+
+def test_other_schedulers_take_over_the_run_and_the_run_in_it(any_crew):
+    crew, gate = any_crew, any_crew.folder / "open"
+    define(crew, f"until test -e {gate}; do sleep 0.05; done")
+    first = crew.run()
+    crew.worker("--queue", "run:flow/run1", "--slots", "9").says("worker.registered")
+    eventually(lambda: len(crew.executions()) >= 2, "the job of the nested run has begun")
+    first.kill()
+    for _ in range(2):
+        standby = crew.scheduler()
+        names = ("flow/run1", "flow/run1/1/post/01")
+
+        def drives_both(pid=standby.pid, names=names):
+            owners = [crew.view(name).owner for name in names]
+            return all(one is not None and one.pid == pid for one in owners)
+
+        eventually(drives_both, "it drives the run and the run in it")
+        standby.kill()
+    gate.write_text("go\n")
+    last = crew.scheduler()
+    eventually(lambda: crew.view().status == "completed", lambda: last.log, LONG_SECONDS)
+    judge(crew)

@@ -8,7 +8,17 @@ from tests.kit.driven_run import DrivenRun
 from tidewheel import Workflow
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.operator.nested import DEPTH_MAX
-from tidewheel.core.operator.verbs import Hold, Kill, Pause, Release, Resume, Stop, Trigger
+from tidewheel.core.operator.verbs import (
+    Hold,
+    Kill,
+    Pause,
+    Release,
+    Reload,
+    Remove,
+    Resume,
+    Stop,
+    Trigger,
+)
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_workflow
 from tidewheel.services.run_service import RunService
@@ -212,6 +222,57 @@ def test_a_run_is_killed_before_anybody_has_taken_it(flow):
     run.goes_on()
     assert run.nested("1/post/01").is_aborted
     assert "1/post/01/1/x/01" not in run.submitted
+
+
+@pytest.mark.parametrize("state", ["paused", "stalled", "stopping"])
+def test_a_run_is_killed_in_whatever_state_it_is(flow, state):
+    run = flow(parent())
+    run.ends("1/a").starts("1/post/01/1/x")
+    if state == "paused":
+        run.gives(Hold(ids=("1/post",)))
+    elif state == "stalled":
+        run.fails("1/post/01/1/x")
+    else:
+        run.tells("1/post/01", Stop(mode="clean"))
+    assert run.nested("1/post/01").status == state
+    run.gives(Kill(ids=("1/post",)))
+    if state != "stalled":
+        run.fails("1/post/01/1/x")
+    assert run.nested("1/post/01").is_aborted
+    assert run.status == "stalled"
+
+
+def test_a_task_that_is_removed_with_kill_takes_its_run_along(flow):
+    run = flow(parent())
+    run.ends("1/a").starts("1/post/01/1/x")
+    run.gives(Remove(ids=("1/post",), kill=True))
+    run.fails("1/post/01/1/x")
+    assert run.nested("1/post/01").is_aborted
+    assert run.status == "completed"
+
+
+def test_a_task_that_a_reload_made_a_job_is_still_killed_as_the_run_that_it_is(flow):
+    run = flow(parent())
+    run.ends("1/a").starts("1/post/01/1/x")
+    other = parent().replace("workflow = ./post/", "script = true")
+    run.gives(Reload(definition=run.reads(other)))
+    run.crash().gives(Kill(ids=("1/post",)))
+    run.fails("1/post/01/1/x")
+    assert run.nested("1/post/01").is_aborted
+
+
+def test_in_other_modes_such_a_task_is_played(flow):
+    run = flow(parent(), mode="skip")
+    assert run.status == "completed"
+    assert run.look(lambda store, _: store.runs(nested=True))[0].parent is None
+
+
+def test_a_limit_group_counts_a_run_as_one_task(flow):
+    queues = "[scheduling]\n    [[queues]]\n        [[[default]]]\n            limit = 1\n"
+    text = parent(graph="post & z").replace("[scheduling]\n", queues, 1)
+    run = flow(text)
+    begun = ["1/post/01/1/x/01"] if "1/z/01" not in run.submitted else ["1/z/01"]
+    assert run.submitted == begun
 
 
 def test_stop_with_kill_goes_down_and_a_clean_stop_waits(flow):
