@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidewheel import config
 from tidewheel.client.embedded import worker_settings
@@ -22,8 +22,8 @@ from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.runners.registry import found_runners
+from tidewheel.scheduler.nested_runs import waking_for_nested
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver
-from tidewheel.scheduler.service import SchedulerService, waking_for_nested
 from tidewheel.services.service import OnReport, ServiceReport
 from tidewheel.wiring.services import (
     RunProcess,
@@ -35,6 +35,9 @@ from tidewheel.wiring.services import (
 )
 from tidewheel.wiring.workers import built_worker, machine_capacity
 from tidewheel.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from tidewheel.scheduler.service import SchedulerService
 
 END_SECONDS_MAX = 60.0
 HURRIED_SECONDS_MAX = 2.0  # for a process that leaves; what is not sent stays in the notebook
@@ -150,16 +153,9 @@ class NestedHere:
         home: Path,
         on_report: OnReport | None,
     ) -> None:
-        settings, on_batch = own_settings(), waking_for_nested(self.wake, None)
-
-        def drive(nested: RunView) -> AbstractAsyncContextManager[RunDriver | RunProcess]:
-            shared: Any = {"settings": settings, "on_batch": on_batch, "on_report": on_report}
-            return driving_apart(where, store, nested, home, **shared)
-
-        around = surroundings(on_report)
-        name = f"{run.name}/"
-        self._service = SchedulerService(store, drive, settings, around, under=name)
-        self._store, self._run = store, run
+        self._where, self._store, self._run, self._home = where, store, run, home
+        self._on_report = on_report
+        self._service: SchedulerService | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
@@ -169,13 +165,26 @@ class NestedHere:
 
     def wake(self) -> None:
         """Takes up what was begun."""
-        if self._task is None:
+        if self._service is None:
+            self._service = self._made()
             self._task = asyncio.get_running_loop().create_task(self._service.run())
         self._service.wake()
 
+    def _made(self) -> SchedulerService:
+        from tidewheel.scheduler.service import SchedulerService  # noqa: PLC0415 - seldom used
+
+        shared: Any = {"settings": own_settings(), "on_report": self._on_report}
+        shared["on_batch"] = waking_for_nested(self.wake, None)
+
+        def drive(nested: RunView) -> AbstractAsyncContextManager[RunDriver | RunProcess]:
+            return driving_apart(self._where, self._store, nested, self._home, **shared)
+
+        around, under = surroundings(self._on_report), f"{self._run.name}/"
+        return SchedulerService(self._store, drive, shared["settings"], around, under=under)
+
     async def end(self) -> None:
         """Gives them back as they are."""
-        if self._task is not None:
+        if self._service is not None and self._task is not None:
             self._service.ask_stop()
             await self._task
 

@@ -17,12 +17,12 @@ task aborts the run, and while the parent is paused or the task is held the run 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.checks.nested import is_folder
+from tidewheel.core.graph.checks.names import is_folder
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.operator import nested, verbs
@@ -33,7 +33,6 @@ from tidewheel.core.operator.definition import (
     StoredDefinition,
     is_run_name,
 )
-from tidewheel.core.operator.registry import RunRequest, split_reference
 from tidewheel.core.operator.requests import (
     NestedCommand,
     ParentReport,
@@ -61,6 +60,9 @@ from tidewheel.scheduler.timers import timer_key
 
 if TYPE_CHECKING:
     from tidewheel.core.graph.graph import Graph
+    from tidewheel.core.operator.registry import RunRequest
+    from tidewheel.scheduler.pending_batch import PendingBatch
+    from tidewheel.scheduler.run_driver import OnBatch
     from tidewheel.scheduler.run_engine import RunEngine
 
 NESTED = "nested run"  # the timer of a task that is a run
@@ -94,6 +96,12 @@ class NestedRuns:
 
         Raises Refused if there can be none: no such workflow, one with mistakes, or too deep.
         """
+        # Most runs have no such tasks.
+        from tidewheel.core.operator.registry import (  # noqa: PLC0415 - seldom used
+            RunRequest,
+            split_reference,
+        )
+
         run = await self.store.run(engine.run.number)  # what it sees may be less by now
         text = engine.graph.cycling.style.text
         job = JobName(run.name, text(one.task[0]), one.task[1], one.submit)
@@ -137,7 +145,6 @@ class NestedRuns:
     async def _requested(
         self, engine: RunEngine, asked: RunRequest, job: JobName
     ) -> tuple[NewRun, StoredDefinition]:
-        # Most runs have no such tasks.
         from tidewheel.services.registry.service import (  # noqa: PLC0415 - reads YAML
             found_workflow,
             request_run,
@@ -289,3 +296,16 @@ def _words(invalid: InvalidDefinition) -> str:
     errors = [one for one in invalid.findings if one.severity is Severity.ERROR]
     told = [f"{one.message}; {one.hint}" for one in errors[:FINDINGS_TOLD_MAX]]
     return "; ".join(told)
+
+
+def waking_for_nested(wake: Callable[[], None], on_batch: OnBatch | None) -> OnBatch:
+    """Returns what is done with each batch of a run: ``wake`` a service that takes the runs
+    which it begins, at once instead of with the next look, and tell ``on_batch``."""
+
+    def heard(engine: RunEngine, batch: PendingBatch) -> None:
+        if batch.nested:
+            wake()
+        if on_batch is not None:
+            on_batch(engine, batch)
+
+    return heard

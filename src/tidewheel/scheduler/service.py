@@ -25,18 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tidewheel.config import SchedulerSettings
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
-
-if TYPE_CHECKING:
-    from tidewheel.scheduler.pending_batch import PendingBatch
-    from tidewheel.scheduler.run_driver import OnBatch
-    from tidewheel.scheduler.run_engine import RunEngine
 
 LOOKED_AT_MAX = 10_000  # as many as one call may ask for
 NESTED_AT_ONCE = 100  # runs that are tasks of another, taken with one look
@@ -152,16 +147,3 @@ class SchedulerService(Service):
 
     def _try_later(self, run: RunView) -> None:
         self._put_off[run.number] = self._clock.monotonic() + self._settings.lease_seconds
-
-
-def waking_for_nested(wake: Callable[[], None], on_batch: OnBatch | None) -> OnBatch:
-    """Returns what is done with each batch of a run: ``wake`` a service that takes the runs
-    which it begins, at once instead of with the next look, and tell ``on_batch``."""
-
-    def heard(engine: RunEngine, batch: PendingBatch) -> None:
-        if batch.nested:
-            wake()
-        if on_batch is not None:
-            on_batch(engine, batch)
-
-    return heard

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from tidewheel.api.runs import ListedRun, RunCreated, RunFacts, RunList, UndoneCounts
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.nested import submission_of
 from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView, undone_in
-from tidewheel.core.queue.task import Instant
+from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
@@ -87,7 +86,7 @@ def run_facts(view: RunView, now: Instant) -> RunFacts:
         undone=undone_facts(view.reason),
         driven=view.is_driven(now),
         offered=view.given is not None,
-        parent=None if view.parent is None else submission_of(view.name).run,
+        parent=None if view.parent is None else read_job_name(TaskId(view.name)).run,
         scheduler=None if owner is None else {"host": owner.host, "pid": owner.pid},
     )
 

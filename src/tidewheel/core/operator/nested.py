@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tidewheel.core.graph.checks.nested import FOLDER, folder_problem
+from tidewheel.core.graph.checks.names import FOLDER, folder_problem
 from tidewheel.core.operator.definition import (
     FLOW_CYLC,
     JobName,

@@ -17,7 +17,7 @@ from tidewheel.core.cycling.calendar import Calendar, Interval, Point
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph import definition
 from tidewheel.core.graph.checks import check_workflow
-from tidewheel.core.graph.checks.nested import FOLDER, folder_problem, is_folder
+from tidewheel.core.graph.checks.names import FOLDER, folder_problem, is_folder
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.graph import Graph

@@ -6,10 +6,10 @@ from tidewheel.core.graph.checks.circles import check_circles
 from tidewheel.core.graph.checks.names import (
     check_implicit,
     check_inputs,
+    check_nested,
     check_references,
     check_unused,
 )
-from tidewheel.core.graph.checks.nested import check_nested
 from tidewheel.core.graph.checks.placement import check_failures, check_placement
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings
