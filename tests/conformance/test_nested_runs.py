@@ -7,6 +7,7 @@ from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinit
 from tidewheel.core.operator.requests import (
     CommandGiven,
     JobOver,
+    JobSaid,
     JobStarted,
     NestedCommand,
     NewCommand,
@@ -80,6 +81,17 @@ def test_begin_and_end_of_the_run_are_told_as_those_of_a_job(store):
     assert isinstance(started, JobStarted) and started.task_id == task_id
     assert isinstance(over, JobOver) and over.task_id == task_id
     assert (over.status, over.text, over.exit_status) == ("succeeded", '{"x": {"n": 1}}', 0)
+
+
+def test_what_the_run_says_is_told_as_what_a_job_says(store):
+    driver = Driver.of(store)
+    child = begun(store, driver)
+    child.write(status="stalled", report=report(driver, said="WARNING:it is stalled"))
+    (said,) = driver.inbox()
+    assert isinstance(said, JobSaid)
+    assert (said.text, said.output) == ("WARNING:it is stalled", None)
+    end = report(driver, Status.SUCCEEDED)
+    child.write(status="completed", ends=True, report=end)
 
 
 def test_a_failure_is_told_with_its_reason(store):

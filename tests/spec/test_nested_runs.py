@@ -127,6 +127,10 @@ def test_a_run_that_is_stalled_keeps_its_task_running_until_it_is_mended(flow):
     run = flow(parent())
     run.ends("1/a").fails("1/post/01/1/x")
     assert (run.nested("1/post/01").status, run.status) == ("stalled", "running")
+    told = "[1/post/01:running] (received)its run flow/run1/1/post/01: stalled: 1/x failed"
+    assert run.log.count(told) == 1
+    run.crash_everywhere()
+    assert run.log.count(told) == 1
     run.tells("1/post/01", Trigger(ids=("1/x",)))
     run.ends("1/post/01/1/x").ends("1/post/01/1/y").ends("1/z")
     assert run.status == "completed"

@@ -36,6 +36,7 @@ from tidewheel.core.operator.definition import (
 from tidewheel.core.operator.requests import (
     NestedCommand,
     ParentReport,
+    RunBatch,
     RunTimer,
     StoredValues,
     TimerKey,
@@ -47,7 +48,7 @@ from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.queue.values import VALUES_BYTES_MAX
 from tidewheel.core.sched.events import KillJob, Submit
-from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
@@ -226,16 +227,17 @@ class NestedRuns:
 
     # ---- what goes up ----
 
-    async def report(
-        self, engine: RunEngine, number: int, status: str, reason: str, *, ends: bool
-    ) -> ParentReport | None:
-        """Returns what this batch tells the run of which this one is a task, if it is one."""
-        run = engine.run
-        if run.parent is None or not (ends or number == 1):
+    async def report(self, engine: RunEngine, batch: RunBatch, was: str) -> ParentReport | None:
+        """Returns what this batch tells the run of which this one is a task, if it is one. Its
+        status ``was`` this before."""
+        run, status = engine.run, batch.status
+        is_stuck = status == RunStatus.STALLED and status != was
+        if run.parent is None or not (batch.ends or batch.number == 1 or is_stuck):
             return None
-        report = ended_report(run, status, reason)
-        if not ends:
-            return report._replace(status=None, error=None)
+        report = ended_report(run, status, batch.reason)
+        if not batch.ends:
+            said = f"WARNING:{report.error}" if is_stuck and batch.number > 1 else ""
+            return report._replace(status=None, error=None, said=said)
         if report.status is not Status.SUCCEEDED:
             return report
         try:

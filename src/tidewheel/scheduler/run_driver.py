@@ -250,8 +250,8 @@ class RunDriver(Service):
             reason = await self._reason_with_undone(engine, batch.reason)
             batch = replace(batch, reason=reason)
         if engine.run.parent is not None:
-            how = (batch.number, batch.status, batch.reason)
-            batch.report = await engine.nested.report(engine, *how, ends=batch.ends)
+            was = self._status_written
+            batch.report = await engine.nested.report(engine, batch, was)
         self._surroundings.failpoint("batch_before_write")
 
         async def write() -> bool:

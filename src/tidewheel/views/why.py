@@ -122,7 +122,7 @@ async def reasons_in_nested(
     view = inner.view
     said = view.reason.removeprefix(f"{view.status}: ")
     text = f"{snapshot.id_of(key)} is the run {view.name}, {view.status}"
-    text += f": {said}" if said else ""
+    text += f": {said}" if said not in ("", view.status) else ""
     show = f"{PROGRAM} show {shlex.quote(view.name)}"
     reasons = [_plain_reason(text, view.status in PASSING_STATUSES, [show])]
     if view.ended_at is None or view.wants_scheduler:

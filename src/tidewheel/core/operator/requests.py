@@ -180,13 +180,15 @@ class NestedCommand(NamedTuple):
 
 
 class ParentReport(NamedTuple):
-    """Holds what a run tells the run whose task it is: that it has begun, or how it ended."""
+    """Holds what a run tells the run whose task it is, as if it was a job: that it has begun,
+    something to be known, or how it ended."""
 
     run: int  # the number of the parent
     task_id: TaskId
-    status: Status | None = None  # of the task, which is final; None: it has begun
+    status: Status | None = None  # of the task, which is final; None: it goes on
     error: str | None = None
     values: str | None = None  # JSON object
+    said: str = ""  # a message; "": it has begun, or ended
 
 
 @dataclass(slots=True, kw_only=True)

@@ -38,7 +38,7 @@ from tidewheel.store.operations.transitions import (
     EventRow,
     lock_tasks,
     nested_end,
-    start,
+    nested_news,
     tell_runs,
     withdraw,
 )
@@ -241,7 +241,7 @@ def _report_to_parent(
     """Tells the run whose task this one is what it would hear of a job, with this batch. One
     that goes on at once, as a command came too late for its last batch, has not ended."""
     if report.status is None:
-        tell_runs(tx, [start(report.run, report.task_id, 1)], effects)
+        tell_runs(tx, [nested_news(report)], effects)
     elif get_run(tx, run).given is None:
         tell_runs(tx, [nested_end(report)], effects)
 

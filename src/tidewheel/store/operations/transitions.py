@@ -287,6 +287,14 @@ def success(run: int, report: Report, values: str | None) -> EventRow:
     }
 
 
+def nested_news(report: ParentReport) -> EventRow:
+    """Returns the event that tells a run what one that is its task says, or that it began."""
+    if not report.said:
+        return start(report.run, report.task_id, 1)
+    text = storable(report.said)
+    return _event(SAID, report.run, report.task_id, 1, text=text)
+
+
 def nested_end(report: ParentReport) -> EventRow:
     """Returns the event that tells a run of the end of one that is its task."""
     assert report.status is not None
