@@ -180,6 +180,18 @@ def test_nested_runs_are_claimed_first_and_may_be_asked_for_by_name(store):
     assert store.claimable_runs(10, "elsewhere/") == []
 
 
+def test_open_runs_in_a_run_are_counted_through_all_levels(store):
+    driver, other = Driver.of(store), Driver.of(store)
+    child = begun(store, driver)
+    begun(store, child)
+    begun(store, other)
+    assert store.nested_count(driver.run.name) == 2
+    assert store.nested_count(child.run.name) == 1
+    child.write(status="stopped", ends=True, report=report(driver, Status.FAILED))
+    assert store.nested_count(driver.run.name) == 1
+    assert store.nested_count(driver.run.name[:-1]) == 0
+
+
 def test_no_run_of_another_is_made_in_the_folder_of_a_run(store):
     driver = Driver.of(store)
     with pytest.raises(Refused):

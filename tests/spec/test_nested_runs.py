@@ -7,6 +7,7 @@ import pytest
 from tests.kit.driven_run import DrivenRun
 from tidewheel import Workflow
 from tidewheel.core.graph.findings import Findings
+from tidewheel.core.operator import nested
 from tidewheel.core.operator.nested import DEPTH_MAX
 from tidewheel.core.operator.verbs import (
     Hold,
@@ -345,6 +346,14 @@ def test_a_workflow_that_runs_itself_ends_at_a_bounded_depth(flow):
     assert run.nested(deepest).status == "stalled"
     with pytest.raises(Refused):
         run.nested(f"{deepest}/1/post/01")
+
+
+def test_no_more_runs_than_a_scheduler_can_hold_are_begun_in_one(flow, monkeypatch):
+    monkeypatch.setattr(nested, "OPEN_MAX", 2)
+    more = "    [[p1, p2, p3]]\n"
+    run = flow(parent(graph="p1 & p2 & p3", more=more + "        workflow = ./post/"))
+    assert sum(name.endswith("/1/x/01") for name in run.submitted) == 2
+    assert "2 runs are open in flow/run1 already" in run.log
 
 
 def test_a_run_sees_no_workflow_of_others_and_gives_its_own_sight_to_what_it_runs(flow):

@@ -109,11 +109,7 @@ class NestedRuns:
         name = nested.nested_run_name(job)
         if not is_run_name(name):
             raise Refused(f"its run would be called {name}, which is too long for a name")
-        if await self._depth(run) >= nested.DEPTH_MAX:
-            raise Refused(
-                f"it would be a run in a run for the {nested.DEPTH_MAX + 1}th time; at most "
-                f"{nested.DEPTH_MAX} are accepted. Does a workflow run itself?"
-            )
+        await self._check_bounds(run, len(engine.batch.nested))
         workflow, version = split_reference(engine.settings.node(one.task).workflow)
         asked = RunRequest(
             workflow=workflow,
@@ -137,11 +133,22 @@ class NestedRuns:
         await self.store.save_definition(definition)
         return replace(new, parent=run.number, given=NOTHING_GIVEN)
 
-    async def _depth(self, run: RunView) -> int:
-        depth = 0
-        while run.parent is not None and depth < nested.DEPTH_MAX:
-            depth, run = depth + 1, await self.store.run(run.parent)
-        return depth
+    async def _check_bounds(self, run: RunView, begun: int) -> None:
+        """Raises Refused if no more runs may be begun in this one, or in those around it; so
+        many are begun with this batch."""
+        depth, outermost = 0, run
+        while outermost.parent is not None:
+            depth, outermost = depth + 1, await self.store.run(outermost.parent)
+        if depth >= nested.DEPTH_MAX:
+            raise Refused(
+                f"it would be a run in a run for the {nested.DEPTH_MAX + 1}th time; at most "
+                f"{nested.DEPTH_MAX} are accepted. Does a workflow run itself?"
+            )
+        if await self.store.nested_count(outermost.name) + begun >= nested.OPEN_MAX:
+            raise Refused(
+                f"{nested.OPEN_MAX} runs are open in {outermost.name} already; limit how many "
+                "of its tasks are active at once ([[queues]]), then trigger this task"
+            )
 
     async def _requested(
         self, engine: RunEngine, asked: RunRequest, job: JobName

@@ -372,6 +372,7 @@ class DatabaseStore(ABC):
 
     claim_run = writes("claim_run", run_operations.claim_run)
     claimable_runs = reads(run_operations.claimable_runs)
+    nested_count = reads(run_operations.nested_count)
     undelivered_runs = reads(run_operations.undelivered_runs)
     offer_run = writes("offer_run", run_operations.offer_run)
     renew_run = writes("scheduler_lease_renew", run_operations.renew_run)

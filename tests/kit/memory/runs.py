@@ -19,6 +19,7 @@ from tidewheel.store.transaction import Row, columns_of
 __all__ = [
     "add_withdrawn",
     "claim_run",
+    "count_nested_runs",
     "delete_facts",
     "delete_memory",
     "delete_pool",
@@ -205,6 +206,17 @@ def narrow_run(t: Tables, *, run: int, sees: str) -> list[Row]:
 def list_nested_runs(t: Tables, *, run: int, count: int) -> list[Row]:
     found = [number for number, one in sorted(t.run.items()) if one["parent"] == run]
     return [(number,) for number in found[:count]]
+
+
+def count_nested_runs(t: Tables, under: str) -> list[Row]:
+    found = [
+        one
+        for one in t.run.values()
+        if one["parent"] is not None
+        and one["name"].startswith(under)
+        and (one["deadline_at"] is not None or one["given"] is not None)
+    ]
+    return [(len(found),)]
 
 
 def lock_nested_runs(t: Tables, *, run: int, names: Sequence[str]) -> list[Row]:

@@ -29,6 +29,7 @@ from tidewheel.core.queue.values import VALUES_BYTES_MAX
 from tidewheel.errors import Refused
 
 DEPTH_MAX = 5  # runs in runs, the outermost not counted
+OPEN_MAX = 1_000  # at once in the outermost run: each is held in memory by a scheduler
 POINT_VARIABLE = "TIDEWHEEL_PARENT_POINT"  # of the template: the point of the parent's task
 
 

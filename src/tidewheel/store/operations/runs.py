@@ -261,6 +261,12 @@ def claimable_runs(tx: Transaction, count_max: int, under: str | None = None) ->
     return tx.records("list_claimable_runs", RunView, **asked)
 
 
+def nested_count(tx: Transaction, name: str) -> int:
+    """Returns how many runs are tasks of this one, or of those, and have not ended."""
+    count: int = tx.rows("count_nested_runs", under=f"{name}/")[0][0]
+    return count
+
+
 def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> list[RunView]:
     """Returns runs that nobody drives and that have events which were not delivered.
 
