@@ -78,6 +78,7 @@ WORDS: dict[str, dict[str, str]] = {
     "[runtime][…]": {
         "inherit": "Families from which it has its settings, the nearest first.",
         "completion": "When it is complete, as an expression: `succeeded or failed`.",
+        "workflow": "It is a run of this workflow, `NAME/VERSION` or `./FOLDER`, and no job.",
         "platform": "Where it runs: Slurm, or workers with labels, as `platforms.toml` says.",
         "script": "What its job does.",
         "init-script": "Before all else, also before it counts as started.",
@@ -172,4 +173,4 @@ KEPT: dict[str, str] = {
     "[runtime][…][workflow state polling] alt-cylc-run-dir": "kept; the store knows all runs",
 }
 OF_TIDEWHEEL = "used; only in tidewheel"
-OURS = {"[scheduler] prune across points", "[scheduler] job commands"}
+OURS = {"[runtime][…] workflow", "[scheduler] prune across points", "[scheduler] job commands"}

@@ -20,7 +20,7 @@ from tidewheel.wiring.stores import migrate_store, opened_store
 MODULES_MAX = {
     "--version": (1, 56),
     "submit": (90, 298),
-    "run": (225, 441),  # two of them decide on values and keep them
+    "run": (227, 443),  # two of them decide on values and keep them, two on nested runs
     "runs": (114, 324),
 }
 # What each further task of a chain costs; a fraction of a turn may be a renewed lease.

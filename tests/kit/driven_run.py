@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
+from types import MappingProxyType
 from typing import Self, TypeVar
 
 from tests.kit.faulty_store import FaultyStore
@@ -31,7 +32,10 @@ from tidewheel.core.operator.definition import (
     RunOptions,
     StoredDefinition,
     code_queue,
+    sealed,
+    stored_files,
 )
+from tidewheel.core.operator.registry import NewWorkflow
 from tidewheel.core.operator.requests import NewCommand, RunBatch, RunClaim, RunLease
 from tidewheel.core.operator.verbs import REOPENING, Command, command_text
 from tidewheel.core.operator.views import CommandView, RunView
@@ -102,14 +106,18 @@ class DrivenRun:
         trusted: bool = True,
         trusting: bool = True,
         sees: tuple[str, ...] | None = None,
+        files: Mapping[str, str] = MappingProxyType({}),
         **options: object,
     ) -> None:
         """``flow`` is a flow.cylc, or the files of a SIP definition, its own the first.
 
         ``trusted``: it came from its owner's folder, not over the network; and the scheduler
         is ``trusting``: it runs code of such definitions. ``sees``: what the token covers that
-        began the run.
+        began the run. ``files`` lie beside a flow.cylc.
         """
+        self._nested: dict[int, RunDriver] = {}  # of runs that are tasks of it, or of those
+        self._nested_epochs: dict[int, int] = {}
+        self.takes_nested = True
         self.trusted, self._trusting, self._sees = trusted, trusting, sees
         self.home = folder / "home"
         self.reports: list[ServiceReport] = []
@@ -119,6 +127,9 @@ class DrivenRun:
         self.way_to_store = FaultyStore(self._store, self._clock)  # of the scheduler
         self._source = folder / "flow"
         self._source.mkdir()
+        for name, text in files.items():
+            (self._source / name).parent.mkdir(parents=True, exist_ok=True)
+            (self._source / name).write_text(dedent(text))
         self._options = RunOptions(now=START, **options)  # type: ignore[arg-type]
         self.tasks: dict[str, Claimed] = {}  # the last of each name, as it was claimed
         self._heard: dict[str, int] = {}
@@ -141,7 +152,8 @@ class DrivenRun:
         self._loop.close()
 
     async def _end_everything(self) -> None:
-        await self._driver.close()
+        for driver in (self._driver, *self._nested.values()):
+            await driver.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -186,7 +198,23 @@ class DrivenRun:
         claim = RunClaim(run=self._number, process=SCHEDULER, dead_epoch=self._epoch)
         lease = await self._store.claim_run(claim)
         self._epoch = lease.epoch
-        home = SchedulerHome(
+        return driver_of(view, lease, self._scheduler_home())
+
+    async def _take_nested(self) -> None:
+        """Takes the runs that are tasks of this one and that nobody drives."""
+        if not self.takes_nested:
+            return
+        name = (await self._store.run(self._number)).name
+        for view in await self._store.claimable_runs(100, under=f"{name}/"):
+            dead = self._nested_epochs.get(view.number)
+            claim = RunClaim(run=view.number, process=SCHEDULER, dead_epoch=dead)
+            lease = await self._store.claim_run(claim)
+            self._nested_epochs[view.number] = lease.epoch
+            home = replace(self._scheduler_home(), trigger_log=None)
+            self._nested[view.number] = driver_of(view, lease, home, given=view.given)
+
+    def _scheduler_home(self) -> SchedulerHome:
+        return SchedulerHome(
             store=self.way_to_store.as_store(),
             home=self.home,
             environment={"PATH": "/usr/bin:/bin", "USER": "me"},
@@ -195,7 +223,6 @@ class DrivenRun:
             plan_of=self.plan_of,
             trusts_definitions=self._trusting,
         )
-        return driver_of(view, lease, home)
 
     # ---- what happens ----
 
@@ -206,16 +233,22 @@ class DrivenRun:
 
     async def _settle(self) -> None:
         for _ in range(PASSES_MAX):
-            before = (await self._store.run(self._number)).batch
-            if not self._driver.status:
-                for report in await self._driver.run_once():
-                    self.reports.append(report)
+            before = await self._batches()
+            for driver in (self._driver, *self._nested.values()):
+                if not driver.status:
+                    for report in await driver.run_once():
+                        self.reports.append(report)
+            await self._take_nested()
             for _ in range(5):
                 await asyncio.sleep(0)
             await self._claim()
-            if (await self._store.run(self._number)).batch == before:
+            if await self._batches() == before:
                 return
         raise AssertionError("the scheduler never comes to rest")
+
+    async def _batches(self) -> dict[int, tuple[int, int]]:
+        runs = await self._store.runs(nested=True)
+        return {one.number: (one.batch, one.epoch) for one in runs}
 
     async def _claim(self) -> None:
         if not self.worker_has_room:
@@ -387,6 +420,45 @@ class DrivenRun:
         if not self._driver.status:
             self._run(self._driver.close())
             self._driver = self._run(self._take())
+        return self.goes_on()
+
+    def crash_everywhere(self) -> Self:
+        """All schedulers are gone, those of the runs that are its tasks, too."""
+        for number, driver in self._nested.items():
+            if not driver.status:
+                self._run(driver.close())
+                self._nested[number] = self._run(self._retake(number))
+        return self.crash()
+
+    async def _retake(self, number: int) -> RunDriver:
+        view = await self._store.run(number)
+        claim = RunClaim(run=number, process=SCHEDULER, dead_epoch=view.epoch)
+        lease = await self._store.claim_run(claim)
+        self._nested_epochs[number] = lease.epoch
+        return driver_of(view, lease, replace(self._scheduler_home(), trigger_log=None))
+
+    def registers(
+        self, name: str, version: str, flow: str, sees: tuple[str, ...] | None = None
+    ) -> Self:
+        """Somebody who may see this registers a flow.cylc."""
+        files = stored_files({"flow.cylc": dedent(flow).encode()}, ())
+        definition = sealed(
+            StoredDefinition(digest="", workflow=name, text=dedent(flow), files=files)
+        )
+        new = NewWorkflow(
+            name=name, version=version, definition=definition, runnable=True, sees=sees
+        )
+        self._run(self._store.register([new]))
+        return self
+
+    def nested(self, name: str) -> RunView:
+        """A run that is a task, by its name below this one."""
+        return self._run(self._store.find_run(f"{self.view.name}/{name}"))
+
+    def tells(self, name: str, command: Command) -> Self:
+        """A command to a run that is a task."""
+        asked = replace(self._asked(command), run=self.nested(name).number)
+        self._run(self._store.post_command(asked))
         return self.goes_on()
 
     def carries_on(self) -> Self:

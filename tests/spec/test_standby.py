@@ -134,6 +134,29 @@ async def test_of_two_that_stand_by_one_takes_a_run_and_the_other_the_next(tmp_p
 
 
 @in_virtual_time
+async def test_a_run_that_is_a_task_is_taken_where_no_more_runs_are(tmp_path):
+    """The run around it has a place already, and would wait for it for ever."""
+    station = Station(tmp_path)
+    numbers = [await station.abandoned_run(name) for name in ("one", "two")]
+    standby = station.standby(runs_max=1)
+    await standby.start()
+    await station.world.passes(LEASE + 5.0)
+    store, outer = station.world.store, await station.view(numbers[0])
+    nested = NewRun(
+        workflow="flow",
+        definition=outer.definition,
+        name=f"{outer.name}/1/post/01",
+        parent=outer.number,
+        given=RunOptions(mode=""),
+    )
+    number = (await store.create_run(nested)).number
+    await station.world.passes(5.0)
+    assert (await station.view(number)).epoch == 1
+    assert (await station.view(numbers[1])).epoch == 1  # it is still nobody's
+    await standby.stop()
+
+
+@in_virtual_time
 async def test_a_run_that_cannot_be_driven_keeps_nobody_from_the_others(tmp_path):
     station = Station(tmp_path)
     station.unable.add("bad")

@@ -154,6 +154,16 @@ TaskFacts = TypedDict(
 )
 
 
+class NestedRun(TypedDict):
+    """Describes the run of another workflow that a submission of a task is."""
+
+    submit: int
+    run: str
+    workflow: str
+    status: str
+    reason: str
+
+
 class TaskDocument(TaskFacts):
     """Shows one task of a run in full; `why` is empty for one that runs."""
 
@@ -164,6 +174,7 @@ class TaskDocument(TaskFacts):
     verdicts: list[VerdictFacts]
     environment: list[JobVariable]
     submissions: list[SubmissionOfTask]
+    nested: NotRequired[list[NestedRun]]
     why: list[runs.RunReason]
 
 

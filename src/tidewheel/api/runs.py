@@ -31,7 +31,8 @@ class UndoneCounts(TypedDict):
 class RunFacts(TypedDict):
     """Describes a run as one row.
 
-    `driven`: a scheduler holds it now; `offered`: any may take it.
+    `driven`: a scheduler holds it now; `offered`: any may take it; `parent`: the run of
+    which it is a task.
     """
 
     number: int
@@ -49,6 +50,7 @@ class RunFacts(TypedDict):
     created_at: str
     updated_at: str
     ended_at: str | None
+    parent: NotRequired[str | None]
 
 
 class RunWithOptions(RunFacts):

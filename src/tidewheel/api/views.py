@@ -54,6 +54,7 @@ RUNS_QUERY = view_query(
     workflow=(str | None, None),
     limit=(Count, 100),
     before=(Number | None, None),
+    nested=(bool, False),  # also runs that are tasks of a run
     summary=(bool, False),
 )
 # Tasks by ids between commas: 2/model, globs, families.

@@ -438,18 +438,16 @@ class Scheduler(Role):
         self._on_batch = on_batch
 
     async def serve(self, store: Store) -> None:
+        from tidewheel.scheduler.nested_runs import waking_for_nested  # noqa: PLC0415 - slow
         from tidewheel.scheduler.service import SchedulerService  # noqa: PLC0415 - slow to load
 
         where, home, on_report = self._where, self._home, self._on_report
 
         def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver | RunProcess]:
             return services.driving_apart(
-                where,
-                store,
-                run,
-                home,
+                *(where, store, run, home),
                 settings=self.settings,
-                on_batch=self._on_batch,
+                on_batch=waking_for_nested(service.wake, self._on_batch),
                 on_report=on_report,
             )
 
@@ -457,7 +455,8 @@ class Scheduler(Role):
             return services.deliver_left(where, store, run, home, self.settings, on_report)
 
         around = services.surroundings(on_report)
-        await self.attend(SchedulerService(store, drive, self.settings, around, deliver))
+        service = SchedulerService(store, drive, self.settings, around, deliver)
+        await self.attend(service)
 
 
 class Notifier(Role):

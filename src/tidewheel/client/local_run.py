@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tidewheel import config
 from tidewheel.client.embedded import worker_settings
@@ -21,11 +22,22 @@ from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.runners.registry import found_runners
+from tidewheel.scheduler.nested_runs import waking_for_nested
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport, ServiceReport
-from tidewheel.wiring.services import build_monitor, build_notifier, driving
+from tidewheel.wiring.services import (
+    RunProcess,
+    build_monitor,
+    build_notifier,
+    driving,
+    driving_apart,
+    surroundings,
+)
 from tidewheel.wiring.workers import built_worker, machine_capacity
 from tidewheel.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from tidewheel.scheduler.service import SchedulerService
 
 END_SECONDS_MAX = 60.0
 HURRIED_SECONDS_MAX = 2.0  # for a process that leaves; what is not sent stays in the notebook
@@ -129,6 +141,54 @@ def own_settings() -> config.SchedulerSettings:
     return replace(config.scheduler_settings(), trust_definitions=True)
 
 
+class NestedHere:
+    """Drives the runs that are tasks of a run that is driven here, or tasks of those; there is
+    nothing to do before the first of them."""
+
+    def __init__(
+        self,
+        where: str | config.StoreSettings | None,
+        store: Store,
+        run: RunView,
+        home: Path,
+        on_report: OnReport | None,
+    ) -> None:
+        self._where, self._store, self._run, self._home = where, store, run, home
+        self._on_report = on_report
+        self._service: SchedulerService | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Drives those that were begun before, if there are some."""
+        if self._run.batch and await self._store.runs(parent=self._run.number, count=1):
+            self.wake()
+
+    def wake(self) -> None:
+        """Takes up what was begun."""
+        if self._service is None:
+            self._service = self._made()
+            self._task = asyncio.get_running_loop().create_task(self._service.run())
+        self._service.wake()
+
+    def _made(self) -> SchedulerService:
+        from tidewheel.scheduler.service import SchedulerService  # noqa: PLC0415 - seldom used
+
+        shared: Any = {"settings": own_settings(), "on_report": self._on_report}
+        shared["on_batch"] = waking_for_nested(self.wake, None)
+
+        def drive(nested: RunView) -> AbstractAsyncContextManager[RunDriver | RunProcess]:
+            return driving_apart(self._where, self._store, nested, self._home, **shared)
+
+        around, under = surroundings(self._on_report), f"{self._run.name}/"
+        return SchedulerService(self._store, drive, shared["settings"], around, under=under)
+
+    async def end(self) -> None:
+        """Gives them back as they are."""
+        if self._service is not None and self._task is not None:
+            self._service.ask_stop()
+            await self._task
+
+
 class RunHere:
     """Drives one run until it is over, or until it is asked to stop."""
 
@@ -158,6 +218,7 @@ class RunHere:
     async def to_the_end(self) -> RunEnd:
         settings = self._settings
         home = settings.home or config.home_directory()
+        nested = NestedHere(self._where, self._store, self._run, home, self._on_report)
         async with AsyncExitStack() as stack:
             driver = self._driver = await stack.enter_async_context(
                 driving(
@@ -168,7 +229,7 @@ class RunHere:
                     given=settings.given,
                     settings=own_settings(),
                     trigger_log=settings.trigger_log,
-                    on_batch=self._on_batch,
+                    on_batch=waking_for_nested(nested.wake, self._on_batch),
                     on_report=self._on_report,
                 )
             )
@@ -186,7 +247,8 @@ class RunHere:
             async with told_meanwhile(
                 self._store, home, self._on_report, is_hurried=lambda: self._is_leaving
             ):
-                await self._drive(driver, worker)
+                await nested.begin()
+                await self._drive(driver, worker, nested)
         return RunEnd(driver.status or LEFT, driver.reason)
 
     def _worker_settings(self, home: Path) -> config.WorkerSettings:
@@ -208,13 +270,14 @@ class RunHere:
             grace_seconds=GRACE_SECONDS,
         )
 
-    async def _drive(self, driver: RunDriver, worker: Worker) -> None:
+    async def _drive(self, driver: RunDriver, worker: Worker, nested: NestedHere) -> None:
         home = self._settings.home
         monitor = build_monitor(self._store, config.monitor_settings(), self._on_report, home)
         main = asyncio.create_task(driver.run())
         others = [asyncio.create_task(worker.run()), asyncio.create_task(monitor.run())]
         await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)
         driver.ask_stop()
+        await nested.end()
         if main.done() and driver.status and not self._is_leaving:
             await self._code_ended()
         monitor.ask_stop()

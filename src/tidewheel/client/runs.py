@@ -68,9 +68,12 @@ class Runs(ServicePart[RunDoor]):
     delete = of_door(RunDoor.delete)
     log_part = of_door(RunDoor.log_part)
 
-    async def list(self, *, workflow: str | None = None, count: int = 100) -> Document:
-        """Returns up to ``count`` runs, newest first: of one workflow, or of all."""
-        return await self.look("runs", workflow=workflow, count=count)
+    async def list(
+        self, *, workflow: str | None = None, count: int = 100, nested: bool = False
+    ) -> Document:
+        """Returns up to ``count`` runs, newest first: of one workflow, or of all; with
+        ``nested`` also those that are tasks of a run."""
+        return await self.look("runs", workflow=workflow, count=count, nested=nested)
 
     async def look(self, name: str, /, **arguments: object) -> Document:
         """Returns the view with this name, such as ``tree``; the package ``views`` has them

@@ -70,6 +70,7 @@ _UNCHANGEABLE = {
         "which variables a task keeps is decided when the definition is read; "
         "change it with reload"
     ),
+    "workflow": "of which workflow a task is a run is part of its definition; reload it",
     "completion": "when a task is complete is part of the graph; change it with reload",
     "[remote]owner": "it is no longer accepted; name a platform on which jobs run as that user",
 }

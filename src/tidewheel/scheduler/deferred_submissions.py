@@ -32,6 +32,7 @@ from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.inbox import tell_failure
+from tidewheel.scheduler.nested_runs import NestedRuns, is_nested
 from tidewheel.scheduler.run_values import RunValues
 from tidewheel.scheduler.submissions import DefinitionInForce, Submissions
 from tidewheel.scheduler.timers import timer_key
@@ -62,6 +63,7 @@ class DeferredSubmissions:
     source: StageSource | None
     submissions: Submissions
     values: RunValues
+    nested: NestedRuns
     troubles: dict[Key, str] = field(default_factory=dict)  # why a last submission failed
 
     def reload(self, new: DefinitionInForce) -> None:
@@ -118,6 +120,12 @@ class DeferredSubmissions:
         await self.values.fetch(wanted, one_flow=pool.run.flows_made <= 1)
         for key, one in due.items():
             try:
+                if is_nested(engine.settings.node(key)):
+                    parameters = self.values.parameters(graph, key, one.flows)
+                    new = await self.nested.new_run(engine, one, parameters, now)
+                    self.nested.begin(engine, one, new, now)
+                    self.troubles.pop(key, None)
+                    continue
                 inputs = self.values.inputs(graph, key, one.flows)
             except Refused as refused:
                 self.troubles[key] = f"{pool.plan.name_of(key)}: {refused}"

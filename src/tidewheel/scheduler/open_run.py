@@ -180,6 +180,7 @@ async def _read_run(
         undelivered=await store.undelivered(number),
         restart=restart,
         platforms=home.platforms,
+        code_trusted=home.trusts_definitions,
     )
 
 

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import STARTED, SUBMITTED, SUCCEEDED
-from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.definition import NewRun, RunOptions
 from tidewheel.core.operator.requests import (
     CommandAnswer,
+    NestedCommand,
     StoredBroadcast,
     StoredValues,
     XtriggerResult,
@@ -62,6 +63,8 @@ class PendingBatch:
     consumed: list[int] = field(default_factory=list)
     submissions: dict[TaskId, NewTask] = field(default_factory=dict)
     cancellations: dict[TaskId, None] = field(default_factory=dict)
+    nested: list[NewRun] = field(default_factory=list)
+    nested_commands: list[NestedCommand] = field(default_factory=list)
     answers: list[CommandAnswer] = field(default_factory=list)
     xtriggers: list[XtriggerResult] = field(default_factory=list)
     broadcasts: list[StoredBroadcast] = field(default_factory=list)

@@ -54,6 +54,7 @@ from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.deferred_submissions import RENDERING
 from tidewheel.scheduler.inbox import answer_command, job_failed, job_said, job_started
+from tidewheel.scheduler.nested_runs import NESTED, ended_report
 from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
 from tidewheel.scheduler.run_engine import OVER, RunEngine
 from tidewheel.scheduler.simulated_jobs import PLAYED
@@ -248,6 +249,9 @@ class RunDriver(Service):
         if batch.status == RunStatus.COMPLETED:
             reason = await self._reason_with_undone(engine, batch.reason)
             batch = replace(batch, reason=reason)
+        if engine.run.parent is not None:
+            was = self._status_written
+            batch.report = await engine.nested.report(engine, batch, was)
         self._surroundings.failpoint("batch_before_write")
 
         async def write() -> bool:
@@ -350,6 +354,8 @@ class RunDriver(Service):
             batch = requests.RunBatch(
                 number=run.batch + 1, at=self._now, status=ERROR, reason=reason, ends=True
             )
+            if run.parent is not None:
+                batch.report = ended_report(run, ERROR, reason)
             await self.persist(lambda: self._store.write_batch(self._lease, batch))
         if engine is not None:
             engine.files.write_log(
@@ -451,6 +457,7 @@ def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
         if read_job_name(one.task_id).is_code:
             engine.delivery.tell_failed_task(one)
         return
+    engine.nested.over(engine, job[0])
     is_success = one.status == Status.SUCCEEDED
     text = one.text if is_success else None
     task = engine.pool.tasks.get(job[0])
@@ -459,6 +466,9 @@ def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
     if is_kept and task is not None and task.submit == job[1]:
         engine.batch.values.append(engine.values.heard(*job, task.flows, text or ""))
     if is_success:
+        if one.error:  # of a run that is a task: why its values were not passed on
+            line = f"[{engine.pool.plan.name_of(job[0])}/{job[1]:02d}] {one.error}"
+            engine.batch.log.append(RunLogLine("WARNING", line))
         engine.step(JobEnded(*job, JobEnd.SUCCEEDED, one.at))
     else:
         job_failed(engine, job, one)
@@ -489,6 +499,8 @@ def _fire_timers(engine: RunEngine, now: Instant) -> bool:
             engine.run_timers.fire(engine, key, now)
         elif key.timer == PLAYED:
             engine.simulated.end(engine, key, now)
+        elif key.timer == NESTED:
+            engine.nested.time_is_over(engine, key)
         elif key.timer == RENDERING:
             engine.deferred.take_up(engine, key, now)
         elif not engine.task_timers.fire(engine, key):

@@ -24,7 +24,13 @@ from tidewheel.core.operator import requests
 from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.run_log import RunLogLine, trigger_line
 from tidewheel.core.operator.selection import read_point, select
-from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView, aborted_for, stopped_at
+from tidewheel.core.operator.views import (
+    CARRY_ON_STATUSES,
+    RunView,
+    aborted_for,
+    stopped_at,
+    was_aborted,
+)
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
 from tidewheel.core.sched.persistence import changes, outdated, reads_otherwise
@@ -42,6 +48,7 @@ from tidewheel.scheduler.broadcasts import is_placing
 from tidewheel.scheduler.deferred_submissions import RENDERING, DeferredSubmissions
 from tidewheel.scheduler.event_handlers import EventDelivery
 from tidewheel.scheduler.inbox import job_message
+from tidewheel.scheduler.nested_runs import NESTED, NestedRuns, is_nested
 from tidewheel.scheduler.pending_batch import FAILURES, HistoryCache, PendingBatch, TaskEvents
 from tidewheel.scheduler.placement import UNKNOWN_PLATFORM, check_places, check_places_of
 from tidewheel.scheduler.restart_options import RestartOptions, stop_point
@@ -85,6 +92,7 @@ class OpenedRun:
     ] = ()  # events that a scheduler before did not deliver
     restart: RestartOptions | None = None
     platforms: Mapping[str, Platform] = field(default_factory=dict)
+    code_trusted: bool = False  # code of definitions that came from a folder runs here
 
 
 class RunEngine:
@@ -129,7 +137,9 @@ class RunEngine:
         self.todo: deque[events.Event] = deque()
         self.due: dict[Key, events.Submit] = {}  # submitted, and without their values yet
         self.gave_up = ""  # why the run ends although it is neither completed nor stopped
-        self.aborted = ""  # why, if it was
+        # Why it was aborted, if it was: also by somebody whom a scheduler before has heard.
+        is_aborting = self.run.status == RunStatus.STOPPING and was_aborted(self.run.reason)
+        self.aborted = self.run.reason if is_aborting else ""
         for task in pool.tasks.values():
             if task.is_active:
                 self.jobs[self.task_id(task.key, task.submit)] = (task.key, task.submit)
@@ -150,8 +160,10 @@ class RunEngine:
             self.run, in_force, self.settings, self.xtriggers, self._platforms
         )
         self.values = RunValues(store, self.run.number, is_used=opened.stored.has_values)
+        self.nested = NestedRuns(store, self._platforms, opened.code_trusted)
+        self.nested.restore(opened.stored.timers, self.pool)
         self.deferred = DeferredSubmissions(
-            store, clock, self.restored.stages, self._submissions, self.values
+            *(store, clock, self.restored.stages, self._submissions, self.values, self.nested)
         )
         # All that keep something of the definition take another one in this order, before the
         # core does, which may submit new tasks at once; see `_take_definition`.
@@ -318,6 +330,8 @@ class RunEngine:
         mode = node.run_mode if self.settings.mode is RunMode.LIVE else self.settings.mode
         if mode in SIMULATED_MODES:
             self.simulated.begin(self, one, mode, now)
+        elif mode is RunMode.LIVE and is_nested(node):
+            self.due[one.task] = one
         elif (
             mode is RunMode.LIVE
             and (self.values.is_used or self.pool.plan.graph.inputs or self.deferred.source)
@@ -348,6 +362,8 @@ class RunEngine:
         rendering = timer_key(one.task, RENDERING)
         if timer_key(one.task, PLAYED) in self.timers:
             self.simulated.kill(self, one, now)
+        elif timer_key(one.task, NESTED) in self.timers:
+            self.nested.kill(self, one)
         elif self.due.pop(one.task, None) is not None or rendering in self.timers:
             self.timers.cancel(rendering)
             self.todo.append(events.JobEnded(one.task, one.submit, events.JobEnd.KILLED, now))
@@ -422,6 +438,8 @@ class RunEngine:
             changes=changes(self.pool, batch.touched),
             submissions=list(batch.submissions.values()),
             cancellations=list(batch.cancellations),
+            nested=batch.nested,
+            nested_commands=self.nested.pass_down(self),
             timers=timers,
             timers_gone=gone,
             outbox=self.delivery.decide(self, now) if self.delivery.is_used else (),

@@ -19,7 +19,13 @@ from collections.abc import Iterable
 
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredValues
-from tidewheel.core.operator.task_inputs import Inputs, inputs_of, parents_of, values_for
+from tidewheel.core.operator.task_inputs import (
+    Inputs,
+    inputs_of,
+    parameters_of,
+    parents_of,
+    values_for,
+)
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.ports.store import Store
 
@@ -80,6 +86,13 @@ class RunValues:
 
     def inputs(self, graph: Graph, key: Key, flows: Flows) -> Inputs:
         """Returns what a task is given; raises Refused if it lacks a value that it asks for."""
+        return inputs_of(graph, key, self._of_parents(graph, key, flows))
+
+    def parameters(self, graph: Graph, key: Key, flows: Flows) -> dict[str, object]:
+        """Returns what a task that is a run of another workflow is given; raises Refused if it
+        lacks a value that it asks for."""
+        return parameters_of(graph, key, self._of_parents(graph, key, flows))
+
+    def _of_parents(self, graph: Graph, key: Key, flows: Flows) -> dict[Key, StoredValues]:
         found = {parent: self.of(parent, flows) for parent in parents_of(graph, key)}
-        known = {parent: row for parent, row in found.items() if row is not None}
-        return inputs_of(graph, key, known)
+        return {parent: row for parent, row in found.items() if row is not None}

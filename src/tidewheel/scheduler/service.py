@@ -15,6 +15,9 @@ Where a scheduler died after it had ended its run, event handlers may be left th
 called; another one calls them once the run has been over for longer than its own scheduler
 would have needed.
 
+A run that is a task of another is taken even where no more runs would be: the other one has a
+place already, and would wait for it.
+
 A service that is asked to stop gives its runs back at once, as they are.
 """
 
@@ -31,6 +34,7 @@ from tidewheel.ports.store import Store
 from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
 
 LOOKED_AT_MAX = 10_000  # as many as one call may ask for
+NESTED_AT_ONCE = 100  # runs that are tasks of another, taken with one look
 # Claims a run and makes a driver for it; RunHeld if another was faster.
 TakeRun = Callable[[RunView], AbstractAsyncContextManager["Drives"]]
 # Delivers the events of a run that is over which its own scheduler did not.
@@ -58,8 +62,12 @@ class SchedulerService(Service):
         settings: SchedulerSettings,
         surroundings: Surroundings,
         deliver_left: DeliverLeft | None = None,
+        under: str | None = None,
     ) -> None:
+        """Sets up the service; with ``under`` it takes only runs whose names begin so."""
         super().__init__("scheduler", surroundings)
+        self._under = under
+        self._nested: set[int] = set()  # those that are driven here and tasks of another
         self._deliver_left = deliver_left
         self._late: set[int] = set()  # runs whose events are being told
         self._store = store
@@ -82,24 +90,26 @@ class SchedulerService(Service):
         await self._crew.dismiss()
 
     async def run_once(self) -> Sequence[ServiceReport]:
-        room = self._settings.runs_max - len(self._drivers)
-        if room > 0:
-            now = self._clock.monotonic()
-            self._put_off = {run: at for run, at in self._put_off.items() if now < at}
-            # Those that are put off, or are just being claimed, must not hide all others.
-            passed_over = self._drivers.keys() | self._put_off.keys()
-            count = min(LOOKED_AT_MAX, room + len(passed_over))
-            found = await self._store.claimable_runs(count)
-            new = [run for run in found if run.number not in passed_over]
-            for run in new[:room]:
-                self._drivers[run.number] = None
-                self._crew.add(self._drive(run))
-            if self._deliver_left is not None:
-                for run in await self._store.undelivered_runs(QUIET_SECONDS, room):
-                    busy = self._late | self._drivers.keys() | self._put_off.keys()
-                    if run.number not in busy:
-                        self._late.add(run.number)
-                        self._crew.add(self._deliver(run, self._deliver_left))
+        room = self._settings.runs_max - len(self._drivers.keys() - self._nested)
+        now = self._clock.monotonic()
+        self._put_off = {run: at for run, at in self._put_off.items() if now < at}
+        # Those that are put off, or are just being claimed, must not hide all others.
+        passed_over = self._drivers.keys() | self._put_off.keys()
+        count = min(LOOKED_AT_MAX, max(room, 0) + len(passed_over) + NESTED_AT_ONCE)
+        found = await self._store.claimable_runs(count, self._under)
+        new = [run for run in found if run.number not in passed_over]
+        tasks = [run for run in new if run.parent is not None]
+        self._nested.update(run.number for run in tasks)
+        others = [run for run in new if run.parent is None]
+        for run in (*tasks, *others[: max(room, 0)]):
+            self._drivers[run.number] = None
+            self._crew.add(self._drive(run))
+        if self._deliver_left is not None and room > 0:
+            for run in await self._store.undelivered_runs(QUIET_SECONDS, room):
+                busy = self._late | self._drivers.keys() | self._put_off.keys()
+                if run.number not in busy:
+                    self._late.add(run.number)
+                    self._crew.add(self._deliver(run, self._deliver_left))
         return []
 
     async def _deliver(self, run: RunView, deliver: DeliverLeft) -> None:
@@ -131,6 +141,7 @@ class SchedulerService(Service):
             self._try_later(run)  # it may have failed before there was a lease
         finally:
             del self._drivers[run.number]
+            self._nested.discard(run.number)
             if self._stop_asked:  # else the next look is soon enough, and never at once
                 self.wake()
 

@@ -261,7 +261,7 @@ async def _known_runs(store: Store) -> dict[str, str]:
     """Returns the owner that the folder of each run names, by the name of the run."""
     found: dict[str, str] = {}
     before = None
-    while page := await store.runs(count=PAGE, before=before):
+    while page := await store.runs(count=PAGE, before=before, nested=True):
         found |= {run.name: paths.owner_text(run) for run in page}
         before = page[-1].number
     return found

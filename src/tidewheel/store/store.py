@@ -384,6 +384,7 @@ class DatabaseStore(ABC):
 
     claim_run = writes("claim_run", run_operations.claim_run)
     claimable_runs = reads(run_operations.claimable_runs)
+    nested_count = reads(run_operations.nested_count)
     undelivered_runs = reads(run_operations.undelivered_runs)
     offer_run = writes("offer_run", run_operations.offer_run)
     renew_run = writes("scheduler_lease_renew", run_operations.renew_run)
@@ -393,6 +394,7 @@ class DatabaseStore(ABC):
     undelivered = reads(run_batch.undelivered)
     histories = reads(run_batch.histories)
     run_values = glances(run_batch.run_values)
+    last_values = reads(run_batch.last_values)
     delivered = writes("delivered", run_batch.delivered)
     submit_code = tells("submit_code", run_batch.submit_code)
     take_code = writes("take_code", run_batch.take_code)

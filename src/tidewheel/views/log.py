@@ -20,6 +20,7 @@ from tidewheel.runners.job_logs import open_plain
 from tidewheel.services import paths
 from tidewheel.views.snapshot import AskedView, submissions_by_task
 from tidewheel.views.task_lookup import find_task
+from tidewheel.views.why import nested_run
 
 # The first part names and reads the files that a run leaves on the host where it ran.
 #
@@ -178,6 +179,11 @@ async def _job_place(asked: AskedView, text: str) -> LogPlace:
     by_task = await submissions_by_task(asked.store, view, point=point, name=key[1])
     found = {read_job_name(one.task_id).submit: one for one in by_task.get((point, key[1]), ())}
     if not found:
+        if (nested := await nested_run(asked.store, snapshot, snapshot.shown(key))) is not None:
+            raise Refused(
+                f"{task} is the run {nested.name}, and has no job; "
+                f"its log: tidewheel log {nested.name}"
+            )
         raise Refused(
             f"{task} has not been submitted, so it has no log; "
             f"see why: tidewheel why {view.name} {task}"

@@ -9,9 +9,8 @@ from typing import cast
 
 from tidewheel.api import runs as api
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.lifecycle import root_causes
 from tidewheel.core.sched.limits import next_point
-from tidewheel.core.sched.pool import FlowState, RunStatus
+from tidewheel.core.sched.pool import FlowState
 from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.task_state import (
     AtomValue,
@@ -23,7 +22,15 @@ from tidewheel.core.sched.task_state import (
 from tidewheel.views.run_facts import described, option_facts, run_facts
 from tidewheel.views.snapshot import AskedView, RunSnapshot, Submissions
 from tidewheel.views.status_text import DONE, STATES, pooled_state, words_of
-from tidewheel.views.why import reason_document, stall_document, task_reasons, waits
+from tidewheel.views.why import (
+    causes_of,
+    nested_tasks,
+    reason_document,
+    reasons_in_nested,
+    stall_document,
+    task_reasons,
+    waits,
+)
 
 POINTS_MAX = 1_000  # shown of a run that has more
 TASKS_MAX = 1_000  # of any list
@@ -54,15 +61,22 @@ def run_document(snapshot: RunSnapshot, submissions: Submissions) -> api.RunDocu
 
 
 def _causes(snapshot: RunSnapshot) -> Iterator[api.RunCause]:
-    """Yields the tasks that keep a run from going on. While the run goes on, these are the
-    tasks that will never go on by themselves."""
-    pool, run = snapshot.pool, snapshot.view.name
-    found = root_causes(pool) if snapshot.started else []
-    if pool.run.status not in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
-        found = [one for one in found if one.standing is PoolState.INCOMPLETE or one.blocked]
-    for task in found[:TASKS_MAX]:
+    """Yields the tasks that keep a run from going on, with their reasons."""
+    run = snapshot.view.name
+    for task in causes_of(snapshot)[:TASKS_MAX]:
         reasons = [reason_document(run, one) for one in task_reasons(snapshot, task.key)]
         yield described(api.RunCause, snapshot.shown(task.key), reasons=reasons)
+
+
+async def nested_causes(asked: AskedView, snapshot: RunSnapshot) -> list[api.RunCause]:
+    """Returns the tasks that are runs of other workflows which do not go on by themselves, with
+    the reasons within these."""
+    found: list[api.RunCause] = []
+    for key in nested_tasks(snapshot):
+        reasons = await reasons_in_nested(asked, snapshot, key)
+        if not all(one["passes"] for one in reasons):
+            found.append(described(api.RunCause, snapshot.shown(key), reasons=reasons))
+    return found
 
 
 def counts(snapshot: RunSnapshot, keys: Sequence[Key]) -> dict[str, int]:
@@ -168,6 +182,7 @@ async def summary(asked: AskedView) -> api.RunSummary:
     """Shows a run in short; `tasks` counts those of points that have begun, `total` all."""
     snapshot = await asked.snapshot()
     whole = run_document(snapshot, {})
+    whole["causes"] += await nested_causes(asked, snapshot)
     points, causes, bounds = whole["points"], whole["causes"], whole["bounds"]
     known = sum(one["tasks"] for one in points)
     to_come = _tasks_to_come(snapshot)

@@ -11,7 +11,7 @@ from tidewheel.api.runs import ListedRun, RunCreated, RunFacts, RunList, UndoneC
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView, undone_in
-from tidewheel.core.queue.task import Instant
+from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
@@ -86,6 +86,7 @@ def run_facts(view: RunView, now: Instant) -> RunFacts:
         undone=undone_facts(view.reason),
         driven=view.is_driven(now),
         offered=view.given is not None,
+        parent=None if view.parent is None else read_job_name(TaskId(view.name)).run,
         scheduler=None if owner is None else {"host": owner.host, "pid": owner.pid},
     )
 
@@ -114,7 +115,8 @@ async def runs(store: Store, arguments: Arguments) -> RunList:
     now, workflow = await store.now(), read_text(arguments, "workflow") or None
     limit = min(read_number(arguments, "count") or 100, RUNS_MAX)
     before = read_number(arguments, "before")
-    found = await store.runs(workflow=workflow, count=limit, before=before)
+    nested = arguments.get("nested") is True
+    found = await store.runs(workflow=workflow, count=limit, before=before, nested=nested)
     waits = await _waits(store, found, read_names(arguments))
     rows = [
         {

@@ -27,7 +27,7 @@ from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.paths import submission_directory
 from tidewheel.views.graph import prerequisites, suicides
 from tidewheel.views.log import found_files
-from tidewheel.views.run import run_document
+from tidewheel.views.run import nested_causes, run_document
 from tidewheel.views.run_facts import described, job_facts, kept_commands
 from tidewheel.views.snapshot import (
     AskedView,
@@ -38,7 +38,7 @@ from tidewheel.views.snapshot import (
 )
 from tidewheel.views.status_text import verdict_word
 from tidewheel.views.task_lookup import children, few_tasks
-from tidewheel.views.why import reasons_of_task
+from tidewheel.views.why import nested_run_of, reasons_of_task
 from tidewheel.vocabulary import time_text
 
 SUBMISSIONS_SHOWN_MAX = 100
@@ -53,6 +53,7 @@ async def show(asked: AskedView) -> RunDocument | api.TaskDocuments:
     store, snapshot, ids = asked.store, await asked.snapshot(), asked.texts("ids")
     if not ids:
         document = run_document(snapshot, await asked.submissions())
+        document["causes"] += await nested_causes(asked, snapshot)
         document["run"]["kept"] = await kept_commands(store, snapshot.view, snapshot.now)
         return document
     found = few_tasks(snapshot, ids)
@@ -128,8 +129,24 @@ async def _document(asked: AskedView, snapshot: RunSnapshot, key: Key) -> api.Ta
         verdicts=list(task.verdicts()),
         environment=task.environment(),
         submissions=[each.document(asked.context.home) for each in submissions],
+        nested=await _nested(asked, snapshot, one),
         why=(await reasons_of_task(asked, snapshot, key))["reasons"],
     )
+
+
+async def _nested(
+    asked: AskedView, snapshot: RunSnapshot, one: ShownTask
+) -> list[api.NestedRun]:
+    """Returns the runs that the last submissions of a task are, if it is of that kind."""
+    found: list[api.NestedRun] = []
+    if not snapshot.pool.plan.nodes[one.name].definition.workflow:
+        return found
+    first = max(1, one.submit - SUBMISSIONS_SHOWN_MAX + 1)
+    for submit in range(first, one.submit + 1):
+        run = await nested_run_of(asked.store, snapshot, one, submit)
+        if run is not None:
+            found.append(described(api.NestedRun, run, submit=submit, run=run.name))
+    return found
 
 
 class _Task:

@@ -12,16 +12,21 @@ from tidewheel.api.run_details import TaskReasons, WhyDocument
 from tidewheel.api.runs import RunAction, RunReason, RunStall
 from tidewheel.core.graph.outputs import SUBMIT_FAILED
 from tidewheel.core.operator.blocks import NeedState
+from tidewheel.core.operator.definition import JobName
+from tidewheel.core.operator.nested import DEPTH_MAX, nested_run_name
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import inputs_of, parents_of, values_for
-from tidewheel.core.operator.views import WITHDRAWN_STATUSES, sees_object
+from tidewheel.core.operator.views import WITHDRAWN_STATUSES, RunView, sees_object
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
 from tidewheel.core.sched.explain import Reason
+from tidewheel.core.sched.lifecycle import root_causes
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.spawn import STALL
-from tidewheel.core.sched.task_state import JobPhase, Key
+from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState
 from tidewheel.errors import NotFound, Refused
 from tidewheel.formats.sip.model import OBJECT_PREFIX
+from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
 from tidewheel.views.run_facts import described, kept_commands, kept_text
@@ -38,6 +43,8 @@ from tidewheel.views.task_lookup import few_tasks
 from tidewheel.vocabulary import time_text
 
 PROGRAM = "tidewheel"
+STUCK_SHOWN_MAX = 5  # of a run that is a task
+PASSING_STATUSES = ("created", "running", "completed")  # of such a run: nobody need do anything
 WAITING = "waiting: "  # so begins what a runner says of a job that its engine does not begin
 
 
@@ -50,20 +57,111 @@ async def why(asked: AskedView) -> WhyDocument:
 
 async def reasons_of_task(asked: AskedView, snapshot: RunSnapshot, key: Key) -> TaskReasons:
     """Returns why a task does not run: reasons of the run first, those of the queue last."""
-    store = asked.store
-    run, one = snapshot.view.name, snapshot.shown(key)
-    kept = await kept_commands(store, snapshot.view, snapshot.now)
-    known = [*_of_the_run(snapshot, kept), *task_reasons(snapshot, key)]
     found = [
         *waits(snapshot),
+        *await _reasons_of_run(asked, snapshot),
+        *await _reasons_within(asked, snapshot, key, DEPTH_MAX),
+    ]
+    one = snapshot.shown(key)
+    return described(TaskReasons, one, run=snapshot.view.name, reasons=found)
+
+
+async def _reasons_of_run(asked: AskedView, snapshot: RunSnapshot) -> list[RunReason]:
+    kept = await kept_commands(asked.store, snapshot.view, snapshot.now)
+    name = snapshot.view.name
+    return [reason_document(name, one) for one in _of_the_run(snapshot, kept)]
+
+
+async def _reasons_within(
+    asked: AskedView, snapshot: RunSnapshot, key: Key, depth: int
+) -> list[RunReason]:
+    """Returns why a task does not run in a run that goes on."""
+    run, one = snapshot.view.name, snapshot.shown(key)
+    return [
         *(
             reason_document(run, each, post_commands(snapshot, key, each.text))
-            for each in known
+            for each in task_reasons(snapshot, key)
         ),
         *await _of_the_inputs(asked, snapshot, one),
         *await _of_the_job(asked, snapshot, one),
+        *await reasons_in_nested(asked, snapshot, key, depth),
     ]
-    return described(TaskReasons, one, run=run, reasons=found)
+
+
+async def nested_run(store: Store, snapshot: RunSnapshot, one: ShownTask) -> RunView | None:
+    """Returns the run that the last submission of a task is; None if it is none."""
+    node = snapshot.pool.plan.nodes.get(one.name)
+    if not one.submit or node is None or not node.definition.workflow:
+        return None
+    return await nested_run_of(store, snapshot, one, one.submit)
+
+
+async def nested_run_of(
+    store: Store, snapshot: RunSnapshot, one: ShownTask, submit: int
+) -> RunView | None:
+    """Returns the run that this submission of a task is; None if it is none."""
+    name = nested_run_name(JobName(snapshot.view.name, one.point, one.name, submit))
+    with suppress(Refused):
+        found = await store.find_run(name)
+        return found if found.name == name else None
+    return None
+
+
+async def reasons_in_nested(
+    asked: AskedView, snapshot: RunSnapshot, key: Key, depth: int = DEPTH_MAX
+) -> list[RunReason]:
+    """Returns how the run is that a task is, and what keeps that one back, through all levels.
+
+    Commands name the run that they are for; none is an action on the run that was asked for.
+    """
+    found = await nested_run(asked.store, snapshot, snapshot.shown(key))
+    if found is None or not depth:
+        return []
+    inside = asked._replace(run=found)
+    inner = await inside.snapshot()
+    view = inner.view
+    said = view.reason.removeprefix(f"{view.status}: ")
+    text = f"{snapshot.id_of(key)} is the run {view.name}, {view.status}"
+    text += f": {said}" if said not in ("", view.status) else ""
+    show = f"{PROGRAM} show {shlex.quote(view.name)}"
+    reasons = [_plain_reason(text, view.status in PASSING_STATUSES, [show])]
+    if view.ended_at is None or view.wants_scheduler:
+        reasons += await _reasons_of_run(inside, inner)
+    if view.wants_scheduler:
+        for task in causes_of(inner)[:STUCK_SHOWN_MAX]:
+            within = await _reasons_within(inside, inner, task.key, 0)
+            reasons += [_placed(view.name, inner.id_of(task.key), one) for one in within]
+        for nested in nested_tasks(inner):
+            reasons += await reasons_in_nested(inside, inner, nested, depth - 1)
+    return [{**one, "actions": []} for one in reasons]
+
+
+def _placed(run: str, task: str, reason: RunReason) -> RunReason:
+    """Returns a reason with the run and the task that it is about."""
+    text = reason["text"]
+    whose = run if text.startswith(f"{task} ") else f"{run}: {task}"
+    return {**reason, "text": f"{whose}: {text}"}
+
+
+def causes_of(snapshot: RunSnapshot) -> list[PooledTask]:
+    """Returns the tasks that keep a run from going on. While the run goes on, these are the
+    tasks that will never go on by themselves."""
+    pool = snapshot.pool
+    causes = root_causes(pool) if snapshot.started else []
+    if pool.run.status not in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
+        causes = [one for one in causes if one.standing is PoolState.INCOMPLETE or one.blocked]
+    return causes
+
+
+def nested_tasks(snapshot: RunSnapshot) -> list[Key]:
+    """Returns some active tasks that are runs of another workflow, the oldest."""
+    nodes = snapshot.pool.plan.nodes
+    names = {name for name, node in nodes.items() if node.definition.workflow}
+    if not names:
+        return []
+    tasks = snapshot.pool.tasks.values()
+    found = [one.key for one in tasks if one.key[1] in names and one.is_active]
+    return sorted(found)[:STUCK_SHOWN_MAX]
 
 
 def task_reasons(snapshot: RunSnapshot, key: Key) -> list[Reason]:

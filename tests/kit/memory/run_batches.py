@@ -34,6 +34,7 @@ __all__ = [
     "list_events",
     "list_facts",
     "list_forgotten",
+    "list_last_values",
     "list_memory",
     "list_outbox",
     "list_pool",
@@ -257,6 +258,13 @@ _VALUES = ("point", "name", "submit")
 
 def put_run_values(t: Tables, *, run: int, values: Sequence[Record]) -> list[Row]:
     return _put(t.run_values, run, _VALUES, values)
+
+
+def list_last_values(t: Tables, *, run: int, count: int) -> list[Row]:
+    last: dict[str, tuple[Any, ...]] = {}
+    for key, row in _of(t.run_values, run):  # by point, name and submission
+        last[key[2]] = (key[1], key[2], len(row["body"]))
+    return [last[name] for name in sorted(last)][:count]
 
 
 def list_run_values(t: Tables, *, run: int, tasks: Sequence[Record]) -> list[Row]:

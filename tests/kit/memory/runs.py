@@ -19,6 +19,7 @@ from tidewheel.store.transaction import Row, columns_of
 __all__ = [
     "add_withdrawn",
     "claim_run",
+    "count_nested_runs",
     "delete_facts",
     "delete_memory",
     "delete_pool",
@@ -40,8 +41,10 @@ __all__ = [
     "insert_run",
     "list_claimable_runs",
     "list_expired_runs",
+    "list_nested_runs",
     "list_runs",
     "list_submissions",
+    "lock_nested_runs",
     "lock_runs",
     "list_undelivered_runs",
     "mark_run_deleted",
@@ -83,8 +86,12 @@ def find_run_by_request(t: Tables, request: str) -> list[Row]:
     return [(run["number"],) for run in _present(t) if run["request"] == request]
 
 
-def find_runs_by_prefix(t: Tables, *, prefix: str, count: int) -> list[Row]:
-    found = [run for run in _present(t) if run["name"].startswith(prefix)]
+def find_runs_by_prefix(t: Tables, *, prefix: str, count: int, nested: bool) -> list[Row]:
+    found = [
+        run
+        for run in _present(t)
+        if run["name"].startswith(prefix) and (nested or run["parent"] is None)
+    ]
     return [(run["number"], run["name"]) for run in found[:count]]
 
 
@@ -102,11 +109,21 @@ def find_last_run_number(t: Tables, prefix: str) -> list[Row]:
     return [(max(numbers, default=0),)]
 
 
-def list_runs(t: Tables, *, workflow: str | None, count: int, before: int | None) -> list[Row]:
+def list_runs(
+    t: Tables,
+    *,
+    workflow: str | None,
+    count: int,
+    before: int | None,
+    parent: int | None,
+    nested: bool,
+) -> list[Row]:
     found = [
         run
         for run in _present(t)
-        if workflow in (None, run["workflow"]) and (before is None or run["number"] < before)
+        if workflow in (None, run["workflow"])
+        and (before is None or run["number"] < before)
+        and (nested or run["parent"] == parent)
     ]
     return [_row(run) for run in found[:count]]
 
@@ -186,11 +203,42 @@ def narrow_run(t: Tables, *, run: int, sees: str) -> list[Row]:
     return []
 
 
-def list_claimable_runs(t: Tables, count: int) -> list[Row]:
+def list_nested_runs(t: Tables, *, run: int, count: int) -> list[Row]:
+    found = [number for number, one in sorted(t.run.items()) if one["parent"] == run]
+    return [(number,) for number in found[:count]]
+
+
+def count_nested_runs(t: Tables, under: str) -> list[Row]:
+    found = [
+        one
+        for one in t.run.values()
+        if one["parent"] is not None
+        and one["name"].startswith(under)
+        and (one["deadline_at"] is not None or one["given"] is not None)
+    ]
+    return [(len(found),)]
+
+
+def lock_nested_runs(t: Tables, *, run: int, names: Sequence[str]) -> list[Row]:
+    return [
+        (number, one["name"])
+        for number, one in sorted(t.run.items())
+        if one["parent"] == run
+        and one["name"] in names
+        and one["status"] in ("created", *OPEN_STATUSES)
+        and (one["deadline_at"] is not None or one["given"] is not None)
+    ]
+
+
+def list_claimable_runs(t: Tables, count: int, under: str | None) -> list[Row]:
+    def place(run: Record) -> tuple[object, ...]:
+        return run["parent"] is None, -run["priority"], run["number"]
+
     found = [
         run
-        for run in sorted(t.run.values(), key=lambda run: (-run["priority"], run["number"]))
+        for run in sorted(t.run.values(), key=place)
         if _is_free(t, run)
+        and run["name"].startswith(under or "")
         and run["status"] != "deleted"
         and (run["given"] is not None or _has_died(run))
         and not blocks.waits_for_others(t, run)
@@ -284,6 +332,7 @@ def list_expired_runs(t: Tables, *, retention_seconds: float, count: int) -> lis
             and run["ended_at"] is not None
             and run["ended_at"] < before
             and run["deadline_at"] is None
+            and run["parent"] is None
             and not blocks.list_waiting_children(t, run=number, count=1)
         )
     ]
@@ -421,6 +470,13 @@ def verify_submits(t: Tables) -> list[Row]:
 def verify_active(t: Tables) -> list[Row]:
     live: Counter[tuple[int, str]] = Counter()
     told = {event["task_id"] for event in t.event.values() if event["kind"] == "over"}
+    for nested in t.run.values():
+        if nested["parent"] is not None and (nested["deadline_at"] or nested["given"]):
+            *_, name, submit = nested["name"].split("/")
+            live[nested["parent"], f"/{name}/{int(submit)}"] += 1
+    for event in t.event.values():
+        if event["kind"] == "over" and event["task_id"] not in t.id:
+            live[event["run"], "/" + "/".join(event["task_id"].split("/")[-2:])] += 1
     for task in t.task.values():
         if task["run"] is not None and (task["status"] not in FINAL or task["id"] in told):
             live[task["run"], "/" + "/".join(task["id"].split("/")[-2:])] += 1

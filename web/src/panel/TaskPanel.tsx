@@ -12,7 +12,7 @@ import { Button, Failure, Loading } from "../ui/parts";
 import { StateWord } from "../ui/StateIcon";
 import { plain } from "../ui/plain";
 import { Due } from "../ui/time";
-import { Environment, LogLinks, Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
+import { Environment, LogLinks, NestedRuns, Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
 import { UsagePlot } from "./UsagePlot";
 import "./panel.css";
 
@@ -60,9 +60,12 @@ function Verbs({ task }: { task: TaskDocument }) {
 
 function Body({ task }: { task: TaskDocument }) {
   const running = ["preparing", "submitted", "running"].includes(task.state);
+  const runs = task.nested ?? []; // a run in it may be stuck while the task itself is running
+  const stuck = runs.length > 0 && task.why.some((reason) => !reason.passes);
   return (
     <div className="panel-body">
-      {!running && task.state !== "succeeded" && <Why reasons={task.why} task={task} />}
+      {(!running || stuck) && task.state !== "succeeded" && <Why reasons={task.why} task={task} />}
+      {runs.length > 0 && <Section title="Its runs" count={runs.length}><NestedRuns runs={runs} /></Section>}
       <Section title="Prerequisites" count={task.prerequisites.length}><Prerequisites arrows={task.prerequisites} /></Section>
       {task.xtriggers.length > 0 && <Section title="Xtriggers and timers"><Xtriggers task={task} /></Section>}
       <Section title="Outputs"><Outputs outputs={task.outputs} completion={task.completion} /></Section>

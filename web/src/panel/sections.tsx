@@ -1,11 +1,12 @@
 /** The parts of the panel: what a task waits for, what it made, how often it ran. */
+import { Link } from "@tanstack/react-router";
 import { useState, type ReactNode } from "react";
 import { useTaskRow } from "../api/runLive";
 import type { Arrow, Atom, OutputFacts, Submission, TaskDocument } from "../api/types";
 import { useRunPage, useShowLog } from "../pages/run/useRunPage";
 import { endingOf } from "../ui/endings";
 import { plain } from "../ui/plain";
-import { StateIcon } from "../ui/StateIcon";
+import { StateIcon, StateWord } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
 
 const SHOWN = 20;
@@ -155,6 +156,21 @@ export function Submissions({ task }: { task: TaskDocument }) {
         </li>
       ))}
     </ol>
+  );
+}
+
+/** The runs of another workflow that the submissions of a task are. */
+export function NestedRuns({ runs }: { runs: NonNullable<TaskDocument["nested"]> }) {
+  return (
+    <ul className="nested-runs">
+      {[...runs].reverse().map((one) => (
+        <li key={one.run}>
+          <Link to="/runs/$run" params={{ run: one.run }} className="mono">{one.run}</Link>{" "}
+          <StateWord state={one.status} kind="runs" />
+          {one.reason !== "" && one.reason !== one.status && <p className="muted">{plain(one.reason)}</p>}
+        </li>
+      ))}
+    </ul>
   );
 }
 

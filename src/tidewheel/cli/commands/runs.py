@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     "runs --delete forecast/run1            shows what goes, and asks",
 )
 @option("--workflow NAME", "Only runs of this workflow.")
+@option("--nested", "Also runs that are tasks of a run.")
 @option("-n --limit", "How many to list at most.", type=click.IntRange(1, 1000), shown=100)
 @option(
     "--delete unwanted RUN...",
@@ -34,7 +35,13 @@ if TYPE_CHECKING:
 )
 @option("--yes", "Delete without asking.")
 def runs_command(
-    session: Session, workflow: str | None, limit: int, unwanted: Words, *, yes: bool
+    session: Session,
+    workflow: str | None,
+    limit: int,
+    unwanted: Words,
+    *,
+    nested: bool,
+    yes: bool,
 ) -> int:
     """List runs, newest first, with their status and whether a scheduler drives them.
 
@@ -45,7 +52,9 @@ def runs_command(
 
     if unwanted:
         return _delete(session, unwanted, yes=yes)
-    page = with_runs(session, lambda runs: runs.list(workflow=workflow, count=limit))
+    page = with_runs(
+        session, lambda runs: runs.list(workflow=workflow, count=limit, nested=nested)
+    )
     return session.answer(page, lambda page: say_runs(page, workflow))
 
 

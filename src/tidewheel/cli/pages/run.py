@@ -130,6 +130,9 @@ def _say_facts(run: Document, page: Document) -> None:
     bounds = cast("Document", page["bounds"])
     fact("because", _reason(run))
     fact("number", run["number"])
+    if run.get("parent"):
+        task = str(run["name"]).removeprefix(f"{run['parent']}/")
+        fact("task", f"{task} of {run['parent']}")
     fact("folder", run["folder"])
     for wait in documents(page, "waits"):
         fact("waits", wait["text"])

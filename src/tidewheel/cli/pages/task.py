@@ -305,6 +305,8 @@ def _say_task(page: Document) -> None:
     fact("try", page["try"] if cast("int", page["try"]) > 1 else "")
     fact("complete if", page["completion"])
     fact("children", ", ".join(texts(page, "children")[:SHOWN_MAX]))
+    for run in entries(page, "nested") if page.get("nested") else ():
+        fact(f"run {run['submit']:02d}", f"{run['run']}  {run['status']}")
     if page["in_pool"] or page["state"] not in ENDED:
         section("why it does not run")
         say_reasons(entries(page, "why"))

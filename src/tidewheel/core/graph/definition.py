@@ -175,6 +175,7 @@ class NodeDef:
     # Custom outputs only: (name, message).
     outputs: Pairs = ()
     completion: str = ""
+    workflow: str = ""  # it is a run of this one: NAME/VERSION, or ./FOLDER of its definition
     run_mode: RunMode = RunMode.LIVE
     retries: Retries = NO_RETRIES
     time_limit_seconds: float | None = None

@@ -134,6 +134,7 @@ class NewRun:
     given: RunOptions | None = None
     request: str = ""  # asking again in the same words gives the same run
     sees: tuple[str, ...] | None = None  # see RunView
+    parent: int | None = None  # see RunView
 
 
 LATEST = "NN"  # the link to the submission that was made last

@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.definition import NewRun, RunOptions
 from tidewheel.core.queue.lease import RUN_LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.status import Status
@@ -172,6 +172,25 @@ class CodeEnd(NamedTuple):
     error: str | None
 
 
+class NestedCommand(NamedTuple):
+    """Holds a command to a run that is a task of this one; it is void if that has ended."""
+
+    run: str  # its name
+    body: str  # JSON, see verbs.py
+
+
+class ParentReport(NamedTuple):
+    """Holds what a run tells the run whose task it is, as if it was a job: that it has begun,
+    something to be known, or how it ended."""
+
+    run: int  # the number of the parent
+    task_id: TaskId
+    status: Status | None = None  # of the task, which is final; None: it goes on
+    error: str | None = None
+    values: str | None = None  # JSON object
+    said: str = ""  # a message; "": it has begun, or ended
+
+
 @dataclass(slots=True, kw_only=True)
 class RunBatch:
     """Holds all that follows from some happenings, written whole or not at all."""
@@ -184,6 +203,9 @@ class RunBatch:
     changes: Sequence[Change] = ()
     submissions: Sequence[NewTask] = ()
     cancellations: Sequence[TaskId] = ()
+    nested: Sequence[NewRun] = ()  # runs that are tasks of this one
+    nested_commands: Sequence[NestedCommand] = ()
+    report: ParentReport | None = None
     timers: Sequence[RunTimer] = ()
     timers_gone: Sequence[TimerKey] = ()
     answers: Sequence[CommandAnswer] = ()

@@ -81,14 +81,37 @@ def parents_of(graph: Graph, key: Key) -> dict[Key, None]:
     return dict.fromkeys((*graph.parents(name, point), *asked))
 
 
-def _chosen(graph: Graph, key: Key, found: Mapping[Key, Values]) -> Iterator[tuple[str, str]]:
-    """Yields the variables that a task asks for, in the order of its definition."""
+def parameters_of(
+    graph: Graph, key: Key, known: Mapping[Key, StoredValues]
+) -> dict[str, object]:
+    """Returns the values that a task asks for, by name, which is a run of another workflow.
+
+    Raises Refused if it lacks one.
+    """
+    found = {
+        parent: json.loads(known[parent].body)
+        for parent in parents_of(graph, key)
+        if parent in known
+    }
+    return {one.variable: value for one, value in _chosen_values(graph, key, found)}
+
+
+def _chosen_values(
+    graph: Graph, key: Key, found: Mapping[Key, Values]
+) -> Iterator[tuple[NodeInput, object]]:
+    """Yields the values that a task asks for, in the order of its definition."""
     for one in graph.inputs.get(key[1], ()):
         parent = (graph.parent_point(one.offset, key[0]), one.node)
         if parent not in found and not _is_ever(graph, parent):
             continue  # before the start, or at no point of its own: nobody waits for it
         name = f"{graph.cycling.style.text(parent[0])}/{one.node}"
-        text = _variable(name, one, found.get(parent))
+        yield one, _value(name, one, found.get(parent))
+
+
+def _chosen(graph: Graph, key: Key, found: Mapping[Key, Values]) -> Iterator[tuple[str, str]]:
+    """Yields the variables that a task asks for, in the order of its definition."""
+    for one, value in _chosen_values(graph, key, found):
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if "\0" in text:
             raise Refused(
                 f"the value {one} for {one.variable} has a NUL character, which no variable "
@@ -109,7 +132,7 @@ def _is_ever(graph: Graph, key: Key) -> bool:
     return node is not None and key[0] >= start and node.is_at(key[0])
 
 
-def _variable(parent: str, one: NodeInput, values: object) -> str:
+def _value(parent: str, one: NodeInput, values: object) -> object:
     wish = f"it takes {one.variable} from {one}"
     name = one.path[0] if one.path else "NAME"
     repair = f"give it (set {parent} --value {name}=…), then trigger this task"
@@ -121,7 +144,7 @@ def _variable(parent: str, one: NodeInput, values: object) -> str:
             where = ".".join((parent, *one.path[:depth]))
             raise Refused(f"{wish}, and {where} has {_names(values)}; {repair}")
         values = there
-    return values if isinstance(values, str) else json.dumps(values, ensure_ascii=False)
+    return values
 
 
 _MISSING = object()

@@ -126,6 +126,8 @@ class RunView:
     # asked for the run and which brought its code. None: everything, as for somebody who can
     # open the store.
     sees: tuple[str, ...] | None = None
+    # The number of the run in which this one is a task; its name is that of the submission.
+    parent: int | None = None
 
     def is_driven(self, now: Instant) -> bool:
         """Says whether a scheduler holds the run: its lease has not run out."""

@@ -188,6 +188,7 @@ NAMESPACE = SectionSpec(
     {
         "inherit": texts(),
         "completion": text("completion"),
+        "workflow": text("workflow"),  # of tidewheel, not of Cylc
         "platform": text("place.platform"),
         "script": text("scripts.main"),
         "init-script": text("scripts.init"),

@@ -34,7 +34,7 @@ from tidewheel.lazy_dataclasses import dataclass
 
 _NODE = NodeDef(name="")
 _PAIRED = ("environment", "inputs", "meta", "outputs")
-_VALUES = ("completion", "time_limit_seconds")
+_VALUES = ("completion", "time_limit_seconds", "workflow")
 GROUP_OF = {section or item: group for section, item, group, _ in node_fields()}
 # By group: section, item and field of each item.
 _ITEMS = {

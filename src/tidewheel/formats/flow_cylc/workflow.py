@@ -17,6 +17,7 @@ from tidewheel.core.cycling.calendar import Calendar, Interval, Point
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph import definition
 from tidewheel.core.graph.checks import check_workflow
+from tidewheel.core.graph.checks.names import FOLDER, folder_problem, is_folder
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.graph import Graph
@@ -46,7 +47,7 @@ from tidewheel.formats.flow_cylc.settings import (
     WorkflowEvents,
     read_settings,
 )
-from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
+from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.growth import BYTES_PER_NAME, grow
 from tidewheel.lazy_dataclasses import dataclass
@@ -350,7 +351,28 @@ class LoadedWorkflow:
 
 def load_workflow(path: Path, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
     """Reads, compiles and checks a workflow; what is wrong is in the findings."""
-    return load_source(read_source(path, options.source, findings), options, findings)
+    source = read_source(path, options.source, findings)
+    loaded = load_source(source, options, findings)
+    if loaded.graph is not None:
+        _check_folders(source.folder, loaded.graph, findings)
+    return loaded
+
+
+def _check_folders(folder: Path, graph: Graph, findings: Findings) -> None:
+    """Reports tasks that are runs of a folder of the definition in which there is no
+    workflow."""
+    for name, known in graph.nodes.items():
+        node = known.definition
+        if not is_folder(node.workflow) or folder_problem(node.workflow):
+            continue
+        there = folder / node.workflow.removeprefix(FOLDER) / FLOW_FILE
+        if not there.is_file():
+            findings.error(
+                "bad-workflow",
+                f"{name} cannot be a run of {node.workflow}: there is no file {FLOW_FILE}",
+                "write one, or name a registered workflow: NAME/VERSION",
+                node.position,
+            )
 
 
 def load_source(source: SourceText, options: LoadOptions, findings: Findings) -> LoadedWorkflow:

@@ -45,6 +45,7 @@ class Settings(TypedDict, total=False):
     environment: Mapping[str, object]
     inputs: Mapping[str, str]  # variables that are values of tasks before it: "model.path"
     outputs: Mapping[str, str]  # custom ones: name and message
+    workflow: str  # it is a run of this registered one, "imaging/1.2", and has no script
     completion: str  # when it is complete: "succeeded or (failed and saved)"
     retries: Retries
     submission_retries: Retries  # after a job could not be submitted

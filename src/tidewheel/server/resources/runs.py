@@ -81,6 +81,7 @@ async def list_runs(call: Call) -> object:
 
     async def read(before: int | None, count: int) -> list[Any]:
         asked = {"workflow": query.workflow, "count": count, "before": before}
+        asked |= {"nested": query.nested}
         asked["sees"] = call.readable
         found: Any = (await run_door(call).look("runs", asked))["runs"]
         return list(found)

@@ -112,7 +112,7 @@ async def _look(store: Store) -> metrics.StoreFigures:
     return metrics.StoreFigures(
         queues=await store.queues(),
         workers=await store.workers(),
-        runs=await store.runs(count=RUNS_MAX),
+        runs=await store.runs(count=RUNS_MAX, nested=True),
         figures=await store.figures(),
     )
 

@@ -184,7 +184,7 @@ class NotifierService(Service):
         head = await self._store.events_head()
         if not state.cursor:
             state.cursor = str(head)
-            for view in await self._store.runs(count=settings.runs_looked_at_max):
+            for view in await self._store.runs(count=settings.runs_looked_at_max, nested=True):
                 state.saw_status(view.number, view.status)
         # Only now, when nothing can fail any more: else it is claimed again.
         self._epoch, self._written, self._state = held.epoch, held.body, state
@@ -293,7 +293,7 @@ class NotifierService(Service):
         now = await self._store.now()
         interested = [rule for rule in self._rules.now.rules if LATE in rule.on]
         count = self._settings.runs_looked_at_max
-        for view in await self._store.runs(count=count) if interested else ():
+        for view in await self._store.runs(count=count, nested=True) if interested else ():
             wanted = [rule for rule in interested if rule.wants(LATE, view.workflow)]
             if not wanted or view.status not in OPEN_STATUSES:
                 continue

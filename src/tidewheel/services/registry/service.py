@@ -265,20 +265,33 @@ async def request_run(
     if not asked.options.now:
         options = replace(asked.options, now=float(await store.now()))
         asked = replace(asked, options=options)
+    new, definition = await request_run_of(kept, asked, findings, read, check)
+    assert definition.workflow == view.name, "a caller's rights are those for this name"
+    sees = narrowed(view.sees, asked.sees)
+    return replace(new, folder=registry_text(str(view)), sees=sees), definition
+
+
+async def request_run_of(
+    kept: StoredDefinition,
+    asked: RunRequest,
+    findings: Findings,
+    read: ReadsDefinitions = read_in_thread,
+    check: GraphCheck | None = None,
+) -> tuple[NewRun, StoredDefinition]:
+    """Returns the run that is asked for of a definition that is kept as it was written, and its
+    definition, to be stored. Raises InvalidDefinition as `request_run` does."""
     work = partial(_made_with, kept, asked, findings, check)
-    definition, options, found = await read(view.name, work)
+    definition, options, found = await read(kept.workflow, work)
     for one in found:  # another process has a copy of what was found before
         findings.add(one)
-    assert definition.workflow == view.name, "a caller's rights are those for this name"
     new = NewRun(
         workflow=definition.workflow,
         definition=definition.digest,
         name=asked.name,
         options=options,
-        folder=registry_text(str(view)),
         queue=asked.queue,
         request=asked.request,
-        sees=narrowed(view.sees, asked.sees),
+        sees=asked.sees,
     )
     return new, definition
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator import requests, views
 from tidewheel.core.operator.verbs import reopens
+from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.persistence import Change, PutMemory
@@ -23,6 +24,7 @@ from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, memory_of, read_change
 from tidewheel.store.operations.queries import page_count, values_of, views_of
 from tidewheel.store.operations.runs import (
+    create_run,
     erase_tasks,
     get_run,
     lost,
@@ -30,7 +32,16 @@ from tidewheel.store.operations.runs import (
     reopen_run,
 )
 from tidewheel.store.operations.task_admin import cancel
-from tidewheel.store.operations.transitions import Effects, lock_tasks, withdraw
+from tidewheel.store.operations.transitions import (
+    COMMAND,
+    Effects,
+    EventRow,
+    lock_tasks,
+    nested_end,
+    nested_news,
+    tell_runs,
+    withdraw,
+)
 from tidewheel.store.rows import new_task_row
 from tidewheel.store.transaction import Transaction, found_one, in_chunks, rows_in_chunks
 
@@ -122,9 +133,9 @@ def write_batch(
     failpoint("retry_scheduled")
     if batch.xtriggers or batch.broadcasts or batch.outbox or batch.values:
         _write_around_the_pool(tx, run, batch)
-    if batch.answers or batch.ends:
-        _answer(tx, run, batch)
-        effects.runs.add(run)  # those who asked, or wait for the end, can look now
+    is_told = batch.answers or batch.ends or batch.report is not None
+    if is_told or batch.nested or batch.nested_commands:
+        _tell_others(tx, run, batch, effects)
 
 
 def _advance(tx: Transaction, lease: requests.RunLease, batch: requests.RunBatch) -> bool:
@@ -205,6 +216,36 @@ def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
     effects.queues.update(row[1] for row in rows)
 
 
+def _tell_nested(
+    tx: Transaction, run: int, commands: Sequence[requests.NestedCommand], effects: Effects
+) -> None:
+    """Gives commands to runs that are tasks of this one; those that have ended need none."""
+    names = list(dict.fromkeys(one.run for one in commands))
+    open_runs = {
+        name: number
+        for chunk in in_chunks(names)
+        for number, name in tx.rows("lock_nested_runs", run=run, names=chunk)
+    }
+    who = f"{get_run(tx, run).name}, of which it is a task"
+    events: list[EventRow] = []
+    for one in commands:
+        if (nested := open_runs.get(one.run)) is not None:
+            [(number,)] = tx.rows("keep_command", run=nested, who=who, body=one.body)
+            events.append({"run": nested, "kind": COMMAND, "command": number})
+    tell_runs(tx, events, effects)
+
+
+def _report_to_parent(
+    tx: Transaction, run: int, report: requests.ParentReport, effects: Effects
+) -> None:
+    """Tells the run whose task this one is what it would hear of a job, with this batch. One
+    that goes on at once, as a command came too late for its last batch, has not ended."""
+    if report.status is None:
+        tell_runs(tx, [nested_news(report)], effects)
+    elif get_run(tx, run).given is None:
+        tell_runs(tx, [nested_end(report)], effects)
+
+
 def _reopen_if_asked(tx: Transaction, run: int) -> None:
     """Reopens a run for commands that came too late for its last batch."""
     unheard = [row[0] for row in tx.rows("list_unheard_commands", run=run)]
@@ -241,6 +282,19 @@ def _write_around_the_pool(tx: Transaction, run: int, batch: requests.RunBatch) 
     events = enumerate(batch.outbox)
     outbox = [{"batch": batch.number, "place": at, "body": body} for at, body in events]
     _put(tx, "put_outbox", run, "events", outbox)
+
+
+def _tell_others(tx: Transaction, run: int, batch: requests.RunBatch, effects: Effects) -> None:
+    """Writes what concerns others: operators, runs in this one, and the one around it."""
+    for new in batch.nested:
+        create_run(tx, new)
+    if batch.nested_commands:
+        _tell_nested(tx, run, batch.nested_commands, effects)
+    if batch.answers or batch.ends:
+        _answer(tx, run, batch)
+        effects.runs.add(run)  # those who asked, or wait for the end, can look now
+    if batch.report is not None:
+        _report_to_parent(tx, run, batch.report, effects)
 
 
 def _answer(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
@@ -286,6 +340,13 @@ def run_values(tx: Transaction, run: int, keys: Collection[Key]) -> list[request
         for chunk in in_chunks(tasks)
         for row in tx.records("list_run_values", requests.StoredValues, run=run, tasks=chunk)
     ]
+
+
+def last_values(tx: Transaction, run: int) -> list[tuple[Point, str, int]]:
+    """Returns for each task that has returned values the last point at which it has, its name,
+    and how many characters they have."""
+    rows = tx.rows("list_last_values", run=run, count=page_count(PAGE_COUNT_MAX))
+    return [(Point(point), name, size) for point, name, size in rows]
 
 
 def withdrawn(tx: Transaction, number: int) -> set[TaskId]:

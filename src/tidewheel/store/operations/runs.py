@@ -20,12 +20,13 @@ from tidewheel.core.operator.definition import (
     StoredFile,
     is_run_name,
     names_above,
+    read_job_name,
 )
 from tidewheel.core.operator.requests import NewCommand, RunClaim, RunLease
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.access import ANY_TEXT, covers, narrowed, run_name
 from tidewheel.core.queue.lease import LEASE_SECONDS_MAX
-from tidewheel.core.queue.task import Instant, TaskState
+from tidewheel.core.queue.task import Instant, TaskId, TaskState
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.transitions import COMMAND, Effects, tell_runs
 from tidewheel.store.transaction import (
@@ -41,6 +42,7 @@ from tidewheel.store.transaction import (
 NAMES_SHOWN_MAX = 10
 RUNS_LOOKED_THROUGH_MAX = 1_000  # of a workflow, for the newest that one may see
 NUMBER_DIGITS_MAX = 18
+NESTED_MAX = 1_000_000  # runs that are tasks of one
 
 
 def options_text(options: RunOptions) -> str:
@@ -105,7 +107,7 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
         prefix = f"{new.workflow}/run"
         name = f"{prefix}{tx.rows('find_last_run_number', prefix=prefix)[0][0] + 1}"
     try:
-        _check_name(tx, name)
+        _check_name(tx, name, is_nested=new.parent is not None)
     except errors.Duplicate:
         if new.name or not tx.rows("find_run_named", name=name):
             raise
@@ -124,17 +126,18 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
     return get_run(tx, number)
 
 
-def _check_name(tx: Transaction, name: str) -> None:
-    """Refuses a name that is taken, or whose folder would lie in another run's or hold one."""
+def _check_name(tx: Transaction, name: str, *, is_nested: bool) -> None:
+    """Refuses a name that is taken, or whose folder would lie in another run's or hold one.
+    A run that is a task lies in the folder of its parent."""
     if not is_run_name(name):
         raise errors.BadSetting("run", name, ACCEPTED)
     taken = tx.records("find_run_named", RunView, name=name)
     if taken:
         raise errors.Duplicate("run name", name, f"run {taken[0].number}")
-    for above in names_above(name):
+    for above in () if is_nested else names_above(name):
         if tx.rows("find_run_named", name=above):
             raise errors.BadSetting("run", name, f"one outside of the folder of run {above}")
-    if tx.rows("find_runs_by_prefix", prefix=f"{name}/", count=1):
+    if tx.rows("find_runs_by_prefix", prefix=f"{name}/", count=1, nested=True):
         raise errors.BadSetting("run", name, "one whose folder does not hold another run")
 
 
@@ -170,12 +173,16 @@ def find_run(tx: Transaction, text: str, names: tuple[str, ...] | None = None) -
     if (run := next((run for run in found if is_seen(run.name)), None)) is not None:
         return run
     count = 1 if names is None or ANY_TEXT in names else RUNS_LOOKED_THROUGH_MAX
-    for run in tx.records("list_runs", RunView, workflow=text, count=count, before=None):
+    newest = {"count": count, "before": None, "parent": None, "nested": False}
+    for run in tx.records("list_runs", RunView, workflow=text, **newest):
         if is_seen(run.name):
             return run
     count = max(count, NAMES_SHOWN_MAX)
-    begin_so = tx.rows("find_runs_by_prefix", prefix=text, count=count) if text else []
-    shown = [(number, name) for number, name in begin_so if is_seen(name)]
+    shown: list[tuple[int, str]] = []
+    for nested in (False, True) if text else ():
+        asked = {"prefix": text, "count": count, "nested": nested}
+        begin_so = tx.rows("find_runs_by_prefix", **asked)
+        shown = shown or [(number, name) for number, name in begin_so if is_seen(name)]
     if len(shown) > 1:
         raise errors.AmbiguousRun(text, [name for _, name in shown[:NAMES_SHOWN_MAX]])
     if not shown:
@@ -189,10 +196,16 @@ def list_runs(
     workflow: str | None = None,
     count: int = 100,
     before: int | None = None,
+    parent: int | None = None,
+    nested: bool = False,
 ) -> list[RunView]:
-    """Returns runs, of one workflow or of all, newest first."""
+    """Returns runs, of one workflow or of all, newest first.
+
+    Runs that are tasks of a run come only if they are asked for: those of one (``parent``), or
+    all (``nested``).
+    """
     asked = {"workflow": workflow, "count": page_count(count), "before": before}
-    return tx.records("list_runs", RunView, **asked)
+    return tx.records("list_runs", RunView, **asked, parent=parent, nested=nested)
 
 
 def narrow_run(tx: Transaction, number: int, names: tuple[str, ...]) -> None:
@@ -241,9 +254,17 @@ def _held(tx: Transaction, run: RunView) -> errors.RunHeld:
     return errors.RunHeld(run.name, owner, max(0.0, seconds_left))
 
 
-def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
-    """Returns open runs whose lease ran out, and those that any scheduler is asked to drive."""
-    return tx.records("list_claimable_runs", RunView, count=page_count(count_max))
+def claimable_runs(tx: Transaction, count_max: int, under: str | None = None) -> list[RunView]:
+    """Returns open runs whose lease ran out, and those that any scheduler is asked to drive;
+    with ``under`` only those whose names begin so."""
+    asked = {"count": page_count(count_max), "under": under}
+    return tx.records("list_claimable_runs", RunView, **asked)
+
+
+def nested_count(tx: Transaction, name: str) -> int:
+    """Returns how many runs are tasks of this one, or of those, and have not ended."""
+    count: int = tx.rows("count_nested_runs", under=f"{name}/")[0][0]
+    return count
 
 
 def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> list[RunView]:
@@ -325,15 +346,41 @@ def delete_part(tx: Transaction, number: int) -> bool:
     """Deletes a part of a run: tasks first, at last all else; says whether the run is gone.
 
     With the first part nobody sees the run or may drive it any more. Its name is free when all
-    of it is gone, since the ids of its tasks begin with it.
+    of it is gone, since the ids of its tasks begin with it. The runs that are its tasks go with
+    it, and only so.
     """
+    begins = tx.records("get_run", RunView, run=number)
+    for run in begins:
+        if run.parent is not None and tx.rows("get_run", run=run.parent):
+            raise errors.Refused(
+                f"{run.name} is a task of {read_job_name(TaskId(run.name)).run}, and goes with "
+                "it; remove that run"
+            )
     marked = tx.rows("mark_run_deleted", run=number)
     if not marked:
         raise _held(tx, get_run(tx, number))
+    if begins:
+        _mark_nested(tx, number)
     # After the mark, as a submission of a child at this moment holds a lock (lock_parents).
     waiting = tx.rows("list_waiting_children", run=number, count=NAMES_SHOWN_MAX)
     if waiting:
         raise errors.RunNeeded(marked[0][0], [row[0] for row in waiting])
+    return _erase_part(tx, number)
+
+
+def _mark_nested(tx: Transaction, number: int) -> None:
+    """Lets nobody drive the runs that are tasks of this one, or of those; raises RunHeld if
+    somebody does."""
+    for (child,) in tx.rows("list_nested_runs", run=number, count=NESTED_MAX):
+        _mark_nested(tx, child)
+        if not tx.rows("mark_run_deleted", run=child):
+            raise _held(tx, get_run(tx, child))
+
+
+def _erase_part(tx: Transaction, number: int) -> bool:
+    for (child,) in tx.rows("list_nested_runs", run=number, count=1):
+        _erase_part(tx, child)
+        return False
     if not _erase_tasks(tx, number):
         return False
     for query in (

@@ -20,6 +20,7 @@ from dataclasses import field
 from typing import Any
 
 from tidewheel.core.operator.definition import read_job_name
+from tidewheel.core.operator.requests import ParentReport
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.access import CODE
 from tidewheel.core.queue.dependency import EdgeState, edge_state, status_from_edges
@@ -284,6 +285,27 @@ def success(run: int, report: Report, values: str | None) -> EventRow:
         "exit_status": report.end.exit_status,
         "text": values,
     }
+
+
+def nested_news(report: ParentReport) -> EventRow:
+    """Returns the event that tells a run what one that is its task says, or that it began."""
+    if not report.said:
+        return start(report.run, report.task_id, 1)
+    text = storable(report.said)
+    return _event(SAID, report.run, report.task_id, 1, text=text)
+
+
+def nested_end(report: ParentReport) -> EventRow:
+    """Returns the event that tells a run of the end of one that is its task."""
+    assert report.status is not None
+    is_success = report.status is Status.SUCCEEDED
+    return _event(
+        *(OVER, report.run, report.task_id, 1),
+        status=report.status.value,
+        error=storable(report.error),
+        exit_status=0 if is_success else 1,
+        text=report.values,
+    )
 
 
 def spoken(

@@ -127,6 +127,15 @@ export type TaskFacts = {
   children: string[];
 };
 
+/** Describes the run of another workflow that a submission of a task is. */
+export type NestedRun = {
+  submit: number;
+  run: string;
+  workflow: string;
+  status: string;
+  reason: string;
+};
+
 /** Shows one task of a run in full; `why` is empty for one that runs. */
 export type TaskDocument = {
   run: string;
@@ -151,6 +160,7 @@ export type TaskDocument = {
   verdicts: VerdictFacts[];
   environment: JobVariable[];
   submissions: SubmissionOfTask[];
+  nested?: NestedRun[];
   why: RunReason[];
 };
 

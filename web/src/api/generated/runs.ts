@@ -13,7 +13,7 @@ export type UndoneCounts = {
   skipped: number;
 };
 
-/** Describes a run as one row. `driven`: a scheduler holds it now; `offered`: any may take it. */
+/** Describes a run as one row. `driven`: a scheduler holds it now; `offered`: any may take it; `parent`: the run of which it is a task. */
 export type RunFacts = {
   number: number;
   name: string;
@@ -30,6 +30,7 @@ export type RunFacts = {
   created_at: string;
   updated_at: string;
   ended_at: string | null;
+  parent?: string | null;
 };
 
 /** Describes a run with its options; `kept`: commands that are done when it goes on. */
@@ -49,6 +50,7 @@ export type RunWithOptions = {
   created_at: string;
   updated_at: string;
   ended_at: string | null;
+  parent?: string | null;
   options: Record<string, unknown>;
   kept?: number;
 };
@@ -233,6 +235,7 @@ export type ListedRun = {
   created_at: string;
   updated_at: string;
   ended_at: string | null;
+  parent?: string | null;
   waits: string[];
   kept: number;
   summary?: ListedSummary | null;

@@ -26,6 +26,7 @@ export function RunHeader() {
       <div className="run-title">
         <Link to="/runs" className="muted" aria-label="All runs">Runs</Link>
         <span className="faint">/</span>
+        {facts?.parent && <><Link to="/runs/$run" params={{ run: facts.parent }} className="muted" aria-label="The run of which it is a task">{facts.parent}</Link><span className="faint">/</span></>}
         <h1>{run.name}</h1>
         <StateWord state={run.status} kind="runs" />
         {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{plain(run.reason)}</span>}

@@ -6,6 +6,7 @@ from tidewheel.core.graph.checks.circles import check_circles
 from tidewheel.core.graph.checks.names import (
     check_implicit,
     check_inputs,
+    check_nested,
     check_references,
     check_unused,
 )
@@ -35,6 +36,7 @@ def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         check_placement(workflow, graph, findings)
         check_failures(graph, findings)
         check_inputs(graph, findings)
+        check_nested(workflow, graph, findings)
 
 
 def check_size(graph: Graph, findings: Findings) -> bool:

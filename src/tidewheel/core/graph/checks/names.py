@@ -130,9 +130,10 @@ def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
 
 
 def gives_something_to_do(node: NodeDef) -> bool:
-    """Says whether a node has a script, or says on purpose that nothing is to be executed."""
+    """Says whether a node has a script or is a run, or says on purpose that it does nothing."""
     scripts = node.scripts
-    return bool(scripts.pre or scripts.main or scripts.post) or node.run_mode != RunMode.LIVE
+    has_work = bool(scripts.pre or scripts.main or scripts.post or node.workflow)
+    return has_work or node.run_mode != RunMode.LIVE
 
 
 def _report_implicit(
@@ -196,3 +197,49 @@ def check_inputs(graph: Graph, findings: Findings) -> None:
                 seen = f"{name} takes {one.variable} from {one}, and {parent} is not before it"
                 hint = f"add {parent} => {name} to the graph{others}"
                 findings.error("bad-input", seen, hint, node.definition.position)
+
+
+# What a task that is a run of another workflow names.
+
+FOLDER = "./"  # so begins the name of a folder of the definition
+
+
+def is_folder(workflow: str) -> bool:
+    """Says whether a setting `workflow` names a folder of the definition itself."""
+    return workflow in (".", "..") or workflow.startswith((FOLDER, "../", "/", "~"))
+
+
+def folder_problem(workflow: str) -> str:
+    """Returns why this names no folder below that of the definition; "" if it does."""
+    parts = workflow.removeprefix(FOLDER).removesuffix("/").split("/")
+    if parts in ([""], ["."]):
+        return "it would be a run of itself, which would never end; name a folder below"
+    if any(part in ("", ".", "..") or part.startswith("~") for part in parts):
+        return "name a folder below that of this definition, such as ./post/"
+    return ""
+
+
+def check_nested(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    """Reports tasks that would be runs of what cannot be run, and those that say twice what
+    they do."""
+    for name, known in graph.nodes.items():
+        node = known.definition
+        if not node.workflow:
+            continue
+        if is_folder(node.workflow) and (problem := folder_problem(node.workflow)):
+            seen = f"{name} cannot be a run of {node.workflow}"
+            findings.error("bad-workflow", seen, problem, node.position)
+        if node.workflow == workflow.name or node.workflow.startswith(f"{workflow.name}/"):
+            findings.warning(
+                "runs-itself",
+                f"{name} is a run of {node.workflow}, which looks like this workflow",
+                "a run in itself fails when it is too deep; name another workflow",
+                node.position,
+            )
+        if node.scripts.main:
+            findings.error(
+                "two-works",
+                f"{name} has both a script and workflow = {node.workflow}",
+                "leave one of them out: a run of a workflow has no script",
+                node.position,
+            )

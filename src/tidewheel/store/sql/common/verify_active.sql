@@ -11,6 +11,9 @@ WITH active AS (
 ), live AS MATERIALIZED (
     SELECT run, id FROM tidewheel.task
      WHERE run IS NOT NULL AND status NOT IN ('succeeded', 'failed', 'cancelled')
+    UNION  -- a run that is a task of another is called as its submission, with a zero more perhaps
+    SELECT parent, rtrim(name, '0123456789') || CAST(substr(name, length(rtrim(name, '0123456789')) + 1) AS integer)
+      FROM tidewheel.run WHERE parent IS NOT NULL AND (deadline_at IS NOT NULL OR given IS NOT NULL)
     UNION
     SELECT run, task_id FROM tidewheel.event WHERE kind = 'over'
 ), counted AS (
