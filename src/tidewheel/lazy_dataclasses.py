@@ -26,6 +26,7 @@ else:
     import dataclasses
     from collections.abc import Callable, Iterable, Iterator
     from dataclasses import MISSING, Field, FrozenInstanceError
+    from inspect import get_annotations
     from reprlib import recursive_repr
     from typing import NoReturn
 
@@ -74,7 +75,7 @@ else:
         kind = {"frozen": frozen and has_base, "kw_only": kw_only}
         # It searches the text of each annotation for what is no field, and finds out the
         # signature of a class that says nothing of itself: both take longer than all the rest.
-        written = cls.__dict__.get("__annotations__", {})
+        written = get_annotations(cls)
         if cls.__doc__ is None:
             cls.__doc__ = cls.__name__
         cls.__annotations__ = {name: _plain(hint) for name, hint in written.items()}

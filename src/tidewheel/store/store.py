@@ -573,9 +573,7 @@ class SharedWriter(DatabaseStore):
     async def carry_through(
         self, script: Script[Result], news: News, conclude: Conclude, *, has_claims: bool
     ) -> Result:
-        return await self._writer.carry_through(
-            script, news, conclude, has_claims=has_claims
-        )
+        return await self._writer.carry_through(script, news, conclude, has_claims=has_claims)
 
     async def look(self, script: Script[Result]) -> Result:
         return await self._reader.look(script)
