@@ -32,7 +32,7 @@ from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import apsw
 
@@ -159,56 +159,51 @@ def _conclude_nothing(_is_written: bool) -> None:
     pass
 
 
-class _Job:
-    """Is a write on its way through the writer's thread, and back to who waits for it."""
+class _Job(NamedTuple):
+    """Is a write on its way to the writer's thread."""
 
-    __slots__ = ("_conclude", "_waiter", "failure", "loop", "result", "script")
+    script: Script[Any]
+    waiter: asyncio.Future[Any] | None = None  # of its caller; None: nobody waits
+    conclude: Conclude = _conclude_nothing
 
-    def __init__(
-        self,
-        script: Script[Any],
-        waiter: asyncio.Future[Any] | None = None,  # None: nobody waits
-        conclude: Conclude = _conclude_nothing,
-    ) -> None:
-        self.script, self._waiter, self._conclude = script, waiter, conclude
-        self.loop = None if waiter is None else waiter.get_loop()
-        self.result: Any = None
-        self.failure: BaseException | None = None
 
-    def settle(self) -> None:
-        """Concludes the write, and answers; in the loop of who waits."""
-        waiter = self._waiter
+class _Answer(NamedTuple):
+    """Holds what became of a write, on its way back."""
+
+    job: _Job
+    result: Any
+    failure: BaseException | None
+
+
+def _settle(answers: Sequence[_Answer]) -> None:
+    """Concludes writes in their order, and answers; in the loop of those who wait.
+
+    What goes wrong with one is no matter of the others.
+    """
+    for job, result, failure in answers:
+        waiter, error = job.waiter, failure
         assert waiter is not None
         try:
-            self._conclude(self.failure is None)
-        except BaseException as error:
+            job.conclude(failure is None)
+        except BaseException as raised:
+            error = raised
             if waiter.done():
-                raise
-            self.failure = error
+                told = {"message": "a write was not concluded", "exception": raised}
+                waiter.get_loop().call_exception_handler(told)
         if waiter.done():  # its caller has gone away
-            return
-        if self.failure is None:
-            waiter.set_result(self.result)
+            continue
+        if error is None:
+            waiter.set_result(result)
         else:
-            waiter.set_exception(self.failure)
+            waiter.set_exception(error)
 
 
-def _settle(jobs: Sequence[_Job]) -> None:
-    """Answers writes in their order; what goes wrong with one is no matter of the others."""
-    for job in jobs:
-        try:
-            job.settle()
-        except Exception as error:
-            assert job.loop is not None
-            job.loop.call_exception_handler({"message": "a write's end", "exception": error})
-
-
-def _hand_over(jobs: Sequence[_Job]) -> None:
+def _hand_over(answers: Sequence[_Answer]) -> None:
     """Has writes answered in the loops of those who wait for them; from the writer's thread."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-    for job in jobs:
-        if job.loop is not None:
-            by_loop.setdefault(job.loop, []).append(job)
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
+    for answer in answers:
+        if answer.job.waiter is not None:
+            by_loop.setdefault(answer.job.waiter.get_loop(), []).append(answer)
     for loop, ours in by_loop.items():
         with contextlib.suppress(RuntimeError):  # it is closed: nobody waits any more
             loop.call_soon_threadsafe(_settle, ours)
@@ -236,7 +231,7 @@ class SqliteStore(DatabaseStore):
         self._writer = self._connect()
         self._writing = SqliteTransaction(self._writer)
         self._data_version: int = self._writer.pragma("data_version")
-        self._notice_at = -math.inf  # by the local clock: when to look at it again
+        self._looked_at = -math.inf  # by the local clock: when it was looked at last
         self._readers = ThreadPoolExecutor(READERS, "tidewheel-sqlite-reader")
         self._reader = threading.local()  # of each thread of the readers
         self._reader_connections: list[apsw.Connection] = []
@@ -362,14 +357,16 @@ class SqliteStore(DatabaseStore):
                 while True:
                     job = self._jobs.get_nowait()
                     if job is not _STOP:
-                        job.failure = self._closed()
-                        _hand_over([job])
+                        _hand_over([_Answer(job, None, self._closed())])
 
     def _next_batch(self) -> tuple[list[_Job], bool]:
         """Waits for a write; returns all that came meanwhile, and whether to stop then."""
         batch: list[_Job] = []
         # With listeners it wakes now and then, to see whether other processes have written.
-        timeout = max(0.0, self._notice_at - time.monotonic()) if self._listeners else None
+        timeout = None
+        if self._listeners:
+            rest = self._looked_at + self._settings.poll_seconds - time.monotonic()
+            timeout = max(0.0, rest)
         with contextlib.suppress(queue.Empty):
             job = self._jobs.get(timeout=timeout)
             while job is not _STOP:
@@ -381,51 +378,53 @@ class SqliteStore(DatabaseStore):
         return batch, False
 
     def _commit_batch(self, batch: list[_Job]) -> None:
+        answers: list[_Answer] = []
         is_alone = len(batch) == 1
         try:
             self._writer.execute("BEGIN IMMEDIATE")
             for job in batch:
-                self._run_job(job, is_alone=is_alone)
-            if is_alone and batch[0].failure is not None:
-                self._writer.execute("ROLLBACK")
-            else:
-                self._writer.execute("COMMIT")
+                answers.append(self._run_job(job, is_alone=is_alone))
+            is_refused = is_alone and answers[0].failure is not None
+            self._writer.execute("ROLLBACK" if is_refused else "COMMIT")
         except BaseException as error:
             # Nothing of the batch is in the file; every caller of the batch must hear so.
             told = in_our_words(self._path, error)
             if self._writer.in_transaction:  # after a full disk SQLite has rolled back itself
                 with contextlib.suppress(apsw.Error):
                     self._writer.execute("ROLLBACK")
-            for job in batch:
-                job.result, job.failure = None, job.failure or told
-        _hand_over(batch)
+            answers = [_Answer(job, None, refused or told) for job, _, refused in answers]
+            answers += [_Answer(job, None, told) for job in batch[len(answers) :]]
+        _hand_over(answers)
 
-    def _run_job(self, job: _Job, *, is_alone: bool) -> None:
+    def _run_job(self, job: _Job, *, is_alone: bool) -> _Answer:
+        """Runs a script. One that is refused is undone, or will be with the transaction in
+        which it is alone."""
         if not is_alone:
             self._writer.execute("SAVEPOINT job")
         try:
-            job.result = job.script(self._writing)
+            answer = _Answer(job, job.script(self._writing), None)
         except Exception as error:
             # Whatever is wrong with this script, others of the batch have no part in it. A
             # promise of the schema that was about to be broken is a bug, not an outage.
             is_bug = isinstance(error, apsw.ConstraintError)
             if isinstance(error, apsw.Error) and not is_bug:
                 raise
-            job.failure = AssertionError(str(error)) if is_bug else error
-        if is_alone:
-            return
-        if job.failure is not None:
-            self._writer.execute("ROLLBACK TO job; RELEASE job")
-        else:
+            answer = _Answer(job, None, AssertionError(str(error)) if is_bug else error)
+            if not is_alone:
+                self._writer.execute("ROLLBACK TO job; RELEASE job")
+            return answer
+        if not is_alone:
             self._writer.execute("RELEASE job")
+        return answer
 
     # ---- noticing other processes ----
 
     def _notice_others(self) -> None:
+        # A busy writer looks half a poll early, behind a commit: then it need not be woken.
         now = time.monotonic()
-        if not self._listeners or now < self._notice_at:
+        if not self._listeners or now < self._looked_at + self._settings.poll_seconds / 2:
             return
-        self._notice_at = now + self._settings.poll_seconds
+        self._looked_at = now
         with contextlib.suppress(apsw.Error):
             version = self._writer.pragma("data_version")
             if version != self._data_version:
