@@ -1,7 +1,8 @@
 """Counts what a unit of work costs, in numbers that do not depend on the machine.
 
 A hop is a task of a chain, from its parent's end to its own, by scheduler, queue and worker,
-with a handler that does nothing, in one process on SQLite. A job is such a task with a script.
+with a handler that does nothing, in one process on SQLite. A job is such a task with a script,
+a fan has four of them at once.
 A submission is a `submit_many` of 1,000 tasks, each with a spec of its own, on SQLite or
 PostgreSQL; its calls are those of one task. Counted are 60 of them less 20 of them, so what it
 takes to begin is left out. Modules are those that are loaded when a command has ended.
@@ -31,6 +32,7 @@ from bench.goals import Verdict, judged
 
 SOURCE = str(Path(tidewheel.__file__).parent) + os.sep
 FEW, MANY = 20, 60
+AT_ONCE = 4  # jobs of a fan, as the goal has it
 UNIX = "unix"  # the disk of SQLite itself
 # What Python tells an audit hook of, and what it is called here.
 AUDITED = {
@@ -147,12 +149,12 @@ def starts(folder: Path, _: int) -> dict[str, float]:
     return {name: counts[name] for name in ("syncs", "statements")}
 
 
-def _run(folder: Path) -> Counter[str]:
+def _run(folder: Path, *options: str) -> Counter[str]:
     from tidewheel.cli.main import run
 
     counts: Counter[str] = Counter()
     disk = count_into(counts)
-    status = run(["run", str(folder / "flow")])
+    status = run(["run", str(folder / "flow"), *options])
     assert status == 0, status
     disk.unregister()
     return counts
@@ -181,8 +183,9 @@ def of_start() -> dict[str, float]:
 
 
 def fans(folder: Path, _: int) -> dict[str, float]:
-    """Returns how often ``tidewheel run`` of so many scripts beside each other syncs."""
-    return {"syncs": _run(folder)["syncs"]}
+    """Returns what ``tidewheel run`` of so many scripts takes, four beside each other."""
+    counts = _run(folder, "--slots", str(AT_ONCE))
+    return {name: counts[name] for name in ("syncs", "statements")}
 
 
 CHILDREN = {

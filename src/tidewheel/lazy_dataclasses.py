@@ -1,12 +1,14 @@
-"""Makes dataclasses whose methods are compiled when they are first called.
+"""Makes dataclasses whose methods are compiled when they are called.
 
 Theory of operation
 -------------------
 ``dataclasses.dataclass`` writes up to six methods of each class as text and compiles them: 0.5
 ms for a frozen class. A command loads 350 classes and uses a third of them: that was a third
 of the time from its start to its end. Here ``dataclasses`` finds the fields; each method is
-a stub that puts the compiled one in its place. ``fields``, ``replace``, ``asdict``, pickle,
-msgspec and type checkers (for whom this *is* ``dataclasses.dataclass``) see no difference.
+a stub that puts the compiled one in its place. The first few instances of a class are filled
+field by field, without that: many a class has no more of them. ``fields``, ``replace``,
+``asdict``, pickle, msgspec and type checkers (for whom this *is* ``dataclasses.dataclass``) see
+no difference.
 Offered is what is used here: slots always, no ordering, no ``InitVar``. A frozen instance is
 filled through its slots, at two thirds of the cost of ``object.__setattr__``. Figures are in
 docs/decisions/0048.
@@ -24,6 +26,7 @@ else:
     import dataclasses
     from collections.abc import Callable, Iterable, Iterator
     from dataclasses import MISSING, Field, FrozenInstanceError
+    from inspect import get_annotations
     from reprlib import recursive_repr
     from typing import NoReturn
 
@@ -32,6 +35,8 @@ else:
     Maker = Callable[[type, Fields], Method]
 
     _LITERALS = {dict: "{}", list: "[]"}  # how these are made without a call
+    FILLED_BY_HAND_MAX = 6  # instances of a class; to compile costs as much as to fill twenty
+    _NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
 
     def dataclass(
         *,
@@ -53,6 +58,7 @@ else:
         def decorated(cls: type) -> type:
             owner: list[type] = []
             stubs = {name: make and _stub(owner, name, make) for name, make in methods.items()}
+            stubs["__init__"] = _first_init(owner, stubs["__init__"])
             fields = _found_fields(cls, frozen=frozen, kw_only=kw_only)
             content = stubs | dict(cls.__dict__) | (_FROZEN if frozen else {})
             if eq and content["__hash__"] is None:  # Python's own, beside a written __eq__
@@ -67,9 +73,25 @@ else:
         # It refuses a class that is not as frozen as its base, and compiles two methods if so.
         has_base = any(dataclasses.is_dataclass(base) for base in cls.__bases__)
         kind = {"frozen": frozen and has_base, "kw_only": kw_only}
+        # It searches the text of each annotation for what is no field, and finds out the
+        # signature of a class that says nothing of itself: both take longer than all the rest.
+        written = get_annotations(cls)
+        if cls.__doc__ is None:
+            cls.__doc__ = cls.__name__
+        cls.__annotations__ = {name: _plain(hint) for name, hint in written.items()}
         dataclasses.dataclass(init=False, repr=False, eq=False, **kind)(cls)
+        cls.__annotations__ = written
         cls.__dataclass_params__.frozen = frozen
-        return dataclasses.fields(cls)
+        found = dataclasses.fields(cls)
+        for one in found:
+            if one.name in written:
+                one.type = written[one.name]
+        return found
+
+    def _plain(hint: object) -> object:
+        """Returns a type in place of the text of one that can be no more than that."""
+        is_text = isinstance(hint, str)
+        return object if is_text and not any(word in hint for word in _NO_FIELDS) else hint
 
     def _with_slots(cls: type, names: list[str], content: dict[str, object]) -> type:
         """Makes the class again, with slots for its own fields in place of their defaults."""
@@ -92,6 +114,51 @@ else:
             return compiled(self, *values, **named)
 
         return stub
+
+    def _first_init(owner: list[type], compiling: Method) -> Method:
+        """Returns an ``__init__`` that fills the first instances by hand, and then compiles.
+
+        A call that is wrong is left to the compiled one, which says what is wrong with it.
+        """
+        filled = 0
+
+        def stub(self: object, *values: object, **named: object) -> None:
+            nonlocal filled
+            (cls,) = owner
+            filled += 1
+            found = None
+            if filled <= FILLED_BY_HAND_MAX:
+                found = _given(dataclasses.fields(cls), values, named)
+            if found is None:
+                compiling(self, *values, **named)
+                return
+            for name, value in found.items():
+                object.__setattr__(self, name, value)
+            if hasattr(cls, "__post_init__"):
+                self.__post_init__()
+
+        return stub
+
+    def _given(
+        fields: Fields, values: tuple[object, ...], named: dict[str, object]
+    ) -> dict[str, object] | None:
+        """Returns the value of each field that gets one; None if the call is wrong."""
+        places = [one.name for one in fields if one.init and not one.kw_only]
+        given = dict(zip(places, values, strict=False))
+        if len(values) > len(places) or not given.keys().isdisjoint(named):
+            return None
+        given |= named
+        found = {}
+        for one in fields:
+            if one.init and one.name in given:
+                found[one.name] = given.pop(one.name)
+            elif one.default_factory is not MISSING:
+                found[one.name] = one.default_factory()
+            elif one.default is not MISSING:
+                found[one.name] = one.default
+            elif one.init:
+                return None
+        return None if given else found
 
     def _compiled(head: str, lines: Iterable[str], known: dict[str, object]) -> Method:
         """Compiles a method whose lines may use what is known, by its name."""

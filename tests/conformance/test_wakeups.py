@@ -178,6 +178,22 @@ def test_other_processes_are_woken_too(world):
     ear.stop()
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_process_that_keeps_writing_hears_of_others_all_the_same(world):
+    here, there = world.open(), world.open()
+    ear = Ear(there)
+    there.put("own")
+    assert ear.hears(queue="q")
+    ear.forget()
+    here.put("a", queue="p")
+    for number in range(10_000):
+        if ear.hears(queue="p", seconds=0):
+            break
+        there.put(f"b{number}", queue="own")
+    assert ear.hears(queue="p", seconds=0)
+    ear.stop()
+
+
 def test_a_run_that_goes_on_wakes_the_queue_of_what_was_withdrawn(store, ear):
     driver = Driver.of(store)
     driver.submit("a")

@@ -146,6 +146,22 @@ async def test_a_busy_worker_has_its_next_tasks_by_the_reports_of_those_that_end
 
 
 @in_virtual_time
+async def test_a_busy_worker_of_several_queues_is_brought_the_next_tasks_of_its_first():
+    world = SmallWorld(lambda _: Script(seconds=1.0))
+    await world.submit(*(f"t{n}" for n in range(40)), queue="first")
+    await world.submit(*(f"s{n}" for n in range(4)), queue="second/x")
+    queues = ("first", "second/*")
+    one = await world.worker(near=True, slots=4, queues=queues, poll_seconds=1_000.0)
+    asked = one.store.calls["claim"]
+    await world.passes(9.5)
+    assert one.store.calls["claim"] == asked
+    assert {await world.status(f"s{n}") for n in range(4)} == {"ready"}
+    await world.passes(2.5)
+    assert {await world.status(f"t{n}") for n in range(40)} == {"succeeded"}
+    assert {await world.status(f"s{n}") for n in range(4)} == {"succeeded"}
+
+
+@in_virtual_time
 async def test_a_busy_worker_serves_its_first_queue_first():
     world = SmallWorld(lambda _: Script(seconds=1.0))
     await world.submit(*(f"t{n}" for n in range(8)), queue="slow")

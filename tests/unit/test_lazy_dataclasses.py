@@ -159,6 +159,43 @@ def test_a_wrong_call_names_the_class_and_the_argument(made_by):
         Station(nme="x")
 
 
+def test_the_first_instances_are_filled_as_all_later_ones():
+    lazy, eager = made(dataclass, frozen=True), made(dataclasses.dataclass, frozen=True)
+    calls = [(("a",), {}), (("a", 2.0), {"masts": ["x"]}), ((), {"name": "a", "seen": 3})]
+    for _ in range(5):
+        for values, named in calls:
+            ours, theirs = lazy(*values, **named), eager(*values, **named)
+            assert repr(ours) == repr(theirs)
+            assert (ours.key, ours.seen, ours.total) == (theirs.key, theirs.seen, theirs.total)
+            assert ours.unset == "A"
+    assert lazy("a").masts is not lazy("a").masts
+
+
+@pytest.mark.parametrize("before", [0, 20], ids=["the first call", "a later call"])
+@pytest.mark.parametrize(
+    ("values", "named", "said"),
+    [
+        (("a", 1.0, []), {}, "from 2 to 3 positional arguments but 4 were given"),
+        (("a",), {"name": "b"}, "multiple values for argument 'name'"),
+        (("a",), {"total": 1}, "unexpected keyword argument 'total'"),
+        ((), {}, "missing 1 required positional argument: 'name'"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_the_words_of_python(before, values, named, said):
+    lazy = made(dataclass, frozen=True)
+    for _ in range(before):
+        lazy("a")
+    with pytest.raises(TypeError, match=said):
+        lazy(*values, **named)
+
+
+def test_fields_have_the_types_that_were_written():
+    lazy, eager = made(dataclass), made(dataclasses.dataclass)
+    ours, theirs = [[(f.name, f.type) for f in dataclasses.fields(c)] for c in (lazy, eager)]
+    assert ours == theirs
+    assert lazy.__annotations__ == eager.__annotations__
+
+
 @BOTH
 def test_an_instance_that_holds_itself_can_be_shown(made_by):
     @made_by(slots=True)

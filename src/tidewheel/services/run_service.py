@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.operator.verbs import REOPENING, REOPENING_VERBS, Command, command_text
@@ -32,7 +31,6 @@ from tidewheel.ports.runs import (
     LogPart,
 )
 from tidewheel.ports.store import Store
-from tidewheel.services.file_removal import remove_run_files
 from tidewheel.services.service import ReadsDefinitions, read_in_thread
 
 if TYPE_CHECKING:
@@ -182,6 +180,8 @@ class RunService:
         return definition.digest
 
     async def delete(self, run: str) -> RunView:
+        from tidewheel.services.file_removal import remove_run_files
+
         view = await self._named(run)
         await self._store.delete_run(view.number)
         store_id = await self._store.store_id()
@@ -199,6 +199,7 @@ def check_new_run(definition: StoredDefinition, options: RunOptions, home: Path)
 
 def check_jobs(home: Path, options: RunOptions, graph: Graph, findings: Findings) -> None:
     """Finds the jobs of a new run that have no place."""
+    from tidewheel.core.graph.definition import RunMode
     from tidewheel.platforms import read_platforms
     from tidewheel.scheduler.placement import check_places
 

@@ -5,30 +5,34 @@ Theory of operation
 All writes of a process go through one thread. It takes all scripts that are waiting, runs
 them in one ``BEGIN IMMEDIATE`` transaction, each behind a savepoint so that a refused one
 undoes only itself, and commits once: under load one fsync serves many operations, when idle
-nothing waits. An operation is answered after the commit, never before (promise D1). Scripts
-that only read run beside it, in threads with connections of their own.
+nothing waits. A script that is alone is undone with its transaction, and needs no savepoint.
+An operation is answered after the commit, never before (promise D1): the answers for one
+event loop are handed over together, and each is concluded there, whether or not its caller
+still waits. Scripts that only read run beside it, in threads with connections of their own.
 
 Other processes may use the same file. Their commits are noticed through ``data_version`` on
-the writer's own connection, which changes for every commit but its own.
+the writer's own connection, which changes for every commit but its own; it is looked at as
+often as the settings say.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import queue
 import random
 import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import apsw
 
@@ -37,11 +41,10 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, in_our_words, prepare
-from tidewheel.store.store import DatabaseStore
+from tidewheel.store.store import Conclude, DatabaseStore
 from tidewheel.store.transaction import (
     AS_THEY_ARE,
     News,
@@ -152,10 +155,58 @@ def _parameter_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(re.findall(r":(\w+)", text)))
 
 
-@dataclass(slots=True)
-class _Job:
+def _conclude_nothing(_is_written: bool) -> None:
+    pass
+
+
+class _Job(NamedTuple):
+    """Is a write on its way to the writer's thread."""
+
     script: Script[Any]
-    future: Future[Any]
+    waiter: asyncio.Future[Any] | None = None  # of its caller; None: nobody waits
+    conclude: Conclude = _conclude_nothing
+
+
+class _Answer(NamedTuple):
+    """Holds what became of a write, on its way back."""
+
+    job: _Job
+    result: Any
+    failure: BaseException | None
+
+
+def _settle(answers: Sequence[_Answer]) -> None:
+    """Concludes writes in their order, and answers; in the loop of those who wait.
+
+    What goes wrong with one is no matter of the others.
+    """
+    for job, result, failure in answers:
+        waiter, error = job.waiter, failure
+        assert waiter is not None
+        try:
+            job.conclude(failure is None)
+        except BaseException as raised:
+            error = raised
+            if waiter.done():
+                told = {"message": "a write was not concluded", "exception": raised}
+                waiter.get_loop().call_exception_handler(told)
+        if waiter.done():  # its caller has gone away
+            continue
+        if error is None:
+            waiter.set_result(result)
+        else:
+            waiter.set_exception(error)
+
+
+def _hand_over(answers: Sequence[_Answer]) -> None:
+    """Has writes answered in the loops of those who wait for them; from the writer's thread."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
+    for answer in answers:
+        if answer.job.waiter is not None:
+            by_loop.setdefault(answer.job.waiter.get_loop(), []).append(answer)
+    for loop, ours in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # it is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, ours)
 
 
 class SqliteStore(DatabaseStore):
@@ -180,6 +231,7 @@ class SqliteStore(DatabaseStore):
         self._writer = self._connect()
         self._writing = SqliteTransaction(self._writer)
         self._data_version: int = self._writer.pragma("data_version")
+        self._looked_at = -math.inf  # by the local clock: when it was looked at last
         self._readers = ThreadPoolExecutor(READERS, "tidewheel-sqlite-reader")
         self._reader = threading.local()  # of each thread of the readers
         self._reader_connections: list[apsw.Connection] = []
@@ -190,13 +242,23 @@ class SqliteStore(DatabaseStore):
         self._thread.start()
 
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
-        del news  # other processes watch the file
-        future: Future[Result] = Future()
+        return await self.carry_through(script, news, _conclude_nothing)
+
+    async def carry_through(
+        self,
+        script: Script[Result],
+        news: News,
+        conclude: Conclude,
+        *,
+        has_claims: bool = False,
+    ) -> Result:
+        del news, has_claims  # other processes watch the file; every write is concluded
+        waiter: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         with self._entrance:
             if self._is_closed:
                 raise self._closed()
-            self._jobs.put(_Job(script, future))
-        return await asyncio.wrap_future(future)
+            self._jobs.put(_Job(script, waiter, conclude))
+        return await waiter
 
     async def look(self, script: Script[Result]) -> Result:
         if self._is_closed:
@@ -294,14 +356,17 @@ class SqliteStore(DatabaseStore):
             with contextlib.suppress(queue.Empty):
                 while True:
                     job = self._jobs.get_nowait()
-                    if job is not _STOP and job.future.set_running_or_notify_cancel():
-                        job.future.set_exception(self._closed())
+                    if job is not _STOP:
+                        _hand_over([_Answer(job, None, self._closed())])
 
     def _next_batch(self) -> tuple[list[_Job], bool]:
         """Waits for a write; returns all that came meanwhile, and whether to stop then."""
         batch: list[_Job] = []
         # With listeners it wakes now and then, to see whether other processes have written.
-        timeout = self._settings.poll_seconds if self._listeners else None
+        timeout = None
+        if self._listeners:
+            rest = self._looked_at + self._settings.poll_seconds - time.monotonic()
+            timeout = max(0.0, rest)
         with contextlib.suppress(queue.Empty):
             job = self._jobs.get(timeout=timeout)
             while job is not _STOP:
@@ -313,47 +378,53 @@ class SqliteStore(DatabaseStore):
         return batch, False
 
     def _commit_batch(self, batch: list[_Job]) -> None:
-        answers: list[tuple[_Job, Any, BaseException | None]] = []
+        answers: list[_Answer] = []
+        is_alone = len(batch) == 1
         try:
             self._writer.execute("BEGIN IMMEDIATE")
-            answers = [(job, *self._run_job(job)) for job in batch]
-            self._writer.execute("COMMIT")
+            for job in batch:
+                answers.append(self._run_job(job, is_alone=is_alone))
+            is_refused = is_alone and answers[0].failure is not None
+            self._writer.execute("ROLLBACK" if is_refused else "COMMIT")
         except BaseException as error:
             # Nothing of the batch is in the file; every caller of the batch must hear so.
             told = in_our_words(self._path, error)
             if self._writer.in_transaction:  # after a full disk SQLite has rolled back itself
                 with contextlib.suppress(apsw.Error):
                     self._writer.execute("ROLLBACK")
-            answers = [(job, None, refused or told) for job, _, refused in answers]
-            answers += [(job, None, told) for job in batch[len(answers) :]]
-        for job, result, failure in answers:
-            if not job.future.set_running_or_notify_cancel():
-                continue
-            if failure is None:
-                job.future.set_result(result)
-            else:
-                job.future.set_exception(failure)
+            answers = [_Answer(job, None, refused or told) for job, _, refused in answers]
+            answers += [_Answer(job, None, told) for job in batch[len(answers) :]]
+        _hand_over(answers)
 
-    def _run_job(self, job: _Job) -> tuple[Any, BaseException | None]:
-        self._writer.execute("SAVEPOINT job")
+    def _run_job(self, job: _Job, *, is_alone: bool) -> _Answer:
+        """Runs a script. One that is refused is undone, or will be with the transaction in
+        which it is alone."""
+        if not is_alone:
+            self._writer.execute("SAVEPOINT job")
         try:
-            result = job.script(self._writing)
+            answer = _Answer(job, job.script(self._writing), None)
         except Exception as error:
             # Whatever is wrong with this script, others of the batch have no part in it. A
             # promise of the schema that was about to be broken is a bug, not an outage.
             is_bug = isinstance(error, apsw.ConstraintError)
             if isinstance(error, apsw.Error) and not is_bug:
                 raise
-            self._writer.execute("ROLLBACK TO job; RELEASE job")
-            return None, AssertionError(str(error)) if is_bug else error
-        self._writer.execute("RELEASE job")
-        return result, None
+            answer = _Answer(job, None, AssertionError(str(error)) if is_bug else error)
+            if not is_alone:
+                self._writer.execute("ROLLBACK TO job; RELEASE job")
+            return answer
+        if not is_alone:
+            self._writer.execute("RELEASE job")
+        return answer
 
     # ---- noticing other processes ----
 
     def _notice_others(self) -> None:
-        if not self._listeners:
+        # A busy writer looks half a poll early, behind a commit: then it need not be woken.
+        now = time.monotonic()
+        if not self._listeners or now < self._looked_at + self._settings.poll_seconds / 2:
             return
+        self._looked_at = now
         with contextlib.suppress(apsw.Error):
             version = self._writer.pragma("data_version")
             if version != self._data_version:
@@ -365,7 +436,7 @@ class SqliteStore(DatabaseStore):
         # Wakes the writer, which from now on looks whether other processes have written.
         with self._entrance:
             if not self._is_closed:
-                self._jobs.put(_Job(lambda _: None, Future()))
+                self._jobs.put(_Job(lambda _: None))
         return stop
 
 

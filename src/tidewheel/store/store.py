@@ -46,6 +46,7 @@ from tidewheel.store.transaction import News, Result, Script, Transaction, no_ne
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Conclude = Callable[[bool], None]  # is told whether a write was committed
 
 
 class _Later:
@@ -530,10 +531,19 @@ class DatabaseStore(ABC):
             if wake := effects.wake():
                 self.tell_listeners(wake)
 
-        if self.waits and takes_claims:
-            return await _written(self.transact(attempt, news), conclude)
+        return await self.carry_through(attempt, news, conclude, has_claims=takes_claims)
+
+    async def carry_through(
+        self, script: Script[Result], news: News, conclude: Conclude, *, has_claims: bool
+    ) -> Result:
+        """Runs a script as ``transact`` does, and concludes it in this loop when it is over.
+
+        A write that may carry out claims is concluded even if its caller goes away meanwhile.
+        """
+        if self.waits and has_claims:
+            return await _written(self.transact(script, news), conclude)
         try:
-            result = await self.transact(attempt, news)
+            result = await self.transact(script, news)
         except BaseException:
             conclude(False)
             raise
@@ -541,7 +551,7 @@ class DatabaseStore(ABC):
         return result
 
 
-async def _written(writing: Coroutine[Any, Any, R], conclude: Callable[[bool], None]) -> R:
+async def _written(writing: Coroutine[Any, Any, R], conclude: Conclude) -> R:
     """Returns the answer of a write, which goes on if its caller goes away: it is concluded
     when it is over."""
     task = asyncio.ensure_future(writing)
@@ -573,6 +583,11 @@ class SharedWriter(DatabaseStore):
 
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
         return await self._writer.transact(script, news)
+
+    async def carry_through(
+        self, script: Script[Result], news: News, conclude: Conclude, *, has_claims: bool
+    ) -> Result:
+        return await self._writer.carry_through(script, news, conclude, has_claims=has_claims)
 
     async def look(self, script: Script[Result]) -> Result:
         return await self._reader.look(script)

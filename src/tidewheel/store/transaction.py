@@ -297,6 +297,7 @@ def found_one(found: Sequence[Record], kind: str, name: str) -> Record:
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 NUL_IN_JSON = "\\u0000"
 AS_THEY_ARE = frozenset({int, float, bool, bytes, type(None)})  # every database takes these
+_encoder = msgspec.json.Encoder()
 
 
 def as_parameter(value: object) -> object:
@@ -308,15 +309,15 @@ def as_parameter(value: object) -> object:
     if isinstance(value, str):
         is_speakable = value.isascii() and "\0" not in value
         return value if is_speakable else _UNSPEAKABLE.sub("\x1a", value)
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, (list, tuple)):
         return value
     try:
-        text = msgspec.json.encode(value).decode()
+        text = _encoder.encode(value).decode()
     except UnicodeEncodeError:
         text = NUL_IN_JSON
     # This is rare, so the text is searched for it; a spec that mentions it comes here in vain.
     if NUL_IN_JSON in text:
-        text = msgspec.json.encode(_findable_rows(value)).decode()
+        text = _encoder.encode(_findable_rows(value)).decode()
     return text
 
 

@@ -20,9 +20,10 @@ the store hands them over in that same transaction, and nobody has to be woken.
 
 A claimer without a free slot leaves one that the worker's next report of ends carries out, so a
 busy worker makes one transaction for the ends of some tasks and the leases of the next. That is
-done where nothing is passed over by it: the worker serves one queue, it has several slots (with
-one the machine is idle after each end, which an exclusive task may be waiting for), and nothing
-that runs on its machine has asked for resources, which another task might be waiting for.
+done where nothing is passed over by it: for the first queue of the worker, if it serves that by
+its name (others have what the first leaves), with several slots (with one the machine is idle
+after each end, which an exclusive task may be waiting for), and while nothing that runs on its
+machine has asked for resources, which another task might be waiting for.
 """
 
 from __future__ import annotations
@@ -185,8 +186,9 @@ class Claimer(Service):
         self._machine.on_freed.append(self.hear_freed)
         # Where a standing claim would help: in the queue that was served last, or is first.
         self._busy_queue = next(iter(self._served.names), None)
-        has_one_queue = len(settings.queues) == 1 and not self._served.patterns
-        self._may_refill = has_one_queue and settings.slots > 1
+        # Whose tasks ends may bring along: every claim begins with it.
+        first = settings.queues[0] if settings.slots > 1 else None
+        self._refilled_queue = first if first in self._served.names else None
         self._is_near = False  # the store keeps standing claims
         # A queue of which the very next wake tells what a standing claim has brought already.
         self._seen_through: str | None = None
@@ -331,7 +333,8 @@ class Claimer(Service):
         if not tasks:
             return True
         self._busy_queue = None if tasks[-1].limited else queue
-        self._attempts.refills = self._is_near and self._may_refill and not tasks[-1].limited
+        is_first = queue == self._refilled_queue
+        self._attempts.refills = self._is_near and is_first and not tasks[-1].limited
         last = tasks[-1].resources
         self._met_exclusive |= last.exclusive
         return len(tasks) < count and not self._machine.may_follow(last)

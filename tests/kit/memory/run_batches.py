@@ -133,6 +133,7 @@ def list_events(t: Tables, *, run: int, count: int) -> list[Row]:
                 (
                     *(seq, event["at"], event["kind"], *(event[name] for name in _EVENT)),
                     *(event["command"], command.get("who"), command.get("body")),
+                    t.clock(),
                 )
             )
     return found[:count]

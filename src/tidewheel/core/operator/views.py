@@ -17,7 +17,6 @@ from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.queue.access import covers, run_name, workflow_name
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.core.sched.pool import NOTHING_RAN
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
 
@@ -25,7 +24,6 @@ UndoneKind = Literal["lost", "skipped"]
 UNDONE_KINDS: tuple[UndoneKind, ...] = ("lost", "skipped")
 
 _COMPLETED = re.compile(r"completed(?:, (?P<lost>\d+) lost)?(?:, (?P<skipped>\d+) skipped)?")
-_RAN_NOTHING = NOTHING_RAN.removeprefix("completed")
 ABORTED_BY = "aborted by "  # so begins the reason of a block that somebody has aborted
 _ABORTED_FOR = "aborted: "
 _OWN_STOP_POINT = "stopped: at its stop point "
@@ -65,7 +63,12 @@ def undone_in(reason: str) -> Undone:
 def ran_nothing(reason: str) -> bool:
     """Says whether the reason of a completed run is that none of its tasks was ever ready."""
     found = _COMPLETED.match(reason)
-    return found is not None and reason.startswith(_RAN_NOTHING, found.end())
+    if found is None:
+        return False
+    # Not at the head: who only lists runs would load the core with it.
+    from tidewheel.core.sched.pool import NOTHING_RAN  # noqa: PLC0415
+
+    return reason.startswith(NOTHING_RAN.removeprefix("completed"), found.end())
 
 
 def aborted_for(why: str) -> str:

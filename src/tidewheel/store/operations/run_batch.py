@@ -69,6 +69,7 @@ class InboxRow(NamedTuple):
     number: int  # of a command, with the next two
     who: str
     body: str
+    now: Instant  # what the database's clock shows
 
 
 # What a scheduler is told by a row of each kind, and what of the row that holds.
@@ -87,15 +88,15 @@ _HAPPENINGS = {
 
 def read_inbox(tx: Transaction, number: int, count_max: int) -> requests.Inbox:
     """Returns what happened to a run and its scheduler has not handled yet, oldest first."""
-    now = Instant(tx.rows("get_now")[0][0])
     rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
         get_run(tx, number)  # an empty inbox may be nobody's
+        return requests.Inbox(Instant(tx.rows("get_now")[0][0]), [])
     happenings = []
     for row in rows:
         kind, told = _HAPPENINGS[row.kind]
         happenings.append(kind._make(told(row)))
-    return requests.Inbox(now, happenings)
+    return requests.Inbox(rows[0].now, happenings)
 
 
 def write_batch(
