@@ -58,6 +58,7 @@ from tidewheel.ports.store import Store
 from tidewheel.quantities import show_duration
 from tidewheel.scheduler.placement import check_places
 from tidewheel.scheduler.timers import timer_key
+from tidewheel.services.service import ReadsDefinitions
 
 if TYPE_CHECKING:
     from tidewheel.core.graph.graph import Graph
@@ -79,6 +80,7 @@ class NestedRuns:
     store: Store
     platforms: Mapping[str, Platform]
     code_trusted: bool  # code of definitions runs in this process, if their owner gave them
+    read: ReadsDefinitions
     _paused: dict[Key, bool] = field(default_factory=dict)
 
     def restore(self, timers: Iterable[RunTimer], pool: TaskPool) -> None:
@@ -163,7 +165,7 @@ class NestedRuns:
         if is_folder(asked.workflow):
             kept = nested.folder_definition(engine.definition, asked.workflow, FLOW_FILE)
             asked = _with_point(kept, replace(asked, workflow=kept.workflow), job)
-            new, definition = await request_run_of(kept, asked, findings, check=check)
+            new, definition = await request_run_of(kept, asked, findings, self.read, check)
             return replace(new, folder=engine.run.folder), definition
         if asked.sees is not None and not covers(asked.sees, workflow_name(asked.workflow)):
             # As if it were not there: nobody is told what others have.
@@ -173,7 +175,7 @@ class NestedRuns:
             )
         view = await found_workflow(self.store, asked.workflow, asked.version, sees=asked.sees)
         asked = _with_point(await self.store.definition(view.definition), asked, job)
-        return await request_run(self.store, asked, findings, check=check)
+        return await request_run(self.store, asked, findings, self.read, check)
 
     def begin(self, engine: RunEngine, one: Submit, new: NewRun, now: Instant) -> None:
         """Makes the run of a submission, with this batch."""

@@ -30,9 +30,9 @@ from tidewheel.scheduler.run_engine import OpenedRun, RunEngine
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.submissions import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.xtriggers import RunContext, Xtriggers, XtriggerSurroundings
+from tidewheel.services import service
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.paths import run_directory
-from tidewheel.services.service import Surroundings
 from tidewheel.services.workflow_state import answer, remembering
 
 Read = Callable[[StoredDefinition, RunOptions, Path], Awaitable[RestoredDefinition]]
@@ -52,12 +52,15 @@ class SchedulerHome:
     store: Store
     home: Path
     environment: Mapping[str, str]  # of event handlers
-    surroundings: Surroundings
+    surroundings: service.Surroundings
     smtp: str = SMTP_DEFAULT
     trigger_log: Path | None = None
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
     pace: Callable[[RunOptions, StoredDefinition], float] = at_once
     read: Read = read_in_thread
+    read_new: service.ReadsDefinitions = (
+        service.read_in_thread
+    )  # definitions of runs that tasks are
     plan_of: Callable[[Graph], DependencyIndex] = (
         build_index  # a test may number prerequisites otherwise
     )
@@ -181,6 +184,7 @@ async def _read_run(
         restart=restart,
         platforms=home.platforms,
         code_trusted=home.trusts_definitions,
+        read_new=home.read_new,
     )
 
 

@@ -63,6 +63,7 @@ from tidewheel.scheduler.submissions import (
 from tidewheel.scheduler.timers import RunTimers, StoredTimers, TaskTimers, timer_key
 from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.definitions.snapshot import RestoredDefinition
+from tidewheel.services.service import ReadsDefinitions, read_in_thread
 
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 # What is written of a batch as it was decided.
@@ -93,6 +94,7 @@ class OpenedRun:
     restart: RestartOptions | None = None
     platforms: Mapping[str, Platform] = field(default_factory=dict)
     code_trusted: bool = False  # code of definitions that came from a folder runs here
+    read_new: ReadsDefinitions = read_in_thread  # definitions of runs that its tasks are
 
 
 class RunEngine:
@@ -160,7 +162,7 @@ class RunEngine:
             self.run, in_force, self.settings, self.xtriggers, self._platforms
         )
         self.values = RunValues(store, self.run.number, is_used=opened.stored.has_values)
-        self.nested = NestedRuns(store, self._platforms, opened.code_trusted)
+        self.nested = NestedRuns(store, self._platforms, opened.code_trusted, opened.read_new)
         self.nested.restore(opened.stored.timers, self.pool)
         self.deferred = DeferredSubmissions(
             *(store, clock, self.restored.stages, self._submissions, self.values, self.nested)

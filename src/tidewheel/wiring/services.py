@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -142,6 +142,8 @@ async def driving(  # noqa: PLR0913 - each by name
         yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
 
 
+T = TypeVar("T")
+
 # Giant runs: one of them would keep all others of its scheduler waiting for many seconds, again
 # and again. Each is driven, and looked at, by a process of its own.
 
@@ -252,6 +254,27 @@ async def _read_small(store: Store, run: RunView, home: Path) -> Read | None:
         return await read_in_thread(asked, options, folder)
 
     return read
+
+
+async def _read_apart(settings: SchedulerSettings, name: str, work: Callable[[], T]) -> T:
+    """Does work that reads the definition of a new run: in a thread, or in a process of its own
+    if the definition turns out to be a giant's."""
+    from tidewheel.errors import Refused
+    from tidewheel.formats.growth import Outgrown, bounded_growth
+    from tidewheel.wiring.limited_process import LimitedProcess, ProcessDied
+
+    try:
+        with bounded_growth(GIANT_SIZE):
+            return await asyncio.to_thread(work)
+    except Outgrown:
+        limits = ProcessLimits(memory_bytes=settings.run_memory_bytes_max)
+        process = LimitedProcess(os.environ)
+        try:
+            return await asyncio.to_thread(process.call, work, limits, name)
+        except ProcessDied as died:
+            raise Refused(f"{name} cannot be read: {died}") from None
+        finally:
+            process.kill()
 
 
 def drive_in_process(
@@ -388,6 +411,7 @@ async def _scheduler_home(
             trusts_definitions=settings.trust_definitions,
             pace=as_compatible,
             platforms=read_platforms(home),
+            read_new=partial(_read_apart, settings),
         )
     finally:
         await server.stop()
