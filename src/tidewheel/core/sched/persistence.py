@@ -366,6 +366,8 @@ def _task(pool: TaskPool, row: PooledTaskRow) -> PooledTask:
     """Returns the task that a row describes."""
     point, key = row.point, (row.point, row.name)
     node, memory = pool.plan.nodes[row.name], pool.remember(*key)
+    if memory.is_blank:
+        memory.spawned = row.flows  # all that was to be told of it when it was spawned
     true = node.mask_of(point, _atoms(pool.plan, row), pool.plan.initial)
     task = PooledTask(node, key, point, row.flows, memory, row.submit, true, row.stage)
     # Were nothing missing now, it would be ready without anybody having said so.

@@ -93,6 +93,11 @@ class TaskHistory:
     # Outputs of a task triggered with --wait: they are made when another flow arrives.
     held_back: tuple[str, ...] = ()
 
+    @property
+    def is_blank(self) -> bool:
+        """Says whether nothing is known of the task yet."""
+        return not (self.spawned or self.made or self.verdicts or self.submits or self.held_back)
+
     def copy(self) -> TaskHistory:
         """Returns a copy that can be changed without changing the original."""
         return replace(self, made=dict(self.made), verdicts=dict(self.verdicts))
