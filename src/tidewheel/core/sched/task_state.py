@@ -96,7 +96,9 @@ class TaskHistory:
     @property
     def is_blank(self) -> bool:
         """Says whether nothing is known of the task yet."""
-        return not (self.spawned or self.made or self.verdicts or self.submits or self.held_back)
+        return not (
+            self.spawned or self.made or self.verdicts or self.submits or self.held_back
+        )
 
     def copy(self) -> TaskHistory:
         """Returns a copy that can be changed without changing the original."""
