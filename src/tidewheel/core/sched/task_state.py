@@ -26,6 +26,11 @@ NO_FLOW: Flows = frozenset()
 FIRST_FLOW: Flows = frozenset({1})
 
 
+def only(flow: int) -> Flows:
+    """Returns the set of one flow. Nearly all tasks are in the first: they share its set."""
+    return FIRST_FLOW if flow == 1 else frozenset({flow})
+
+
 class AtomValue(IntEnum):
     """Is the value of an atom or a condition; of values, AND is the minimum, OR the maximum."""
 
