@@ -3,9 +3,9 @@
 Changes are the persistence format. A row is a frozen value that holds all of one thing; writing
 the rows of each batch and reading all of them gives an equal pool. Counters, queues and group
 counts are not stored: they follow. So does the history of a task that was only spawned, from
-its row in the pool (`spawn`, `_task`). Nothing in a row is a number that the compiler gave: what
-a task has of its prerequisites are atoms by what they mean, so that a version which numbers them
-otherwise goes on with the same run.
+its row in the pool (`spawn`, `_task`). Nothing in a row is a number that the compiler gave:
+what a task has of its prerequisites are atoms by what they mean, so that a version which
+numbers them otherwise goes on with the same run.
 
 Rows of format 1 had bits (`old_atoms`; frozen, nothing there follows the compiler of today).
 Until format 2 a row of the pool held its true prerequisites as a mask, and
