@@ -7,6 +7,7 @@ import asyncio
 
 import pytest
 
+from bench.core_counts import of_each_completion, of_each_task_of_a_wide_cycle
 from bench.counts import of_commands, of_each, of_start
 from bench.drain_counts import asked_of_postgres, of_each_drained
 from bench.request_counts import of_requests
@@ -132,6 +133,26 @@ def test_the_first_run_of_a_home_syncs_no_more_often_than_it_did():
         if all(seen[-1][name] <= START_MAX[name] for name in START_MAX):
             return
     raise AssertionError(f"{seen}, and {START_MAX} at most")
+
+
+# Calls of our functions for a completion in the core, whatever is stored of it.
+COMPLETION_MAX = {"chain": 31, "cycles": 36, "lone tasks": 44}
+# What is stored of a task that is spawned by one batch and ends in a later one. That it was
+# spawned follows from its row in the pool, which a batch in between may write again.
+ROWS_MAX = {"PutTask": 1.7, "DropTask": 1.0, "PutMemory": 1.0, "PutChain": 0.5}
+ROWS_OF_A_BATCH_MAX = 0.05  # such as that of the run itself
+
+
+def test_a_completion_in_the_core_costs_no_more_calls():
+    calls = of_each_completion()
+    assert calls.keys() == COMPLETION_MAX.keys()
+    for shape, count in calls.items():
+        assert count <= COMPLETION_MAX[shape], shape
+
+
+def test_a_task_of_a_wide_cycle_is_stored_in_no_more_rows():
+    for kind, count in of_each_task_of_a_wide_cycle().items():
+        assert count <= ROWS_MAX.get(kind, ROWS_OF_A_BATCH_MAX), kind
 
 
 # What a request costs the server: commits, statements (of which a look has two that begin and

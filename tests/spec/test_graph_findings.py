@@ -19,6 +19,14 @@ def test_a_task_that_is_only_named_with_an_offset_is_at_no_point() -> None:
     assert "R1 = start" in finding.hint
 
 
+def test_a_task_at_no_point_is_shown_where_it_is_first_named_also_beside_families() -> None:
+    runtime = "[[FAM]]\n[[m1, m2]]\n    inherit = FAM\n[[a, b, start]]"
+    text = flow("P1 = FAM:succeed-all => a\nP1 = start[^] => b", runtime)
+    (finding,) = findings_of(text)
+    assert finding.code == "task-at-no-point"
+    assert "start[^]" in text.splitlines()[finding.position.line - 1]
+
+
 @pytest.mark.req("R001-9")
 def test_an_absolute_parent_off_its_sequence_is_named_with_where_it_runs() -> None:
     (finding,) = findings_of(flow("R1 = start\nP1 = start[2] => foo"))

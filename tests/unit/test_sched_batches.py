@@ -4,7 +4,15 @@ from tests.kit.scenario import compile_graph
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import JobEnd, Submit
-from tidewheel.core.sched.persistence import ForgetMemory, PoolLedger, PutMemory, changes
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.persistence import (
+    ForgetMemory,
+    PoolLedger,
+    PutMemory,
+    PutTask,
+    changes,
+    rebuild,
+)
 from tidewheel.core.sched.pool import Touched
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.task_state import VerdictKind
@@ -39,3 +47,33 @@ def test_what_was_touched_and_then_forgotten_in_one_batch_keeps_its_verdicts():
     ledger = PoolLedger()
     ledger.write(rows)
     assert ("memory", 1, "a") not in ledger.rows
+
+
+def test_a_task_that_was_only_spawned_is_one_row_from_which_its_history_follows():
+    graph = compile_graph("a => b => c")
+    pool, ledger = new_pool(graph), PoolLedger()
+    ledger.write(step(graph, pool, events.RunStarted(NOW)).changes)
+    end = events.JobEnded((1, "a"), 1, JobEnd.SUCCEEDED, NOW)
+    rows = step(graph, pool, end).changes
+    ledger.write(rows)
+    assert [row.row.name for row in rows if isinstance(row, PutTask)] == ["b"]
+    assert {row.key for row in rows if isinstance(row, PutMemory)} == {(1, "a")}
+    again = rebuild(build_index(graph), ledger.rows.values())
+    assert again.recall(1, "b").spawned == pool.recall(1, "b").spawned == {1}
+    assert again.recall(1, "c") is None
+
+
+def test_a_task_that_left_one_of_its_flows_is_remembered_in_both():
+    graph = compile_graph("a")
+    pool, ledger = new_pool(graph), PoolLedger()
+    steps = [
+        events.RunPaused(NOW),
+        events.RunStarted(NOW),
+        events.TasksTriggered(tasks=((1, "a"),), at=NOW, flow=frozenset({1, 2})),
+        events.FlowStopped(2, NOW),
+    ]
+    for event in steps:
+        ledger.write(step(graph, pool, event).changes)
+    again = rebuild(build_index(graph), ledger.rows.values())
+    assert again.tasks[1, "a"].flows == {1}
+    assert again.recall(1, "a").spawned == pool.recall(1, "a").spawned == {1, 2}

@@ -26,7 +26,7 @@ import click
 from tidewheel import __version__
 from tidewheel.cli.exit_codes import ExitCode, FinalStatus, settled
 
-GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
+GARBAGE_THRESHOLD = 50_000  # objects that came and stayed; by default 700
 
 ACTS = "Act on a run"
 # In the order of --help; the texts are here so that --help loads no command.

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tidewheel.core.operator.definition import StoredDefinition
-from tidewheel.core.operator.run_log import LogEntry, WayLines
+from tidewheel.core.operator.run_log import LogEntry, Way, WayLines
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Unavailable
 from tidewheel.runners.job_directory import read_plain
@@ -85,10 +85,13 @@ class RunFiles:
         """Appends to the run log, which people and jobs read while it grows."""
         when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         lines: list[str] = []
+        around: dict[Way, list[str]] = {}  # names, in the lines of each way at this time
         for one in entries:
             if isinstance(one, WayLines):
-                name = printable(one.name)
-                lines += [f"{when} {before}{name}{after}\n" for before, after in one.told]
+                name, way = one
+                if way not in around:
+                    around[way] = way.around_names(f"{when} ")
+                lines.append(printable(name).join(around[way]))
             else:
                 level, text = one
                 shown = text if text.isprintable() else _spelled(text)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import field
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
@@ -42,6 +43,7 @@ from tidewheel.core.sched.task_state import (
 )
 from tidewheel.lazy_dataclasses import dataclass
 
+FLOWS_KNOWN_MAX = 1_024  # sets of flows; nearly all tasks are in the first alone
 Record = dict[str, Any]
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -237,15 +239,19 @@ class ChangedRows:
     text: str = "[]"  # for the log of changes
 
 
+@lru_cache(maxsize=FLOWS_KNOWN_MAX)
+def _flows_text(flows: Flows) -> str:
+    return _encode(flows).decode()
+
+
 def changed_rows(changes: Iterable[Change]) -> ChangedRows:
     """Returns the rows that hold a batch's changes, and the text of all of them for the log."""
     rows = ChangedRows()
-    log: list[tuple[str, msgspec.Raw]] = []
+    log: list[str] = []
     for change in changes:
         kind = _KINDS[type(change)]  # by its type, since this is done for every row
-        encoded = kind.body(change)
-        log.append((kind.name, msgspec.Raw(encoded)))
-        body = encoded.decode()
+        body = kind.body(change).decode()
+        log.append(f'["{kind.name}",{body}]')
         match change:
             case PutTask(row):
                 rows.pool[row.point, row.name] = {
@@ -253,7 +259,7 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
                     "name": row.name,
                     "stage": int(row.stage),
                     "submit": row.submit,
-                    "flows": _encode(row.flows).decode(),
+                    "flows": _flows_text(row.flows),
                     "body": body,
                 }
             case DropTask(key):
@@ -277,5 +283,5 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
                 rows.facts[kind.name, str(flow_state.number)] = body
             case PutRun():
                 rows.facts[kind.name, ""] = body
-    rows.text = msgspec.json.encode(log).decode()
+    rows.text = f"[{','.join(log)}]"
     return rows

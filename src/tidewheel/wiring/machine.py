@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tidewheel.core.queue.requests import HostProcess
 
-GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
+GARBAGE_THRESHOLD = 50_000  # objects that came and stayed; by default 700
 
 
 def spare_garbage_collector() -> None:

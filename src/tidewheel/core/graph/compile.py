@@ -87,7 +87,8 @@ class _Compiler:
         for target in arrow.targets:
             draft = self.nodes[target]
             (draft.suicides if arrow.suicide else draft.arrows).append(index)
-        for leaf in dict.fromkeys(leaves(condition)):
+        found = leaves(condition)
+        for leaf in found if len(found) == 1 else dict.fromkeys(found):
             if isinstance(leaf, Atom):
                 self._read_atom(leaf, index)
             else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from itertools import product
 
 from tidewheel.core.graph.definition import OutputMark
@@ -29,6 +30,7 @@ from tidewheel.core.graph.outputs import (
 from tidewheel.lazy_dataclasses import dataclass
 
 ALTERNATIVES_MAX = 256  # of one `completion`: more cannot be read by a person either
+MARKED_KNOWN_MAX = 1_024  # ways in which the outputs of a task are marked
 
 _WORD = re.compile(r"\s*(?:(?P<sign>[()])|(?P<word>\w+)|(?P<wrong>\S))")
 
@@ -90,7 +92,8 @@ def completion_of(
         return Completion((*(customs or [frozenset({SUCCEEDED})]), *others), marked=False)
     standings = _standings(node, marks, findings)
     _check_opposites(node, standings, reason, findings)
-    return Completion(_alternatives(standings), marked=True)
+    optional = frozenset(output for output, one in standings.items() if one.optional)
+    return _marked(frozenset(standings) - optional, optional)
 
 
 def _standings(
@@ -146,21 +149,20 @@ def _check_opposites(
             )
 
 
-def _alternatives(standings: Mapping[str, _Standing]) -> tuple[frozenset[str], ...]:
-    required = {output for output, one in standings.items() if not one.optional}
-    if SUCCEEDED not in standings and FAILED not in standings:
-        required.add(SUCCEEDED)
-    failure_is_fine = any(
-        output in standings and standings[output].optional for output in (SUCCEEDED, FAILED)
-    )
+@lru_cache(maxsize=MARKED_KNOWN_MAX)
+def _marked(required: frozenset[str], optional: frozenset[str]) -> Completion:
+    """Returns the completion of tasks whose outputs are marked so; many are marked alike."""
+    if not {SUCCEEDED, FAILED} & (required | optional):
+        required |= {SUCCEEDED}
+    failure_is_fine = not optional.isdisjoint((SUCCEEDED, FAILED))
     assert required or failure_is_fine, "a task that needs nothing would be complete at once"
-    alternatives = [frozenset(required)]
+    alternatives = [required]
     if failure_is_fine:
-        alternatives = [frozenset(required | {SUCCEEDED}), frozenset({FAILED})]
+        alternatives = [required | {SUCCEEDED}, frozenset({FAILED})]
     for ends, tolerated in (((SUBMITTED, SUBMIT_FAILED), SUBMIT_FAILED), ((EXPIRED,), EXPIRED)):
-        if any(end in standings and standings[end].optional for end in ends):
+        if not optional.isdisjoint(ends):
             alternatives.append(frozenset({tolerated}))
-    return tuple(alternatives)
+    return Completion(tuple(alternatives), marked=True)
 
 
 def read_completion(text: str, outputs: Collection[str]) -> Completion:

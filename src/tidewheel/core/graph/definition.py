@@ -20,7 +20,7 @@ same, wherever it was written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
@@ -250,15 +250,19 @@ def any_of(terms: tuple[Condition, ...]) -> Condition:
     return flat[0] if len(flat) == 1 else AnyOf(tuple(flat))
 
 
-def leaves(condition: Condition) -> Iterator[Leaf]:
-    """Yields the atoms, groups and xtriggers of a condition from left to right."""
+def leaves(condition: Condition) -> tuple[Leaf, ...]:
+    """Returns the atoms, groups and xtriggers of a condition from left to right."""
+    if not isinstance(condition, (AllOf, AnyOf)):  # nearly all are one leaf
+        return (condition,)
+    found: list[Leaf] = []
     waiting: list[Condition] = [condition]
     while waiting:
         term = waiting.pop()
-        if isinstance(term, AllOf | AnyOf):
+        if isinstance(term, (AllOf, AnyOf)):
             waiting.extend(reversed(term.terms))
         else:
-            yield term
+            found.append(term)
+    return tuple(found)
 
 
 RUNAHEAD_POINTS_DEFAULT = 4

@@ -11,8 +11,8 @@ states at once; each of them is shown, as if the task had stopped there:
 
 Lines at DEBUG level add nothing for people: they are what jobs of existing workflows wait for.
 
-A run has many tasks, and they go few different ways. What is told of a way is made once, as
-lines without the name (`Told`), and kept; a task's `WayLines` are its name and those.
+A run has many tasks, and they go few different ways. What is told of a `Way` is made once, as
+lines without the name, and kept; a task's `WayLines` are its name and its way.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from tidewheel.core.sched.task_state import (
     PoolState,
     VerdictKind,
 )
+from tidewheel.lazy_dataclasses import dataclass
 
 DEBUG, INFO, WARNING = "DEBUG", "INFO", "WARNING"
 ERROR, CRITICAL = "ERROR", "CRITICAL"
@@ -80,17 +81,35 @@ class RunLogLine(NamedTuple):
         return f"{self.level} - {self.text}"
 
 
-Told = tuple[tuple[str, str], ...]  # lines, each what stands before and after a task's name
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """Holds what is told of all tasks that go one way, each line without the task's name.
+
+    A way is made once and known by its identity, so that a text made of it can be kept, too.
+    """
+
+    lines: tuple[tuple[str, str], ...]  # each what stands before and after the name
+
+    def around_names(self, start: str) -> list[str]:
+        """Returns what the text of these lines has around the names, `start` before each line.
+
+        `name.join(…)` of that is the text.
+        """
+        found = [""]
+        for before, after in self.lines:
+            found[-1] += start + before
+            found.append(f"{after}\n")
+        return found
 
 
 class WayLines(NamedTuple):
     """Is all that a run's log says of one way of a task, as `str(lines)` shows."""
 
     name: str  # POINT/NAME
-    told: Told
+    way: Way
 
     def __str__(self) -> str:
-        return "\n".join(f"{before}{self.name}{after}" for before, after in self.told)
+        return "\n".join(f"{before}{self.name}{after}" for before, after in self.way.lines)
 
 
 LogEntry = RunLogLine | WayLines
@@ -153,14 +172,15 @@ class RunLog:
         """Adds the lines of a job's end and of its task, before what follows from them."""
         before = self._seen.get(event.task)
         if before is not None and before.word in _JOB_WORDS and before.submit == event.submit:
-            name = self._shown(event.task)
+            name = self._pool.plan.name_of(event.task)
             if event.how is JobEnd.SUCCEEDED:
-                found.append(WayLines(self._pool.plan.name_of(event.task), _success(before)))
+                found.append(WayLines(name, _success(before)))
             elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
+                name = shown(name, before)
                 found.append(RunLogLine(DEBUG, f"[{name}] (received){FAILED}/{failure}"))
                 found.append(RunLogLine(ERROR, f"[{name}] {FAILED}/{failure}"))
             else:
-                found.append(RunLogLine(ERROR, f"[{name}] {SUBMIT_FAILED}"))
+                found.append(RunLogLine(ERROR, f"[{shown(name, before)}] {SUBMIT_FAILED}"))
         # Else it is too late: a notice says so.
         self._changed(event.task, event, found)
         if event.how is JobEnd.KILLED:
@@ -173,22 +193,24 @@ class RunLog:
         if task is None:
             if before is not None:
                 del self._seen[key]
-                told = _way_out(before, _end_word(pool, key, before, event))
-                found.append(WayLines(pool.plan.name_of(key), told))
+                way = _way_out(before, _end_word(pool, key, before, event))
+                found.append(WayLines(pool.plan.name_of(key), way))
             return
         now = glance(task)
         if before == now:
             return
         self._seen[key] = now
         name = pool.plan.name_of(key)
-        if before is None:
+        if before is not None:
+            way = _way(before, now)
+        elif task.held:
             found.append(WayLines(name, _way_in(now, task.admitted)))
-            if task.held:
-                self._holding(name, task, found)
-            before = Glance("waiting", "", now.submit, now.flows)
-        told = _way(before, now)
-        if told:
-            found.append(WayLines(name, told))
+            self._holding(name, task, found)
+            way = _way(_waiting(now), now)
+        else:
+            way = _way_in_and_on(now, task.admitted)
+        if way.lines:
+            found.append(WayLines(name, way))
 
     def _holding(self, name: str, task: PooledTask, found: list[LogEntry]) -> None:
         after, why = self._pool.run.hold_after, "as requested earlier"
@@ -254,13 +276,22 @@ def _said(level: str, text: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=WAYS_KNOWN_MAX)
-def _way_in(now: Glance, is_admitted: bool) -> Told:
+def _way_in(now: Glance, is_admitted: bool) -> Way:
     """Returns what is told of a task that came into the pool."""
     first = _first_glance(now, is_admitted)
     spawned = _state(first).removesuffix(f":{first.word}{first.marks}")
-    return (f"{INFO} - spawned ", spawned), _said(
-        DEBUG, f"{_state(first)}] added to the n=0 window"
-    )
+    added = _said(DEBUG, f"{_state(first)}] added to the n=0 window")
+    return Way(((f"{INFO} - spawned ", spawned), added))
+
+
+@lru_cache(maxsize=WAYS_KNOWN_MAX)
+def _way_in_and_on(now: Glance, is_admitted: bool) -> Way:
+    """Returns what is told of a task that came into the pool and went on in the same step."""
+    return Way(_way_in(now, is_admitted).lines + _way(_waiting(now), now).lines)
+
+
+def _waiting(now: Glance) -> Glance:
+    return now._replace(word="waiting", marks="")
 
 
 def _first_glance(now: Glance, is_admitted: bool) -> Glance:
@@ -268,40 +299,38 @@ def _first_glance(now: Glance, is_admitted: bool) -> Glance:
 
 
 @lru_cache(maxsize=WAYS_KNOWN_MAX)
-def _success(before: Glance) -> Told:
-    return (_said(INFO, f"{_state(before)}] (received){SUCCEEDED}"),)
+def _success(before: Glance) -> Way:
+    return Way((_said(INFO, f"{_state(before)}] (received){SUCCEEDED}"),))
 
 
 @lru_cache(maxsize=WAYS_KNOWN_MAX)
-def _way(before: Glance, now: Glance) -> Told:
+def _way(before: Glance, now: Glance) -> Way:
     """Returns what is told of a task that went from one state to another in the pool."""
     if (before.word, before.marks) == (now.word, now.marks):
-        return ()
+        return Way(())
     way = [before, now]
     ended = now.word not in (*_JOB_WORDS, "waiting", SUBMIT_FAILED)
     if ended and before.word in ("preparing", "submitted"):
         way.insert(1, before._replace(word="running"))
-    return _steps(way)
+    return Way(tuple(_steps(way)))
 
 
 @lru_cache(maxsize=WAYS_KNOWN_MAX)
-def _way_out(before: Glance, end: str) -> Told:
+def _way_out(before: Glance, end: str) -> Way:
     """Returns what is told of a task that left the pool, by its `_end_word`."""
     if end in (BY_REQUEST, BY_SUICIDE):
         gone = _state(before)
-        return (
-            _said(INFO, f"{gone}] removed from the pool"),
-            _said(DEBUG, f"{gone}] removed from the n=0 window: {end}"),
-        )
+        removed = _said(INFO, f"{gone}] removed from the pool")
+        return Way((removed, _said(DEBUG, f"{gone}] removed from the n=0 window: {end}")))
     last = before._replace(word=end, marks="")
     way, ran = [before, last], before._replace(word="running", marks="")
     if end in (SUCCEEDED, FAILED) and before.word in _JOB_WORDS and before != ran:
         way.insert(1, ran)
     gone = f"{_state(last)}] removed from the n=0 window: completed"
-    return (*_steps(way), _said(DEBUG, gone))
+    return Way((*_steps(way), _said(DEBUG, gone)))
 
 
-def _steps(way: Iterable[Glance]) -> Told:
+def _steps(way: Iterable[Glance]) -> list[tuple[str, str]]:
     """Returns one line for each state on a task's way, also those of its job in between."""
     found: list[tuple[str, str]] = []
     for before, now in pairwise(way):
@@ -320,7 +349,7 @@ def _steps(way: Iterable[Glance]) -> Told:
                 found.append(_said(DEBUG, f"{text}] {_HEARD[word]}"))
             found.append(_said(INFO, f"{text}] => {word}{marks}"))
             at = Glance(word, marks, now.submit, now.flows)
-    return tuple(found)
+    return found
 
 
 def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:

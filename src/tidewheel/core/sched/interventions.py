@@ -169,7 +169,7 @@ def _leave_flows(context: StepContext, task: PooledTask, flows: Flows) -> None:
             context.touched.chains[(task.plan.name, flow)] = None
             context.chains_to_start.append((task.plan, flow, task.point))
     task.flows -= flows
-    context.touched.tasks[task.key] = None
+    context.touched.tasks[task.key] = context.touched.memory[task.key] = None
     context.evaluate(task.key, task.flows)
 
 

@@ -111,7 +111,7 @@ def flow_stopped(context: StepContext, event: events.FlowStopped) -> None:
         if len(task.flows) > 1:
             task.flows -= {event.flow}
             pool.flow_counts[event.flow] -= 1
-            context.touched.tasks[task.key] = None
+            context.touched.tasks[task.key] = context.touched.memory[task.key] = None
             context.evaluate(task.key, task.flows)
         elif not task.is_active:
             leave(context, task)

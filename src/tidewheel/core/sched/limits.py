@@ -44,7 +44,14 @@ from tidewheel.core.sched.spawn import (
     settle,
     spawn,
 )
-from tidewheel.core.sched.task_state import AtomValue, Flows, JobPhase, PooledTask, PoolState
+from tidewheel.core.sched.task_state import (
+    AtomValue,
+    Flows,
+    JobPhase,
+    PooledTask,
+    PoolState,
+    only,
+)
 
 STEPS_MAX = 10_000  # points passed over in one search
 
@@ -165,10 +172,7 @@ def _catch_up(context: StepContext, point: Point) -> None:
 def admit(context: StepContext, task: PooledTask) -> None:
     """Admits a task: its chain moves on, and its clock and xtriggers begin to be checked."""
     task.admitted = True
-    pool = context.pool
-    in_chain = (task.plan.name, next(iter(task.flows), 0)) in pool.chains
-    stays = task.plan.in_sequence and keeps_its_place(task)
-    if (in_chain or len(task.flows) > 1) and not stays:
+    if not (task.plan.in_sequence and keeps_its_place(task)):
         move_on(context, task)
     if task.waits:
         begin_checks(context, task)
@@ -374,10 +378,10 @@ def _withdraw(context: StepContext, task: PooledTask) -> None:
 
 def move_on(context: StepContext, task: PooledTask) -> None:
     """Spawns the next task of a chain whose head was admitted, or is gone."""
-    chains = context.pool.chains
+    chains, node, point = context.pool.chains, task.plan, task.point
     for flow in sorted(task.flows):
-        if chains.get((task.plan.name, flow)) == task.point:
-            _spawn_next(context, task.plan, flow, task.point)
+        if chains.get((node.name, flow)) == point:
+            _spawn_next(context, node, flow, point)
 
 
 def join_chain(context: StepContext, task: PooledTask) -> None:
@@ -399,7 +403,7 @@ def _spawn_next(context: StepContext, node: IndexedNode, flow: int, after: Point
         pool.chains.pop(chain, None)
         return
     pool.chains[chain] = point
-    flows = frozenset({flow})
+    flows = only(flow)
     pooled = pool.tasks.get((point, node.name))
     if pooled is None:
         spawn(context, node, point, flows, head=True)
@@ -411,9 +415,8 @@ def _spawn_next(context: StepContext, node: IndexedNode, flow: int, after: Point
 
 def next_parentless(pool: TaskPool, node: IndexedNode, flow: int, after: Point) -> Point | None:
     """Returns the next point where a node is parentless and new to a flow; None if none is."""
-    flows = frozenset({flow})
-    point = after
-    early = Point(_first_point(pool, flow) + pool.plan.reach_back)
+    flows, point = only(flow), after
+    early = Point(_first_point(pool, flow) + pool.plan.reach_back) if node.arrows else after
     for _ in range(STEPS_MAX):
         found = _next_candidate(pool, node, flows, point, early)
         if found is None:

@@ -2,9 +2,10 @@
 
 Changes are the persistence format. A row is a frozen value that holds all of one thing; writing
 the rows of each batch and reading all of them gives an equal pool. Counters, queues and group
-counts are not stored: they follow. Nothing in a row is a number that the compiler gave: what a
-task has of its prerequisites are atoms by what they mean, so that a version which numbers them
-otherwise goes on with the same run.
+counts are not stored: they follow. So does the history of a task that was only spawned, from
+its row in the pool (`spawn`, `_task`). Nothing in a row is a number that the compiler gave:
+what a task has of its prerequisites are atoms by what they mean, so that a version which
+numbers them otherwise goes on with the same run.
 
 Rows of format 1 had bits (`old_atoms`; frozen, nothing there follows the compiler of today).
 Until format 2 a row of the pool held its true prerequisites as a mask, and
@@ -366,6 +367,8 @@ def _task(pool: TaskPool, row: PooledTaskRow) -> PooledTask:
     """Returns the task that a row describes."""
     point, key = row.point, (row.point, row.name)
     node, memory = pool.plan.nodes[row.name], pool.remember(*key)
+    if memory.is_blank:
+        memory.spawned = row.flows  # all that was to be told of it when it was spawned
     true = node.mask_of(point, _atoms(pool.plan, row), pool.plan.initial)
     task = PooledTask(node, key, point, row.flows, memory, row.submit, true, row.stage)
     # Were nothing missing now, it would be ready without anybody having said so.

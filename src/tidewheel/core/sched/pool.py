@@ -245,7 +245,8 @@ class TaskPool:
             self.flow_counts[flow] -= 1
         if not task.admitted:
             self.beyond_limit[task.point].pop(key, None)
-        self.hearing.pop(key, None)
+        if self.hearing:
+            self.hearing.pop(key, None)
         if task.plan.waits_for_absolute:
             for waiting in self.waiting_for.values():
                 waiting.pop(key, None)
@@ -339,14 +340,17 @@ class Touched:
     def add(self, other: Touched) -> None:
         """Adds what another step touched: a batch has touched what its steps have."""
         self.tasks |= other.tasks
-        for key in other.forgotten:
-            # Remembered anew it would be empty, and take the place of what is kept of it.
-            self.memory.pop(key, None)
+        if other.forgotten:
+            for key in other.forgotten:
+                # Remembered anew it would be empty, and take the place of what is kept of it.
+                self.memory.pop(key, None)
+            self.forgotten |= other.forgotten
         self.memory |= other.memory
-        self.chains |= other.chains
-        self.absolute |= other.absolute
-        self.flows |= other.flows
-        self.forgotten |= other.forgotten
+        if other.chains:
+            self.chains |= other.chains
+        if other.absolute or other.flows:
+            self.absolute |= other.absolute
+            self.flows |= other.flows
         self.run = self.run or other.run
 
 

@@ -81,7 +81,11 @@ def spawn(
     pool = context.pool
     key = (point, node.name)
     memory = pool.remember(point, node.name)
-    memory.spawned = memory.spawned | flows if memory.spawned else flows
+    if memory.is_blank:
+        memory.spawned = flows  # which its row in the pool says
+    else:
+        memory.spawned |= flows
+        context.touched.memory[key] = None
     task = PooledTask(node, key, point, flows, memory, memory.submits, true)
     if node.arrows and (not true or true != node.suffices):
         look_up(pool, task)
@@ -104,9 +108,7 @@ def spawn(
         context.ready.append(task)
     if node.expiry is not None:
         set_expiry(context, task)
-    touched = context.touched
-    touched.tasks[key] = None
-    touched.memory[key] = None
+    context.touched.tasks[key] = None
     return task
 
 
@@ -172,11 +174,8 @@ def leave(context: StepContext, task: PooledTask) -> None:
     """Takes a task out of the pool; its timers and checks go with it."""
     context.pool.dismiss(task)
     key = task.key
-    context.touched.tasks[key] = None
-    memory = task.memory
-    if memory.submits != task.submit:
-        memory.submits = task.submit
-        context.touched.memory[key] = None
+    context.touched.tasks[key] = context.touched.memory[key] = None
+    task.memory.submits = task.submit
     if task.waits and task.admitted:
         end_checks(context, task)
     if task.plan.expiry is not None and task.stage is _STAGE_WAITING:

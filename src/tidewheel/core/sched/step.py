@@ -199,13 +199,15 @@ def evict(context: StepContext) -> None:
     if not gone:
         return
     pool.run.horizon = horizon
-    context.touched.run = True
+    touched = context.touched
+    touched.run = True
     needed = plan.concerned if _may_be_settled(pool, horizon) else frozenset[str]()
     for point in gone:
         there = pool.memory[point]
-        for name in sorted(there.keys() - needed):
-            context.touched.forgotten[(point, name)] = there.pop(name)
-            context.touched.memory.pop((point, name), None)
+        for name in sorted(there.keys() - needed if needed else there):
+            key = (point, name)
+            touched.forgotten[key] = there.pop(name)
+            touched.memory.pop(key, None)
         if not there:
             del pool.memory[point]
     # When a family there is asked for, it is counted again from all that is known.

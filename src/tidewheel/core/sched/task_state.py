@@ -26,6 +26,11 @@ NO_FLOW: Flows = frozenset()
 FIRST_FLOW: Flows = frozenset({1})
 
 
+def only(flow: int) -> Flows:
+    """Returns the set of one flow. Nearly all tasks are in the first: they share its set."""
+    return FIRST_FLOW if flow == 1 else frozenset({flow})
+
+
 class AtomValue(IntEnum):
     """Is the value of an atom or a condition; of values, AND is the minimum, OR the maximum."""
 
@@ -92,6 +97,13 @@ class TaskHistory:
     submits: int = 0
     # Outputs of a task triggered with --wait: they are made when another flow arrives.
     held_back: tuple[str, ...] = ()
+
+    @property
+    def is_blank(self) -> bool:
+        """Says whether nothing is known of the task yet."""
+        return not (
+            self.spawned or self.made or self.verdicts or self.submits or self.held_back
+        )
 
     def copy(self) -> TaskHistory:
         """Returns a copy that can be changed without changing the original."""

@@ -140,8 +140,8 @@ class Lowering:
             seen = f"the same condition both runs and removes {', '.join(targets[:3])}"
             hint = "keep one of '=> name' and '=> !name'"
             raise _Wrong("contrary-arrows", seen, hint, position)
-        if key not in lowered.arrows:
-            lowered.arrows[key] = definition.Arrow(condition, key[1], suicide, position)
+        arrow = definition.Arrow(condition, key[1], suicide, position)
+        if lowered.arrows.setdefault(key, arrow) is arrow:  # a condition is slow to hash
             self._arrow_count += len(targets)
 
     def _mention(self, token: Token, lowered: Lowered, *, leads_on: bool) -> None:

@@ -9,9 +9,9 @@ and `T12 = b => a` is no circle).
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
@@ -61,16 +61,20 @@ def _shortened(texts: list[str]) -> list[str]:
 
 def _suspects(graph: Graph) -> Iterator[frozenset[str]]:
     """Yields the sets of names among which a circle is possible."""
-    same_point, every, leading = _name_graphs(graph)
+    same_point, elsewhere, leading = _name_graphs(graph)
     forward = set()
     if leading:
+        every = {
+            vertex: [*same_point.get(vertex, ()), *elsewhere.get(vertex, ())]
+            for vertex in same_point | elsewhere
+        }
         forward = {
             _only_names(component)
             for component in strong_components(every)
             if any(parent in component and child in component for parent, child in leading)
         }
     yield from forward
-    for component in strong_components(same_point):
+    for component in strong_components(_without_beginnings(same_point)):
         names = _only_names(component)
         if not any(names <= other for other in forward):
             yield names
@@ -83,13 +87,28 @@ def _only_names(component: frozenset[Hashable]) -> frozenset[str]:
 _NameGraph = dict[Hashable, list[Hashable]]
 
 
+def _without_beginnings(children: _NameGraph) -> _NameGraph:
+    """Returns the edges that are left when vertices to which none leads are taken away, until
+    there are no such. Where there is no circle none is left, and that is seen at less cost."""
+    edges_to = Counter(chain.from_iterable(children.values()))
+    gone = dict.fromkeys(vertex for vertex in children if vertex not in edges_to)
+    waiting = list(gone)
+    while waiting:
+        for child in children.get(waiting.pop(), ()):
+            edges_to[child] -= 1
+            if not edges_to[child]:
+                gone[child] = None
+                waiting.append(child)
+    return {vertex: found for vertex, found in children.items() if vertex not in gone}
+
+
 def _name_graphs(
     graph: Graph,
 ) -> tuple[_NameGraph, _NameGraph, list[tuple[Hashable, Hashable]]]:
-    """Returns the edges between names: within a point, all, and those not into the past. A
-    family is a vertex of its own, and so is an arrow, to keep the edges few."""
+    """Returns the edges between names: within a point, to others, and those not into the past.
+    A family is a vertex of its own, and so is an arrow, to keep the edges few."""
     same_point: _NameGraph = defaultdict(list)
-    every: _NameGraph = defaultdict(list)
+    elsewhere: _NameGraph = defaultdict(list)
     forward: list[tuple[Hashable, Hashable]] = []
     joined: set[str] = set()
     here = graph.cycling.initial
@@ -98,27 +117,24 @@ def _name_graphs(
         if arrow.suicide:
             continue
         hub = ("arrow", index)  # N parents and M children: N + M edges
-        for name in arrow.targets:
-            same_point[hub].append(name)
-            every[hub].append(name)
+        same_point[hub].extend(arrow.targets)
         for leaf in leaves(arrow.condition):
-            assert isinstance(leaf, Atom | Group)
+            assert isinstance(leaf, (Atom, Group))
             parent: Hashable = leaf.node if isinstance(leaf, Atom) else ("family", leaf.family)
             if isinstance(leaf, Group) and leaf.family not in joined:
                 joined.add(leaf.family)
                 for member in graph.families[leaf.family].members:
                     same_point[member].append(parent)
-                    every[member].append(parent)
-            every[parent].append(hub)
             if leaf.offset is None:
                 same_point[parent].append(hub)
                 continue
+            elsewhere[parent].append(hub)
             if leaf.offset not in is_back:
                 there = graph.parent_point(leaf.offset, here)
                 is_back[leaf.offset] = not leaf.offset.is_absolute and there < here
             if not is_back[leaf.offset]:
                 forward.append((parent, hub))
-    return same_point, every, forward
+    return same_point, elsewhere, forward
 
 
 def _circle_among(graph: Graph, names: frozenset[str]) -> list[TaskAt] | None:

@@ -52,8 +52,10 @@ def _check_outputs(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
             if isinstance(leaf, Atom):
                 asked.setdefault((leaf.node, leaf.output), arrow.position)
     for (name, output), position in asked.items():
+        if output in STANDARD:
+            continue
         declared = dict(graph.nodes[name].definition.outputs)
-        if output in STANDARD or output in declared:
+        if output in declared:
             continue
         if findings.is_full:
             return

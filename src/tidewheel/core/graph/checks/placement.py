@@ -17,7 +17,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.definition import Atom, GraphSection, WorkflowDef, leaves
+from tidewheel.core.graph.definition import Atom, GraphSection, Group, WorkflowDef, leaves
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph, Link, Node, atoms_of
 from tidewheel.core.graph.outputs import FAILED, SUCCEEDED
@@ -45,9 +45,11 @@ def check_placement(workflow: WorkflowDef, graph: Graph, findings: Findings) -> 
     _check_sequences(workflow, findings)
     asked: dict[tuple[Sequence, str, Offset], Position] = {}
     for arrow in graph.arrows:
-        for atom in atoms_of(arrow.condition, graph.families):
-            if atom.offset is not None:
-                asked.setdefault((arrow.sequence, atom.node, atom.offset), arrow.position)
+        for leaf in leaves(arrow.condition):
+            assert isinstance(leaf, (Atom, Group)), "xtriggers are waited for beside the arrows"
+            if leaf.offset is not None:
+                for atom in atoms_of(leaf, graph.families):
+                    asked.setdefault((arrow.sequence, atom.node, leaf.offset), arrow.position)
     # Many nodes stand on the same sequences and are asked for alike: one look serves them all.
     looks: dict[tuple[Sequence, Offset, tuple[Sequence, ...]], _Look] = {}
     for (sequence, name, offset), position in asked.items():
@@ -63,6 +65,9 @@ def check_placement(workflow: WorkflowDef, graph: Graph, findings: Findings) -> 
 
 
 def _check_unplaced(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    unplaced = [node for node in graph.nodes.values() if not node.sequences]
+    if not unplaced:
+        return
     doomed = {
         name
         for section in workflow.sections
@@ -71,9 +76,7 @@ def _check_unplaced(workflow: WorkflowDef, graph: Graph, findings: Findings) -> 
         for name in arrow.targets
     }
     mentions = _mentions(graph)
-    for node in graph.nodes.values():
-        if node.sequences:
-            continue
+    for node in unplaced:
         if node.name in doomed and not node.links:
             findings.warning(
                 "removed-but-not-there",

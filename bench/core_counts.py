@@ -1,0 +1,105 @@
+"""Counts what a task costs the core, in numbers that do not depend on the machine.
+
+Calls are those of functions of ours for one completion, in each shape of P6. Rows are what is
+stored of one task that is spawned by one batch and ends in a later one, as most tasks of a wide
+cycle do. Counted are many of them less a few, so what it takes to begin is left out.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+
+from bench.counts import SOURCE
+from bench.scheduler import shapes
+from bench.scheduler.core_rate import NOW
+from bench.scheduler.one_process import read_flow
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted, Submit
+from tidewheel.core.sched.persistence import changes
+from tidewheel.core.sched.pool import TaskPool, Touched
+from tidewheel.core.sched.step import new_pool, step
+
+FEW, MANY = 100, 400  # tasks
+BATCH = 40  # steps of one that is counted: fewer than a wide cycle has tasks of a kind
+
+SHAPES: dict[str, Callable[[int], shapes.Shape]] = {
+    "chain": shapes.chain,
+    "cycles": lambda tasks: shapes.cycles(tasks // shapes.CYCLE),
+    "lone tasks": lambda tasks: shapes.parentless(tasks // 10, 10, runahead=5),
+}
+
+
+def of_each_completion() -> dict[str, float]:
+    """Returns the calls of a completion, by shape."""
+    return {
+        name: (_calls(shape(MANY)) - _calls(shape(FEW))) / (MANY - FEW)
+        for name, shape in SHAPES.items()
+    }
+
+
+def of_each_task_of_a_wide_cycle() -> dict[str, float]:
+    """Returns the rows of a task, by kind."""
+    few, many = (_rows(shapes.cycles(2, width=tasks)) for tasks in (FEW, MANY))
+    return {kind: (many[kind] - few[kind]) / (2 * (MANY - FEW)) for kind in sorted(many)}
+
+
+def _graph(shape: shapes.Shape) -> Graph:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "flow.cylc").write_text(shape.flow())
+        graph = read_flow(Path(folder), RunOptions(now=0.0)).graph
+    assert graph is not None
+    return graph
+
+
+def _calls(shape: shapes.Shape) -> int:
+    graph, calls = _graph(shape), 0
+
+    def hook(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        del argument
+        calls += event == "call" and frame.f_code.co_filename.startswith(SOURCE)
+
+    for _ in _steps(graph, new_pool(graph)):
+        pass  # once before: classes are compiled when they are first used
+    steps = _steps(graph, new_pool(graph))
+    next(steps)  # the start looks at every node once
+    sys.setprofile(hook)
+    try:
+        for _ in steps:
+            pass
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def _rows(shape: shapes.Shape) -> Counter[str]:
+    graph = _graph(shape)
+    pool, rows = new_pool(graph), Counter[str]()
+    steps = _steps(graph, pool)
+    while batch := list(islice(steps, BATCH)):
+        touched = Touched()
+        for one in batch:
+            touched.add(one)
+        rows.update(type(row).__name__ for row in changes(pool, touched))
+    return rows
+
+
+def _steps(graph: Graph, pool: TaskPool) -> Iterator[Touched]:
+    """Plays a run in which every job succeeds at once; yields what each step touched."""
+    outcome = step(graph, pool, RunStarted(NOW))
+    todo = deque(outcome.effects)
+    yield outcome.touched
+    while todo:
+        one = todo.popleft()
+        if isinstance(one, Submit):
+            ended = JobEnded(one.task, one.submit, JobEnd.SUCCEEDED, NOW)
+            outcome = step(graph, pool, ended)
+            todo.extend(outcome.effects)
+            yield outcome.touched
