@@ -94,12 +94,15 @@ class Definition(NamedTuple):
 
     @property
     def is_python(self) -> bool:
-        return self.path.suffix == ".py"
+        from tidewheel.services.definitions.loader import is_python_file
+
+        return is_python_file(self.path)
 
     @property
     def is_sip(self) -> bool:
-        """Says whether the path is a YAML or JSON file, or a template of one."""
-        return self.path.name.removesuffix(".j2").endswith((".yaml", ".yml", ".json"))
+        from tidewheel.services.definitions.loader import is_sip_file
+
+        return is_sip_file(self.path)
 
     def refuse_python(self, command: str) -> None:
         """Raises Refused for a definition in Python, for commands that show the text of a
@@ -112,24 +115,9 @@ class Definition(NamedTuple):
 
     def load(self, findings: Findings, how: LoadOptions | None = None) -> LoadedWorkflow:
         """Reads, compiles and checks the definition; adds what is wrong to the findings."""
-        how = how or self.load_options()
-        if self.is_python:
-            from tidewheel.services.definitions.python import load_python_file
+        from tidewheel.services.definitions.loader import load_definition
 
-            return load_python_file(self.path, how, findings)
-        if self.is_sip:
-            from tidewheel.services.definitions.sip import load_sip_file
-
-            return load_sip_file(self.path, how, findings).loaded
-        from tidewheel.formats.flow_cylc.settings import FlowSettings
-        from tidewheel.formats.flow_cylc.source_loader import read_source
-        from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_source
-
-        source = read_source(self.path, how.source, findings)
-        if not source.lines and findings.has_errors:
-            # That there is no graph either would be no news.
-            return LoadedWorkflow(source=source, settings=FlowSettings())
-        return load_source(source, how, findings)
+        return load_definition(self.path, how or self.load_options(), findings)
 
     def load_judged(self, findings: Findings) -> tuple[LoadedWorkflow, Verdicts | None]:
         """Loads the definition; judges whether one of SIP can be registered and run.

@@ -256,10 +256,24 @@ def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
     return answer
 
 
+def arguments_in(variables: Mapping[str, str]) -> dict[str, object]:
+    """Returns the arguments of a function among the variables of a job, as they were sent."""
+    return {
+        name.removeprefix(ARGUMENT): _sent(text)
+        for name, text in variables.items()
+        if name.startswith(ARGUMENT)
+    }
+
+
+def _sent(text: str) -> object:
+    """Returns the value of a task from the variable that holds it."""
+    value = json.loads(text)
+    is_wrapped = isinstance(value, dict) and list(value) == [RETURN]
+    return value[RETURN] if is_wrapped else value
+
+
 def _argument(name: str, hint: object) -> object:
-    value = json.loads(os.environ[f"{ARGUMENT}{name}"])
-    if isinstance(value, dict) and list(value) == [RETURN]:
-        value = value[RETURN]
+    value = _sent(os.environ[f"{ARGUMENT}{name}"])
     if hint is None:
         return value
     try:
@@ -279,8 +293,7 @@ def _hand_on(function: TaskFunction, answer: object, *, is_taken: bool) -> None:
     if answer is None and not is_taken:
         return
     try:
-        plain = msgspec.to_builtins(answer, enc_hook=_plain, str_keys=True)
-        text = json.dumps(plain, allow_nan=False).encode()
+        said = values_of(answer)
     except (TypeError, ValueError, OverflowError) as error:
         if is_taken:
             raise TypeError(
@@ -288,9 +301,18 @@ def _hand_on(function: TaskFunction, answer: object, *, is_taken: bool) -> None:
             ) from None
         sys.stdout.write(f"the value of {function.__name__} is not kept: {error}\n")
         return
-    is_object = text.startswith(b"{") and list(json.loads(text)) != [RETURN]
-    said = text if is_object else b'{"%s": %s}' % (RETURN.encode(), text)
-    Path(os.environ[OUTPUTS]).write_bytes(said)
+    Path(os.environ[OUTPUTS]).write_text(said)
+
+
+def values_of(answer: object) -> str:
+    """Returns what a function returned as the values of its task, a JSON object.
+
+    Raises TypeError, ValueError or OverflowError for what JSON cannot hold.
+    """
+    plain = msgspec.to_builtins(answer, enc_hook=_plain, str_keys=True)
+    text = json.dumps(plain, allow_nan=False)
+    is_object = text.startswith("{") and list(json.loads(text)) != [RETURN]
+    return text if is_object else f'{{"{RETURN}": {text}}}'
 
 
 def _plain(value: object) -> object:
