@@ -72,7 +72,8 @@ def script_of(function: TaskFunction, task: str) -> str:
 
 def bind(task: Task, args: tuple[object, ...], keywords: Mapping[str, object]) -> None:
     """Records that a task is called with these arguments: tasks are before it in the graph."""
-    ledger, function = task.ledger, task.function
+    ledger = task.ledger
+    function = ledger.functions.get(task.name)
     if function is None:
         seen = f"{task} is called with arguments, and has no function"
         raise BadStatement(seen, f"put @flow.task above a function {task}, or join it by >>")

@@ -30,7 +30,15 @@ from tidewheel.formats.flow_cylc.settings import (
 from tidewheel.formats.flow_cylc.values import BadValue
 from tidewheel.formats.flow_cylc.xtriggers import Argument, XtriggerCall
 from tidewheel.formats.python_api.assembly import INTEGER, ReadOptions, assemble, check_idle
-from tidewheel.formats.python_api.declarations import Declarations, Family, Task, Xtrigger
+from tidewheel.formats.python_api.declarations import (
+    Declarations,
+    Family,
+    FunctionTask,
+    P,
+    R,
+    Task,
+    Xtrigger,
+)
 from tidewheel.formats.python_api.functions import run_job
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
 from tidewheel.formats.python_api.terms import (
@@ -110,20 +118,20 @@ class Workflow:
     ) -> Task: ...
 
     @overload
-    def task(self, name: TaskFunction) -> Task: ...
+    def task(self, name: Callable[P, R]) -> FunctionTask[P, R]: ...
 
     @overload
     def task(
         self, *, family: Families = (), **settings: Unpack[Settings]
-    ) -> Callable[[TaskFunction], Task]: ...
+    ) -> Callable[[Callable[P, R]], FunctionTask[P, R]]: ...
 
     def task(
         self,
-        name: str | TaskFunction | None = None,
+        name: str | Callable[P, R] | None = None,
         *,
         family: Families = (),
         **settings: Unpack[Settings],
-    ) -> Task | Callable[[TaskFunction], Task]:
+    ) -> Task | Callable[[Callable[P, R]], FunctionTask[P, R]]:
         """Declares a task: `flow.task("obs", script="get-obs")`, or by `@flow.task`.
 
         Above a function, the task calls it; `@flow.task(retries=3)` gives it settings, which
@@ -136,7 +144,7 @@ class Workflow:
             self._declared.add(task, _listed(family), settings)
             return task
 
-        def decorate(function: TaskFunction) -> Task:
+        def decorate(function: Callable[P, R]) -> FunctionTask[P, R]:
             return declare(getattr(function, "__name__", ""))(function)
 
         if name is None:
