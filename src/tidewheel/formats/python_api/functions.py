@@ -23,6 +23,7 @@ import msgspec
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -60,11 +61,19 @@ def check_function(function: TaskFunction) -> None:
             raise BadStatement(seen, "leave out the '/': a job gives arguments by name")
 
 
-def script_of(function: TaskFunction, task: str) -> str:
-    """Returns shell text that calls the function; it needs tidewheel in the job's Python."""
-    module = function.__module__
-    home = module if "." in module else str(Path(function.__code__.co_filename).absolute())
-    return shlex.join(["python3", "-m", CALLER, home, task])
+def script_of(function: TaskFunction, task: str, folder: Path) -> str:
+    """Returns shell text that calls the function; it needs tidewheel in the job's Python.
+
+    Files in the workflow's folder are kept with a run, and found in the folder of the run.
+    """
+    module, name = function.__module__, shlex.quote(task)
+    if "." in module:
+        return f"python3 -m {CALLER} {shlex.quote(module)} {name}"
+    file = Path(function.__code__.co_filename).absolute()
+    if not file.is_relative_to(folder):
+        return f"python3 -m {CALLER} {shlex.quote(str(file))} {name}"
+    inside = shlex.quote(file.relative_to(folder).as_posix())
+    return f'python3 -m {CALLER} "${RUN_DIRECTORY}"/{inside} {name}'
 
 
 # ---- arguments, when the workflow is defined ----

@@ -7,11 +7,13 @@ their user trusts like any script.
 from __future__ import annotations
 
 import importlib
+import os
 import runpy
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, Unpack, overload
@@ -39,6 +41,7 @@ from tidewheel.formats.python_api.declarations import (
     Task,
     Xtrigger,
 )
+from tidewheel.formats.python_api.flow_text import checked_text, flow_text
 from tidewheel.formats.python_api.functions import run_job
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
 from tidewheel.formats.python_api.terms import (
@@ -109,7 +112,9 @@ class Workflow:
                 runahead_limit=placed(runahead),
             ),
         )
-        self._ledger = StatementLog(name, is_integer=cycling == INTEGER)
+        self._file = position.file
+        folder = Path(position.file).absolute().parent
+        self._ledger = StatementLog(name, is_integer=cycling == INTEGER, folder=folder)
         self._declared = Declarations(self._ledger.findings)
 
     @overload
@@ -219,6 +224,16 @@ class Workflow:
             raise InvalidDefinition(self.name, findings.sorted())
         return Compiled(loaded[1], findings.sorted())
 
+    def flow_text(self, options: ReadOptions | None = None) -> str:
+        """Returns the flow.cylc that means the same, which a server keeps and runs.
+
+        Raises InvalidDefinition for an error, and for what cannot be written in a flow.cylc.
+        """
+        options = options or _now()
+        definition = self.definition(options)
+        text = flow_text(self._ledger, self._declared, self._settings, self._file)
+        return checked_text(text, definition, options)
+
     def findings(self, options: ReadOptions | None = None) -> list[Finding]:
         """Returns everything that is wrong or remarkable, worst first."""
         findings = Findings()
@@ -247,10 +262,13 @@ class Workflow:
             findings.add(finding)
 
     def _read(self, options: ReadOptions | None, findings: Findings) -> WorkflowDef | None:
-        if options is None:
-            # The author of a workflow in a script has no other clock at hand.
-            options = ReadOptions(now=time.time())  # noqa: TID251
+        options = options or _now()
         return assemble(self._ledger, self._declared, self._settings, options, findings)
+
+
+def _now() -> ReadOptions:
+    # The author of a workflow in a script has no other clock at hand.
+    return ReadOptions(now=time.time())  # noqa: TID251
 
 
 def _listed(families: object) -> tuple[object, ...]:
@@ -261,19 +279,27 @@ def _listed(families: object) -> tuple[object, ...]:
 
 # Finds the workflow that a Python file defines, by executing the file.
 
+CALLS_MAX = 10  # of a traceback that are told
+SAID_LENGTH_MAX = 2_000
+# Where code lies that only executes theirs.
+_NOT_THEIRS = (f"{Path(__file__).parents[2]}{os.sep}", str(runpy.__file__))
 LOADED = "__tidewheel__"  # so that `if __name__ == "__main__":` is passed over
 
 
 def load_python(path: Path, findings: Findings) -> Workflow | None:
     """Returns the one workflow of a file; None after a finding that says why there is none."""
     try:
-        workflows = workflows_in(str(path))
+        # What it prints is for people; the answer of a command may be for programs.
+        with redirect_stdout(sys.stderr):
+            workflows = workflows_in(str(path))
     except BadStatement as bad:
         findings.error("bad-statement", bad.message, bad.hint, bad.position)
         return None
     except (Exception, SystemExit) as error:
-        seen = f"the file could not be executed: {type(error).__name__}: {error}"
-        hint = "run it with python3 to see where this comes from"
+        said = f"{type(error).__name__}: {error}"
+        more = "…" if len(said) > SAID_LENGTH_MAX else ""
+        seen = f"the file could not be executed: {said[:SAID_LENGTH_MAX]}{more}"
+        hint = _calls_of(error) or "run it with python3 to see where this comes from"
         findings.error("python-error", seen, hint, _place_of(error, path))
         return None
     if len(workflows) != 1:
@@ -303,6 +329,16 @@ def workflows_in(home: str) -> list[Workflow]:
         names = vars(importlib.import_module(home))
     found = [value for value in names.values() if isinstance(value, Workflow)]
     return list({id(one): one for one in found}.values())
+
+
+def _calls_of(error: BaseException) -> str:
+    """Returns the last calls of the author's own code that led to an error, in their order."""
+    frames = [
+        f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<", *_NOT_THEIRS))
+    ]
+    return " → ".join(frames[-CALLS_MAX:])
 
 
 def _place_of(error: BaseException, path: Path) -> Position:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tidewheel.core.cycling.style import PointStyle
@@ -45,10 +47,11 @@ def _loaded(
 ) -> LoadedWorkflow:
     options = ReadOptions(now=how.now, points=how.points, policy=how.policy)
     loaded = None if flow is None else flow.load(options, findings)
-    if loaded is None:
+    if flow is None or loaded is None:
         return LoadedWorkflow(source=source, settings=FlowSettings())
     workflow, graph = loaded
-    return as_loaded(source, workflow, graph, _reader(workflow.cycling.style))
+    made = as_loaded(source, workflow, graph, _reader(workflow.cycling.style))
+    return replace(made, kept_text=partial(flow.flow_text, options))
 
 
 def _reader(style: PointStyle) -> CyclingReader:

@@ -320,6 +320,12 @@ def _made(
         _check_python(kept, asked, findings)
     else:
         with _loaded(kept, asked, _values(asked), findings) as (loaded, folder, _):
+            if asked.parameters and kept.kind != SIP and not loaded.source.templated:
+                findings.error(
+                    "no-parameters",
+                    f"{asked} is no template, and takes no parameters",
+                    "leave them out",
+                )
             if check is not None and loaded.graph is not None:
                 check(options, loaded.graph, findings)
             if kept.kind == SIP and not findings.has_errors:  # else they may be no JSON
