@@ -68,13 +68,16 @@ class Compiled(NamedTuple):
 class Workflow:
     """Collects the tasks and statements of a workflow; `compile` makes a graph of them.
 
-    from tidewheel import Workflow
+        from tidewheel import Workflow
 
-    flow = Workflow("forecast", initial=1, final=3)
-    fetch = flow.task("fetch", script="get-data", retries=["1m", "5m"], timeout="1h")
-    model = flow.task("model", script="run-model")
-    with flow.cycle("P1"):
-        fetch & model[-1] >> model
+        flow = Workflow("forecast", initial=1, final=3)
+        fetch = flow.task("fetch", script="get-data", retries=["1m", "5m"], timeout="1h")
+        model = flow.task("model", script="run-model")
+        with flow.cycle("P1"):
+            (fetch & model[-1]) >> model
+
+    Statements with ``>>`` stand under ``with flow.cycle(…):`` and are recorded as they are
+    executed.
     """
 
     def __init__(  # noqa: PLR0913 - each is named where it is given
