@@ -33,7 +33,7 @@ from tidewheel.formats.python_api.functions import arguments_in, values_of
 from tidewheel.formats.python_api.workflow import Workflow
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import parse_duration, show_duration
-from tidewheel.services.definitions.loader import load_definition
+from tidewheel.services.definitions import load_definition
 from tidewheel.services.definitions.python import load_python_workflow
 from tidewheel.services.rehearsal.assumptions import (
     AssumedEnd,

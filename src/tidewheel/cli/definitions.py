@@ -99,13 +99,13 @@ class Definition(NamedTuple):
 
     @property
     def is_python(self) -> bool:
-        from tidewheel.services.definitions.loader import is_python_file
+        from tidewheel.services.definitions import is_python_file
 
         return is_python_file(self.path)
 
     @property
     def is_sip(self) -> bool:
-        from tidewheel.services.definitions.loader import is_sip_file
+        from tidewheel.services.definitions import is_sip_file
 
         return is_sip_file(self.path)
 
@@ -120,7 +120,7 @@ class Definition(NamedTuple):
 
     def load(self, findings: Findings, how: LoadOptions | None = None) -> LoadedWorkflow:
         """Reads, compiles and checks the definition; adds what is wrong to the findings."""
-        from tidewheel.services.definitions.loader import load_definition
+        from tidewheel.services.definitions import load_definition
 
         with told_if_slow(self.path):
             return load_definition(self.path, how or self.load_options(), findings)
@@ -192,7 +192,7 @@ def told_if_slow(*paths: Path) -> Iterator[None]:
 
     Nobody else can end it: it may wait for something, or have no end.
     """
-    from tidewheel.services.definitions.loader import is_python_file
+    from tidewheel.services.definitions import is_python_file
 
     files = [str(one) for one in paths if is_python_file(one)]
     main = threading.get_ident()
