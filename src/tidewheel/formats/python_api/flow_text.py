@@ -27,7 +27,7 @@ from tidewheel.formats.flow_cylc.graph_text import (
 from tidewheel.formats.flow_cylc.items import NAMESPACE, SCHEDULER, SCHEDULING, SectionSpec
 from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
 from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
-from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.source_text import PLAIN, BadSource, SourceText, decoded
 from tidewheel.formats.flow_cylc.values import ValueKind
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_source
 from tidewheel.formats.python_api.assembly import ReadOptions, Resolver, is_once
@@ -45,8 +45,8 @@ _SPECIAL_ITEMS = {
     "expire_after": "clock-expire",
 }
 assert _SPECIAL_ITEMS.keys() == SPECIAL.keys()
-_HEAD = """\
-# Made from the workflow {name} in {file}, which was executed for that. To change it, change
+_HEAD = f"""{PLAIN}
+# Made from the workflow {{name}} in {{file}}, which was executed for that. To change it, change
 # that file and give it anew: tidewheel reload RUN, tidewheel register.
 """
 
@@ -69,10 +69,19 @@ def flow_text(
     return "".join(lines)
 
 
-def checked_text(text: str, definition: WorkflowDef, options: ReadOptions) -> str:
-    """Returns the text if it says what the definition says; else raises InvalidDefinition."""
+def checked_text(text: str, definition: WorkflowDef, options: ReadOptions, folder: Path) -> str:
+    """Returns the text if it says what the definition says; else raises InvalidDefinition.
+
+    Functions of xtriggers are looked for in the folder of the Python file.
+    """
     findings = Findings()
-    source = SourceText.as_written(Path(), (FLOW_FILE,), text.splitlines())
+    try:
+        lines = decoded(text.encode(), FLOW_FILE).splitlines()
+    except (BadSource, UnicodeEncodeError) as error:
+        seen = f"{definition.name} cannot be kept: it has a text that no file can hold: {error}"
+        findings.error("not-written", seen)
+        raise InvalidDefinition(definition.name, findings.sorted()) from None
+    source = SourceText.as_written(folder, (FLOW_FILE,), lines)
     how = LoadOptions(
         now=options.now, name=definition.name, points=options.points, policy=options.policy
     )
@@ -83,8 +92,7 @@ def checked_text(text: str, definition: WorkflowDef, options: ReadOptions) -> st
             "not-written",
             f"{definition.name} cannot be kept: {', '.join(differing)} cannot be written in a "
             "flow.cylc as they are",
-            "look for quotes of three signs, and for lines that begin with %include, in its "
-            "texts",
+            "look for triple quotes of both kinds, and for control characters, in its texts",
         )
     if findings.has_errors:
         raise InvalidDefinition(definition.name, findings.sorted())

@@ -235,7 +235,7 @@ class Workflow:
         options = options or _now()
         definition = self.definition(options)
         text = flow_text(self._ledger, self._declared, self._settings, self._file)
-        return checked_text(text, definition, options)
+        return checked_text(text, definition, options, self._ledger.folder)
 
     def findings(self, options: ReadOptions | None = None) -> list[Finding]:
         """Returns everything that is wrong or remarkable, worst first."""
