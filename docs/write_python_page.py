@@ -1,5 +1,5 @@
-"""Writes docs/reference/python.md from the docstrings of the names that `import tidewheel`
-offers; a test compares the two."""
+"""Writes docs/reference/python.md from the docstrings of the names that `tidewheel` and
+`tidewheel.testing` offer; a test compares the two."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tidewheel
+from tidewheel import testing
 from tidewheel.client.async_client import QueueChanges
 from tidewheel.client.embedded import WorkerFields
 from tidewheel.client.fields import Filters, TaskFields
@@ -54,8 +55,13 @@ PARTS = (
     ),
 )
 FUNCTIONS = ("all_of", "any_of")
+TESTING = """\
+For tests of your own: `from tidewheel.testing import failed, play`. [Test a
+workflow](../howto/testing_a_workflow.md) shows how.
+"""
 INTRODUCTION = """\
-Every name is in `tidewheel`: `from tidewheel import Client, Handlers, Worker, Workflow`.
+Every name is in `tidewheel`: `from tidewheel import Client, Handlers, Worker, Workflow`; those
+for tests are in `tidewheel.testing`.
 [The queue from Python](../howto/queue_from_python.md) and [workflows in
 Python](../python_api.md) show how they are used together.
 
@@ -95,7 +101,22 @@ def page() -> str:
     for name in FUNCTIONS:
         function = getattr(tidewheel, name)
         parts.append(f"## {name}\n\n`{name}{_signature(function)}`\n\n{_words(function)}")
+    parts.append(f"## tidewheel.testing\n\n{TESTING}")
+    parts += [_name_for_tests(name) for name in testing.__all__]
     return "\n".join(parts)
+
+
+def _name_for_tests(name: str) -> str:
+    """Returns the part about a function of `tidewheel.testing`, or about what it returns."""
+    thing = getattr(testing, name)
+    if not isinstance(thing, type):
+        return f"### {name}\n\n`{name}{_signature(thing)}`\n\n{_words(thing)}"
+    lines = [f"### {name}\n\n{_words(thing)}", _table(thing)]
+    for one, member in _members(thing):
+        call = "" if isinstance(member, property) else _signature(member)
+        words = inspect.getdoc(member) or ""
+        lines.append(f"- `{one}{call}`: {' '.join(words.split())}")
+    return "\n".join(lines) + "\n"
 
 
 def _class(part: Part) -> str:

@@ -1,6 +1,7 @@
 """The commands about a definition, as somebody meets them who has just written one."""
 
 import json
+import signal
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -360,3 +361,45 @@ def test_the_text_of_a_workflow_in_python_is_not_shown(tidewheel, flow):
     answer = tidewheel("config", "flow/small.py")
     assert answer.status == 2
     assert "validate, graph and list take both" in answer.err.lower()
+
+
+# Python files that are bad to their author.
+
+
+def test_an_error_in_a_python_file_is_told_with_the_calls_that_led_to_it(tidewheel, flow):
+    flow(
+        "from tidewheel import Workflow\nfrom aside import read\nflow = Workflow(read())\n",
+        "x.py",
+    )
+    flow("CONFIG = {}\n\n\ndef read():\n    return CONFIG['x']\n", "aside.py")
+    answer = tidewheel("validate", "flow/x.py")
+    assert answer.status == 2
+    assert "x.py:3: error: the file could not be executed: KeyError: 'x'" in answer.out
+    assert "x.py:3 in <module>: flow = Workflow(read()) → " in answer.out
+    assert "aside.py:5 in read: return CONFIG['x']" in answer.out
+    assert "runpy" not in answer.out
+
+
+def test_what_a_python_file_prints_is_not_part_of_the_answer(tidewheel, flow):
+    flow(f"print('x' * 1_000_000)\n{PYTHON}", "loud.py")
+    answer = tidewheel("validate", "flow/loud.py", "--json")
+    assert (answer.status, answer.json["valid"]) == (0, True)
+    assert len(answer.err) > 1_000_000
+
+
+def test_a_huge_error_of_a_python_file_is_told_short(tidewheel, flow):
+    flow("raise ValueError('x' * 1_000_000)\n", "huge.py")
+    answer = tidewheel("validate", "flow/huge.py")
+    assert answer.status == 2
+    assert len(answer.out + answer.err) < 10_000
+
+
+@pytest.mark.parametrize("command", ["validate", "register", "run"])
+def test_a_python_file_without_an_end_is_told_and_ended_by_the_keyboard(
+    tidewheel, flow, command
+):
+    flow("while True:\n    pass\n", "endless.py")
+    with tidewheel.started(command, "flow/endless.py") as program:
+        program.read_until("still executing flow/endless.py, line ")
+        program.send(signal.SIGINT)
+        assert program.wait().status == 130

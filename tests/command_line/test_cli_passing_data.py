@@ -265,3 +265,33 @@ def test_a_value_that_json_cannot_hold_fails_its_task_if_another_takes_it(tidewh
     assert "the function quiet returned what JSON cannot hold: a object" in (
         tidewheel("log", "etl", "1/quiet", "--err").out
     )
+
+
+FAILING = """
+from tidewheel import Workflow
+
+flow = Workflow("failing")
+
+
+@flow.task
+def look():
+    return {}["nothere"]
+
+
+with flow.cycle("R1"):
+    flow.place(look)
+"""
+
+
+@pytest.mark.req("R007-13")
+def test_the_log_of_a_function_that_failed_shows_where_its_author_is_to_look(tidewheel):
+    (tidewheel.folder / "failing.py").write_text(FAILING)
+    assert tidewheel("run", "failing.py", "--stall-timeout", "0").status != 0
+    told = tidewheel("log", "failing", "1/look")
+    assert "job.out is empty; job.err says:" in told.err
+    traceback = told.out.splitlines()
+    assert traceback[0] == "Traceback (most recent call last):"
+    assert traceback[1].endswith('/failing.py", line 9, in look')
+    assert traceback[-1] == "KeyError: 'nothere'"
+    assert tidewheel("log", "failing", "1/look", "--err").out == told.out
+    assert tidewheel("log", "failing", "1/look", "--file", "out").out == ""

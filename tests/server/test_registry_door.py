@@ -436,26 +436,40 @@ def test_a_name_is_for_one_flow_cylc_and_for_no_sip_definition(registry, folder,
     assert len(registry.register(*others, folder)["workflows"]) == 3
 
 
-def test_python_is_registered_and_read_where_the_store_is_and_by_no_server(
-    where, registry, tmp_path, store
+@pytest.mark.req("R007-12")
+def test_python_is_executed_by_who_registers_it_and_runs_everywhere(registry, tmp_path):
+    folder = put(tmp_path / "programs", {"cycle.py": PYTHON, "notes.txt": "x", "b.py": ""})
+    (told,) = registry.register(folder / "cycle.py", version="1.1")["workflows"]
+    assert (told["name"], told["version"], told["kind"]) == ("cycle", "1.1", "flow.cylc")
+    assert told["runnable"] and told["findings"] == []
+    kept = [one["path"] for one in registry.show("cycle")["files"]]
+    assert kept == ["b.py", "cycle.py", "flow.cylc"]
+    assert registry.run("cycle").name == "cycle/run1"
+    with pytest.raises(InvalidDefinition) as refused:
+        registry.run("cycle", {"a": 1})
+    assert codes(refused) == ["no-parameters"]
+
+
+@pytest.mark.req("R007-12")
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        ("import nothing_there\n", "python-error", "No module named 'nothing_there'"),
+        ("x = 1\n", "no-workflow", "the file defines no workflow"),
+        (PYTHON + 'other = Workflow("other")\n', "no-workflow", "several workflows"),
+        ("raise SystemExit(3)\n", "python-error", "SystemExit: 3"),
+        ("def f(:\n", "python-error", "SyntaxError"),
+    ],
+)
+def test_python_without_one_workflow_is_refused_where_it_is_executed(
+    registry, tmp_path, text, code, told
 ):
-    folder = put(tmp_path / "programs", {"cycle.py": PYTHON})
-    if where == "near":
-        (told,) = registry.register(folder / "cycle.py", version="1.1")["workflows"]
-        assert (told["name"], told["version"], told["kind"]) == ("cycle", "1.1", "python")
-        assert registry.run("cycle").name == "cycle/run1"
-        with pytest.raises(InvalidDefinition) as refused:
-            registry.run("cycle", {"a": 1})
-        assert codes(refused) == ["no-parameters"]
-        return
+    folder = put(tmp_path / "programs", {"cycle.py": text})
     with pytest.raises(InvalidDefinition) as refused:
         registry.register(folder / "cycle.py")
-    assert codes(refused) == ["python-definition"]
-    Visitor(store).register(folder / "cycle.py")
-    with pytest.raises(InvalidDefinition) as refused:
-        registry.run("cycle")
-    assert codes(refused) == ["python-definition"]
-    assert registry.show("cycle")["kind"] == "python"
+    assert codes(refused) == [code]
+    assert told in str(refused.value)
+    assert registry.list()["workflows"] == []
 
 
 # ---- real files of others ----

@@ -4,8 +4,10 @@ import pytest
 
 from tests.support.http_server import running_server
 from tests.support.workflow_folders import PYTHON, TEMPLATE, sip_files
-from tidewheel.core.operator.registry import Bundle
-from tidewheel.services.registry.service import RegistryService
+from tidewheel.core.graph.findings import Findings
+from tidewheel.core.operator.definition import StoredDefinition, StoredFile, sealed
+from tidewheel.core.operator.registry import NewWorkflow
+from tidewheel.services.registry.bundles import read_bundles
 
 CYCLING = """\
 [scheduling]
@@ -90,13 +92,27 @@ def test_stages_are_drawn_though_a_parameter_is_lacking(reader):
     assert edges(drawn(reader, "vis/1.0.0")) == ["1/a 1/b"]
 
 
-def test_what_is_written_in_python_is_not_read_by_a_server(server, reader):
-    """It came into the registry where the store is."""
-    door = RegistryService(server.store, None, code_trusted=True)
-    bundle = Bundle(files={"cycle.py": PYTHON.encode()}, file="cycle.py", version="1")
-    (made,) = server.do(door.register([bundle], who="a test"))["workflows"]
-    told = drawn(reader, f"{made['name']}/1")
+def test_what_an_earlier_version_kept_in_python_is_not_read_by_a_server(server, reader):
+    """It was executed by whoever read it; since then what it amounts to is kept."""
+    files = (StoredFile("cycle.py", PYTHON.encode()),)
+    kept = StoredDefinition(
+        digest="", workflow="old", kind="python", text="cycle.py", files=files
+    )
+    new = NewWorkflow(name="old", version="1", definition=sealed(kept), runnable=True)
+    server.do(server.store.register([new]))
+    told = drawn(reader, "old/1")
     assert (told.status, told.json["findings"][0]["code"]) == (422, "python-definition")
+
+
+@pytest.mark.req("R007-12")
+def test_what_a_python_file_amounts_to_is_drawn(server, reader, tmp_path):
+    (tmp_path / "cycle.py").write_text(PYTHON)
+    bundles = read_bundles([tmp_path / "cycle.py"], Findings(), version="1")
+    files = {path: content.decode() for path, content in bundles[0].files.items()}
+    bundle = {"files": files, "name": bundles[0].name, "version": "1"}
+    made = server.caller("submit").post("/workflows", {"bundles": [bundle]})
+    assert made.status == 201, made.body
+    assert edges(drawn(reader, "cycle/1")) == ["1/a 1/b"]
 
 
 def test_only_those_who_may_see_a_workflow_see_its_graph(server, reader):

@@ -1157,7 +1157,8 @@ def test_the_script_of_a_function_calls_it(tmp_path):
         encoding="utf-8",
     )
     script = run_python(str(file), cwd=ROOT).stdout
-    python, *words = shlex.split(script)
+    assert '"$TIDEWHEEL_RUN_DIR"/flow.py' in script  # where a job finds the files of its run
+    python, *words = shlex.split(script.replace("$TIDEWHEEL_RUN_DIR", str(tmp_path)))
     assert python == "python3"
     ended = run_python(*words, cwd=ROOT)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("hello\n", "", 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.scenario import compile_flow, compile_graph
-from tidewheel.services.rehearsal.assumptions import Assumptions, Failure
+from tidewheel.services.rehearsal.assumptions import AssumedEnd, Assumptions
 from tidewheel.services.rehearsal.play import last_of, rehearse
 from tidewheel.services.rehearsal.record import critical_path, lanes, marks, reason_text
 
@@ -33,12 +33,12 @@ def played(graph, *, final=None, runtime="", scheduling="", policy="tidewheel", 
         graph = compile_graph(graph, runtime, final=final, scheduling=scheduling, policy=policy)
     until, at = assumed.pop("until", None), assumed.pop("at", None)
     fails = [failure(one) for one in assumed.pop("fails", ())]
-    return rehearse(graph, Assumptions(failures=fails, **assumed), until=until, at=at)
+    return rehearse(graph, Assumptions(ends=fails, **assumed), until=until, at=at)
 
 
 def failure(text):
     task, _, number = text.partition("@")
-    return Failure(*task.split("/"), int(number) if number else None)
+    return AssumedEnd(*task.split("/"), int(number) if number else None)
 
 
 def spans(rehearsal):
@@ -131,8 +131,8 @@ def test_globs_and_families_name_tasks_that_fail(name):
 
 
 def test_a_failure_that_met_nobody_is_reported():
-    assert played("a", fails=["3/a"]).unused_failures == ["3/a"]
-    assert played("a", fails=["*/a"]).unused_failures == []
+    assert played("a", fails=["3/a"]).unused_ends == ["3/a"]
+    assert played("a", fails=["*/a"]).unused_ends == []
 
 
 def test_the_definition_itself_may_say_what_fails():

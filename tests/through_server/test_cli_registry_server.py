@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.workflow_folders import FLOW, PYTHON, put, sip_files
+from tests.support.workflow_folders import FLOW, put, sip_files
 
 
 @pytest.fixture
@@ -48,9 +48,57 @@ def test_refusals_have_the_same_words_from_here(here, there):
     far, near = here("register", "workflows"), there("register", "workflows")
     assert (far.status, far.err) == (near.status, near.err) == (2, far.err)
     assert "there is no docker_compose.yaml" in far.err
-    python = put(here.folder / "programs", {"cycle.py": PYTHON})
+    python = put(here.folder / "programs", {"cycle.py": "import nothing_there\n"})
     refused = here("register", str(python / "cycle.py"))
-    assert refused.status == 2 and "a server takes no definition in Python" in refused.err
+    assert refused.status == 2 and "No module named 'nothing_there'" in refused.err
+
+
+FUNCTIONS = """
+import os
+from pathlib import Path
+from tidewheel import Workflow
+from scale import SCALE
+
+flow = Workflow("etl")
+
+
+@flow.task
+def fetch(count: int) -> list[int]:
+    Path(os.environ["SEEN"]).open("a").write("job\\n")
+    return list(range(count))
+
+
+@flow.task(environment={"WHO": "a 'job'"})
+def total(rows: list[int], scale: int = 1) -> int:
+    print("the total is", sum(rows) * scale, "says", os.environ["WHO"])
+
+
+total(fetch(5), scale=SCALE)
+Path(os.environ.get("READ_BY", os.devnull)).open("a").write(f"{os.getpid()}\\n")
+"""
+
+
+@pytest.mark.req("R007-12", "R007-3")
+@pytest.mark.usefixtures("crew")
+@pytest.mark.parametrize("way", ["run", "register"])
+def test_a_workflow_in_python_runs_on_a_server_and_its_functions_on_workers(here, way):
+    """Its folder is gone by then; no process but this one and jobs executes the file."""
+    seen, read_by = here.folder / "seen", here.folder / "read-by"
+    flow = FUNCTIONS.replace('os.environ["SEEN"]', repr(str(seen)))
+    flow = flow.replace('os.environ.get("READ_BY", os.devnull)', repr(str(read_by)))
+    folder = put(here.folder / "programs", {"etl.py": flow, "scale.py": "SCALE = 10\n"})
+    if way == "register":
+        assert here("register", "programs/etl.py", "--version", "1.0").status == 0
+        begun = here("run", "etl", "--detach")
+    else:
+        begun = here("run", "programs/etl.py", "--detach")
+    assert begun.status == 0, begun.err
+    shutil.rmtree(folder)
+    assert here("run", "etl/run1").status == 0
+    assert "the total is 100 says a 'job'" in here("log", "etl/run1", "1/total").out
+    assert seen.read_text() == "job\n"
+    # Once for whoever gave it, and once for each of its two jobs.
+    assert len(read_by.read_text().splitlines()) == 3
 
 
 @pytest.mark.usefixtures("crew")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.tidy.repository import PACKAGE, ROOT, parsed, python_files, read_text
 
-FILES_MAX = 433  # goal: 480; requests are gathered; values; what handlers print; nested runs
+FILES_MAX = 435  # goal: 480; nested runs 2; tidewheel.testing, and Python as flow.cylc
 CLASS_NAMES_TWICE_MAX = 11  # goal: 15
 GERUNDS_MAX = 1  # goal: 10
 # In how many files of src and web/src a field of tasks is named: one that tasks are found by,
@@ -25,7 +25,7 @@ ALONE = "alone"
 BARE_DOCSTRINGS_MAX = 0
 BARE = re.compile(r"(?:What|Who|Whose|Whom|Which|Where|How|Whether|Those|Why)\b[^?]*$")
 GERUND = re.compile(r"[a-z]{3,}ing$")
-NOUNS = frozenset({"string", "logging"})
+NOUNS = frozenset({"string", "logging", "testing"})
 
 
 def modules() -> dict[str, Path]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import update_wrapper
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from tidewheel.cli.output import note
 from tidewheel.cli.session import (
     AS_JSON,
     Session,
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from tidewheel.services.definitions.snapshot import Captured
 
 HERE = "."
+SLOW_SECONDS = 5.0  # until a Python file that is being executed is told
 PATH = click.Path(path_type=Path)
 
 
@@ -94,12 +99,15 @@ class Definition(NamedTuple):
 
     @property
     def is_python(self) -> bool:
-        return self.path.suffix == ".py"
+        from tidewheel.services.definitions import is_python_file
+
+        return is_python_file(self.path)
 
     @property
     def is_sip(self) -> bool:
-        """Says whether the path is a YAML or JSON file, or a template of one."""
-        return self.path.name.removesuffix(".j2").endswith((".yaml", ".yml", ".json"))
+        from tidewheel.services.definitions import is_sip_file
+
+        return is_sip_file(self.path)
 
     def refuse_python(self, command: str) -> None:
         """Raises Refused for a definition in Python, for commands that show the text of a
@@ -112,24 +120,10 @@ class Definition(NamedTuple):
 
     def load(self, findings: Findings, how: LoadOptions | None = None) -> LoadedWorkflow:
         """Reads, compiles and checks the definition; adds what is wrong to the findings."""
-        how = how or self.load_options()
-        if self.is_python:
-            from tidewheel.services.definitions.python import load_python_file
+        from tidewheel.services.definitions import load_definition
 
-            return load_python_file(self.path, how, findings)
-        if self.is_sip:
-            from tidewheel.services.definitions.sip import load_sip_file
-
-            return load_sip_file(self.path, how, findings).loaded
-        from tidewheel.formats.flow_cylc.settings import FlowSettings
-        from tidewheel.formats.flow_cylc.source_loader import read_source
-        from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_source
-
-        source = read_source(self.path, how.source, findings)
-        if not source.lines and findings.has_errors:
-            # That there is no graph either would be no news.
-            return LoadedWorkflow(source=source, settings=FlowSettings())
-        return load_source(source, how, findings)
+        with told_if_slow(self.path):
+            return load_definition(self.path, how or self.load_options(), findings)
 
     def load_judged(self, findings: Findings) -> tuple[LoadedWorkflow, Verdicts | None]:
         """Loads the definition; judges whether one of SIP can be registered and run.
@@ -190,6 +184,35 @@ class Definition(NamedTuple):
             points=PointTexts(initial=self.icp, final=self.fcp),
             policy=POLICIES[self.compat] if self.compat else TIDEWHEEL,
         )
+
+
+@contextmanager
+def told_if_slow(*paths: Path) -> Iterator[None]:
+    """Says which Python file is still being executed after a while, and where it is.
+
+    Nobody else can end it: it may wait for something, or have no end.
+    """
+    from tidewheel.services.definitions import is_python_file
+
+    files = [str(one) for one in paths if is_python_file(one)]
+    main = threading.get_ident()
+
+    def tell() -> None:
+        frame = sys._current_frames().get(main)
+        while frame is not None and frame.f_code.co_filename not in files:
+            frame = frame.f_back
+        if frame is not None:
+            place = f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+            note(f"still executing {place}; Ctrl-C ends it")
+
+    timer = threading.Timer(SLOW_SECONDS, tell)
+    timer.daemon = True
+    if files:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def definition_command(

@@ -170,7 +170,7 @@ class Workflows(ServicePart[RegistryDoor]):
         ``name`` and ``version`` are for a single flow.cylc or Python file. Raises
         InvalidDefinition with every finding.
         """
-        found = await asyncio.to_thread(_read, paths, name, version)
+        found = await asyncio.to_thread(bundles_at, paths, name, version)
         return await self.register_bundles(found, strict=strict)
 
     async def register_bundles(
@@ -246,7 +246,11 @@ async def meant_by(
     return (above, last) if last in await versions_of(above) else (name, "")
 
 
-def _read(paths: Sequence[Paths], name: str, version: str) -> Sequence[Bundle]:
+def bundles_at(paths: Sequence[Paths], name: str, version: str) -> Sequence[Bundle]:
+    """Returns the definitions in files and folders of this machine; a Python file is executed.
+
+    Raises InvalidDefinition with every finding.
+    """
     from tidewheel.core.graph.findings import Findings, InvalidDefinition
     from tidewheel.services.registry.bundles import read_bundles
 

@@ -23,15 +23,13 @@ from tidewheel.errors import BadSetting
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tidewheel.core.cycling.calendar import Point
     from tidewheel.core.graph.graph import Graph
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
-    from tidewheel.services.rehearsal.assumptions import Assumptions, Failure
+    from tidewheel.services.rehearsal.assumptions import AssumedEnd, Assumptions
     from tidewheel.services.rehearsal.play import Progress
     from tidewheel.services.rehearsal.record import Rehearsal
 
 FAIL_ACCEPTED = "POINT/NAME or POINT/NAME@TRY, globs allowed: 3/model, '*/model@1'"
-GLOB_SIGNS = frozenset("*?[")
 
 EPILOG = """\b
 Examples:
@@ -105,14 +103,15 @@ def _play(
 ) -> tuple[Rehearsal, float]:
     """Plays the workflow; returns the rehearsal, and how many real seconds it took."""
     from tidewheel.core.queue.task import Instant
+    from tidewheel.services.rehearsal.assumptions import point_of
     from tidewheel.services.rehearsal.play import POINTS_DEFAULT, last_of, rehearse
 
     graph = loaded.graph
     assert graph is not None
     if at and graph.cycling.is_integer:
         raise click.UsageError("--at is for date-time cycling: no clock knows the point 1")
-    begins_at = Instant(float(_point(loaded, at))) if at else None
-    last = _point(loaded, until) if until else last_of(graph)
+    begins_at = Instant(float(point_of(at, loaded))) if at else None
+    last = point_of(until, loaded) if until else last_of(graph)
     if last is not None and last < graph.cycling.initial:
         text = graph.cycling.style.text
         first = text(graph.cycling.initial)
@@ -126,13 +125,6 @@ def _play(
     with _news(graph) as show:
         rehearsal = rehearse(graph, assumptions, at=begins_at, until=last, on_progress=show)
     return rehearsal, time.monotonic() - began
-
-
-def _point(loaded: LoadedWorkflow, text: str) -> Point:
-    assert loaded.graph is not None
-    assert loaded.reader is not None
-    cycling = loaded.graph.cycling
-    return loaded.reader.relative_point(text, cycling.initial, cycling.final)
 
 
 def _assumptions(
@@ -150,7 +142,7 @@ def _assumptions(
         length = parse_duration(duration, f"--length of {pattern}")
         seconds |= dict.fromkeys(_meant(loaded.graph, pattern), length)
     return Assumptions(
-        lengths=seconds, failures=[_failure(loaded, one) for one in failures], slots=slots
+        lengths=seconds, ends=[_failure(loaded, one) for one in failures], slots=slots
     )
 
 
@@ -185,17 +177,17 @@ def _learnt(
 
 
 def _meant(graph: Graph, pattern: str) -> list[str]:
-    from tidewheel.services.rehearsal.assumptions import is_meant
+    from tidewheel.services.rehearsal.assumptions import names_meant
 
-    found = [name for name, node in graph.nodes.items() if is_meant(node.definition, pattern)]
+    found = names_meant(graph, pattern)
     if not found:
         known = [*graph.nodes, *graph.families]
         raise UnknownName("task or family", pattern, known, "see: tidewheel list")
     return found
 
 
-def _failure(loaded: LoadedWorkflow, text: str) -> Failure:
-    from tidewheel.services.rehearsal.assumptions import Failure
+def _failure(loaded: LoadedWorkflow, text: str) -> AssumedEnd:
+    from tidewheel.services.rehearsal.assumptions import AssumedEnd, point_pattern
 
     assert loaded.graph is not None
     task, at, number = text.partition("@")
@@ -203,9 +195,7 @@ def _failure(loaded: LoadedWorkflow, text: str) -> Failure:
     if not name or (slash and not point) or (at and not number.isdecimal()):
         raise BadSetting("--fail", text, FAIL_ACCEPTED)
     _meant(loaded.graph, name)
-    if point and GLOB_SIGNS.isdisjoint(point):
-        point = loaded.graph.cycling.style.text(_point(loaded, point))
-    return Failure(point or "*", name, int(number) if at else None)
+    return AssumedEnd(point_pattern(point, loaded), name, int(number) if at else None)
 
 
 @contextmanager

@@ -12,9 +12,11 @@ from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
 from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
 from tidewheel.cli.session import Session, Words, option, session_command
-from tidewheel.errors import Refused
+from tidewheel.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tidewheel.client import AsyncClient
     from tidewheel.client.runs import Runs
 
@@ -219,8 +221,11 @@ def log_command(
             say(safe(page["path"]))
             return
         click.echo(safe_lines(str(page["text"])), nl=False)
-        if not page["text"]:
-            note(f"{safe(page['path'])} is empty")
+        if page["text"]:
+            return
+        errors = _errors_text(session, words, arguments) if not wish["file"] else ""
+        note(f"{safe(page['path'])} is empty" + ("; job.err says:" if errors else ""))
+        click.echo(safe_lines(errors), nl=False)
 
     try:
         if follow and not session.as_json and this_job(session) is None:
@@ -238,6 +243,17 @@ def log_command(
             raise
         return 0
     return session.answer(page, show)
+
+
+def _errors_text(
+    session: Session, words: Words, arguments: Callable[[Target], Document]
+) -> str:
+    """Returns what a job that printed nothing wrote to job.err; "" if that cannot be read."""
+    try:
+        page = look(session, "log", words, lambda one: arguments(one) | {"file": "err"})
+    except (Refused, Unavailable):
+        return ""
+    return str(page["text"])
 
 
 TUI_EPILOG = """\b

@@ -41,7 +41,7 @@ Examples:
   tidewheel submit --command 'sort data | uniq -c > counts' --retries 2
   tidewheel submit --handler resize --spec '{"width": 640}' --wait
   tidewheel submit --file tasks.jsonl
-The file has one JSON object per line, with the options as keys:
+The file has one JSON object per line; its keys are the fields of `Client.submit`:
   {"id": "b", "command": "echo b", "needs": ["a"], "timeout": "10m"}
 """
 

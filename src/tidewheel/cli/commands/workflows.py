@@ -49,11 +49,15 @@ def register_command(
     nothing; other content under the same name and version is refused. A definition that cannot
     run as it is can still be registered; you are told what would have to change.
     """
+    from tidewheel.cli.definitions import told_if_slow
+    from tidewheel.client.runs import bundles_at
+
     try:
+        # In this thread, the only one that Ctrl-C ends: a Python file may have no end.
+        with told_if_slow(*paths):
+            found = bundles_at(paths, name, version)
         told = session.ask_or_make(
-            lambda client: client.workflows.register(
-                *paths, name=name, version=version, strict=strict
-            )
+            lambda client: client.workflows.register_bundles(found, strict=strict)
         )
     except InvalidDefinition as error:
         status = page.tell_refusal(error, as_json=session.as_json)

@@ -92,7 +92,7 @@ def _say_warnings(rehearsal: Rehearsal) -> None:
         say(f"{warning}: nothing ran: no task was ready at any point")
     if rehearsal.is_cut:
         say(f"{warning}: there were too many tasks to go on; give a nearer --until")
-    for failure in rehearsal.unused_failures:
+    for failure in rehearsal.unused_ends:
         say(f"{warning}: --fail {safe(failure)} met no task that ran")
     if rehearsal.expired:
         ids = ", ".join(map(rehearsal.id_of, rehearsal.expired[:3]))
@@ -189,7 +189,7 @@ def document(rehearsal: Rehearsal, real_seconds: float) -> dict[str, object]:
         "lost": rehearsal.lost,
         "expired": [rehearsal.id_of(key) for key in rehearsal.expired],
         "assumed": rehearsal.assumed,
-        "unused_failures": rehearsal.unused_failures,
+        "unused_failures": rehearsal.unused_ends,
         "cut": rehearsal.is_cut,
         "submissions": [
             {

@@ -87,6 +87,8 @@ def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings
         hint = "write the template in Jinja2 and begin the file with #!jinja2"
         findings.error("empy", seen, hint, source.position(0))
         return replace(source, lines=[], origins=[])
+    if source.is_plain:
+        return _within_limits(source, findings)
     if _JINJA2.match(first_line):
         source = _render(source, options, findings)
     elif given := read_variables(options.variables, findings):

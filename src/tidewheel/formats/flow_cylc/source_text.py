@@ -25,6 +25,8 @@ from tidewheel.lazy_dataclasses import dataclass
 
 # Beyond a limit there is a finding, never a hang.
 SOURCE_BYTES_MAX = 8_000_000  # of all files together, and of what a template renders
+# The first line of a text that a program wrote: no includes, no template, no continued lines.
+PLAIN = "#!plain"
 LINES_MAX = 200_000  # after includes and templates
 LINE_LENGTH_MAX = 100_000
 INCLUDE_DEPTH_MAX = 20
@@ -54,7 +56,7 @@ class SourceFolder:
         """Returns the lines of a text file, given its path from the folder."""
         content = self._read(name, asked_at)
         self.names.append(name)
-        return _decode(content, name).split("\n")
+        return decoded(content, name).split("\n")
 
     def _read(self, name: str, asked_at: Position) -> bytes:
         target = self.resolve(name, asked_at)
@@ -106,7 +108,8 @@ def _nearest(name: str, folder: Path) -> str:
     return ""
 
 
-def _decode(content: bytes, name: str) -> str:
+def decoded(content: bytes, name: str) -> str:
+    """Returns the text of a file, with one kind of line ends; BadSource if it is none."""
     zero = content.find(b"\0")
     if zero >= 0:
         line = content.count(b"\n", 0, zero) + 1
@@ -155,6 +158,10 @@ class SourceText:
     def as_written(cls, folder: Path, files: tuple[str, ...], lines: list[str]) -> SourceText:
         """Returns a text whose lines are those of the first file, without includes."""
         return cls(folder, files, lines, [origin(0, one) for one in range(1, len(lines) + 1)])
+
+    @property
+    def is_plain(self) -> bool:
+        return self.lines[:1] == [PLAIN]
 
     @property
     def text(self) -> str:
@@ -241,7 +248,7 @@ class Inlined:
             self.findings.error(error.finding_code, str(error), error.hint, error.position)
             return
         file_number = len(self.folder.names) - 1
-        if not any("%include" in line for line in lines):
+        if lines[0] == PLAIN or not any("%include" in line for line in lines):
             self.lines += lines
             self.origins += range(origin(file_number, 1), origin(file_number, len(lines) + 1))
             return

@@ -347,6 +347,8 @@ class LoadedWorkflow:
     reader: CyclingReader | None = None
     workflow: definition.WorkflowDef | None = None
     graph: Graph | None = None
+    # Of a definition in Python: returns the flow.cylc that is kept of it.
+    kept_text: Callable[[], str] | None = None
 
 
 def load_workflow(path: Path, options: LoadOptions, findings: Findings) -> LoadedWorkflow:

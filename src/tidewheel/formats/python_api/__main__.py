@@ -7,16 +7,30 @@ MODULE is the name of a module in a package, or the path of a file.
 from __future__ import annotations
 
 import sys
+import traceback
+from pathlib import Path
 
-from tidewheel.formats.python_api.workflow import workflows_in
+from tidewheel.formats.python_api.workflow import Workflow, workflows_in
 
 
 def main(home: str, task: str) -> None:
     for workflow in workflows_in(home):
         if workflow.function(task) is not None:
-            workflow.run_job(task)
+            _run(workflow, task)
             return
     sys.exit(f"{home} has no workflow with a function that is the task {task!r}")
+
+
+def _run(workflow: Workflow, task: str) -> None:
+    """Calls the function; if it fails, the traceback begins with the author's own code."""
+    try:
+        workflow.run_job(task)
+    except Exception as error:
+        ours, calls = str(Path(__file__).parent), error.__traceback__
+        while calls is not None and calls.tb_frame.f_code.co_filename.startswith(ours):
+            calls = calls.tb_next
+        traceback.print_exception(error.with_traceback(calls))
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -65,10 +65,15 @@ def read_points(
         hint = 'write Workflow(…, initial="20300101T00Z"), or leave out cycling= for numbers'
         findings.error("no-initial-point", seen, hint, texts.cycling_mode.position)
         return None
-    # A workflow that says nothing of points and runs once ends at its only point.
-    if not (texts.initial_point or texts.final_point) and set(recurrences) <= {RUN_ONCE}:
+    if is_once(settings, recurrences):
         settings = replace(settings, scheduling=replace(texts, cycling_mode=Placed()))
     return read_cycling(settings, options.points, options.now, findings)
+
+
+def is_once(settings: FlowSettings, recurrences: Collection[str]) -> bool:
+    """Says whether a workflow says nothing of points and runs once: it ends at its only one."""
+    texts = settings.scheduling
+    return not (texts.initial_point or texts.final_point) and set(recurrences) <= {RUN_ONCE}
 
 
 # The statements of a workflow become the sections of a definition, as graph text does.
@@ -130,7 +135,7 @@ class Resolver:
         self, declared: Declarations, ledger: StatementLog, findings: Findings
     ) -> None:
         self._declared = declared.by_name
-        self._functions = ledger.functions
+        self._functions, self._folder = ledger.functions, ledger.folder
         self._arguments = read_arguments(ledger, declared, findings)
         self._findings = findings
         self._families = self._arrange()
@@ -166,20 +171,25 @@ class Resolver:
 
     def node(self, name: str) -> definition.NodeDef:
         declared, lineage = self._declared[name], self._families.lineages[name]
-        function = self._functions.get(name)
-        if function is not None:
-            if "script" in declared.values:
-                seen = f"{name} has a function, and a script or a command beside it"
-                self._findings.error("two-scripts", seen, "keep one of them", declared.position)
-            script: Values = {"script": script_of(function, name)}
-            if name in self._arguments:
-                own = cast("Values", declared.values.get("inputs", {}))
-                script["inputs"] = own | self._arguments[name]
-            declared = replace(declared, values=declared.values | script)
-        groups = self._inheritance.of(lineage[1:]).extended([declared.values]).groups
+        if name in self._functions and "script" in declared.values:
+            seen = f"{name} has a function, and a script or a command beside it"
+            self._findings.error("two-scripts", seen, "keep one of them", declared.position)
+        groups = self._inheritance.of(lineage[1:]).extended([self.own_values(name)]).groups
         return definition.NodeDef(
             name=name, lineage=lineage, position=declared.position, **groups
         )
+
+    def own_values(self, name: str) -> Values:
+        """Returns what a task or family says itself: its settings, and the call of its
+        function."""
+        values, function = self._declared[name].values, self._functions.get(name)
+        if function is None:
+            return values
+        called: Values = {"script": script_of(function, name, self._folder)}
+        if name in self._arguments:
+            own = cast("Values", values.get("inputs", {}))
+            called["inputs"] = own | self._arguments[name]
+        return values | called
 
     def families(self) -> dict[str, definition.FamilyDef]:
         return {
@@ -192,13 +202,14 @@ class Resolver:
             return reader.interval(str(text))
 
         return definition.SpecialNodes(
-            sequential=frozenset(name for name, on in self._special("sequential", bool) if on),
-            wait_for_clock=dict(self._special("wait_for_clock", interval)),
-            expire_after=dict(self._special("expire_after", interval)),
-            wait_for_message=dict(self._special("wait_for_message", str)),
+            sequential=frozenset(name for name, on in self.special("sequential", bool) if on),
+            wait_for_clock=dict(self.special("wait_for_clock", interval)),
+            expire_after=dict(self.special("expire_after", interval)),
+            wait_for_message=dict(self.special("wait_for_message", str)),
         )
 
-    def _special(self, word: str, read: Callable[[object], Read]) -> Iterator[tuple[str, Read]]:
+    def special(self, word: str, read: Callable[[object], Read]) -> Iterator[tuple[str, Read]]:
+        """Yields each task that has a special setting, of its own or of the nearest family."""
         assert word in SPECIAL
         said = {
             name: one.values[word] for name, one in self._declared.items() if word in one.values

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
+from typing import Generic, ParamSpec, TypeVar, cast, overload
 
 from tidewheel.core.graph import outputs
 from tidewheel.core.graph.definition import DEFAULT_GROUP, LIMIT_DEFAULT, XtriggerDef
@@ -19,11 +20,13 @@ from tidewheel.formats.python_api.terms import (
     BadStatement,
     Mention,
     StatementLog,
-    TaskFunction,
     TermLeaf,
     written_at,
 )
 from tidewheel.lazy_dataclasses import dataclass
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Tasks, families and xtriggers as a person names them: `model[-1].failed.optional`.
 
@@ -101,6 +104,12 @@ class Task(Outputs, Named):
     def __init__(self, ledger: StatementLog, name: str) -> None:
         super().__init__(ledger, Mention(name))
 
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> FunctionTask[P, R]: ...
+
+    @overload
+    def __call__(self, *arguments: object, **keywords: object) -> Task: ...
+
     def __call__(self, *arguments: object, **keywords: object) -> Task:
         """Says with which arguments the task's function is called: `b(a())`.
 
@@ -108,20 +117,37 @@ class Task(Outputs, Named):
         task without a function a decorated function becomes the one that it calls.
         """
         first = arguments[0] if arguments else None
-        if self.function is None and callable(first) and not isinstance(first, TermLeaf):
-            check_function(first)
-            self.ledger.functions[self.name] = first
-        else:
+        if self.has_function or not callable(first) or isinstance(first, TermLeaf):
             bind(self, arguments, keywords)
-        return self
+            return self
+        check_function(first)
+        self.ledger.functions[self.name] = first
+        return FunctionTask[..., object](self.ledger, self.name)
 
     @property
-    def function(self) -> TaskFunction | None:
-        return self.ledger.functions.get(self.name)
+    def has_function(self) -> bool:
+        return self.name in self.ledger.functions
 
     def __getitem__(self, offset: int | str) -> Outputs:
         """Returns the outputs at another point: [-1], ["-P1D"], ["^"], ["20300101"]."""
         return Outputs(self.ledger, _at(self, offset))
+
+
+class FunctionTask(Task, Generic[P, R]):
+    """Names a task that calls a function; called itself, it says with which arguments."""
+
+    __slots__ = ()
+
+    @property
+    def function(self) -> Callable[P, R]:
+        """Returns the function, to be called as any other."""
+        return cast("Callable[P, R]", self.ledger.functions[self.name])
+
+    # It has its function: another one is an argument.
+    def __call__(self, *arguments: object, **keywords: object) -> FunctionTask[P, R]:  # type: ignore[override]
+        """Says with which arguments the function is called: `b(a())`."""
+        super().__call__(*arguments, **keywords)
+        return self
 
 
 class Members(TermLeaf):

@@ -23,6 +23,7 @@ import msgspec
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -60,11 +61,19 @@ def check_function(function: TaskFunction) -> None:
             raise BadStatement(seen, "leave out the '/': a job gives arguments by name")
 
 
-def script_of(function: TaskFunction, task: str) -> str:
-    """Returns shell text that calls the function; it needs tidewheel in the job's Python."""
-    module = function.__module__
-    home = module if "." in module else str(Path(function.__code__.co_filename).absolute())
-    return shlex.join(["python3", "-m", CALLER, home, task])
+def script_of(function: TaskFunction, task: str, folder: Path) -> str:
+    """Returns shell text that calls the function; it needs tidewheel in the job's Python.
+
+    Files in the workflow's folder are kept with a run, and found in the folder of the run.
+    """
+    module, name = function.__module__, shlex.quote(task)
+    if "." in module:
+        return f"python3 -m {CALLER} {shlex.quote(module)} {name}"
+    file = Path(function.__code__.co_filename).absolute()
+    if not file.is_relative_to(folder):
+        return f"python3 -m {CALLER} {shlex.quote(str(file))} {name}"
+    inside = shlex.quote(file.relative_to(folder).as_posix())
+    return f'python3 -m {CALLER} "${RUN_DIRECTORY}"/{inside} {name}'
 
 
 # ---- arguments, when the workflow is defined ----
@@ -72,7 +81,8 @@ def script_of(function: TaskFunction, task: str) -> str:
 
 def bind(task: Task, args: tuple[object, ...], keywords: Mapping[str, object]) -> None:
     """Records that a task is called with these arguments: tasks are before it in the graph."""
-    ledger, function = task.ledger, task.function
+    ledger = task.ledger
+    function = ledger.functions.get(task.name)
     if function is None:
         seen = f"{task} is called with arguments, and has no function"
         raise BadStatement(seen, f"put @flow.task above a function {task}, or join it by >>")
@@ -256,10 +266,24 @@ def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
     return answer
 
 
+def arguments_in(variables: Mapping[str, str]) -> dict[str, object]:
+    """Returns the arguments of a function among the variables of a job, as they were sent."""
+    return {
+        name.removeprefix(ARGUMENT): _sent(text)
+        for name, text in variables.items()
+        if name.startswith(ARGUMENT)
+    }
+
+
+def _sent(text: str) -> object:
+    """Returns the value of a task from the variable that holds it."""
+    value = json.loads(text)
+    is_wrapped = isinstance(value, dict) and list(value) == [RETURN]
+    return value[RETURN] if is_wrapped else value
+
+
 def _argument(name: str, hint: object) -> object:
-    value = json.loads(os.environ[f"{ARGUMENT}{name}"])
-    if isinstance(value, dict) and list(value) == [RETURN]:
-        value = value[RETURN]
+    value = _sent(os.environ[f"{ARGUMENT}{name}"])
     if hint is None:
         return value
     try:
@@ -279,8 +303,7 @@ def _hand_on(function: TaskFunction, answer: object, *, is_taken: bool) -> None:
     if answer is None and not is_taken:
         return
     try:
-        plain = msgspec.to_builtins(answer, enc_hook=_plain, str_keys=True)
-        text = json.dumps(plain, allow_nan=False).encode()
+        said = values_of(answer)
     except (TypeError, ValueError, OverflowError) as error:
         if is_taken:
             raise TypeError(
@@ -288,9 +311,18 @@ def _hand_on(function: TaskFunction, answer: object, *, is_taken: bool) -> None:
             ) from None
         sys.stdout.write(f"the value of {function.__name__} is not kept: {error}\n")
         return
-    is_object = text.startswith(b"{") and list(json.loads(text)) != [RETURN]
-    said = text if is_object else b'{"%s": %s}' % (RETURN.encode(), text)
-    Path(os.environ[OUTPUTS]).write_bytes(said)
+    Path(os.environ[OUTPUTS]).write_text(said)
+
+
+def values_of(answer: object) -> str:
+    """Returns what a function returned as the values of its task, a JSON object.
+
+    Raises TypeError, ValueError or OverflowError for what JSON cannot hold.
+    """
+    plain = msgspec.to_builtins(answer, enc_hook=_plain, str_keys=True)
+    text = json.dumps(plain, allow_nan=False)
+    is_object = text.startswith("{") and list(json.loads(text)) != [RETURN]
+    return text if is_object else f'{{"{RETURN}": {text}}}'
 
 
 def _plain(value: object) -> object:

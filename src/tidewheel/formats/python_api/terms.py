@@ -80,6 +80,7 @@ class StatementLog:
 
     workflow: str
     is_integer: bool
+    folder: Path  # of the file that makes the workflow
     findings: Findings = field(default_factory=Findings)
     sections: dict[str, StatementSection] = field(default_factory=dict)
     current: StatementSection | None = None

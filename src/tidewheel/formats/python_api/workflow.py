@@ -7,11 +7,13 @@ their user trusts like any script.
 from __future__ import annotations
 
 import importlib
+import os
 import runpy
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, Unpack, overload
@@ -30,7 +32,16 @@ from tidewheel.formats.flow_cylc.settings import (
 from tidewheel.formats.flow_cylc.values import BadValue
 from tidewheel.formats.flow_cylc.xtriggers import Argument, XtriggerCall
 from tidewheel.formats.python_api.assembly import INTEGER, ReadOptions, assemble, check_idle
-from tidewheel.formats.python_api.declarations import Declarations, Family, Task, Xtrigger
+from tidewheel.formats.python_api.declarations import (
+    Declarations,
+    Family,
+    FunctionTask,
+    P,
+    R,
+    Task,
+    Xtrigger,
+)
+from tidewheel.formats.python_api.flow_text import checked_text, flow_text
 from tidewheel.formats.python_api.functions import run_job
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
 from tidewheel.formats.python_api.terms import (
@@ -57,13 +68,16 @@ class Compiled(NamedTuple):
 class Workflow:
     """Collects the tasks and statements of a workflow; `compile` makes a graph of them.
 
-    from tidewheel import Workflow
+        from tidewheel import Workflow
 
-    flow = Workflow("forecast", initial=1, final=3)
-    fetch = flow.task("fetch", script="get-data", retries=["1m", "5m"], timeout="1h")
-    model = flow.task("model", script="run-model")
-    with flow.cycle("P1"):
-        fetch & model[-1] >> model
+        flow = Workflow("forecast", initial=1, final=3)
+        fetch = flow.task("fetch", script="get-data", retries=["1m", "5m"], timeout="1h")
+        model = flow.task("model", script="run-model")
+        with flow.cycle("P1"):
+            (fetch & model[-1]) >> model
+
+    Statements with ``>>`` stand under ``with flow.cycle(…):`` and are recorded as they are
+    executed.
     """
 
     def __init__(  # noqa: PLR0913 - each is named where it is given
@@ -101,7 +115,9 @@ class Workflow:
                 runahead_limit=placed(runahead),
             ),
         )
-        self._ledger = StatementLog(name, is_integer=cycling == INTEGER)
+        self._file = position.file
+        folder = Path(position.file).absolute().parent
+        self._ledger = StatementLog(name, is_integer=cycling == INTEGER, folder=folder)
         self._declared = Declarations(self._ledger.findings)
 
     @overload
@@ -110,20 +126,20 @@ class Workflow:
     ) -> Task: ...
 
     @overload
-    def task(self, name: TaskFunction) -> Task: ...
+    def task(self, name: Callable[P, R]) -> FunctionTask[P, R]: ...
 
     @overload
     def task(
         self, *, family: Families = (), **settings: Unpack[Settings]
-    ) -> Callable[[TaskFunction], Task]: ...
+    ) -> Callable[[Callable[P, R]], FunctionTask[P, R]]: ...
 
     def task(
         self,
-        name: str | TaskFunction | None = None,
+        name: str | Callable[P, R] | None = None,
         *,
         family: Families = (),
         **settings: Unpack[Settings],
-    ) -> Task | Callable[[TaskFunction], Task]:
+    ) -> Task | Callable[[Callable[P, R]], FunctionTask[P, R]]:
         """Declares a task: `flow.task("obs", script="get-obs")`, or by `@flow.task`.
 
         Above a function, the task calls it; `@flow.task(retries=3)` gives it settings, which
@@ -136,7 +152,7 @@ class Workflow:
             self._declared.add(task, _listed(family), settings)
             return task
 
-        def decorate(function: TaskFunction) -> Task:
+        def decorate(function: Callable[P, R]) -> FunctionTask[P, R]:
             return declare(getattr(function, "__name__", ""))(function)
 
         if name is None:
@@ -211,6 +227,16 @@ class Workflow:
             raise InvalidDefinition(self.name, findings.sorted())
         return Compiled(loaded[1], findings.sorted())
 
+    def flow_text(self, options: ReadOptions | None = None) -> str:
+        """Returns the flow.cylc that means the same, which a server keeps and runs.
+
+        Raises InvalidDefinition for an error, and for what cannot be written in a flow.cylc.
+        """
+        options = options or _now()
+        definition = self.definition(options)
+        text = flow_text(self._ledger, self._declared, self._settings, self._file)
+        return checked_text(text, definition, options, self._ledger.folder)
+
     def findings(self, options: ReadOptions | None = None) -> list[Finding]:
         """Returns everything that is wrong or remarkable, worst first."""
         findings = Findings()
@@ -239,10 +265,13 @@ class Workflow:
             findings.add(finding)
 
     def _read(self, options: ReadOptions | None, findings: Findings) -> WorkflowDef | None:
-        if options is None:
-            # The author of a workflow in a script has no other clock at hand.
-            options = ReadOptions(now=time.time())  # noqa: TID251
+        options = options or _now()
         return assemble(self._ledger, self._declared, self._settings, options, findings)
+
+
+def _now() -> ReadOptions:
+    # The author of a workflow in a script has no other clock at hand.
+    return ReadOptions(now=time.time())  # noqa: TID251
 
 
 def _listed(families: object) -> tuple[object, ...]:
@@ -253,19 +282,27 @@ def _listed(families: object) -> tuple[object, ...]:
 
 # Finds the workflow that a Python file defines, by executing the file.
 
+CALLS_MAX = 10  # of a traceback that are told
+SAID_LENGTH_MAX = 2_000
+# Where code lies that only executes theirs.
+_NOT_THEIRS = (f"{Path(__file__).parents[2]}{os.sep}", str(runpy.__file__))
 LOADED = "__tidewheel__"  # so that `if __name__ == "__main__":` is passed over
 
 
 def load_python(path: Path, findings: Findings) -> Workflow | None:
     """Returns the one workflow of a file; None after a finding that says why there is none."""
     try:
-        workflows = workflows_in(str(path))
+        # What it prints is for people; the answer of a command may be for programs.
+        with redirect_stdout(sys.stderr):
+            workflows = workflows_in(str(path))
     except BadStatement as bad:
         findings.error("bad-statement", bad.message, bad.hint, bad.position)
         return None
     except (Exception, SystemExit) as error:
-        seen = f"the file could not be executed: {type(error).__name__}: {error}"
-        hint = "run it with python3 to see where this comes from"
+        said = f"{type(error).__name__}: {error}"
+        more = "…" if len(said) > SAID_LENGTH_MAX else ""
+        seen = f"the file could not be executed: {said[:SAID_LENGTH_MAX]}{more}"
+        hint = _calls_of(error) or "run it with python3 to see where this comes from"
         findings.error("python-error", seen, hint, _place_of(error, path))
         return None
     if len(workflows) != 1:
@@ -295,6 +332,16 @@ def workflows_in(home: str) -> list[Workflow]:
         names = vars(importlib.import_module(home))
     found = [value for value in names.values() if isinstance(value, Workflow)]
     return list({id(one): one for one in found}.values())
+
+
+def _calls_of(error: BaseException) -> str:
+    """Returns the last calls of the author's own code that led to an error, in their order."""
+    frames = [
+        f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<", *_NOT_THEIRS))
+    ]
+    return " → ".join(frames[-CALLS_MAX:])
 
 
 def _place_of(error: BaseException, path: Path) -> Position:

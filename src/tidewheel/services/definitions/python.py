@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tidewheel.core.cycling.style import PointStyle
@@ -11,7 +13,7 @@ from tidewheel.formats.flow_cylc.settings import FlowSettings
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, as_loaded
 from tidewheel.formats.python_api.assembly import ReadOptions
-from tidewheel.formats.python_api.workflow import load_python
+from tidewheel.formats.python_api.workflow import Workflow, load_python
 
 
 def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
@@ -24,16 +26,32 @@ def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> Loaded
     except OSError:
         lines = []
     source = SourceText.as_written(Path(), (str(path),), lines)
-    loaded = None
+    flow = None
     if not path.is_file():
         findings.error("no-such-file", f"there is no file {path}")
-    elif (flow := load_python(path, findings)) is not None:
-        options = ReadOptions(now=how.now, points=how.points, policy=how.policy)
-        loaded = flow.load(options, findings)
-    if loaded is None:
+    else:
+        flow = load_python(path, findings)
+    return _loaded(flow, source, how, findings)
+
+
+def load_python_workflow(
+    flow: Workflow, how: LoadOptions, findings: Findings
+) -> LoadedWorkflow:
+    """Returns a workflow that was defined in this process."""
+    source = SourceText.as_written(Path(), (flow.name,), [])
+    return _loaded(flow, source, how, findings)
+
+
+def _loaded(
+    flow: Workflow | None, source: SourceText, how: LoadOptions, findings: Findings
+) -> LoadedWorkflow:
+    options = ReadOptions(now=how.now, points=how.points, policy=how.policy)
+    loaded = None if flow is None else flow.load(options, findings)
+    if flow is None or loaded is None:
         return LoadedWorkflow(source=source, settings=FlowSettings())
     workflow, graph = loaded
-    return as_loaded(source, workflow, graph, _reader(workflow.cycling.style))
+    made = as_loaded(source, workflow, graph, _reader(workflow.cycling.style))
+    return replace(made, kept_text=partial(flow.flow_text, options))
 
 
 def _reader(style: PointStyle) -> CyclingReader:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -35,7 +35,7 @@ from tidewheel.errors import NotFound, Refused
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.node_checks import BAD_HANDLER
 from tidewheel.formats.flow_cylc.settings import FlowSettings
-from tidewheel.formats.flow_cylc.source_loader import SourceOptions
+from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts
 from tidewheel.formats.flow_cylc.workflow import (
@@ -114,23 +114,33 @@ def capture(
 
 def _captured(loaded: LoadedWorkflow, path: Path, variables: str, *, trusted: bool) -> Captured:
     assert loaded.workflow is not None, "a definition with errors is not kept"
-    is_python = path.suffix == PYTHON_SUFFIX
-    folder = path.parent if is_python or path.is_file() else path
-    files, too_large = files_of(folder)
-    if is_python:  # a folder of programs: only the file and modules beside it belong to it
-        files = [one for one in files if one.path.endswith(PYTHON_SUFFIX)]
+    text = loaded.source.text
+    files, too_large = files_of(path.parent if path.is_file() else path)
+    if loaded.kept_text is not None:
+        text = loaded.kept_text()
+        files = python_files(files, text)
+        too_large = [one for one in too_large if one.endswith(PYTHON_SUFFIX)]
     definition = sealed(
         StoredDefinition(
             digest="",
             workflow=loaded.workflow.name,
-            kind=PYTHON if is_python else FLOW_CYLC,
-            text=path.name if is_python else loaded.source.text,
+            text=text,
             variables=variables,
             files=tuple(files),
         ),
         trusted=trusted,
     )
     return Captured(definition, tuple(too_large))
+
+
+def python_files(files: Iterable[StoredFile], text: str) -> list[StoredFile]:
+    """Returns what is kept of a folder with a definition in Python, and the flow.cylc with the
+    text that it amounts to.
+
+    It is a folder of programs: only the file and the modules beside it belong to it.
+    """
+    kept = [one for one in files if one.path.endswith(PYTHON_SUFFIX)]
+    return sorted((*kept, StoredFile(FLOW_FILE, text.encode())), key=lambda one: one.path)
 
 
 def files_of(folder: Path) -> tuple[list[StoredFile], list[str]]:

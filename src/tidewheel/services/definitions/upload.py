@@ -68,7 +68,8 @@ def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
         findings.error(
             "python-definition",
             "a server takes no definition in Python: to read it is to execute it",
-            "run it on a machine of your own: tidewheel run FILE.py --store URL",
+            "have it executed where it is, and only what it amounts to is sent: tidewheel run "
+            "FILE.py --server URL",
         )
     for message in path_findings(one.path for one in sent.files):
         findings.error("bad-path", message, "send paths such as bin/plot")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import stat
 import tarfile
+import time
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.operator.definition import PYTHON_SUFFIX
 from tidewheel.core.operator.registry import Bundle
 from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
+from tidewheel.formats.flow_cylc.workflow import LoadOptions
 from tidewheel.formats.sip.bundle import find_definitions, read_folder
 from tidewheel.formats.sip.definition import definitions_among
 from tidewheel.services.definitions.snapshot import FILE_BYTES_MAX, FOLDER_BYTES_MAX, files_of
@@ -57,8 +59,7 @@ def read_bundles(
 
 def _bundles_at(path: Path, findings: Findings) -> list[Bundle]:
     if path.suffix == PYTHON_SUFFIX and path.is_file():
-        # A folder of programs: only the file and modules beside it belong to it.
-        return [_bundle(path.parent, PYTHON_SUFFIX, path.name, findings)]
+        return _python_bundles(path, findings)
     if path.name == FLOW_FILE or (path / FLOW_FILE).is_file():
         folder = path if path.is_dir() else path.parent
         return [replace(_bundle(folder, "", FLOW_FILE, findings), name=folder.resolve().name)]
@@ -73,6 +74,24 @@ def _bundles_at(path: Path, findings: Findings) -> list[Bundle]:
         )
         for source in definitions_among(sources)
     ]
+
+
+def _python_bundles(path: Path, findings: Findings) -> list[Bundle]:
+    """Returns a Python file as the bundle of what is kept of it; empty after an error.
+
+    It is executed here, by whoever registers it and can see what it does, and nowhere else.
+    """
+    from tidewheel.services.definitions.python import load_python_file  # noqa: PLC0415
+
+    # Here the clock comes in, for points that are relative to it.
+    how = LoadOptions(now=time.time_ns() / 1e9)
+    loaded = load_python_file(path, how, findings)
+    if loaded.kept_text is None or findings.has_errors:
+        return []
+    assert loaded.workflow is not None
+    found = _bundle(path.parent, PYTHON_SUFFIX, FLOW_FILE, findings)
+    files = {**found.files, FLOW_FILE: loaded.kept_text().encode()}
+    return [replace(found, files=files, name=loaded.workflow.name)]
 
 
 def _bundle(folder: Path, suffix: str, file: str, findings: Findings) -> Bundle:

@@ -333,6 +333,8 @@ def _made(
         _check_python(kept, asked, findings)
     else:
         with _loaded(kept, asked, _values(asked), findings) as (loaded, folder, _):
+            if loaded.source.is_plain:
+                _check_no_parameters(asked, findings)
             if check is not None and loaded.graph is not None:
                 check(options, loaded.graph, findings)
             if kept.kind == SIP and not findings.has_errors:  # else they may be no JSON
@@ -352,13 +354,17 @@ def _values(asked: RunRequest) -> Values:
     return cast("Values", dict(asked.parameters))
 
 
-def _check_python(kept: StoredDefinition, asked: RunRequest, findings: Findings) -> None:
+def _check_no_parameters(asked: RunRequest, findings: Findings) -> None:
     if asked.parameters:
         findings.error(
             "no-parameters",
-            f"{asked} is written in Python, which takes no parameters",
+            f"{asked} was written in Python, and takes no parameters",
             "leave them out; the file itself may read the environment",
         )
+
+
+def _check_python(kept: StoredDefinition, asked: RunRequest, findings: Findings) -> None:
+    _check_no_parameters(asked, findings)
     if not asked.code_trusted:
         findings.error(
             "python-definition",

@@ -2,7 +2,7 @@
 
 The verdicts are whether it can be registered, and whether it can run. Only the files of the
 bundle count, not the folder that they came from: what is validated is what is kept. One bundle
-may hold several SIP definitions, or one flow.cylc, or one Python file.
+may hold several SIP definitions, or one flow.cylc; that of a Python file is what it amounts to.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
 from tidewheel.core.graph.findings import (
     NOWHERE,
@@ -25,7 +23,6 @@ from tidewheel.core.graph.findings import (
 )
 from tidewheel.core.operator.definition import (
     FLOW_CYLC,
-    PYTHON,
     PYTHON_SUFFIX,
     RunOptions,
     StoredDefinition,
@@ -49,7 +46,7 @@ from tidewheel.formats.sip.validation import Validation, validate
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import Document
 from tidewheel.services.definitions.sip import compiled, stored_sip, warn_of_scripts
-from tidewheel.services.definitions.snapshot import load_flow, load_options, unpack
+from tidewheel.services.definitions.snapshot import load_flow
 from tidewheel.services.definitions.upload import path_findings
 
 # A definition that was validated: whether it can be registered, and whether it can run.
@@ -214,28 +211,7 @@ def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
     return _judged(definition, version, FLOW_FILE, loaded, findings, manner)
 
 
-# The Python file of a bundle, validated: to read it is to execute it.
-
-
-def validate_python(bundle: Bundle, manner: ValidationOptions) -> Validated:
-    """Validates a Python file where its code is trusted; else raises InvalidDefinition."""
-    from tidewheel.services.definitions.python import load_python_file  # noqa: PLC0415
-
-    if not manner.code_trusted:
-        raise python_refused(bundle.name or bundle.file)
-    findings = Findings()
-    files = stored_files(bundle.files, bundle.executable)
-    definition = StoredDefinition(
-        digest="", workflow="", kind=PYTHON, text=bundle.file, files=files
-    )
-    with TemporaryDirectory() as folder:
-        unpack(definition, Path(folder))
-        how = load_options(RunOptions(now=manner.now))
-        loaded = load_python_file(Path(folder, bundle.file), how, findings)
-    stem = PurePosixPath(bundle.file).stem
-    name = bundle.name or (loaded.workflow.name if loaded.workflow is not None else stem)
-    kept = sealed(replace(definition, workflow=name), trusted=True)
-    return _judged(kept, bundle.version, bundle.file, loaded, findings, manner)
+# A Python file: to read it is to execute it, which who registers it does.
 
 
 def python_refused(name: str) -> InvalidDefinition:
@@ -244,7 +220,8 @@ def python_refused(name: str) -> InvalidDefinition:
         name,
         "python-definition",
         "a server takes no definition in Python: to read it is to execute it",
-        "register it where the store is: tidewheel register FILE.py --store URL",
+        "have it executed where it is, and only what it amounts to is sent: tidewheel register "
+        "FILE.py --server URL, or client.workflows.register",
     )
 
 
@@ -363,8 +340,8 @@ def _validated(given: Bundle, manner: ValidationOptions) -> Iterator[Validated]:
     if findings.has_errors:
         raise InvalidDefinition(bundle.name or "bundle", findings)
     if bundle.file.endswith(PYTHON_SUFFIX):
-        yield validate_python(bundle, manner)
-    elif FLOW_FILE in bundle.files and bundle.file in ("", FLOW_FILE):
+        raise python_refused(bundle.name or bundle.file)
+    if FLOW_FILE in bundle.files and bundle.file in ("", FLOW_FILE):
         yield validate_flow(bundle, manner)
     elif not any(map(is_definition, bundle.files)) and any(
         one.endswith(PYTHON_SUFFIX) and "/" not in one for one in bundle.files

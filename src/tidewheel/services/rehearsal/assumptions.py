@@ -1,5 +1,9 @@
 """Assumes how jobs go that are played: how long they take, what they make, which fail.
 
+What jobs return is assumed only where somebody says so (`Assumptions.values`): then exactly
+these values are there, and a task that asks for another is not started, as in a run. Where
+nobody says anything, values are not looked at.
+
 The run length of a job is the first of these that is known: what somebody gave for the
 rehearsal; what was learnt from earlier runs; what the definition says for simulation, which is
 its time limit divided by its speed-up factor if it has both, else its default run length (as
@@ -23,23 +27,40 @@ from tidewheel.core.queue.status import Status
 from tidewheel.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
+    from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
     from tidewheel.ports.runs import RunDoor
 
 ROOT = "root"  # the family of all: `*` means the same
+GLOB_SIGNS = frozenset("*?[")
 EVERY_POINT = "all"  # of `fail cycle points`
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """Says which tasks fail: patterns of point and name, and at which try (None: at each)."""
+class AssumedEnd:
+    """Says how tasks end: patterns of point and name, and at which try (None: at each).
+
+    Of several that fit the last counts.
+    """
 
     point: str
     name: str
     try_number: int | None = None
+    fails: bool = True
+    outputs: tuple[str, ...] | None = None  # custom ones; None: all, or none if it fails
+    is_submitted: bool = True  # else no job of it starts
 
     def __str__(self) -> str:
         at = "" if self.try_number is None else f"@{self.try_number}"
         return f"{self.point}/{self.name}{at}"
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedValues:
+    """Says what tasks return when they succeed; of several that fit the last counts."""
+
+    point: str
+    name: str
+    body: str  # a JSON object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +69,8 @@ class Assumptions:
 
     lengths: Mapping[str, float] = field(default_factory=dict)
     learnt: Mapping[str, float] = field(default_factory=dict)
-    failures: Sequence[Failure] = ()
+    ends: Sequence[AssumedEnd] = ()
+    values: Sequence[AssumedValues] | None = None  # None: values are not looked at
     slots: int = 100
 
     def __post_init__(self) -> None:
@@ -62,6 +84,30 @@ def is_meant(node: NodeDef, pattern: str) -> bool:
     return any(fnmatchcase(name, pattern) for name in names)
 
 
+def names_meant(graph: Graph, pattern: str) -> list[str]:
+    """Returns the tasks of a graph that a name or glob means; a family means its members."""
+    return [name for name, node in graph.nodes.items() if is_meant(node.definition, pattern)]
+
+
+def point_pattern(text: str, loaded: LoadedWorkflow) -> str:
+    """Returns the pattern of points that somebody wrote; "" is every point.
+
+    A point may be written in every way that the definition could write it.
+    """
+    if not text or not GLOB_SIGNS.isdisjoint(text):
+        return text or "*"
+    assert loaded.graph is not None
+    return loaded.graph.cycling.style.text(point_of(text, loaded))
+
+
+def point_of(text: str, loaded: LoadedWorkflow) -> Point:
+    """Returns the point that a text means in a definition, such as 3, 20300101T00Z or +P1D."""
+    assert loaded.graph is not None
+    assert loaded.reader is not None
+    cycling = loaded.graph.cycling
+    return loaded.reader.relative_point(text, cycling.initial, cycling.final)
+
+
 class AssumedJob(NamedTuple):
     """Says how every job of one node goes."""
 
@@ -70,12 +116,13 @@ class AssumedJob(NamedTuple):
     fails: bool
     outputs: tuple[str, ...]  # custom ones, just before success
     is_heard_at_start: bool  # somebody waits for `submitted` or `started`
-    failures: tuple[Failure, ...] = ()  # that are assumed of some of its jobs
-    may_fail: bool = True  # else no job of it does
+    ends: tuple[AssumedEnd, ...] = ()  # that are assumed of some of its jobs
+    is_plain: bool = False  # every job of it succeeds
+    values: tuple[AssumedValues, ...] = ()  # that are assumed of some of its jobs
 
 
 class AssumedJobs:
-    """Says how each job of a graph goes; `unused` are the failures that no job has met yet."""
+    """Says how each job of a graph goes; `unused` are the ends that no job has met yet."""
 
     def __init__(
         self, graph: Graph, assumptions: Assumptions, point_text: Callable[[Point], str]
@@ -84,39 +131,56 @@ class AssumedJobs:
         self._assumptions = assumptions
         self._point_text = point_text
         self._parts: dict[str, AssumedJob] = {}
-        self.unused = set(assumptions.failures)
+        self.unused = set(assumptions.ends)
 
     def part(self, name: str) -> AssumedJob:
         """Returns what is the same for the jobs of a node at every point."""
         part = self._parts.get(name)
         if part is None:
-            node = self._graph.nodes[name].definition
-            said = self._assumptions.failures
-            failures = tuple(one for one in said if is_meant(node, one.name))
+            node, said = self._graph.nodes[name].definition, self._assumptions
+            ends = tuple(one for one in said.ends if is_meant(node, one.name))
+            values = tuple(one for one in said.values or () if is_meant(node, one.name))
             part = self._find_part(name)
-            may_fail = part.over_limit or part.fails or failures or node.simulation.fail_points
-            part = part._replace(failures=failures, may_fail=bool(may_fail))
+            may_fail = part.over_limit or part.fails or ends or node.simulation.fail_points
+            part = part._replace(ends=ends, is_plain=not may_fail, values=values)
             self._parts[name] = part
         return part
 
-    def fails(self, point: Point, name: str, try_number: int) -> bool:
-        """Tells whether this try of a task is to fail."""
+    def end(
+        self, point: Point, name: str, try_number: int, submit_try: int = 1
+    ) -> AssumedEnd | None:
+        """Returns how this try of a task is to end; None if it succeeds as usual.
+
+        Tries to submit its job are counted by themselves.
+        """
         part = self.part(name)
-        if not part.may_fail:
-            return False
+        if part.is_plain:
+            return None
         text, node = self._point_text(point), self._graph.nodes[name].definition
         meant = [
             one
-            for one in part.failures
-            if one.try_number in (None, try_number) and fnmatchcase(text, one.point)
+            for one in part.ends
+            if one.try_number in (None, try_number if one.is_submitted else submit_try)
+            and fnmatchcase(text, one.point)
         ]
         self.unused.difference_update(meant)
-        return (
-            bool(meant)
-            or part.over_limit
-            or part.fails
-            or is_simulated_to_fail(node, text, try_number)
-        )
+        if meant:
+            return meant[-1]
+        if part.over_limit or part.fails or is_simulated_to_fail(node, text, try_number):
+            return AssumedEnd(text, name, try_number)
+        return None
+
+    def fails(self, point: Point, name: str, try_number: int) -> bool:
+        """Tells whether this try of a task is to fail."""
+        end = self.end(point, name, try_number)
+        return end is not None and end.fails
+
+    def body(self, point: Point, name: str) -> str | None:
+        """Returns the values that a task returns when it succeeds; None if it returns none."""
+        values = self.part(name).values
+        text = self._point_text(point) if values else ""
+        meant = (one.body for one in reversed(values) if fnmatchcase(text, one.point))
+        return next(meant, None)
 
     def _find_part(self, name: str) -> AssumedJob:
         node = self._graph.nodes[name].definition

@@ -16,16 +16,19 @@ It shares `step`, timers and assumptions with a simulated run, not its `RunEngin
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from heapq import merge
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
+from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.run_log import triggered_off
+from tidewheel.core.operator.task_inputs import inputs_of
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.explain import why
@@ -34,6 +37,7 @@ from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import EXPIRY, RETRY
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.task_state import FIRST_FLOW, Key, PoolState, TaskHistory
+from tidewheel.errors import Refused
 from tidewheel.scheduler.timers import TimerHeap
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
@@ -99,6 +103,10 @@ class _Play:
         self._waiting: deque[PlayedSubmission] = deque()  # for a slot, in order of submission
         self._freed_by: PlayedSubmission | None = None  # whose slot was given back last
         self._started: deque[PlayedSubmission] = deque()  # of which the core is to be told
+        self._not_started: deque[tuple[PlayedSubmission, str]] = deque()  # and why
+        self._hindered: dict[Key, str] = {}  # why the last job of a task could not start
+        self._looks_at_values = assumptions.values is not None
+        self._values: dict[Key, StoredValues] = {}  # of the last submission of each task
         self._submissions: list[PlayedSubmission] = []
         self._occasion = Occasion(WaitedFor.START)
         # What is said beside the submissions.
@@ -124,7 +132,13 @@ class _Play:
 
     def _next(self) -> bool:
         """Plays the next thing that happens, if any does; says whether there was one. That a
-        job started is known at once, without a step of time."""
+        job started, or cannot start, is known at once, without a step of time."""
+        if self._not_started:
+            job, why = self._not_started.popleft()
+            self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
+            how = events.JobEnd.NOT_STARTED
+            self._step(events.JobEnded(job.key, job.submit, how, self._now, why=why))
+            return True
         if self._started:
             job = self._started.popleft()
             self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
@@ -151,12 +165,22 @@ class _Play:
         self._free_slots += 1
         self._freed_by = job
         self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
-        job.ended = FAILED if job.fails else SUCCEEDED
-        if not job.fails:
-            for output in self._jobs.part(job.key[1]).outputs:
-                self._step(events.OutputMade(job.key, job.submit, output, now))
-        how = events.JobEnd.FAILED if job.fails else events.JobEnd.SUCCEEDED
-        self._step(events.JobEnded(job.key, job.submit, how, now))
+        outputs = None if job.end is None else job.end.outputs
+        if outputs is None:
+            outputs = () if job.fails else self._jobs.part(job.key[1]).outputs
+        for output in outputs:
+            self._step(events.OutputMade(job.key, job.submit, output, now))
+        # As in a run: a failure hides what an earlier submission returned.
+        self._values.pop(job.key, None)
+        if job.fails:
+            job.ended = FAILED
+            self._step(events.JobEnded(job.key, job.submit, events.JobEnd.FAILED, now))
+            return
+        job.ended = SUCCEEDED
+        if body := self._jobs.body(*job.key):
+            flows = json.dumps(sorted(job.flows))
+            self._values[job.key] = StoredValues(*job.key, job.submit, flows, body)
+        self._step(events.JobEnded(job.key, job.submit, events.JobEnd.SUCCEEDED, now))
 
     # What the core wants.
 
@@ -251,7 +275,27 @@ class _Play:
         ):
             job.waited_for = WaitedFor.RUNAHEAD
         self._submissions.append(job)
-        self._waiting.append(job)
+        submit_try = 1 if task is None else task.submit_try
+        job.end = self._jobs.end(*key, job.try_number, submit_try)
+        why = self._hindrance(job)
+        if why is None:
+            self._waiting.append(job)
+            self._hindered.pop(key, None)
+            return
+        job.ended = SUBMIT_FAILED
+        self._not_started.append((job, why))
+        self._hindered[key] = why
+
+    def _hindrance(self, job: PlayedSubmission) -> str | None:
+        """Gives a job its values; returns why it cannot start, None if it can."""
+        if job.end is not None and not job.end.is_submitted:
+            return "its job could not be submitted"
+        if self._looks_at_values:
+            try:
+                job.inputs = inputs_of(self._graph, job.key, self._values)
+            except Refused as refused:
+                return str(refused)
+        return None
 
     def _start(self, job: PlayedSubmission) -> None:
         job.start_at = self._now
@@ -259,11 +303,9 @@ class _Play:
         if self._now > job.submitted_at and freed_by is not None:
             job.waited_for = WaitedFor.SLOT
             job.blocker, job.blocker_key = freed_by, freed_by.key
-        point, name = job.key
-        part = self._jobs.part(name)
+        part = self._jobs.part(job.key[1])
         self._ahead.set(job, Instant(self._now + part.seconds))
         # Who succeeds has started; the core need only be told if somebody waits for that.
-        job.fails = self._jobs.fails(point, name, job.try_number)
         if part.is_heard_at_start or job.fails:
             self._started.append(job)
 
@@ -287,17 +329,17 @@ class _Play:
             begins_at=self._begins_at,
             ends_at=self._now,
             submissions=self._submissions,
-            causes=_causes(self._pool),
+            causes=_causes(self._pool, self._hindered),
             lost=list(self._lost.values()),
             expired=self._expired,
             assumed=list(self._assumed),
-            unused_failures=sorted(map(str, self._jobs.unused)),
+            unused_ends=sorted(map(str, self._jobs.unused)),
             steps=self._steps,
             is_cut=is_cut,
         )
 
 
-def _causes(pool: TaskPool) -> list[Cause]:
+def _causes(pool: TaskPool, hindered: Mapping[Key, str]) -> list[Cause]:
     """Returns the tasks that keep a stalled run from going on, or that are held, with reasons.
     It is empty for a run of any other status."""
     if pool.run.status == RunStatus.WAITING_FOR_RELEASE:
@@ -311,7 +353,9 @@ def _causes(pool: TaskPool) -> list[Cause]:
     for task in found[:CAUSES_MAX]:
         reasons = why(pool, task.key)
         commands = dict.fromkeys(reason.command for reason in reasons if reason.command)
-        causes.append(Cause(task.key, tuple(one.text for one in reasons), tuple(commands)))
+        known = (hindered[task.key],) if task.key in hindered else ()
+        texts = (*known, *(one.text for one in reasons))
+        causes.append(Cause(task.key, texts, tuple(commands)))
     return causes
 
 

@@ -17,11 +17,13 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.operator.task_inputs import NO_INPUTS, Inputs
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.task_state import Key
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import show_duration
+from tidewheel.services.rehearsal.assumptions import AssumedEnd
 
 CLOCK_FORMAT = "CCYY-MM-DDThh:mm:ssZ"
 
@@ -52,12 +54,17 @@ class PlayedSubmission:
     submitted_at: Instant
     start_at: Instant | None = None
     end_at: Instant | None = None
-    fails: bool = False  # it will
-    ended: str = ""  # succeeded, failed; empty while it runs
+    end: AssumedEnd | None = None  # None: it will succeed as usual
+    ended: str = ""  # succeeded, failed, submit-failed; empty while it runs
+    inputs: Inputs = NO_INPUTS  # what it is given of values, where those are looked at
     waited_for: WaitedFor = WaitedFor.START
     # Whose end, start or output let it go; a task that expired has no submission.
     blocker: PlayedSubmission | None = None
     blocker_key: Key | None = None
+
+    @property
+    def fails(self) -> bool:
+        return self.end is not None and self.end.fails
 
     @property
     def wait_seconds(self) -> float:
@@ -102,7 +109,7 @@ class Rehearsal:
     lost: list[str]  # sentences about tasks that will not run
     expired: list[Key]
     assumed: list[str]  # sentences about what nobody knows
-    unused_failures: list[str]
+    unused_ends: list[str]  # that were assumed, and met no job
     steps: int
     is_cut: bool  # there would have been more submissions than are played
 
