@@ -113,3 +113,23 @@ def test_values_go_with_their_task(store):
     store.put("a")
     store.finish(store.hold("a"))
     assert store.values_of(["a"]) == {}
+
+
+def test_a_claim_tells_that_a_needed_task_has_values_and_the_store_has_them_by_id(store):
+    store.put("a", "b", "alone")
+    store.put("c", needs=["a", "b"])
+    store.put("d", needs=["b"])
+    store.finish(store.hold("a"), values='{"n": 1.50e0}')
+    store.finish(store.hold("b"))
+    claimed = {one.id: one.task.has_inputs for one in store.take(9, worker=store.hire(slots=9))}
+    assert claimed == {"alone": False, "c": True, "d": False}
+    [told] = store.inputs("c")
+    assert (told.id, told.queue, told.values_text) == ("a", "q", '{"n": 1.50e0}')
+    assert store.inputs("d") == []
+
+
+def test_a_task_that_is_claimed_by_its_id_has_its_inputs_too(store):
+    store.put("a")
+    store.put("b", needs=["a"])
+    store.finish(store.hold("a"), values='{"n": 1}')
+    assert store.hold("b").task.has_inputs

@@ -7,13 +7,13 @@ import pytest
 from tests.support.flows import flow, graph_of, load_with_findings
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import (
-    INPUTS_BYTES_MAX,
     NO_INPUTS,
     VARIABLE_BYTES_MAX,
     inputs_of,
     parents_of,
     values_for,
 )
+from tidewheel.core.queue.values import INPUTS_BYTES_MAX
 from tidewheel.errors import Refused
 
 pytestmark = pytest.mark.req("R007-1")

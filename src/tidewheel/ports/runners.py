@@ -37,6 +37,7 @@ class Assignment:
     secret: str  # lets the job speak for this attempt and nothing else
     store: str = ""  # the beginning of its id: whose task it is, where several share an engine
     environment: dict[str, str] = field(default_factory=dict)
+    inputs: str | None = None  # JSON: the values of the tasks that it needs, by their ids
     # Values of secrets by variable: from the worker's memory to the environment of the job.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 

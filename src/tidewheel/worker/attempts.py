@@ -14,18 +14,20 @@ import math
 import shutil
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tidewheel.api.tasks import InputView
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed, End, Ending, UsageSample
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.core.queue.values import inputs_text
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
@@ -327,6 +329,7 @@ class Supply(Protocol):
 
 
 TellJob = Callable[[Claimed], dict[str, str]]  # what a job finds in its environment
+FetchInputs = Callable[[TaskId], Awaitable[Sequence[InputView]]]  # of a task, from the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +341,7 @@ class JobFolders:
     new_secret: Callable[[], str]
     supply: Supply | None = None
     tell_job: TellJob | None = None
+    fetch_inputs: FetchInputs | None = None
 
     def directory(self, task: Claimed) -> Path:
         """Returns the folder of this attempt alone."""
@@ -345,7 +349,9 @@ class JobFolders:
             return attempt_directory(self.tasks, task.seq, task.attempt)
         return submission_directory(self.home, read_job_name(task.id), task.attempt)
 
-    def assignment(self, task: Claimed, worker: WorkerId) -> Assignment:
+    def assignment(
+        self, task: Claimed, worker: WorkerId, inputs: str | None = None
+    ) -> Assignment:
         """Returns the attempt as a runner sees it, with what its job is told."""
         told = {} if self.tell_job is None else self.tell_job(task)
         if task.run is not None:
@@ -357,6 +363,7 @@ class JobFolders:
             secret=self.new_secret(),
             store=self.tasks.name,
             environment=told,
+            inputs=inputs,
         )
 
     def is_prepared(self, task: Claimed) -> bool:
@@ -371,6 +378,14 @@ class JobFolders:
         """Brings the files of the task's run here before the job starts."""
         if self.supply is not None and not self.is_prepared(task):
             await self.supply(task, self._run_directory(task))
+
+    async def inputs(self, task: Claimed) -> str | None:
+        """Returns the values of the tasks that a task needs, as JSON; None if there are none.
+        Raises Refused if they are too many, Unavailable if the store does not answer."""
+        if not task.has_inputs or self.fetch_inputs is None:
+            return None
+        found = await self.fetch_inputs(task.id)
+        return inputs_text({one.id: one.values_text for one in found}) or None
 
     def clear(self, task: Claimed) -> None:
         """Removes the folder of a call of a function, of which there is one in each poll."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tidewheel.core.queue.requests import End, Ending
-from tidewheel.errors import LauncherLost, RunnerUnable
+from tidewheel.errors import LauncherLost, RunnerUnable, Unavailable
 from tidewheel.ports.runners import Job, PromptRunner, Runner
 from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup, Wakeup
 from tidewheel.worker.attempts import (
@@ -169,9 +169,9 @@ class Jobs:
 
     def _has_to_wait(self, attempt: Attempt) -> bool:
         """Says whether something is to be awaited for a job, which then has a coroutine of its
-        own: a limit of time, files that are elsewhere, or logs that go elsewhere."""
+        own: a limit of time, values, files that are elsewhere, or logs that go elsewhere."""
         task = attempt.task
-        if attempt.reason is not None or task.timeout_seconds:
+        if attempt.reason is not None or task.timeout_seconds or task.has_inputs:
             return True
         if task.command is None:
             return False
@@ -202,8 +202,12 @@ class Jobs:
         try:
             await self._folders.prepare(attempt.task)
             self._follow_logs(attempt, adopted=False)
-            assignment = self._folders.assignment(attempt.task, self._attempts.worker)
+            inputs = await self._folders.inputs(attempt.task)
+            assignment = self._folders.assignment(attempt.task, self._attempts.worker, inputs)
             job = await runner.start(assignment, attempt)
+        except Unavailable:  # the store is, so that nobody knows the values: not a failure
+            self._over(attempt, NEVER_STARTED)
+            return
         except RunnerUnable as unable:
             self._unable(attempt, unable)
             return

@@ -26,6 +26,7 @@ __all__ = [
     "count_messages",
     "delete_limits",
     "extend_leases",
+    "find_inputs",
     "get_claimed",
     "get_last_message",
     "insert_limits",
@@ -185,6 +186,11 @@ def get_claimed(t: Tables, seq: int) -> list[Row]:
     task = t.task[seq]
     known = {name: task[name] for name in ClaimedRow._fields[:-1]}
     return [ClaimedRow(**known, now=task["updated_at"])]
+
+
+def find_inputs(t: Tables, seqs: Sequence[int]) -> list[Row]:
+    found = {child for parent, child, _ in t.edge if child in seqs and parent in t.values}
+    return [(seq,) for seq in found]
 
 
 def take_leases(t: Tables, *, seqs: Sequence[int], lease_seconds: float) -> list[Row]:

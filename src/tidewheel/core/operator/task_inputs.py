@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from tidewheel.core.graph.definition import NodeInput, Pairs
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredValues
+from tidewheel.core.queue.values import inputs_text
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
 
-INPUTS_BYTES_MAX = 1024 * 1024  # of all parents of a task; a job script holds them
 VARIABLE_BYTES_MAX = 100 * 1024  # Linux: a variable of an environment has at most 128 KiB
 
 Values = Mapping[str, object]
@@ -56,16 +56,12 @@ def inputs_of(graph: Graph, key: Key, known: Mapping[Key, StoredValues]) -> Inpu
         for parent in parents_of(graph, key)
         if parent in known
     }
-    named = {
-        name if point == key[0] else f"{text(point)}/{name}": values
-        for (point, name), values in found.items()
-    }
-    said = json.dumps(named, ensure_ascii=False) if named else ""
-    if (size := len(said.encode())) > INPUTS_BYTES_MAX:
-        raise Refused(
-            f"the tasks before it returned {size} bytes of values; at most {INPUTS_BYTES_MAX} "
-            "are passed on: return the path of a file instead"
-        )
+    said = inputs_text(
+        {
+            name if point == key[0] else f"{text(point)}/{name}": known[point, name].body
+            for point, name in found
+        }
+    )
     chosen = tuple(_chosen(graph, key, found))
     return Inputs(said, chosen) if said or chosen else NO_INPUTS
 

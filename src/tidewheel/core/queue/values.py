@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 
 from tidewheel.errors import BadValues, Refused
 
 VALUES_BYTES_MAX = 64 * 1024
+INPUTS_BYTES_MAX = 1024 * 1024  # of all tasks before one
+RETURN = "return"  # the name of a value that is no object
 DEPTH_MAX = 100  # of objects and arrays; their readers may have little room left
 DIGITS_MAX = 20  # of an integer, with its sign
 
@@ -45,6 +48,23 @@ def values_text(text: str) -> str:
         except UnicodeEncodeError:  # Python reads halves; most other programs refuse the text
             raise BadValues(_HALF) from None
     return kept
+
+
+def inputs_text(told: Mapping[str, str]) -> str:
+    """Returns the values of several tasks, JSON texts by name, as one JSON text; "" for none.
+
+    Raises Refused if they are too many for a job.
+    """
+    if not told:
+        return ""
+    named = (f"{json.dumps(name, ensure_ascii=False)}: {body}" for name, body in told.items())
+    said = "{" + ", ".join(named) + "}"
+    if (size := len(said.encode())) > INPUTS_BYTES_MAX:
+        raise Refused(
+            f"the tasks before it returned {size} bytes of values; at most {INPUTS_BYTES_MAX} "
+            "are passed on: return the path of a file instead"
+        )
+    return said
 
 
 def read_value(text: str) -> tuple[str, object]:

@@ -23,6 +23,7 @@ import msgspec
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.queue.values import RETURN
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 CALLER = "tidewheel.formats.python_api"  # its __main__
 ARGUMENT = "TIDEWHEEL_ARGUMENT_"  # and the parameter: the value of a task, as JSON
 OUTPUTS = "TIDEWHEEL_OUTPUTS"
-RETURN = "return"  # the name of a value that is no object
 RUN_ONCE = "R1"
 
 

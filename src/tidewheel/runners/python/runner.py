@@ -35,6 +35,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from tidewheel.core.queue.requests import Claimed, End, Ending
@@ -45,7 +46,8 @@ from tidewheel.core.queue.submission import (
     utf8_length,
 )
 from tidewheel.core.queue.task import TaskError
-from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
+from tidewheel.core.queue.values import RETURN, values_text
+from tidewheel.errors import BadSetting, BadValues, PayloadTooLarge, Refused
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners.job_directory import make_private_directory
@@ -112,9 +114,10 @@ class Handlers:
         """Registers the decorated function as the handler ``name``, which tasks may ask for.
 
         It is called with the task's ``spec`` and a JobContext; an ``async def`` runs in the
-        worker's loop, another function in a thread. What it returns (JSON, 64 KiB) is kept with
-        the attempt. If it raises, the attempt has failed, and the task is tried again while
-        retries are left, unless it raises Abort. What it prints is in the task's log.
+        worker's loop, another function in a thread. What it returns (JSON, 64 KiB) are the
+        task's values, for the tasks that need it. If it raises, the attempt has failed, and
+        the task is tried again while retries are left, unless it raises Abort. What it prints
+        is in the task's log.
         Raises BadSetting for a name that is taken, or none.
         """
         if not isinstance(name, str):
@@ -192,6 +195,17 @@ class HandlerLimits:
     log_bytes: int = LOG_BYTES_MAX
 
 
+class JobInputs(dict[str, dict[str, object]]):
+    """Holds the values of the tasks that a task needs, by their ids."""
+
+    def __missing__(self, task_id: str) -> dict[str, object]:
+        there = ", ".join(map(repr, self)) or "none"
+        raise KeyError(
+            f"no values of task {task_id!r}: this task does not need it, it returned none, or "
+            f"it is in a queue that this worker may not see; there are values of: {there}"
+        )
+
+
 @dataclass(slots=True, eq=False)
 class JobContext:
     """Tells a handler about its job and hears from it; any thread may call every method.
@@ -207,6 +221,35 @@ class JobContext:
     _limits: HandlerLimits
     _messages: int = 0
     _log: HandlerLog | None = None  # made by the first text that is printed
+    _inputs_text: str | None = None
+    _inputs: JobInputs | None = None  # made when it is first asked for
+    _values: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> JobInputs:
+        """Returns the values of the tasks that this one needs, by their ids: what a handler
+        returned, or a job wrote to ``$TIDEWHEEL_OUTPUTS``. Those that told none are left out.
+        """
+        if self._inputs is None:
+            self._inputs = JobInputs(json.loads(self._inputs_text or "{}"))
+        return self._inputs
+
+    def value(self, name: str, value: object) -> None:
+        """Sets a value that the task hands to those after it, beside what the handler returns;
+        both are stored with the success. Raises BadValues for one that cannot be stored."""
+        if not name:
+            raise BadValues("a value has a name, which is a text")
+        # As it is now: what is changed later is not meant.
+        self._values |= json.loads(values_text(_json({name: value})))
+
+    def give_inputs(self, text: str | None) -> None:
+        """Gives the handler the values of the tasks that its task needs, as JSON."""
+        self._inputs_text = text
+
+    @property
+    def values(self) -> dict[str, object]:
+        """Returns the values that were set."""
+        return self._values
 
     @property
     def attempt(self) -> int:
@@ -289,30 +332,40 @@ class JobContext:
         return self._log
 
 
-RESULT_BYTES_MAX = 64 * 1024
+_NOTHING_TOLD: Mapping[str, object] = MappingProxyType({})
 DESCRIPTION_LENGTH_MAX = 2_000
 TRACEBACK_LENGTH_MAX = 8_000
 
 SUCCEEDED = End(ending=Ending.SUCCEEDED)
 
 
-def end_of_result(result: object) -> End:
-    """Returns the end of a handler that returned: a success with the result as its metrics.
+def end_of_result(result: object, told: Mapping[str, object] = _NOTHING_TOLD) -> End:
+    """Returns the end of a handler that returned: a success with its values, those that it told
+    included. What is no object is the value ``return``. The attempt keeps the result, too, as
+    its metrics.
 
     A result that cannot be kept is a bug in the handler which no retry mends, and the work
     is done: it is not done again.
     """
-    if result is None:
+    if result is None and not told:
         return SUCCEEDED
+    metrics = None
     try:
-        metrics = json.dumps(result, allow_nan=False)
+        if result is not None:
+            metrics = _json(result)
+            result = result if isinstance(result, Mapping) else {RETURN: result}
+        values = values_text(_json({**told, **(result or {})}))
+    except BadValues as error:
+        return _failed(Ending.ABORTED, "result", f"the result cannot be handed on: {error}")
+    return End(ending=Ending.SUCCEEDED, metrics=metrics, values=values)
+
+
+def _json(value: object) -> str:
+    """Returns a value as JSON; raises BadValues if it cannot be written so."""
+    try:
+        return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        return _failed(Ending.ABORTED, "result", f"the result is not JSON: {error}")
-    size = len(metrics.encode())
-    if size > RESULT_BYTES_MAX:
-        text = f"the result has {size} bytes of JSON; accepted are {RESULT_BYTES_MAX}"
-        return _failed(Ending.ABORTED, "result", text)
-    return End(ending=Ending.SUCCEEDED, metrics=metrics)
+        raise BadValues(f"not JSON: {error}") from None
 
 
 def end_of_exception(error: BaseException, *, stop_asked: bool) -> End:
@@ -516,6 +569,8 @@ class PythonRunner:
         reports.started()
         stop = StopRequest()
         context = JobContext(task, lambda: assign().directory, reports, stop, self._limits)
+        if task.has_inputs:
+            context.give_inputs(assign().inputs)
         job = HandlerJob(handler.name, context, stop, AwaitedEnd(on_end))
         if handler.is_async:
             call = asyncio.get_running_loop().create_task(
@@ -542,7 +597,8 @@ async def _await_handler(
 ) -> None:
     WHO_PRINTS.set(context)
     try:
-        end = end_of_result(await handler.function(spec, context))  # type: ignore[misc]
+        result = await handler.function(spec, context)  # type: ignore[misc]
+        end = end_of_result(result, context.values)
     except KeyboardInterrupt:
         raise
     # SystemExit too: a handler's sys.exit() must not end the worker and all of its jobs.
@@ -560,8 +616,10 @@ def _function_call(
     def call() -> None:
         WHO_PRINTS.set(context)
         try:
-            asked = context.should_stop()
-            end = stopped() if asked else end_of_result(handler.function(spec, context))
+            if context.should_stop():
+                end = stopped()
+            else:
+                end = end_of_result(handler.function(spec, context), context.values)
         except BaseException as error:
             end = end_of_exception(error, stop_asked=context.should_stop())
         WHO_PRINTS.set(None)  # what the worker says of the end is not the handler's

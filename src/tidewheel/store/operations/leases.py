@@ -108,7 +108,18 @@ def _claim(
         # By the rules they are in order, which aging may change. Equals stay in their order.
         rows.sort(key=attrgetter("seq"))
         rows.sort(key=attrgetter("priority"), reverse=True)
-    return ClaimedTasks([claimed(row, plan) for row in rows], next_due)
+    given = _given(tx, rows)
+    told = [claimed(row, plan, has_inputs=row.seq in given) for row in rows]
+    return ClaimedTasks(told, next_due)
+
+
+def _given(tx: Transaction, rows: Sequence[ClaimedRow]) -> set[int]:
+    """Returns which tasks need others that have told values. Most tasks need none: only for
+    those that are tied to others something is read."""
+    tied = [row.seq for row in rows if row.graph is not None]
+    return (
+        {seq for (seq,) in rows_in_chunks(tx, "find_inputs", "seqs", tied)} if tied else set()
+    )
 
 
 def claim_along(tx: Transaction, request: ClaimRequest) -> ClaimedTasks | None:
@@ -144,14 +155,14 @@ def claim_by_id(
     write_changes(tx, [change])
     rows = tx.records("get_claimed", ClaimedRow, seq=task.seq)
     tx.rows("take_leases", seqs=[task.seq], lease_seconds=plan.lease_seconds)
-    return claimed(rows[0], plan)
+    return claimed(rows[0], plan, has_inputs=bool(_given(tx, rows)))
 
 
 _TOLD = tuple(one.name for one in fields(Claimed) if one.name in ClaimedRow._fields)
 _told, _asked = attrgetter(*_TOLD), attrgetter(*RESOURCE_COLUMNS)
 
 
-def claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
+def claimed(row: ClaimedRow, plan: ClaimPlan, *, has_inputs: bool = False) -> Claimed:
     """Returns a claimed task, made of its row and of its queue's settings."""
     return Claimed(
         **dict(zip(_TOLD, _told(row), strict=True)),
@@ -160,6 +171,7 @@ def claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
         resources=resources(*_asked(row)),
         fence_kill=bool(plan.fence_kill),
         limited=bool(plan.limited),
+        has_inputs=has_inputs,
     )
 
 

@@ -1,0 +1,100 @@
+"""Tasks of a queue read what the tasks that they need have told, in commands and handlers."""
+
+import json
+
+import pytest
+
+HANDLERS = """
+import tidewheel
+
+handlers = tidewheel.Handlers()
+
+
+@handlers.register("list")
+def list_files(spec, job):
+    job.value("folder", "raw")
+    return {"files": ["x.nc", "y.nc"]}
+
+
+@handlers.register("count")
+async def count(spec, job):
+    return {"count": len(job.inputs["list"]["files"]), "folder": job.inputs["list"]["folder"]}
+
+
+@handlers.register("number")
+def number(spec, job):
+    return 42
+
+
+@handlers.register("stranger")
+def stranger(spec, job):
+    return job.inputs["nobody"]
+"""
+
+
+@pytest.fixture
+def with_handlers(tidewheel):
+    (tidewheel.folder / "mine.py").write_text(HANDLERS)
+    return lambda: tidewheel("worker", "--handlers", "mine:handlers", "--once")
+
+
+def values_of(tidewheel, task_id):
+    return tidewheel("task", task_id, "--json").json["values"]
+
+
+def test_a_command_finds_the_values_of_what_it_needs_in_a_file_by_id(tidewheel):
+    tidewheel(
+        "submit", "--id", "a", "--", "sh", "-c", 'echo "{\\"n\\": 1}" >$TIDEWHEEL_OUTPUTS'
+    )
+    tidewheel("submit", "--id", "b", "--", "true")
+    tidewheel(
+        *("submit", "--id", "c", "--needs", "a", "--needs", "b"),
+        *("--command", 'cat "$TIDEWHEEL_INPUTS"'),
+    )
+    tidewheel(
+        *("submit", "--id", "d", "--needs", "b"),
+        *("--command", 'echo "${TIDEWHEEL_INPUTS:-nothing}"'),
+    )
+    assert tidewheel("worker", "--once").status == 0
+    assert json.loads(tidewheel("task", "c", "--log", "out").out) == {"a": {"n": 1}}
+    assert tidewheel("task", "d", "--log", "out").out == "nothing\n"
+
+
+def test_a_handler_reads_inputs_and_its_return_and_told_values_are_values(
+    tidewheel, with_handlers
+):
+    tidewheel("submit", "--id", "list", "--handler", "list")
+    tidewheel("submit", "--id", "count", "--handler", "count", "--needs", "list")
+    tidewheel("submit", "--id", "number", "--handler", "number")
+    with_handlers()
+    assert values_of(tidewheel, "list") == {"folder": "raw", "files": ["x.nc", "y.nc"]}
+    assert values_of(tidewheel, "count") == {"count": 2, "folder": "raw"}
+    assert values_of(tidewheel, "number") == {"return": 42}
+
+
+def test_a_handler_that_asks_for_a_value_that_is_not_there_is_told_which_are(
+    tidewheel, with_handlers
+):
+    tidewheel("submit", "--id", "number", "--handler", "number")
+    tidewheel("submit", "--id", "x", "--handler", "stranger", "--needs", "number")
+    with_handlers()
+    [error] = tidewheel("task", "x", "--json").json["task"]["errors"]
+    assert error["code"] == "KeyError"
+    assert "no values of task 'nobody'" in error["description"]
+    assert "there are values of: 'number'" in error["description"]
+
+
+def test_inputs_that_are_too_many_for_a_job_are_told_and_nothing_is_started(tidewheel):
+    large = "x" * 60_000
+    ids = [f"t{number}" for number in range(20)]
+    tidewheel("submit", "--id", "seed", "--", "true")
+    for one in ids:
+        tidewheel(
+            *("submit", "--id", one),
+            *("--command", f'echo \'{{"x": "{large}"}}\' > $TIDEWHEEL_OUTPUTS'),
+        )
+    needs = [word for one in ids for word in ("--needs", one)]
+    tidewheel("submit", "--id", "all", *needs, "--", "true")
+    tidewheel("worker", "--once")
+    [error] = tidewheel("task", "all", "--json").json["task"]["errors"]
+    assert "at most 1048576 are passed on" in error["description"]
