@@ -265,3 +265,74 @@ def test_a_value_that_json_cannot_hold_fails_its_task_if_another_takes_it(tidewh
     assert "the function quiet returned what JSON cannot hold: a object" in (
         tidewheel("log", "etl", "1/quiet", "--err").out
     )
+
+
+OUTPUTS = r"""
+[scheduling]
+    [[graph]]
+        R1 = '''
+            a:ready => b
+            b => a_goes_on
+            a => c
+        '''
+[runtime]
+    [[a]]
+        script = '''
+            tidewheel message --output ready --value file=early --value n=1
+            until [ -e "$CYLC_WORKFLOW_SHARE_DIR/go" ]; do sleep 0.05; done
+            echo '{"n": 2}' > "$TIDEWHEEL_OUTPUTS"
+        '''
+        [[[outputs]]]
+            ready = it is ready
+    [[b, c]]
+        script = cat "$TIDEWHEEL_INPUTS"; echo "$N"
+        [[[inputs]]]
+            N = a.n
+    [[a_goes_on]]
+        script = touch "$CYLC_WORKFLOW_SHARE_DIR/go"
+""".replace("'''", '"""')
+
+
+@pytest.mark.req("R007-1")
+def test_an_output_carries_values_to_its_children_before_the_task_ends(tidewheel, folder):
+    (folder / "flow.cylc").write_text(OUTPUTS)
+    ran = tidewheel("run", str(folder))
+    assert ran.status == 0, ran.out
+    told, number = printed(tidewheel, "flow", "1/b").splitlines()
+    assert (json.loads(told), number) == ({"a": {"file": "early", "n": 1}}, "1")
+    told, number = printed(tidewheel, "flow", "1/c").splitlines()
+    assert (json.loads(told), number) == ({"a": {"file": "early", "n": 2}}, "2")
+    values = tidewheel("show", "flow", "1/a", "--json").json["tasks"][0]["submissions"][0]
+    assert values["values"] == {"file": "early", "n": 2}
+
+
+RERUN = r"""
+[scheduling]
+    [[graph]]
+        R1 = a:started => b
+[runtime]
+    [[a]]
+        script = '''
+            if (( CYLC_TASK_SUBMIT_NUMBER > 1 )); then
+                until [ -e "$CYLC_WORKFLOW_SHARE_DIR/go" ]; do sleep 0.05; done
+            else
+                echo '{"n": 1}' > "$TIDEWHEEL_OUTPUTS"
+            fi
+        '''
+    [[b]]
+        script = '''
+            cat "${TIDEWHEEL_INPUTS:-/dev/null}"
+            (( CYLC_TASK_SUBMIT_NUMBER == 1 )) || touch "$CYLC_WORKFLOW_SHARE_DIR/go"
+        '''
+""".replace("'''", '"""')
+
+
+def test_a_task_that_runs_again_hides_its_earlier_values_from_its_beginning(tidewheel, folder):
+    (folder / "flow.cylc").write_text(RERUN)
+    assert tidewheel("run", str(folder)).status == 0
+    with tidewheel.started("run", "flow/run1", "--pause") as run:
+        run.read_until("carried on")
+        tidewheel("trigger", "flow", "1/a", "--reflow")
+        tidewheel("resume", "flow")
+        run.read_until("completed")
+    assert printed(tidewheel, "flow", "1/b") == ""

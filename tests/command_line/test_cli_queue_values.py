@@ -98,3 +98,31 @@ def test_inputs_that_are_too_many_for_a_job_are_told_and_nothing_is_started(tide
     tidewheel("worker", "--once")
     [error] = tidewheel("task", "all", "--json").json["task"]["errors"]
     assert "at most 1048576 are passed on" in error["description"]
+
+
+def test_a_message_hands_its_values_to_the_tasks_that_hang_on_its_output(tidewheel):
+    telling = (
+        "tidewheel message --output ready --value file=x.nc --value n=[1,2]"
+        " && tidewheel message --value n=3"
+    )
+    tidewheel("submit", "--id", "a", "--command", f"{telling} && exit 1")
+    tidewheel(
+        *("submit", "--id", "b", "--needs", "a:ready"),
+        *("--command", 'cat "$TIDEWHEEL_INPUTS"'),
+    )
+    tidewheel("worker", "--once")
+    told = json.loads(tidewheel("task", "b", "--log", "out").out)
+    assert told["a"]["file"] == "x.nc"
+    assert values_of(tidewheel, "a") == {"file": "x.nc", "n": 3}
+
+
+def test_a_value_of_a_message_without_a_name_or_that_is_too_large_is_refused(tidewheel):
+    command = (
+        "tidewheel message --value nothing;"
+        ' tidewheel message --value "n=$(head -c 70000 /dev/zero | tr \\\\0 x)"'
+    )
+    tidewheel("submit", "--id", "a", "--command", command)
+    tidewheel("worker", "--once")
+    errors = tidewheel("task", "a", "--log", "err").out
+    assert "Write NAME=VALUE" in errors
+    assert "at most 65536 are accepted" in errors

@@ -129,6 +129,7 @@ class Spoken(NamedTuple):
 
     text: str
     output: str | None
+    values: str | None = None
 
 
 Said = Started | Spoken | UsageSample | End
@@ -194,8 +195,8 @@ class Attempt:
             self.latest_progress = value
             self._hear_progress(self)
 
-    def message(self, text: str, output: str | None = None) -> None:
-        self._events.put(self, Spoken(text, output))
+    def message(self, text: str, output: str | None = None, values: str | None = None) -> None:
+        self._events.put(self, Spoken(text, output, values))
 
     def usage(self, sample: UsageSample) -> None:
         self._events.put(self, sample)

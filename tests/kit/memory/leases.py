@@ -36,7 +36,9 @@ __all__ = [
     "list_orphans",
     "lock_plan",
     "mark_started",
+    "list_told",
     "move_lease",
+    "put_values",
     "pause_queue",
     "get_next_due",
     "plan_claim",
@@ -294,10 +296,20 @@ def add_usage(t: Tables, samples: Sequence[Record]) -> list[Row]:
 
 
 def add_values(t: Tables, values: Sequence[Record]) -> list[Row]:
+    new = [row for row in values if row["seq"] not in t.values]
+    put_values(t, new)
+    return [(row["seq"],) for row in new]
+
+
+def put_values(t: Tables, values: Sequence[Record]) -> list[Row]:
     for row in values:
-        assert row["seq"] not in t.values, row["seq"]
         t.values[row["seq"]] = row
     return []
+
+
+def list_told(t: Tables, seqs: Sequence[int]) -> list[Row]:
+    found = [t.values[seq] for seq in seqs if seq in t.values]
+    return [(row["seq"], row["attempt"], row["body"]) for row in found]
 
 
 def move_lease(t: Tables, *, seq: int, owner: str) -> list[Row]:

@@ -228,7 +228,12 @@ def list_usage(t: Tables, seq: int) -> list[Row]:
 
 
 def list_values(t: Tables, ids: Sequence[str]) -> list[Row]:
-    return [(id_, t.values[seq]["body"]) for id_ in ids if (seq := t.id.get(id_)) in t.values]
+    return [
+        (id_, t.values[seq]["body"])
+        for id_ in ids
+        if (seq := t.id.get(id_)) in t.values
+        and t.values[seq]["attempt"] == t.task[seq]["attempt"]
+    ]
 
 
 def list_inputs(t: Tables, seq: int) -> list[Row]:

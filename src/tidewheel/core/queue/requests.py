@@ -209,6 +209,7 @@ class JobMessage:
     number: int
     text: str
     output: str | None = None
+    values: str | None = None  # JSON text of an object, for those that the output lets run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

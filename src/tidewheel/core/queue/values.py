@@ -50,6 +50,11 @@ def values_text(text: str) -> str:
     return kept
 
 
+def merged(told: str, more: str) -> str:
+    """Returns two objects, JSON texts, as one; of a name in both the later value counts."""
+    return json.dumps(json.loads(told) | json.loads(more), ensure_ascii=False)
+
+
 def inputs_text(told: Mapping[str, str]) -> str:
     """Returns the values of several tasks, JSON texts by name, as one JSON text; "" for none.
 

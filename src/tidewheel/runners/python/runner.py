@@ -274,14 +274,17 @@ class JobContext:
         """Reports a message about the work; raises PayloadTooLarge if it is too long."""
         self._say(text, None)
 
-    def output(self, name: str, text: str = "") -> None:
-        """Announces an output; tasks that need it may run from now on."""
+    def output(
+        self, name: str, text: str = "", *, values: Mapping[str, object] | None = None
+    ) -> None:
+        """Announces an output; tasks that need it may run from now on, and find the values
+        among their inputs. Raises BadValues for some that cannot be stored."""
         finding = name_finding("output", name)
         if finding is not None:
             raise ValueError(finding)
-        self._say(text, name)
+        self._say(text, name, None if values is None else values_text(_json(dict(values))))
 
-    def _say(self, text: str, output: str | None) -> None:
+    def _say(self, text: str, output: str | None, values: str | None = None) -> None:
         size = utf8_length(text)
         if size > self._limits.message_bytes:
             raise PayloadTooLarge("the message", size, self._limits.message_bytes)
@@ -289,7 +292,7 @@ class JobContext:
             raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
         self._messages += 1
         if self._reports is not None:
-            self._reports.message(storable(text), output)
+            self._reports.message(storable(text), output, values)
 
     def should_stop(self) -> bool:
         """Says whether the handler was asked to end: by ``cancel``, by the task's time limit,
