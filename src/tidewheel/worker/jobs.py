@@ -205,11 +205,11 @@ class Jobs:
             inputs = await self._folders.inputs(attempt.task)
             assignment = self._folders.assignment(attempt.task, self._attempts.worker, inputs)
             job = await runner.start(assignment, attempt)
-        except Unavailable:  # the store is, so that nobody knows the values: not a failure
-            self._over(attempt, NEVER_STARTED)
-            return
         except RunnerUnable as unable:
             self._unable(attempt, unable)
+            return
+        except Unavailable:  # the store is, so that nobody knows the values: not a failure
+            self._over(attempt, NEVER_STARTED)
             return
         except Exception as error:  # the task's failure, never the worker's end
             self._not_started(attempt, str(error) or repr(error))

@@ -29,13 +29,11 @@ import asyncio
 import inspect
 import json
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TypeVar
 
 from tidewheel.core.queue.requests import Claimed, End, Ending
@@ -45,14 +43,22 @@ from tidewheel.core.queue.submission import (
     name_finding,
     utf8_length,
 )
-from tidewheel.core.queue.task import TaskError
-from tidewheel.core.queue.values import RETURN, values_text
+from tidewheel.core.queue.values import values_text
 from tidewheel.errors import BadSetting, BadValues, PayloadTooLarge, Refused
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.job_logs import LOG_BYTES_MAX
 from tidewheel.runners.outcome import AwaitedEnd, EndedJob, tell_no_end
+from tidewheel.runners.python.handler_ends import (
+    Abort,
+    end_of_exception,
+    end_of_result,
+    failed_end,
+    json_text,
+    stopped,
+    unstoppable,
+)
 from tidewheel.runners.python.handler_output import WHO_PRINTS, HandlerLog, route_output
 from tidewheel.runners.sanitize import storable
 
@@ -60,25 +66,6 @@ from tidewheel.runners.sanitize import storable
 _EVENT_LOCK = threading.Lock()
 
 Function = TypeVar("Function", bound=Callable[..., object])
-
-
-class Abort(Exception):
-    """Ends a handler and fails its task for good: no retry can mend what went wrong.
-
-    ``code`` and ``args`` are kept with the error of the attempt, for programs.
-    ``raise Abort("the order was withdrawn", code="withdrawn", args={"order": 7})``.
-    """
-
-    def __init__(
-        self,
-        description: str = "the handler gave the task up",
-        *,
-        code: str = "abort",
-        args: Mapping[str, object] | None = None,
-    ) -> None:
-        super().__init__(description)
-        self.code = code
-        self.facts = dict(args or {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +227,7 @@ class JobContext:
         if not name:
             raise BadValues("a value has a name, which is a text")
         # As it is now: what is changed later is not meant.
-        self._values |= json.loads(values_text(_json({name: value})))
+        self._values |= json.loads(values_text(json_text({name: value})))
 
     def give_inputs(self, text: str | None) -> None:
         """Gives the handler the values of the tasks that its task needs, as JSON."""
@@ -282,7 +269,7 @@ class JobContext:
         finding = name_finding("output", name)
         if finding is not None:
             raise ValueError(finding)
-        self._say(text, name, None if values is None else values_text(_json(dict(values))))
+        self._say(text, name, None if values is None else values_text(json_text(dict(values))))
 
     def _say(self, text: str, output: str | None, values: str | None = None) -> None:
         size = utf8_length(text)
@@ -333,81 +320,6 @@ class JobContext:
             self._log.close()
         reports.log_begun()
         return self._log
-
-
-_NOTHING_TOLD: Mapping[str, object] = MappingProxyType({})
-DESCRIPTION_LENGTH_MAX = 2_000
-TRACEBACK_LENGTH_MAX = 8_000
-
-SUCCEEDED = End(ending=Ending.SUCCEEDED)
-
-
-def end_of_result(result: object, told: Mapping[str, object] = _NOTHING_TOLD) -> End:
-    """Returns the end of a handler that returned: a success with its values, those that it told
-    included. What is no object is the value ``return``. The attempt keeps the result, too, as
-    its metrics.
-
-    A result that cannot be kept is a bug in the handler which no retry mends, and the work
-    is done: it is not done again.
-    """
-    if result is None and not told:
-        return SUCCEEDED
-    metrics = None
-    try:
-        if result is not None:
-            metrics = _json(result)
-            result = result if isinstance(result, Mapping) else {RETURN: result}
-        values = values_text(_json({**told, **(result or {})}))
-    except BadValues as error:
-        return _failed(Ending.ABORTED, "result", f"the result cannot be handed on: {error}")
-    return End(ending=Ending.SUCCEEDED, metrics=metrics, values=values)
-
-
-def _json(value: object) -> str:
-    """Returns a value as JSON; raises BadValues if it cannot be written so."""
-    try:
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadValues(f"not JSON: {error}") from None
-
-
-def end_of_exception(error: BaseException, *, stop_asked: bool) -> End:
-    """Returns the end of a handler that raised: a failure with the class as its code."""
-    if isinstance(error, asyncio.CancelledError) and stop_asked:
-        return stopped()
-    if isinstance(error, Abort):
-        facts = json.dumps(error.facts, default=repr)
-        return _failed(Ending.ABORTED, error.code, str(error), facts)
-    # The first frame is the call in this module.
-    calls = error.__traceback__ and (error.__traceback__.tb_next or error.__traceback__)
-    lines = "".join(traceback.format_exception(type(error), error, calls))
-    facts = json.dumps({"traceback": storable(lines[-TRACEBACK_LENGTH_MAX:])})
-    return _failed(Ending.FAILED, type(error).__name__, str(error) or repr(error), facts)
-
-
-def stopped() -> End:
-    """Returns the end of a handler that ended because it was asked to."""
-    return _failed(Ending.FAILED, "stopped", "the handler ended because it was asked to")
-
-
-def unstoppable(name: str, grace_seconds: float) -> End:
-    """Returns the end of a handler that was asked to end, and did not within the grace.
-
-    Nothing can end a function in this process from outside but the end of the process.
-    """
-    return _failed(
-        Ending.FAILED,
-        "unstoppable",
-        f"handler {name!r} did not end within {grace_seconds:g} s of being asked; it goes on "
-        "in its worker and nothing it says counts. Let it look at job.should_stop()",
-    )
-
-
-def _failed(ending: Ending, code: str, description: str, facts: str = "{}") -> End:
-    described = storable(description, DESCRIPTION_LENGTH_MAX)
-    return End(
-        ending=ending, error=TaskError(code=code, description=described, args=storable(facts))
-    )
 
 
 @dataclass(slots=True, eq=False)
@@ -566,7 +478,7 @@ class PythonRunner:
         try:
             spec = None if task.spec is None else json.loads(task.spec)
         except (ValueError, RecursionError) as error:
-            end = _failed(Ending.ABORTED, "spec", f"the spec is not JSON: {error}")
+            end = failed_end(Ending.ABORTED, "spec", f"the spec is not JSON: {error}")
             on_end(end)
             return EndedJob(end)
         reports.started()

@@ -54,7 +54,7 @@ from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
 from tidewheel.store.operations.told_values import (
     Teller,
-    Told,
+    ToldValues,
     add_values,
     hear_values,
     told_before,
@@ -427,7 +427,7 @@ def _accept(
     one: Report,
     chance: Callable[[], float],
     writes: _Writes,
-    known: Told | None,
+    known: ToldValues | None,
 ) -> Status:
     """Adds what a report changes to ``writes``, and returns the status of its task after it.
     Everything is checked first, so that a refused report leaves nothing behind."""

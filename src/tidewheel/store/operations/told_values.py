@@ -1,4 +1,4 @@
-"""Keeps what attempts tell: the values of their messages, and those that they return.
+"""Keeps the values that attempts tell; alone, as leases would be too long a module with it.
 
 A task has one row of values, of the attempt that told some last. What a message brings is added
 to it at once; what a success returns is added to that. Another attempt begins anew. The row of
@@ -19,7 +19,7 @@ from tidewheel.store.rows import storable
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 
 
-class Told(NamedTuple):
+class ToldValues(NamedTuple):
     """Holds what a task has told so far, and in which attempt."""
 
     seq: int
@@ -30,7 +30,7 @@ class Told(NamedTuple):
 class Teller:
     """Puts together what an attempt tells: values of its messages, and those of its end."""
 
-    def __init__(self, task: TaskState, known: Told | None) -> None:
+    def __init__(self, task: TaskState, known: ToldValues | None) -> None:
         is_known = known is not None and known.attempt == task.attempt
         self._known = known.body if known is not None and is_known else None
         self.body: str | None = None  # all of it; None: nothing new
@@ -55,7 +55,7 @@ class Teller:
 
 def told_before(
     tx: Transaction, reports: Iterable[tuple[TaskState | None, Report]]
-) -> dict[int, Told]:
+) -> dict[int, ToldValues]:
     """Returns what the tasks whose reports tell values have told before, by seq."""
     telling = [task.seq for task, one in reports if task is not None and _tells(one)]
     return _told(tx, telling) if telling else {}
@@ -82,14 +82,14 @@ def add_values(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[int, 
     return {row["seq"]: row["body"] for row in whole}
 
 
-def _with_more(told: Told, row: Mapping[str, Any]) -> str:
+def _with_more(told: ToldValues, row: Mapping[str, Any]) -> str:
     body: str = row["body"]
     return merged(told.body, body) if told.attempt == row["attempt"] else body
 
 
-def _told(tx: Transaction, seqs: Sequence[int]) -> dict[int, Told]:
+def _told(tx: Transaction, seqs: Sequence[int]) -> dict[int, ToldValues]:
     found = rows_in_chunks(tx, "list_told", "seqs", seqs)
-    return {one.seq: one for one in map(Told._make, found)}
+    return {one.seq: one for one in map(ToldValues._make, found)}
 
 
 def _tells(one: Report) -> bool:
