@@ -336,3 +336,37 @@ def test_a_task_that_runs_again_hides_its_earlier_values_from_its_beginning(tide
         tidewheel("resume", "flow")
         run.read_until("completed")
     assert printed(tidewheel, "flow", "1/b") == ""
+
+
+@pytest.mark.req("R007-8")
+def test_a_rehearsal_assumes_values_or_plays_with_those_that_are_given(tidewheel, folder):
+    (folder / "flow.cylc").write_text(FLOW)
+    assumed = tidewheel("rehearse", str(folder))
+    assert assumed.status == 0
+    assert "assumed: model returns the value path" in assumed.out
+    given = ("--value", "model.path=x", "--value", "model.steps=[1, 2]")
+    known = tidewheel("rehearse", str(folder), *given)
+    assert known.status == 0
+    assert "model returns" not in known.out
+    lacking = tidewheel("rehearse", str(folder), "--value", "model.path=x")
+    assert lacking.status == 1
+    assert "1/post is not started: it takes STEPS from model.steps" in lacking.out
+    assert "1/model has only path" in lacking.out
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        ("path=x", "TASK.NAME=VALUE"),
+        ("modl.path=x", "modl"),
+        ("model.path", "TASK.NAME=VALUE"),
+        ("model.path=123456789012345678901", "64 bits"),
+    ],
+)
+def test_a_value_for_a_rehearsal_that_nothing_could_return_is_refused(
+    tidewheel, folder, value, seen
+):
+    (folder / "flow.cylc").write_text(FLOW)
+    refused = tidewheel("rehearse", str(folder), "--value", value)
+    assert refused.status == 2
+    assert seen in refused.err

@@ -50,6 +50,7 @@ class Assumptions:
     learnt: Mapping[str, float] = field(default_factory=dict)
     failures: Sequence[Failure] = ()
     slots: int = 100
+    values: Mapping[str, str] = field(default_factory=dict)  # JSON objects, by name of the task
 
     def __post_init__(self) -> None:
         assert self.slots > 0

@@ -25,7 +25,9 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
+from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.run_log import triggered_off
+from tidewheel.core.operator.task_inputs import inputs_of, parents_of
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.explain import why
@@ -34,6 +36,7 @@ from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import EXPIRY, RETRY
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.task_state import FIRST_FLOW, Key, PoolState, TaskHistory
+from tidewheel.errors import Refused
 from tidewheel.scheduler.timers import TimerHeap
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
@@ -42,6 +45,7 @@ from tidewheel.services.rehearsal.record import Cause, PlayedSubmission, Rehears
 SUBMISSIONS_MAX = 1_000_000  # that are kept in memory
 STEPS_BETWEEN_NEWS = 2_000
 CAUSES_MAX = 1_000  # of a stall that are explained
+NOT_STARTED = events.JobEnd.NOT_STARTED
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 
 
@@ -101,6 +105,8 @@ class _Play:
         self._started: deque[PlayedSubmission] = deque()  # of which the core is to be told
         self._submissions: list[PlayedSubmission] = []
         self._occasion = Occasion(WaitedFor.START)
+        self._values = assumptions.values
+        self._not_started: deque[events.JobEnded] = deque()  # of which the core is to be told
         # What is said beside the submissions.
         self._lost: dict[Key, str] = {}
         self._expired: list[Key] = []
@@ -129,6 +135,9 @@ class _Play:
             job = self._started.popleft()
             self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
             self._step(events.OutputMade(job.key, job.submit, STARTED, self._now))
+            return True
+        if self._not_started:
+            self._step(self._not_started.popleft())
             return True
         at = self._ahead.next_at()
         if at is None:
@@ -236,6 +245,11 @@ class _Play:
     def _submit(self, one: events.Submit) -> None:
         key = one.task
         self._submits[key] = one.submit
+        if key[1] in self._graph.inputs and (lack := self._lack(key)):
+            self._lost[key] = f"{self._pool.plan.name_of(key)} is not started: {lack}"
+            told = events.JobEnded(key, one.submit, NOT_STARTED, self._now, why=lack)
+            self._not_started.append(told)
+            return
         task = self._pool.tasks.get(key)
         parents = () if task is None else triggered_off(self._pool, task)
         ready_at = self._ready_at.pop(key, self._now)
@@ -252,6 +266,26 @@ class _Play:
             job.waited_for = WaitedFor.RUNAHEAD
         self._submissions.append(job)
         self._waiting.append(job)
+
+    def _lack(self, key: Key) -> str:
+        """Returns which value a task asks for and would not get; "" if none. Of tasks of which
+        nobody has said what they return, it notes that this is assumed."""
+        graph, given = self._graph, self._values
+        for one in graph.inputs[key[1]]:
+            if one.node not in given:
+                what = f"the value {'.'.join(one.path)}" if one.path else "values"
+                self._assumed[f"{one.node} returns {what}"] = None
+        said = tuple(one for one in graph.inputs[key[1]] if one.node in given)
+        known = {
+            (point, name): StoredValues(point, name, 1, "", given[name])
+            for point, name in parents_of(graph, key)
+            if name in given
+        }
+        try:
+            inputs_of(replace(graph, inputs={**graph.inputs, key[1]: said}), key, known)
+        except Refused as refused:
+            return str(refused)
+        return ""
 
     def _start(self, job: PlayedSubmission) -> None:
         job.start_at = self._now
