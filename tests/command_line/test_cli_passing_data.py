@@ -338,7 +338,7 @@ def test_a_task_that_runs_again_hides_its_earlier_values_from_its_beginning(tide
     assert printed(tidewheel, "flow", "1/b") == ""
 
 
-@pytest.mark.req("R007-8")
+@pytest.mark.req("R007-5")
 def test_a_rehearsal_assumes_values_or_plays_with_those_that_are_given(tidewheel, folder):
     (folder / "flow.cylc").write_text(FLOW)
     assumed = tidewheel("rehearse", str(folder))
@@ -370,3 +370,71 @@ def test_a_value_for_a_rehearsal_that_nothing_could_return_is_refused(
     refused = tidewheel("rehearse", str(folder), "--value", value)
     assert refused.status == 2
     assert seen in refused.err
+
+
+PARAMETERS = """
+[task parameters]
+    m = x, y
+[scheduling]
+    [[graph]]
+        R1 = process<m> => publish<m>
+[runtime]
+    [[process<m>]]
+        script = echo "{\\"path\\": \\"file of $CYLC_TASK_PARAM_m\\"}" > "$TIDEWHEEL_OUTPUTS"
+    [[publish<m>]]
+        script = echo "$FILE and $FIRST"
+        [[[inputs]]]
+            FILE = process<m>.path
+"""
+
+
+@pytest.mark.req("R007-1")
+def test_an_input_names_the_parent_of_the_same_parameter(tidewheel, folder):
+    (folder / "flow.cylc").write_text(PARAMETERS.replace(" and $FIRST", ""))
+    assert tidewheel("run", str(folder)).status == 0
+    for m in ("x", "y"):
+        assert printed(tidewheel, "flow", f"1/publish_{m}") == f"file of {m}\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("process<m-1>.path", "an offset has no meaning here"),
+        ("process<n>.path", "n"),
+        ("process<m.path", "the brackets < > do not match"),
+    ],
+)
+def test_an_input_with_a_parameter_that_means_nothing_is_a_finding(
+    tidewheel, folder, written, seen
+):
+    (folder / "flow.cylc").write_text(PARAMETERS.replace("process<m>.path", written))
+    judged = tidewheel("validate", str(folder))
+    assert judged.status == 2
+    assert seen in judged.out + judged.err
+
+
+def test_the_variable_of_an_input_cannot_be_broadcast_and_the_answer_says_what_can_be_done(
+    tidewheel, folder
+):
+    (folder / "flow.cylc").write_text(MISSING)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("not started")
+        given = ("broadcast", "flow", "--namespace", "b", "--set", "[environment]P=x")
+        refused = tidewheel(*given)
+        assert refused.status == 2
+        assert "b takes it from a.path" in refused.err
+        assert "set POINT/a --value path=" in refused.err.replace("Set", "set")
+        other = tidewheel(*given[:-1], "[environment]OTHER=x")
+        assert other.status == 0, other.err
+        tidewheel("stop", "flow", "--now")
+
+
+def test_show_tells_the_value_that_was_set_by_hand(tidewheel, folder):
+    (folder / "flow.cylc").write_text(MISSING)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("not started")
+        tidewheel("set", "flow", "1/a", "--value", "path=by hand")
+        told = tidewheel("show", "flow", "1/a", "--json").json["tasks"][0]
+        assert told["values"] == {"other": 1, "path": "by hand"}
+        assert "by hand" in tidewheel("show", "flow", "1/a").out
+        tidewheel("stop", "flow", "--now")

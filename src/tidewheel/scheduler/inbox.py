@@ -35,7 +35,7 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
-from tidewheel.scheduler.broadcasts import rows_of
+from tidewheel.scheduler.broadcasts import check_inputs, rows_of
 from tidewheel.scheduler.run_files import RunFolderUnusable
 from tidewheel.scheduler.timers import STOP_AT_TIME, timer_key
 from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
@@ -321,6 +321,7 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
     stages = engine.restored.stages
     containers = frozenset() if stages is None else stages.in_containers
     rows: list[requests.StoredBroadcast] = rows_of(command, there, engine.graph, containers)
+    check_inputs(rows, engine.graph)
     before = {one[:3]: one.value for one in there}
     engine.broadcast(rows)
     return {

@@ -127,7 +127,7 @@ export type TaskFacts = {
   children: string[];
 };
 
-/** Shows one task of a run in full; `why` is empty for one that runs. */
+/** Shows one task of a run in full; `why` is empty for one that runs. `values` are those that count for the tasks after it, also if they were set by hand; null: it has none. */
 export type TaskDocument = {
   run: string;
   id: string;
@@ -144,6 +144,7 @@ export type TaskDocument = {
   try: number;
   completion: string;
   children: string[];
+  values: unknown;
   prerequisites: PrerequisiteArrow[];
   suicide: PrerequisiteArrow[];
   xtriggers: XtriggerFacts[];
