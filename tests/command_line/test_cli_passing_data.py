@@ -1,5 +1,6 @@
 """Values that tasks return reach the tasks after them (R007), as people who run them see it."""
 
+import hashlib
 import json
 import signal
 
@@ -438,3 +439,95 @@ def test_show_tells_the_value_that_was_set_by_hand(tidewheel, folder):
         assert told["values"] == {"other": 1, "path": "by hand"}
         assert "by hand" in tidewheel("show", "flow", "1/a").out
         tidewheel("stop", "flow", "--now")
+
+
+FILES = """
+[scheduling]
+    [[graph]]
+        R1 = a => b & c
+[runtime]
+    [[a]]
+        script = '''
+            head -c 100000 /dev/zero > "$CYLC_WORKFLOW_SHARE_DIR/large"
+            echo "beside" > near
+            large=$CYLC_WORKFLOW_SHARE_DIR/large
+            printf '{"data": {"$file": "%s"}, "near": {"$file": "near"}}' "$large" \\
+                > "$TIDEWHEEL_OUTPUTS"
+        '''
+    [[b]]
+        script = wc -c < "$DATA"
+        [[[inputs]]]
+            DATA = a.data
+    [[c]]
+        script = cat "$TIDEWHEEL_INPUTS"
+""".replace("'''", '"""')
+
+
+@pytest.mark.req("R007-4")
+def test_a_value_may_be_a_file_which_is_recorded_with_size_and_sha256(tidewheel, folder):
+    (folder / "flow.cylc").write_text(FILES)
+    ran = tidewheel("run", str(folder))
+    assert ran.status == 0, ran.out
+    run = tidewheel.home / ".local/state/tidewheel/runs/flow/run1"
+    assert printed(tidewheel, "flow", "1/b") == "100000\n"
+    told = json.loads(printed(tidewheel, "flow", "1/c"))["a"]
+    zeros = hashlib.sha256(bytes(100_000)).hexdigest()
+    assert told["data"] == {
+        **{"$file": str(run / "share/large"), "size": 100_000, "sha256": zeros}
+    }
+    assert told["near"]["$file"] == str(run / "work/1/a/near")
+    assert told["near"]["size"] == len("beside\n")
+
+
+@pytest.mark.req("R007-4", "R007-5")
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        ("rm", "is not there"),
+        ("truncate -s 5", "has another size than the 100000 bytes"),
+        ("printf x | dd conv=notrunc status=none of=", "has changed since"),
+    ],
+)
+def test_a_file_that_is_not_as_it_was_fails_its_reader_and_why_says_so(
+    tidewheel, folder, change, seen
+):
+    sign = "" if change.endswith("=") else " "
+    hurt = (
+        f'[[hurt]]\n        script = {change}{sign}"$CYLC_WORKFLOW_SHARE_DIR/large"\n    [[b]]'
+    )
+    text = FILES.replace("R1 = a => b & c", 'R1 = """a => hurt\na & hurt => b"""')
+    (folder / "flow.cylc").write_text(text.replace("[[b]]", hurt))
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("stalled")
+        why = tidewheel("why", "flow", "1/b").out
+        tidewheel("stop", "flow", "--now")
+    assert "which 1/a returned" in why
+    assert seen in why
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        ("/etc/hostname", "may be another's"),
+        (f"{'../' * 30}etc/hostname", "may be another's"),
+        ("nothing", "cannot be recorded: No such file"),
+        (".", "cannot be recorded"),
+        ("link", "may be another's"),
+    ],
+)
+def test_a_file_that_is_not_the_jobs_own_is_no_value(tidewheel, folder, path, seen):
+    text = f"""
+[scheduling]
+    [[graph]]
+        R1 = a
+[runtime]
+    [[a]]
+        pre-script = ln -s /etc/hostname link
+        script = echo '{{"x": {{"\\u0024file": "{path}"}}}}' > $TIDEWHEEL_OUTPUTS
+"""
+    (folder / "flow.cylc").write_text(text)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("stalled")
+        why = tidewheel("why", "flow", "1/a").out
+        tidewheel("stop", "flow", "--now")
+    assert seen in why

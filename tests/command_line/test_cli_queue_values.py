@@ -1,8 +1,11 @@
 """Tasks of a queue read what the tasks that they need have told, in commands and handlers."""
 
 import json
+import signal
 
 import pytest
+
+from tests.support.patience import eventually
 
 HANDLERS = """
 import tidewheel
@@ -126,3 +129,65 @@ def test_a_value_of_a_message_without_a_name_or_that_is_too_large_is_refused(tid
     errors = tidewheel("task", "a", "--log", "err").out
     assert "Write NAME=VALUE" in errors
     assert "at most 65536 are accepted" in errors
+
+
+def test_a_file_of_a_queue_task_is_checked_when_its_reader_starts(tidewheel):
+    told = """echo data > x; echo '{"x": {"$file": "x"}}' > "$TIDEWHEEL_OUTPUTS" """
+    tidewheel("submit", "--id", "a", "--command", told)
+    reads = ("--command", 'cat "$TIDEWHEEL_INPUTS"')
+    tidewheel("submit", "--id", "b", "--needs", "a", *reads)
+    tidewheel("worker", "--once")
+    file = json.loads(tidewheel("task", "b", "--log", "out").out)["a"]["x"]
+    assert file["size"] == len("data\n")
+    with open(file["$file"], "a") as there:
+        there.write("more")
+    tidewheel("submit", "--id", "c", "--needs", "a", *reads)
+    tidewheel("worker", "--once")
+    [error] = tidewheel("task", "c", "--json").json["task"]["errors"]
+    assert "which a returned, has changed since" in error["description"]
+
+
+def test_a_handler_may_return_a_file_of_its_directory(tidewheel):
+    (tidewheel.folder / "mine.py").write_text("""
+import tidewheel
+
+handlers = tidewheel.Handlers()
+
+
+@handlers.register("write")
+def write(spec, job):
+    (job.directory / "x").write_text("data")
+    return {"x": {"$file": "x"}, "count": 1}
+""")
+    tidewheel("submit", "--id", "a", "--handler", "write")
+    tidewheel("worker", "--handlers", "mine:handlers", "--once")
+    assert values_of(tidewheel, "a")["x"]["size"] == len("data")
+
+
+def test_a_file_in_a_message_is_refused_by_its_reader_because_nobody_recorded_it(tidewheel):
+    told = """tidewheel message --output ready --value 'x={"$file": "/etc/hostname"}'"""
+    tidewheel("submit", "--id", "a", "--command", told)
+    tidewheel("submit", "--id", "b", "--needs", "a:ready", "--", "true")
+    tidewheel("worker", "--once")
+    [error] = tidewheel("task", "b", "--json").json["task"]["errors"]
+    assert "has no size and sha256" in error["description"]
+
+
+def test_a_value_that_was_told_outlives_the_worker_that_is_killed_before_the_end(tidewheel):
+    told, go = tidewheel.folder / "told", tidewheel.folder / "go"
+    command = (
+        f"tidewheel message --output ready --value n=1 && touch {told};"
+        f" until [ -e {go} ]; do sleep 0.02; done; echo '{{\"m\": 2}}' > $TIDEWHEEL_OUTPUTS"
+    )
+    tidewheel("submit", "--id", "a", "--command", command)
+    with tidewheel.started("worker") as first:
+        eventually(told.exists, "the value is told")
+        first.send(signal.SIGKILL)
+        first.wait()
+    with tidewheel.started("worker") as second:
+        second.read_until("adopted")
+        go.touch()
+        second.read_until("job.ended")
+        second.send(signal.SIGTERM)
+        assert second.wait().status == 0
+    assert values_of(tidewheel, "a") == {"n": 1, "m": 2}

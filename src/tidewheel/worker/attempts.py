@@ -27,7 +27,7 @@ from tidewheel.core.queue.requests import Claimed, End, Ending, UsageSample
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
-from tidewheel.core.queue.values import inputs_text
+from tidewheel.core.queue.values import inputs_text, may_have_files
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
@@ -177,6 +177,7 @@ class Attempt:
     reason: StopReason | None = None
     grace_seconds: float = math.inf  # what a job was given to leave when it was stopped
     ended: bool = False  # the job is over, or never was
+    is_recorded: bool = False  # the files that it returns are known, or being read
     spoke_last: bool = False  # its end is on the way to the store; what comes later is late
     messages_numbered: int = 0
     messages_stored: int = 0  # by an earlier owner; a runner that adopts says them again
@@ -386,7 +387,22 @@ class JobFolders:
         if not task.has_inputs or self.fetch_inputs is None:
             return None
         found = await self.fetch_inputs(task.id)
-        return inputs_text({one.id: one.values_text for one in found}) or None
+        text = inputs_text({one.id: one.values_text for one in found})
+        if may_have_files(text):
+            from tidewheel.runners.file_values import check_files  # few jobs are given files
+
+            await asyncio.to_thread(check_files, text)
+        return text or None
+
+    def file_folders(self, task: Claimed) -> tuple[Path, tuple[Path, ...]]:
+        """Returns below which folder relative paths of a job are, and in which folders files
+        may lie that it returns."""
+        if task.run is None:
+            folder = self.directory(task)
+            return folder, (folder,)
+        run = self._run_directory(task)
+        base = run / read_job_name(task.id).work_folder
+        return base, (run / "share", run / "work")
 
     def clear(self, task: Claimed) -> None:
         """Removes the folder of a call of a function, of which there is one in each poll."""

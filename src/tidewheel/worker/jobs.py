@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tidewheel.core.queue.requests import End, Ending
+from tidewheel.core.queue.values import may_have_files
 from tidewheel.errors import LauncherLost, RunnerUnable, Unavailable
 from tidewheel.ports.runners import Job, PromptRunner, Runner
 from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup, Wakeup
@@ -252,6 +253,9 @@ class Jobs:
 
     def _over(self, attempt: Attempt, end: End) -> None:
         """Hands the end of an attempt to the reporter; one without a lease is let go."""
+        if end.values is not None and may_have_files(end.values) and not attempt.is_recorded:
+            self._group.add(self._record_files(attempt, end))
+            return
         attempt.ended = True
         attempt.job = None  # it refers back to the attempt: only the collector would free both
         del self._live[attempt.key]
@@ -266,6 +270,14 @@ class Jobs:
         else:
             attempt.spoke_last = True
             self._attempts.let_go([attempt])
+
+    async def _record_files(self, attempt: Attempt, end: End) -> None:
+        """Records the files that a job returns, apart from all others: they may be large."""
+        from tidewheel.runners.file_values import with_recorded_files  # few jobs return files
+
+        attempt.is_recorded = True
+        where = self._folders.file_folders(attempt.task)
+        self._over(attempt, await asyncio.to_thread(with_recorded_files, end, *where))
 
     def _follow_logs(self, attempt: Attempt, *, adopted: bool) -> None:
         """Has the files of a job sent to the server; a handler has none until it prints."""

@@ -12,7 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from tidewheel.core.graph.definition import NodeInput, Pairs
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredValues
-from tidewheel.core.queue.values import inputs_text
+from tidewheel.core.queue.values import (
+    FILE,
+    FileValue,
+    file_value,
+    files_in,
+    inputs_text,
+    may_have_files,
+)
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
@@ -28,6 +35,7 @@ class Inputs:
 
     text: str = ""  # "": its parents returned nothing
     variables: Pairs = ()
+    files: tuple[tuple[str, FileValue], ...] = ()  # to be checked, with who returned them
 
 
 NO_INPUTS = Inputs()
@@ -63,7 +71,30 @@ def inputs_of(graph: Graph, key: Key, known: Mapping[Key, StoredValues]) -> Inpu
         }
     )
     chosen = tuple(_chosen(graph, key, found))
-    return Inputs(said, chosen) if said or chosen else NO_INPUTS
+    files = tuple(_files(graph, key, found)) if may_have_files(said) else ()
+    return Inputs(said, chosen, files) if said or chosen else NO_INPUTS
+
+
+def _files(
+    graph: Graph, key: Key, found: Mapping[Key, Values]
+) -> Iterator[tuple[str, FileValue]]:
+    """Yields the files that a task is given: those that it asks for, else all of them."""
+    text, asked = graph.cycling.style.text, graph.inputs.get(key[1], ())
+    for parent, values in found.items():
+        taken: list[object] = [values]
+        if asked:
+            points = [(graph.parent_point(one.offset, key[0]), one.node) for one in asked]
+            pairs = zip(points, asked, strict=True)
+            taken = [_at(values, one.path) for point, one in pairs if point == parent]
+        for told in taken:
+            for one in files_in(told):
+                yield f"{text(parent[0])}/{parent[1]}", file_value(one)
+
+
+def _at(values: object, path: Iterable[str]) -> object:
+    for part in path:
+        values = _part(values, part)
+    return values
 
 
 def parents_of(graph: Graph, key: Key) -> dict[Key, None]:
@@ -117,6 +148,8 @@ def _variable(parent: str, one: NodeInput, values: object) -> str:
             where = ".".join((parent, *one.path[:depth]))
             raise Refused(f"{wish}, and {where} has {_names(values)}; {repair}")
         values = there
+    if one.path and isinstance(values, dict) and isinstance(values.get(FILE), str):
+        return str(values[FILE])
     return values if isinstance(values, str) else json.dumps(values, ensure_ascii=False)
 
 

@@ -23,7 +23,7 @@ import msgspec
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.queue.values import RETURN
+from tidewheel.core.queue.values import FILE, RETURN
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -260,6 +260,8 @@ def _argument(name: str, hint: object) -> object:
     value = json.loads(os.environ[f"{ARGUMENT}{name}"])
     if isinstance(value, dict) and list(value) == [RETURN]:
         value = value[RETURN]
+    if isinstance(value, dict) and FILE in value:
+        value = value[FILE]
     if hint is None:
         return value
     try:
