@@ -389,7 +389,7 @@ class JobFolders:
         found = await self.fetch_inputs(task.id)
         text = inputs_text({one.id: one.values_text for one in found})
         if may_have_files(text):
-            from tidewheel.runners.file_values import check_files  # few jobs are given files
+            from tidewheel.runners.file_values import check_files  # noqa: PLC0415 - few do
 
             await asyncio.to_thread(check_files, text)
         return text or None

@@ -273,7 +273,7 @@ class Jobs:
 
     async def _record_files(self, attempt: Attempt, end: End) -> None:
         """Records the files that a job returns, apart from all others: they may be large."""
-        from tidewheel.runners.file_values import with_recorded_files  # few jobs return files
+        from tidewheel.runners.file_values import with_recorded_files  # noqa: PLC0415 - few do
 
         attempt.is_recorded = True
         where = self._folders.file_folders(attempt.task)
