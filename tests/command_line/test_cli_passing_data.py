@@ -531,3 +531,21 @@ def test_a_file_that_is_not_the_jobs_own_is_no_value(tidewheel, folder, path, se
         why = tidewheel("why", "flow", "1/a").out
         tidewheel("stop", "flow", "--now")
     assert seen in why
+
+
+def test_a_message_on_behalf_of_a_job_carries_values_too(tidewheel, folder):
+    text = OUTPUTS.replace(
+        "tidewheel message --output ready --value file=early --value n=1", ""
+    )
+    (folder / "flow.cylc").write_text(text)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("1/a started")
+        given = ("message", "flow", "1/a", "--output", "ready")
+        refused = tidewheel(*given, "--value", "n")
+        assert (refused.status, "has no name" in refused.err) == (2, True)
+        said = tidewheel(*given, "--value", "n=5")
+        assert said.status == 0, said.err
+        run.read_until("completed")
+    told, number = printed(tidewheel, "flow", "1/b").splitlines()
+    assert (json.loads(told), number) == ({"a": {"n": 5}}, "5")
+    assert printed(tidewheel, "flow", "1/c").splitlines()[1] == "2"
