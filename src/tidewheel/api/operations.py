@@ -163,7 +163,6 @@ PARTS_OF_TASKS = (
         "GET /tasks/{id}/inputs",
         "The values of the tasks that this one needs, as far as you may see those.",
         Listed("InputsOut", "inputs", tasks.InputView),
-        scopes=(Scope.READ, Scope.WORKER),
     ),
     _row(
         "usage",
