@@ -232,7 +232,8 @@ def play(  # noqa: PLR0913 - each is named where it is given
     assumptions = Assumptions(
         lengths=asked.lengths(lengths or {}),
         ends=asked.ends(outcomes or {}),
-        values=None if values is None else asked.values(values),
+        values=asked.values(values or {}),
+        others_return=values is None,
         slots=slots,
     )
     last = last_of(graph) if until is None else point_of(str(until), loaded)

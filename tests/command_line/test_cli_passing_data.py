@@ -1,5 +1,6 @@
 """Values that tasks return reach the tasks after them (R007), as people who run them see it."""
 
+import hashlib
 import json
 import signal
 
@@ -295,3 +296,286 @@ def test_the_log_of_a_function_that_failed_shows_where_its_author_is_to_look(tid
     assert traceback[-1] == "KeyError: 'nothere'"
     assert tidewheel("log", "failing", "1/look", "--err").out == told.out
     assert tidewheel("log", "failing", "1/look", "--file", "out").out == ""
+
+
+OUTPUTS = r"""
+[scheduling]
+    [[graph]]
+        R1 = '''
+            a:ready => b
+            b => a_goes_on
+            a => c
+        '''
+[runtime]
+    [[a]]
+        script = '''
+            tidewheel message --output ready --value file=early --value n=1
+            until [ -e "$CYLC_WORKFLOW_SHARE_DIR/go" ]; do sleep 0.05; done
+            echo '{"n": 2}' > "$TIDEWHEEL_OUTPUTS"
+        '''
+        [[[outputs]]]
+            ready = it is ready
+    [[b, c]]
+        script = cat "$TIDEWHEEL_INPUTS"; echo "$N"
+        [[[inputs]]]
+            N = a.n
+    [[a_goes_on]]
+        script = touch "$CYLC_WORKFLOW_SHARE_DIR/go"
+""".replace("'''", '"""')
+
+
+@pytest.mark.req("R007-1")
+def test_an_output_carries_values_to_its_children_before_the_task_ends(tidewheel, folder):
+    (folder / "flow.cylc").write_text(OUTPUTS)
+    ran = tidewheel("run", str(folder))
+    assert ran.status == 0, ran.out
+    told, number = printed(tidewheel, "flow", "1/b").splitlines()
+    assert (json.loads(told), number) == ({"a": {"file": "early", "n": 1}}, "1")
+    told, number = printed(tidewheel, "flow", "1/c").splitlines()
+    assert (json.loads(told), number) == ({"a": {"file": "early", "n": 2}}, "2")
+    values = tidewheel("show", "flow", "1/a", "--json").json["tasks"][0]["submissions"][0]
+    assert values["values"] == {"file": "early", "n": 2}
+
+
+RERUN = r"""
+[scheduling]
+    [[graph]]
+        R1 = a:started => b
+[runtime]
+    [[a]]
+        script = '''
+            if (( CYLC_TASK_SUBMIT_NUMBER > 1 )); then
+                until [ -e "$CYLC_WORKFLOW_SHARE_DIR/go" ]; do sleep 0.05; done
+            else
+                echo '{"n": 1}' > "$TIDEWHEEL_OUTPUTS"
+            fi
+        '''
+    [[b]]
+        script = '''
+            cat "${TIDEWHEEL_INPUTS:-/dev/null}"
+            (( CYLC_TASK_SUBMIT_NUMBER == 1 )) || touch "$CYLC_WORKFLOW_SHARE_DIR/go"
+        '''
+""".replace("'''", '"""')
+
+
+def test_a_task_that_runs_again_hides_its_earlier_values_from_its_beginning(tidewheel, folder):
+    (folder / "flow.cylc").write_text(RERUN)
+    assert tidewheel("run", str(folder)).status == 0
+    with tidewheel.started("run", "flow/run1", "--pause") as run:
+        run.read_until("carried on")
+        tidewheel("trigger", "flow", "1/a", "--reflow")
+        tidewheel("resume", "flow")
+        run.read_until("completed")
+    assert printed(tidewheel, "flow", "1/b") == ""
+
+
+@pytest.mark.req("R007-5")
+def test_a_rehearsal_assumes_values_or_plays_with_those_that_are_given(tidewheel, folder):
+    (folder / "flow.cylc").write_text(FLOW)
+    assumed = tidewheel("rehearse", str(folder))
+    assert assumed.status == 0
+    assert "assumed: model returns the value path" in assumed.out
+    given = ("--value", "model.path=x", "--value", "model.steps=[1, 2]")
+    known = tidewheel("rehearse", str(folder), *given)
+    assert known.status == 0
+    assert "model returns" not in known.out
+    lacking = tidewheel("rehearse", str(folder), "--value", "model.path=x")
+    assert lacking.status == 1
+    assert "1/post is not started: it takes STEPS from model.steps" in lacking.out
+    assert "1/model has only path" in lacking.out
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        ("path=x", "TASK.NAME=VALUE"),
+        ("modl.path=x", "modl"),
+        ("model.path", "TASK.NAME=VALUE"),
+        ("model.path=123456789012345678901", "64 bits"),
+    ],
+)
+def test_a_value_for_a_rehearsal_that_nothing_could_return_is_refused(
+    tidewheel, folder, value, seen
+):
+    (folder / "flow.cylc").write_text(FLOW)
+    refused = tidewheel("rehearse", str(folder), "--value", value)
+    assert refused.status == 2
+    assert seen in refused.err
+
+
+PARAMETERS = """
+[task parameters]
+    m = x, y
+[scheduling]
+    [[graph]]
+        R1 = process<m> => publish<m>
+[runtime]
+    [[process<m>]]
+        script = echo "{\\"path\\": \\"file of $CYLC_TASK_PARAM_m\\"}" > "$TIDEWHEEL_OUTPUTS"
+    [[publish<m>]]
+        script = echo "$FILE and $FIRST"
+        [[[inputs]]]
+            FILE = process<m>.path
+"""
+
+
+@pytest.mark.req("R007-1")
+def test_an_input_names_the_parent_of_the_same_parameter(tidewheel, folder):
+    (folder / "flow.cylc").write_text(PARAMETERS.replace(" and $FIRST", ""))
+    assert tidewheel("run", str(folder)).status == 0
+    for m in ("x", "y"):
+        assert printed(tidewheel, "flow", f"1/publish_{m}") == f"file of {m}\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("process<m-1>.path", "an offset has no meaning here"),
+        ("process<n>.path", "n"),
+        ("process<m.path", "the brackets < > do not match"),
+    ],
+)
+def test_an_input_with_a_parameter_that_means_nothing_is_a_finding(
+    tidewheel, folder, written, seen
+):
+    (folder / "flow.cylc").write_text(PARAMETERS.replace("process<m>.path", written))
+    judged = tidewheel("validate", str(folder))
+    assert judged.status == 2
+    assert seen in judged.out + judged.err
+
+
+def test_the_variable_of_an_input_cannot_be_broadcast_and_the_answer_says_what_can_be_done(
+    tidewheel, folder
+):
+    (folder / "flow.cylc").write_text(MISSING)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("not started")
+        given = ("broadcast", "flow", "--namespace", "b", "--set", "[environment]P=x")
+        refused = tidewheel(*given)
+        assert refused.status == 2
+        assert "b takes it from a.path" in refused.err
+        assert "set POINT/a --value path=" in refused.err.replace("Set", "set")
+        other = tidewheel(*given[:-1], "[environment]OTHER=x")
+        assert other.status == 0, other.err
+        tidewheel("stop", "flow", "--now")
+
+
+def test_show_tells_the_value_that_was_set_by_hand(tidewheel, folder):
+    (folder / "flow.cylc").write_text(MISSING)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("not started")
+        tidewheel("set", "flow", "1/a", "--value", "path=by hand")
+        told = tidewheel("show", "flow", "1/a", "--json").json["tasks"][0]
+        assert told["values"] == {"other": 1, "path": "by hand"}
+        assert "by hand" in tidewheel("show", "flow", "1/a").out
+        tidewheel("stop", "flow", "--now")
+
+
+FILES = """
+[scheduling]
+    [[graph]]
+        R1 = a => b & c
+[runtime]
+    [[a]]
+        script = '''
+            head -c 100000 /dev/zero > "$CYLC_WORKFLOW_SHARE_DIR/large"
+            echo "beside" > near
+            large=$CYLC_WORKFLOW_SHARE_DIR/large
+            printf '{"data": {"$file": "%s"}, "near": {"$file": "near"}}' "$large" \\
+                > "$TIDEWHEEL_OUTPUTS"
+        '''
+    [[b]]
+        script = wc -c < "$DATA"
+        [[[inputs]]]
+            DATA = a.data
+    [[c]]
+        script = cat "$TIDEWHEEL_INPUTS"
+""".replace("'''", '"""')
+
+
+@pytest.mark.req("R007-4")
+def test_a_value_may_be_a_file_which_is_recorded_with_size_and_sha256(tidewheel, folder):
+    (folder / "flow.cylc").write_text(FILES)
+    ran = tidewheel("run", str(folder))
+    assert ran.status == 0, ran.out
+    run = tidewheel.home / ".local/state/tidewheel/runs/flow/run1"
+    assert printed(tidewheel, "flow", "1/b") == "100000\n"
+    told = json.loads(printed(tidewheel, "flow", "1/c"))["a"]
+    zeros = hashlib.sha256(bytes(100_000)).hexdigest()
+    assert told["data"] == {
+        **{"$file": str(run / "share/large"), "size": 100_000, "sha256": zeros}
+    }
+    assert told["near"]["$file"] == str(run / "work/1/a/near")
+    assert told["near"]["size"] == len("beside\n")
+
+
+@pytest.mark.req("R007-4", "R007-5")
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        ("rm", "is not there"),
+        ("truncate -s 5", "has another size than the 100000 bytes"),
+        ("printf x | dd conv=notrunc status=none of=", "has changed since"),
+    ],
+)
+def test_a_file_that_is_not_as_it_was_fails_its_reader_and_why_says_so(
+    tidewheel, folder, change, seen
+):
+    sign = "" if change.endswith("=") else " "
+    hurt = (
+        f'[[hurt]]\n        script = {change}{sign}"$CYLC_WORKFLOW_SHARE_DIR/large"\n    [[b]]'
+    )
+    text = FILES.replace("R1 = a => b & c", 'R1 = """a => hurt\na & hurt => b"""')
+    (folder / "flow.cylc").write_text(text.replace("[[b]]", hurt))
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("stalled")
+        why = tidewheel("why", "flow", "1/b").out
+        tidewheel("stop", "flow", "--now")
+    assert "which 1/a returned" in why
+    assert seen in why
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        ("/etc/hostname", "may be another's"),
+        (f"{'../' * 30}etc/hostname", "may be another's"),
+        ("nothing", "cannot be recorded: No such file"),
+        (".", "cannot be recorded"),
+        ("link", "may be another's"),
+    ],
+)
+def test_a_file_that_is_not_the_jobs_own_is_no_value(tidewheel, folder, path, seen):
+    text = f"""
+[scheduling]
+    [[graph]]
+        R1 = a
+[runtime]
+    [[a]]
+        pre-script = ln -s /etc/hostname link
+        script = echo '{{"x": {{"\\u0024file": "{path}"}}}}' > $TIDEWHEEL_OUTPUTS
+"""
+    (folder / "flow.cylc").write_text(text)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("stalled")
+        why = tidewheel("why", "flow", "1/a").out
+        tidewheel("stop", "flow", "--now")
+    assert seen in why
+
+
+def test_a_message_on_behalf_of_a_job_carries_values_too(tidewheel, folder):
+    text = OUTPUTS.replace(
+        "tidewheel message --output ready --value file=early --value n=1", ""
+    )
+    (folder / "flow.cylc").write_text(text)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("1/a started")
+        given = ("message", "flow", "1/a", "--output", "ready")
+        refused = tidewheel(*given, "--value", "n")
+        assert (refused.status, "has no name" in refused.err) == (2, True)
+        said = tidewheel(*given, "--value", "n=5")
+        assert said.status == 0, said.err
+        run.read_until("completed")
+    told, number = printed(tidewheel, "flow", "1/b").splitlines()
+    assert (json.loads(told), number) == ({"a": {"n": 5}}, "5")
+    assert printed(tidewheel, "flow", "1/c").splitlines()[1] == "2"

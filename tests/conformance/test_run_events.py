@@ -69,10 +69,10 @@ def test_what_a_job_says_is_told_in_its_order_and_once(store, driver):
     store.tell(held, messages=messages("four", first=4), end=SUCCESS)
     assert driver.said() == [
         ("JobStarted", a, 1),
-        ("JobSaid", a, 1, "one", "x"),
-        ("JobSaid", a, 1, "two", "x"),
-        ("JobSaid", a, 1, "thr\N{REPLACEMENT CHARACTER}ee", "x"),
-        ("JobSaid", a, 1, "four", None),
+        ("JobSaid", a, 1, "one", "x", None),
+        ("JobSaid", a, 1, "two", "x", None),
+        ("JobSaid", a, 1, "thr\N{REPLACEMENT CHARACTER}ee", "x", None),
+        ("JobSaid", a, 1, "four", None, None),
         over(a, "succeeded"),
     ]
     driver.over("a")

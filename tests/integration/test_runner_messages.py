@@ -104,6 +104,48 @@ def test_messages_outputs_and_progress_arrive(tmp_path):
     play(tmp_path, scenario)
 
 
+def test_values_arrive_with_their_message_and_bad_ones_are_refused_at_once(tmp_path):
+    async def scenario(_server, speaker):
+        assert await speaker.says("", output="ready", values='{"n": 1}') is Delivery.ACCEPTED
+        assert (speaker.reports.messages, speaker.reports.values) == (
+            [("", "ready")],
+            ['{"n": 1}'],
+        )
+        bad = [
+            *("not json", "[1]", '{"n": NaN}', '{"n": "\\ud800"}'),
+            '{"a": ' * 101 + "1" + "}" * 101,
+            json.dumps({"n": "x" * 65_536}),
+        ]
+        for values in bad:
+            with pytest.raises(Refused):
+                await speaker.says("", output="ready", values=values)
+        [answer] = await speaker.sends(request(key="k", values={"n": 1}))
+        assert "text that holds a JSON object" in answer["refused"]
+        assert speaker.reports.values == ['{"n": 1}']
+
+    play(tmp_path, scenario)
+
+
+def test_values_wait_in_the_spool_with_their_message(tmp_path):
+    async def scenario(server, speaker):
+        await server.stop()
+        sent = await speaker.says("", output="ready", values='{"n": 1}')
+        assert sent is Delivery.SPOOLED
+        spool = speaker.directory / "job.messages"
+        with spool.open("a") as file:  # of a job of an earlier version, and of a hostile one
+            file.write(
+                '["k1", "old", null]\n["k2", "x", null, 5]\n["k3", "x", null, "{}", 1]\n'
+            )
+        later = MessageServer(tmp_path / "later")
+        await later.start()
+        later.expect("another", speaker.directory, speaker.reports)
+        assert speaker.reports.messages == [("", "ready"), ("old", None)]
+        assert speaker.reports.values == ['{"n": 1}']
+        await later.stop()
+
+    play(tmp_path, scenario)
+
+
 def test_a_secret_speaks_for_its_own_attempt_alone(tmp_path):
     async def scenario(server, speaker):
         other = Speaker(server, tmp_path, "other")

@@ -53,6 +53,7 @@ class RecordedReports:
         self.starts = 0
         self.progresses: list[float] = []
         self.messages: list[tuple[str, str | None]] = []
+        self.values: list[str] = []  # that messages carried
         self.samples: list[UsageSample] = []
         self.logs_begun = 0
         self._loop = asyncio.get_running_loop()
@@ -68,9 +69,10 @@ class RecordedReports:
         self.progresses.append(value)
         self._wake()
 
-    def message(self, text: str, output: str | None = None) -> None:
+    def message(self, text: str, output: str | None = None, values: str | None = None) -> None:
         """Keep it."""
         self.messages.append((text, output))
+        self.values += [] if values is None else [values]
         self._wake()
 
     def usage(self, sample: UsageSample) -> None:

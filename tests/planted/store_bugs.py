@@ -42,7 +42,7 @@ REVIVED_LEASE = """\
 REPEATED_MESSAGES = """\
 fresh = [
         type(said)(number=number, text=said.text, output=said.output)
-        for number, said in enumerate(one.messages, task.lease.messages + 1)
+        for number, said in enumerate(one.messages, stored + 1)
     ]"""
 
 END_BUGS = (
@@ -107,8 +107,7 @@ END_BUGS = (
         (
             Edit(
                 CLAIM_REPORT,
-                "fresh = [message for message in one.messages "
-                "if message.number > task.lease.messages]",
+                "fresh = [message for message in one.messages if message.number > stored]",
                 REPEATED_MESSAGES,
             ),
         ),

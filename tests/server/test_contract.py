@@ -146,7 +146,8 @@ RUN = "/runs/forecast%2Frun1"
 ASKED = (
     *("/tasks", "/tasks/whole", "/tasks/null", "/tasks/parent", "/tasks/parent/history"),
     *("/tasks/parent/attempts", "/tasks/parent/outputs", "/tasks/parent/usage"),
-    *("/tasks/parent/graph", "/tasks/child/why", "/queues", "/queues/day", "/queues/other"),
+    *("/tasks/parent/graph", "/tasks/child/inputs", "/tasks/child/why", "/queues"),
+    *("/queues/day", "/queues/other"),
     *("/queues/night/peek", "/workers", "/tokens", "/statistics?by=queue", "/ended-attempts"),
     *("/audit", "/verify", "/ready-queues", "/session"),
     *("/tasks/parent?vocabulary=scylla", "/tasks/parent?vocabulary=banyan"),

@@ -190,6 +190,26 @@ def test_why_does_not_name_the_task_of_another_team_that_is_waited_for(own):
     assert b"zebra" not in graph.body
 
 
+def test_the_values_of_a_needed_task_of_another_team_are_not_told(own):
+    admin, worker = own.caller("admin"), own.caller("worker")
+    owner = worker.post("/workers", {"name": "w", "queues": ["*"]}).json["id"]
+    for task_id, queue in (("zebra-task", "zebra/q"), ("mine-first", "mine/q")):
+        admin.post("/tasks", {"id": task_id, "queue": queue, "spec": 1})
+        held = {"worker": owner, "attempt": 1}
+        assert worker.post(f"/tasks/{task_id}/claim", {"worker": owner}).status == 200
+        end = held | {"ending": "succeeded", "values": {"of": task_id}}
+        assert worker.post(f"/tasks/{task_id}/finish", end).status == 200
+    needs = ["zebra-task", "mine-first"]
+    admin.post("/tasks", {"id": "mine-task", "queue": "mine/q", "spec": 1, "needs": needs})
+    told = own.caller("worker", names=["mine"]).get("/tasks/mine-task/inputs")
+    assert told.json["inputs"] == [
+        {"id": "mine-first", "queue": "mine/q", "values": {"of": "mine-first"}}
+    ]
+    assert b"zebra" not in told.body
+    assert own.caller("worker", names=["zebra"]).get("/tasks/mine-task/inputs").status == 404
+    assert len(own.caller("read").get("/tasks/mine-task/inputs").json["inputs"]) == 2
+
+
 def test_nothing_names_the_block_of_another_team_that_a_block_waits_for(own):
     admin = own.caller("admin")
     assert admin.post("/workflows", {"files": sip_files()}).status == 201

@@ -99,6 +99,17 @@ def test_a_worker_does_through_a_server_what_is_to_be_done(server, there, here):
     assert "elsewhere" in names
 
 
+def test_a_task_reads_the_values_of_what_it_needs_through_a_server(server, here):
+    reach(here, server, "submit", "worker")
+    told = ("--command", 'echo "{\\"n\\": 7}" > "$TIDEWHEEL_OUTPUTS"')
+    here("submit", "--id", "told", "--queue", "v", *told)
+    asks = ("--command", 'cat "$TIDEWHEEL_INPUTS"')
+    here("submit", "--id", "asks", "--queue", "v", "--needs", "told", *asks)
+    worked = here("worker", "--queue", "v", "--exit-when-idle")
+    assert worked.status == 0, worked.err
+    assert here("task", "asks", "--log", "out").out == '{"told": {"n": 7}}\n'
+
+
 def test_the_log_of_a_task_is_read_where_neither_job_nor_server_are(server, here):
     """From a home without a single file of it."""
     reach(here, server, "submit", "worker")

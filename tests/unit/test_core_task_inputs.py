@@ -7,13 +7,13 @@ import pytest
 from tests.support.flows import flow, graph_of, load_with_findings
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import (
-    INPUTS_BYTES_MAX,
     NO_INPUTS,
     VARIABLE_BYTES_MAX,
     inputs_of,
     parents_of,
     values_for,
 )
+from tidewheel.core.queue.values import INPUTS_BYTES_MAX
 from tidewheel.errors import Refused
 
 pytestmark = pytest.mark.req("R007-1")
@@ -164,3 +164,45 @@ def test_an_input_that_cannot_be_had_is_an_error_of_the_definition(written, seen
 def test_inputs_of_a_task_that_is_not_in_the_graph_are_no_further_finding():
     text = flow("P1 = a", "[[b]]\n    [[[inputs]]]\n        X = a.path\n")
     assert not [one for one in load_with_findings(text)[1].sorted() if one.code == "bad-input"]
+
+
+SHA = "0" * 64
+FILES = graph_of(
+    flow(
+        "R1 = a => b & c",
+        "[[b]]\n    [[[inputs]]]\n        DATA = a.data\n        N = a.n\n",
+    )
+)
+
+
+def file(path, **facts):
+    return {"$file": path} | facts
+
+
+@pytest.mark.req("R007-4")
+def test_a_task_is_given_the_files_that_it_asks_for_and_else_all_of_them():
+    values = {
+        "data": file("/x", size=1, sha256=SHA),
+        "n": 1,
+        "others": [file("/y", size=2, sha256=SHA)],
+    }
+    asking = given(FILES, (1, "b"), row("a", values))
+    assert asking.variables == (("DATA", "/x"), ("N", "1"))
+    assert asking.files == (("1/a", ("/x", 1, SHA)),)
+    taking_all = given(FILES, (1, "c"), row("a", values))
+    assert [one.path for _, one in taking_all.files] == ["/x", "/y"]
+
+
+@pytest.mark.req("R007-4")
+@pytest.mark.parametrize(
+    "told",
+    [
+        file("/x"),
+        file("/x", size="1", sha256=SHA),
+        file("/x", size=1, sha256=f"{SHA}; rm"),
+        file(5, size=1, sha256=SHA),
+    ],
+)
+def test_a_file_that_nobody_recorded_is_refused(told):
+    with pytest.raises(Refused, match="has no size and sha256"):
+        given(FILES, (1, "c"), row("a", {"data": told, "n": 1}))

@@ -1,9 +1,19 @@
 """Values that a job hands on: one JSON object that any reader can read."""
 
+import json
+
 import pytest
 
-from tidewheel.core.queue.values import values_text
-from tidewheel.errors import BadValues
+from tidewheel.core.queue.values import (
+    INPUTS_BYTES_MAX,
+    VALUES_BYTES_MAX,
+    files_in,
+    inputs_text,
+    may_have_files,
+    merged,
+    values_text,
+)
+from tidewheel.errors import BadValues, Refused
 
 
 def refusal(text):
@@ -97,3 +107,29 @@ def test_values_are_nested_a_hundred_levels_deep_at_most_whatever_is_innermost(i
     assert values_text(fits) == fits
     for levels in (101, 102, 150, 30_000):
         assert "nested too deeply; at most 100 levels" in refusal(nested(levels, innermost))
+
+
+def test_the_values_of_several_tasks_are_one_object_and_none_is_an_empty_text():
+    assert inputs_text({}) == ""
+    assert (
+        inputs_text({"a/1": '{"n": 1.50}', "\u00e9": "{}"})
+        == '{"a/1": {"n": 1.50}, "\u00e9": {}}'
+    )
+    with pytest.raises(Refused, match="at most 1048576 are passed on"):
+        inputs_text({"a": json.dumps({"x": "x" * INPUTS_BYTES_MAX})})
+
+
+def test_what_is_told_later_counts_more():
+    assert merged('{"a": 1, "b": "\u00e9"}', '{"a": [2]}') == '{"a": [2], "b": "\u00e9"}'
+
+
+def test_values_that_are_too_large_are_told_how_to_hand_on_a_file():
+    with pytest.raises(BadValues, match=r'hand on \{"\$file": "PATH"\}'):
+        values_text(json.dumps({"x": "x" * VALUES_BYTES_MAX}))
+
+
+def test_files_are_found_wherever_they_stand_and_however_they_are_spelled():
+    value = {"a": [{"$file": "x"}, 1], "b": {"c": {"$file": "y", "d": {"$file": "z"}}}}
+    assert [one["$file"] for one in files_in(value)] == ["x", "y", "z"]
+    assert may_have_files('{"\\u0024file": "x"}')
+    assert not may_have_files('{"file": "x"}')

@@ -18,7 +18,7 @@ from tests.kit.runner_conformance import (
     claimed,
 )
 from tidewheel.core.queue.requests import Ending
-from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
+from tidewheel.errors import BadSetting, BadValues, PayloadTooLarge, Refused
 from tidewheel.runners.python.runner import Abort, Handlers, PythonRunner
 
 HOME = Path("/nonexistent/never made")
@@ -39,6 +39,14 @@ def run_handler(function, spec=None, home=HOME):
         return end, reports
 
     return asyncio.run(scenario())
+
+
+def deeply_nested(levels):
+    """An object in an object in an object."""
+    found = {}
+    for _ in range(levels):
+        found = {"a": found}
+    return found
 
 
 def both_ways(test):
@@ -75,6 +83,64 @@ def test_a_handler_that_returns_nothing_has_no_metrics(way):
 def test_a_result_that_cannot_be_kept_is_no_reason_to_do_the_work_again(way, result):
     end, _ = run_handler(way(lambda _spec, _job: result))
     assert (end.ending, end.error.code) == (Ending.ABORTED, "result")
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("result", "seen"),
+    [
+        ({"a": float("inf")}, "not JSON"),
+        ({"a": "\ud800"}, "half of a surrogate pair"),
+        ({"a": 2**64}, "more than 64 bits"),
+        ({"a": "x" * 65_537}, "at most 65536"),
+        (deeply_nested(101), "nested too deeply"),
+    ],
+)
+def test_a_result_that_no_program_could_read_is_told(way, result, seen):
+    end, _ = run_handler(way(lambda _spec, _job: result))
+    assert (end.ending, end.error.code) == (Ending.ABORTED, "result")
+    assert seen in end.error.description
+
+
+@both_ways
+def test_what_a_handler_tells_and_returns_are_its_values_and_the_return_counts_more(way):
+    def telling(_spec, job):
+        files = ["x"]
+        job.value("files", files)
+        files.append("later, and not meant")
+        job.value("folder", "old")
+        return {"folder": "new"}
+
+    end, _ = run_handler(way(telling))
+    assert json.loads(end.values) == {"files": ["x"], "folder": "new"}
+    end, _ = run_handler(way(lambda _spec, job: job.value("n", 1)))
+    assert (end.values, end.metrics) == ('{"n": 1}', None)
+    end, _ = run_handler(way(lambda _spec, _job: [1, 2]))
+    assert (end.values, end.metrics) == ('{"return": [1, 2]}', "[1, 2]")
+
+
+@both_ways
+@pytest.mark.parametrize("value", [object(), float("nan"), "\ud800", "x" * 65_537, 2**64])
+def test_a_value_that_cannot_be_told_is_refused_at_once_and_the_others_stay(way, value):
+    def telling(_spec, job):
+        job.value("good", 1)
+        with pytest.raises(BadValues):
+            job.value("bad", value)
+        with pytest.raises(BadValues):
+            job.value("", 1)
+
+    end, _ = run_handler(way(telling))
+    assert end.values == '{"good": 1}'
+
+
+@both_ways
+def test_a_handler_that_fails_hands_on_nothing(way):
+    def failing(_spec, job):
+        job.value("n", 1)
+        raise ValueError("no")
+
+    end, _ = run_handler(way(failing))
+    assert (end.ending, end.values) == (Ending.FAILED, None)
 
 
 @both_ways

@@ -159,6 +159,12 @@ PARTS_OF_TASKS = (
         ),
     ),
     _row(
+        "inputs",
+        "GET /tasks/{id}/inputs",
+        "The values of the tasks that this one needs, as far as you may see those.",
+        Listed("InputsOut", "inputs", tasks.InputView),
+    ),
+    _row(
         "usage",
         "GET /tasks/{id}/usage",
         "What the task used over time.",

@@ -165,8 +165,10 @@ class NestedRun(TypedDict):
 
 
 class TaskDocument(TaskFacts):
-    """Shows one task of a run in full; `why` is empty for one that runs."""
+    """Shows one task of a run in full; `why` is empty for one that runs. `values` are those
+    that count for the tasks after it, also if they were set by hand; null: it has none."""
 
+    values: Any
     prerequisites: list[PrerequisiteArrow]
     suicide: list[PrerequisiteArrow]
     xtriggers: list[XtriggerFacts]

@@ -153,6 +153,15 @@ class EdgeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputView:
+    """Holds the values of a task that another one needs, for that one."""
+
+    id: TaskId
+    queue: str
+    values_text: str  # JSON, as it was told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
     """Describes a queue and how much waits in it, for people and for autoscalers."""
 

@@ -49,6 +49,7 @@ NULL = b"null"
 JSON_FIELDS = {
     **{"spec_text": "spec", "spec": "spec", "metrics": "metrics", "args": "args"},
     **dict.fromkeys(("environment_text", "environment"), "environment"),
+    "values_text": "values",
 }
 EXACT = frozenset({"spec", "metrics"})  # of these, with their texts where that is needed
 BESIDE = frozenset(f"{key}_text" for key in EXACT)
@@ -69,6 +70,7 @@ _SHOWN: dict[type, tuple[str, str]] = {
     tasks.OutputView: ("OutputOut", "A message, or an output if it has a name."),
     tasks.UsageView: ("UsageOut", "A point of a usage series."),
     tasks.EdgeView: ("EdgeOut", "A dependency between two tasks."),
+    tasks.InputView: ("InputOut", "The values of a task that this one needs."),
     tasks.QueueView: ("QueueOut", "How a queue is set, and how much waits in it."),
     tasks.WorkerView: ("WorkerOut", "A worker and what it holds."),
     TokenView: ("TokenOut", "A stored token; the secret is known to nobody here."),

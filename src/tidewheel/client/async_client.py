@@ -151,6 +151,12 @@ class ReadApi(Connection):
         text = found.get(TaskId(task_id))
         return None if text is None else json.loads(text)
 
+    async def inputs(self, task_id: str) -> dict[str, dict[str, object]]:
+        """Returns the values of the tasks that the task needs, by their ids; those that have
+        told none are left out."""
+        found = await self.store.inputs(TaskId(task_id))
+        return {one.id: json.loads(one.values_text) for one in found}
+
     async def usage(self, task_id: str) -> list[things.UsageView]:
         """Returns the samples of what the task used over time."""
         return await self.store.usage(TaskId(task_id))

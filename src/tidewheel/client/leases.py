@@ -170,14 +170,24 @@ class LeaseApi(Connection):
         """Reports that the work has begun."""
         await self._report(requests.Report(holder=task.holder, started=True))
 
-    async def message(self, task: LeasedTask, text: str, output: str | None = None) -> None:
+    async def message(
+        self,
+        task: LeasedTask,
+        text: str,
+        output: str | None = None,
+        *,
+        values: Mapping[str, object] | None = None,
+    ) -> None:
         """Sends a message of the task; ``output`` names the output that it announces, if any.
+        ``values`` are for the tasks that the output lets run.
 
         If the store did not answer, call this again with the same arguments: the message is
         stored once.
         """
         async with task.said.turn:
-            said = requests.JobMessage(number=task.said.count + 1, text=text, output=output)
+            told = None if values is None else _json("values", values)
+            number = task.said.count + 1
+            said = requests.JobMessage(number=number, text=text, output=output, values=told)
             await self._report(requests.Report(holder=task.holder, messages=(said,)))
             task.said.count += 1
 

@@ -162,6 +162,7 @@ class Client:
     attempts = _waiting(AsyncClient.attempts)
     outputs = _waiting(AsyncClient.outputs)
     values = _waiting(AsyncClient.values)
+    inputs = _waiting(AsyncClient.inputs)
     usage = _waiting(AsyncClient.usage)
     edges = _waiting(AsyncClient.edges)
     why = _waiting(AsyncClient.why)

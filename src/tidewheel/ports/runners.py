@@ -21,7 +21,9 @@ class JobReports(Protocol):
 
     def started(self) -> None: ...
     def progress(self, value: float) -> None: ...
-    def message(self, text: str, output: str | None = None) -> None: ...
+    def message(
+        self, text: str, output: str | None = None, values: str | None = None
+    ) -> None: ...
     def usage(self, sample: UsageSample) -> None: ...
     def log_begun(self) -> None:
         """Says that a handler prints, which may be long after the job began, or never."""
@@ -37,6 +39,7 @@ class Assignment:
     secret: str  # lets the job speak for this attempt and nothing else
     store: str = ""  # the beginning of its id: whose task it is, where several share an engine
     environment: dict[str, str] = field(default_factory=dict)
+    inputs: str | None = None  # JSON: the values of the tasks that it needs, by their ids
     # Values of secrets by variable: from the worker's memory to the environment of the job.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 

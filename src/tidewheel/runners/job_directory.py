@@ -2,6 +2,7 @@
 
 ``job``           the command as it was submitted, run by bash
 ``spec.json``     the task's spec, if it has one
+``inputs.json``   the values of the tasks that it needs, or, in a run, that come before it
 ``job.out/.err``  what the job printed
 ``outputs.json``  the JSON object that it wrote to ``$TIDEWHEEL_OUTPUTS`` for those after it
 ``job.status``    ``pid=… start=… boot=…`` when it begins, ``exit=…`` when it ended; the time
@@ -33,6 +34,8 @@ from tidewheel.runners.processes import ProcessId
 from tidewheel.runners.sanitize import printable, storable
 
 OUTPUTS = "TIDEWHEEL_OUTPUTS"
+INPUTS = "TIDEWHEEL_INPUTS"
+INPUTS_NAME = "inputs.json"  # the values of the tasks before it
 OUTPUTS_NAME = "outputs.json"  # the values that the job hands to the tasks after it
 STATUS_NAME = "job.status"
 SCRIPT_NAME, SPEC_NAME, OUT_NAME, ERR_NAME = "job", "spec.json", "job.out", "job.err"
@@ -98,12 +101,14 @@ class JobDirectory:
     leader = _File("job.leader")  # there, too: which process the job is, if it says otherwise
     status = _File(STATUS_NAME)  # which process the job is, and how it ended
 
-    def write_job(self, command: str, spec: str | None) -> None:
-        """Makes the directory and puts the command and the spec into it."""
+    def write_job(self, command: str, spec: str | None, inputs: str | None = None) -> None:
+        """Makes the directory and puts the command, the spec and the inputs into it."""
         folder = str(self.path)
         write = write_new if make_private_directory(folder) else write_whole
         if spec is not None:
             write(f"{folder}/{SPEC_NAME}", spec.encode(), mode=0o600)
+        if inputs is not None:
+            write(f"{folder}/{INPUTS_NAME}", inputs.encode() + b"\n", mode=0o600)
         write(f"{folder}/{SCRIPT_NAME}", command.encode() + b"\n", mode=0o700)
 
     def write_secret(self, secret: str) -> None:

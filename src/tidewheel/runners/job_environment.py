@@ -107,6 +107,8 @@ def job_environment(inherited: Mapping[str, str], assignment: Assignment) -> dic
     }
     if task.spec is not None:
         own["TIDEWHEEL_SPEC_FILE"] = f"{directory}/{job_directory.SPEC_NAME}"
+    if assignment.inputs is not None:
+        own[job_directory.INPUTS] = f"{directory}/{job_directory.INPUTS_NAME}"
     if task.environment is not None:
         inherited = {**inherited, **environment_of(task, assignment.secrets)}
     if assignment.secrets:

@@ -69,6 +69,21 @@ tidewheel__inputs() { # JSON: what the tasks before this one returned
     printf '%s\n' "$1" >"$TIDEWHEEL_INPUTS" || exit 1 # a job without its values is none
 }
 
+tidewheel__file() { # PATH SIZE SHA256 TASK: a file that a task before this one returned
+    local seen
+    if [[ ! -f $1 ]]; then
+        seen='is not there'
+    elif [[ $(stat --dereference --format=%s -- "$1") != "$2" ]]; then
+        seen="has another size than the $2 bytes that it had then"
+    elif [[ $(sha256sum <"$1") != "$3 "* ]]; then
+        seen='has changed since'
+    else
+        return 0
+    fi
+    printf 'the file %s, which %s returned, %s\n' "$1" "$4" "$seen" >&2
+    exit 1
+}
+
 # What a job may do with its own failure; an init-script may take some away.
 CYLC_FAIL_SIGNALS='EXIT ERR TERM XCPU'
 

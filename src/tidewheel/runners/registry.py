@@ -68,7 +68,7 @@ class RunnerParts:
         """
         task, files = assignment.task, JobDirectory(assignment.directory)
         assert task.command is not None, "the worker asks accepts() first"
-        files.write_job(task.command, task.spec)
+        files.write_job(task.command, task.spec, assignment.inputs)
         if prepare_run_folders(assignment, only_logs=self.job_users is not None):
             inherited = {**inherited, **self.aids.environment()}
         if self.messages is not None:

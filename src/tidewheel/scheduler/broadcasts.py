@@ -129,6 +129,24 @@ def matching_items(text: str, items: Iterable[str]) -> list[str]:
     return [one for one in items if one == item]
 
 
+def check_inputs(rows: Iterable[StoredBroadcast], graph: Graph) -> None:
+    """Raises Refused for a variable that is an input of a task: it would have no effect there,
+    since a value counts more than [environment]."""
+    for row in rows:
+        name = row.setting.removeprefix("[environment]")
+        if row.value is None or name == row.setting:
+            continue
+        for task, inputs in graph.inputs.items():
+            lineage = graph.nodes[task].definition.lineage or (task,)
+            taken = next((one for one in inputs if one.variable == name), None)
+            if taken is not None and row.namespace in lineage:
+                value = ".".join(taken.path) or "NAME"
+                raise Refused(
+                    f"{row.setting} cannot be broadcast to {row.namespace}: {task} takes it "
+                    f"from {taken}; set that value: set POINT/{taken.node} --value {value}=…"
+                )
+
+
 def settings_for(
     broadcasts: Iterable[StoredBroadcast], point: str, lineage: Sequence[str]
 ) -> list[Setting]:

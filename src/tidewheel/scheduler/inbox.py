@@ -35,7 +35,7 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
-from tidewheel.scheduler.broadcasts import rows_of
+from tidewheel.scheduler.broadcasts import check_inputs, rows_of
 from tidewheel.scheduler.run_files import RunFolderUnusable
 from tidewheel.scheduler.timers import STOP_AT_TIME, timer_key
 from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
@@ -70,7 +70,17 @@ def job_said(engine: RunEngine, one: requests.JobSaid) -> None:
     """Applies a message that a job sent through its worker; unknown jobs are ignored."""
     found = engine.jobs.get(one.task_id)
     if found is not None:
+        if one.told is not None:  # before the step that may submit those that read it
+            hear_values(engine, found, one.told)
         job_message(engine, found, one.text, one.output, one.at)
+
+
+def hear_values(engine: RunEngine, job: tuple[Key, int], body: str) -> None:
+    """Keeps the values of a job, for the tasks after it, unless it was superseded."""
+    key, submit = job
+    task = engine.pool.tasks.get(key)
+    if task is not None and task.submit == submit:
+        engine.batch.values.append(engine.values.heard(key, submit, task.flows, body))
 
 
 def job_message(
@@ -236,7 +246,7 @@ async def _obey_itself(
         case verbs.Broadcast():
             return _broadcast(engine, command)
         case verbs.Message():
-            return _message(engine, command, at)
+            return await _message(engine, command, at)
         case verbs.ExtTrigger(message=message, trigger_id=trigger_id):
             engine.xtriggers.hear(message, trigger_id)
             return {"message": message}
@@ -311,6 +321,7 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
     stages = engine.restored.stages
     containers = frozenset() if stages is None else stages.in_containers
     rows: list[requests.StoredBroadcast] = rows_of(command, there, engine.graph, containers)
+    check_inputs(rows, engine.graph)
     before = {one[:3]: one.value for one in there}
     engine.broadcast(rows)
     return {
@@ -327,7 +338,7 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
     }
 
 
-def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> dict[str, object]:
+async def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> dict[str, object]:
     key, submit = job_of(engine.pool, command.id)
     task = engine.pool.tasks.get(key)
     if task is None or not task.is_active or submit not in (None, task.submit):
@@ -335,6 +346,8 @@ def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> dict[str
     declared = [own for own, _ in engine.settings.node(key).outputs]
     if command.output and command.output not in (*declared, *STANDARD):
         raise Refused(unknown_output_text(key[1], command.output, declared))
+    if command.values:
+        await _set_values(engine, (key,), command.values)
     for text in command.texts or ("",):
         job_message(engine, (key, task.submit), text, command.output or None, at)
     return {"task": engine.pool.plan.name_of(key), "submit": task.submit}

@@ -53,7 +53,13 @@ from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.deferred_submissions import RENDERING
-from tidewheel.scheduler.inbox import answer_command, job_failed, job_said, job_started
+from tidewheel.scheduler.inbox import (
+    answer_command,
+    hear_values,
+    job_failed,
+    job_said,
+    job_started,
+)
 from tidewheel.scheduler.nested_runs import NESTED, ended_report
 from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
 from tidewheel.scheduler.run_engine import OVER, RunEngine
@@ -459,12 +465,8 @@ def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
         return
     engine.nested.over(engine, job[0])
     is_success = one.status == Status.SUCCEEDED
-    text = one.text if is_success else None
-    task = engine.pool.tasks.get(job[0])
-    # A later run that returned nothing hides what an earlier one returned.
-    is_kept = text is not None or (job[1] > 1 and engine.values.is_used)
-    if is_kept and task is not None and task.submit == job[1]:
-        engine.batch.values.append(engine.values.heard(*job, task.flows, text or ""))
+    if is_success and one.text is not None:
+        hear_values(engine, job, one.text)
     if is_success:
         if one.error:  # of a run that is a task: why its values were not passed on
             line = f"[{engine.pool.plan.name_of(job[0])}/{job[1]:02d}] {one.error}"

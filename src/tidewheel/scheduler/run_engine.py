@@ -327,6 +327,9 @@ class RunEngine:
     def _submit(self, one: events.Submit, now: Instant) -> None:
         if self.files.trigger_log is not None:
             self.batch.triggers.append(trigger_line(self.pool, one))
+        if one.submit > 1 and self.values.is_used:
+            # What an earlier run told is hidden by a later one, from its beginning.
+            self.batch.values.append(self.values.heard(one.task, one.submit, one.flows, ""))
         node = self.settings.node(one.task)
         # It is run as the run says; in a live run, as the node says.
         mode = node.run_mode if self.settings.mode is RunMode.LIVE else self.settings.mode

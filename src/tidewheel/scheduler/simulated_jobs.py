@@ -40,7 +40,7 @@ class SimulatedJobs:
         key = one.task
         part = self._jobs.part(key[1])
         seconds = 0.0 if mode is RunMode.SKIP else part.seconds
-        fails = part.may_fail and self._jobs.fails(key[0], key[1], one.try_number)
+        fails = not part.is_plain and self._jobs.fails(key[0], key[1], one.try_number)
         if seconds > 0.0 or part.is_heard_at_start or fails:
             engine.todo.append(OutputMade(key, one.submit, STARTED, now))
         engine.timers.set(timer_key(key, PLAYED), Instant(now + seconds))
@@ -57,7 +57,7 @@ class SimulatedJobs:
             engine.todo.append(JobEnded(key, submit, JobEnd.SUCCEEDED, now))
             return
         part = self._jobs.part(timer.name)
-        if part.may_fail and self._jobs.fails(timer.point, timer.name, task.try_number):
+        if not part.is_plain and self._jobs.fails(timer.point, timer.name, task.try_number):
             engine.todo.append(JobEnded(key, submit, JobEnd.FAILED, now))
             return
         for output in part.outputs:

@@ -391,6 +391,8 @@ def node_text(node: NodeDef, results: Pairs = (), inputs: Inputs = NO_INPUTS) ->
         lines.append(f"export CYLC_TASK_PARAM_{name}={text} TIDEWHEEL_TASK_PARAM_{name}={text}")
     if inputs.text:
         lines.append(f"tidewheel__inputs {quote(inputs.text)}")
+    for task, (path, size, sha256) in inputs.files:
+        lines.append(f"tidewheel__file {quote(path)} {size} {sha256} {quote(task)}")
     if node.place.work_subdirectory:
         lines.append(f'tidewheel__work_in "{node.place.work_subdirectory}"')
     return "\n".join([*lines, *_parts(node.scripts, variables)])

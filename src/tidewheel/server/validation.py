@@ -172,3 +172,8 @@ def _choices(kind: object) -> Iterator[str]:
             yield part
         elif part is not kind:
             yield from _choices(part)
+
+
+def object_text(raw: msgspec.Raw) -> str | None:
+    """Returns values as they were sent, for the store to judge; None if there are none."""
+    return None if bytes(raw) in (b"", b"null") else bytes(raw).decode()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, overload
 
 import msgspec
 
-from tidewheel.api.tasks import Task
+from tidewheel.api.tasks import InputView, Task
 from tidewheel.core.queue.requests import Abilities, Claimed, End, HostProcess
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
@@ -93,6 +93,7 @@ class ClaimedRow(NamedTuple):
     max_termination_seconds: float
     run: int | None
     environment: str | None
+    graph: int | None
     cpu: float
     memory_bytes: int
     gpu: int
@@ -231,6 +232,8 @@ STORED.update(
         ),
         tuple[str, ...]: Stored(lambda text: tuple(json.loads(text)), json.dumps),
         (Claimed, "token"): None,
+        (Claimed, "has_inputs"): None,
+        (InputView, "values_text"): Stored(str, columns=("body",)),
         (Claimed, "deadline_at"): Stored(operator.add, columns=("now", "lease_seconds")),
         (Task, "spec_text"): Stored(str, columns=("spec",)),
         (Task, "environment_text"): Stored(str, columns=("environment",)),

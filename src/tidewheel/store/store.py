@@ -350,6 +350,7 @@ class DatabaseStore(ABC):
     attempts = reads(queries.attempts)
     outputs = reads(queries.outputs)
     values_of = reads(queries.values_of)
+    inputs = reads(queries.inputs)
     usage = reads(queries.usage)
     edges = reads(queries.edges)
     ended_attempts = reads(statistics.ended_attempts)

@@ -14,6 +14,7 @@ from tidewheel.core.graph import outputs
 from tidewheel.core.operator.command_events import XTRIGGER
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.selection import find_point, read_id
+from tidewheel.core.operator.task_inputs import values_for
 from tidewheel.core.operator.verbs import Remove, Set, Trigger, read_command
 from tidewheel.core.operator.views import CommandView, SubmissionView
 from tidewheel.core.queue.task import Instant
@@ -116,12 +117,15 @@ async def _document(asked: AskedView, snapshot: RunSnapshot, key: Key) -> api.Ta
         )
         for view in shown
     ]
+    stored = await store.run_values(snapshot.view.number, [key])
+    counting = values_for(stored, frozenset(one.flows))
     commands = await store.commands(snapshot.view.number, COMMANDS_MAX)
     task = _Task(snapshot, one, submissions, commands)
     return described(
         api.TaskDocument,
         None,
         **task.facts(),
+        values=None if counting is None else json.loads(counting.body),
         prerequisites=prerequisites(snapshot, key),
         suicide=suicides(snapshot, key),
         xtriggers=list(task.xtriggers()),

@@ -14,18 +14,20 @@ import math
 import shutil
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tidewheel.api.tasks import InputView
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed, End, Ending, UsageSample
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.core.queue.values import inputs_text, may_have_files
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
@@ -127,6 +129,7 @@ class Spoken(NamedTuple):
 
     text: str
     output: str | None
+    values: str | None = None
 
 
 Said = Started | Spoken | UsageSample | End
@@ -174,6 +177,7 @@ class Attempt:
     reason: StopReason | None = None
     grace_seconds: float = math.inf  # what a job was given to leave when it was stopped
     ended: bool = False  # the job is over, or never was
+    is_recorded: bool = False  # the files that it returns are known, or being read
     spoke_last: bool = False  # its end is on the way to the store; what comes later is late
     messages_numbered: int = 0
     messages_stored: int = 0  # by an earlier owner; a runner that adopts says them again
@@ -192,8 +196,8 @@ class Attempt:
             self.latest_progress = value
             self._hear_progress(self)
 
-    def message(self, text: str, output: str | None = None) -> None:
-        self._events.put(self, Spoken(text, output))
+    def message(self, text: str, output: str | None = None, values: str | None = None) -> None:
+        self._events.put(self, Spoken(text, output, values))
 
     def usage(self, sample: UsageSample) -> None:
         self._events.put(self, sample)
@@ -327,6 +331,7 @@ class Supply(Protocol):
 
 
 TellJob = Callable[[Claimed], dict[str, str]]  # what a job finds in its environment
+FetchInputs = Callable[[TaskId], Awaitable[Sequence[InputView]]]  # of a task, from the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +343,7 @@ class JobFolders:
     new_secret: Callable[[], str]
     supply: Supply | None = None
     tell_job: TellJob | None = None
+    fetch_inputs: FetchInputs | None = None
 
     def directory(self, task: Claimed) -> Path:
         """Returns the folder of this attempt alone."""
@@ -345,7 +351,9 @@ class JobFolders:
             return attempt_directory(self.tasks, task.seq, task.attempt)
         return submission_directory(self.home, read_job_name(task.id), task.attempt)
 
-    def assignment(self, task: Claimed, worker: WorkerId) -> Assignment:
+    def assignment(
+        self, task: Claimed, worker: WorkerId, inputs: str | None = None
+    ) -> Assignment:
         """Returns the attempt as a runner sees it, with what its job is told."""
         told = {} if self.tell_job is None else self.tell_job(task)
         if task.run is not None:
@@ -357,6 +365,7 @@ class JobFolders:
             secret=self.new_secret(),
             store=self.tasks.name,
             environment=told,
+            inputs=inputs,
         )
 
     def is_prepared(self, task: Claimed) -> bool:
@@ -371,6 +380,29 @@ class JobFolders:
         """Brings the files of the task's run here before the job starts."""
         if self.supply is not None and not self.is_prepared(task):
             await self.supply(task, self._run_directory(task))
+
+    async def inputs(self, task: Claimed) -> str | None:
+        """Returns the values of the tasks that a task needs, as JSON; None if there are none.
+        Raises Refused if they are too many, Unavailable if the store does not answer."""
+        if not task.has_inputs or self.fetch_inputs is None:
+            return None
+        found = await self.fetch_inputs(task.id)
+        text = inputs_text({one.id: one.values_text for one in found})
+        if may_have_files(text):
+            from tidewheel.runners.file_values import check_files  # noqa: PLC0415 - few do
+
+            await asyncio.to_thread(check_files, text)
+        return text or None
+
+    def file_folders(self, task: Claimed) -> tuple[Path, tuple[Path, ...]]:
+        """Returns below which folder relative paths of a job are, and in which folders files
+        may lie that it returns."""
+        if task.run is None:
+            folder = self.directory(task)
+            return folder, (folder,)
+        run = self._run_directory(task)
+        base = run / read_job_name(task.id).work_folder
+        return base, (run / "share", run / "work")
 
     def clear(self, task: Claimed) -> None:
         """Removes the folder of a call of a function, of which there is one in each poll."""

@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tidewheel.core.queue.requests import End, Ending
-from tidewheel.errors import LauncherLost, RunnerUnable
+from tidewheel.core.queue.values import may_have_files
+from tidewheel.errors import LauncherLost, RunnerUnable, Unavailable
 from tidewheel.ports.runners import Job, PromptRunner, Runner
 from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup, Wakeup
 from tidewheel.worker.attempts import (
@@ -169,9 +170,9 @@ class Jobs:
 
     def _has_to_wait(self, attempt: Attempt) -> bool:
         """Says whether something is to be awaited for a job, which then has a coroutine of its
-        own: a limit of time, files that are elsewhere, or logs that go elsewhere."""
+        own: a limit of time, values, files that are elsewhere, or logs that go elsewhere."""
         task = attempt.task
-        if attempt.reason is not None or task.timeout_seconds:
+        if attempt.reason is not None or task.timeout_seconds or task.has_inputs:
             return True
         if task.command is None:
             return False
@@ -202,10 +203,14 @@ class Jobs:
         try:
             await self._folders.prepare(attempt.task)
             self._follow_logs(attempt, adopted=False)
-            assignment = self._folders.assignment(attempt.task, self._attempts.worker)
+            inputs = await self._folders.inputs(attempt.task)
+            assignment = self._folders.assignment(attempt.task, self._attempts.worker, inputs)
             job = await runner.start(assignment, attempt)
         except RunnerUnable as unable:
             self._unable(attempt, unable)
+            return
+        except Unavailable:  # the store is, so that nobody knows the values: not a failure
+            self._over(attempt, NEVER_STARTED)
             return
         except Exception as error:  # the task's failure, never the worker's end
             self._not_started(attempt, str(error) or repr(error))
@@ -248,6 +253,9 @@ class Jobs:
 
     def _over(self, attempt: Attempt, end: End) -> None:
         """Hands the end of an attempt to the reporter; one without a lease is let go."""
+        if end.values is not None and may_have_files(end.values) and not attempt.is_recorded:
+            self._group.add(self._record_files(attempt, end))
+            return
         attempt.ended = True
         attempt.job = None  # it refers back to the attempt: only the collector would free both
         del self._live[attempt.key]
@@ -262,6 +270,14 @@ class Jobs:
         else:
             attempt.spoke_last = True
             self._attempts.let_go([attempt])
+
+    async def _record_files(self, attempt: Attempt, end: End) -> None:
+        """Records the files that a job returns, apart from all others: they may be large."""
+        from tidewheel.runners.file_values import with_recorded_files  # noqa: PLC0415 - few do
+
+        attempt.is_recorded = True
+        where = self._folders.file_folders(attempt.task)
+        self._over(attempt, await asyncio.to_thread(with_recorded_files, end, *where))
 
     def _follow_logs(self, attempt: Attempt, *, adopted: bool) -> None:
         """Has the files of a job sent to the server; a handler has none until it prints."""

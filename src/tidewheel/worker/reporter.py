@@ -70,7 +70,7 @@ def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
     first = attempt.messages_numbered + 1
     attempt.messages_numbered += len(spoken)
     return tuple(
-        JobMessage(number=number, text=one.text, output=one.output)
+        JobMessage(number=number, text=one.text, output=one.output, values=one.values)
         for number, one in enumerate(spoken, first)
         if number > attempt.messages_stored
     )

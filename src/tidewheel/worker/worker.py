@@ -194,6 +194,7 @@ class Runtime:
                 host.new_secret,
                 host.supply,
                 None if server is None else server.tell_job,
+                store.inputs,
             ),
             settings.slots,
             host.machine or Machine(settings.capacity),

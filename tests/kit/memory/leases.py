@@ -26,6 +26,7 @@ __all__ = [
     "count_messages",
     "delete_limits",
     "extend_leases",
+    "find_inputs",
     "get_claimed",
     "get_last_message",
     "insert_limits",
@@ -35,7 +36,9 @@ __all__ = [
     "list_orphans",
     "lock_plan",
     "mark_started",
+    "list_told",
     "move_lease",
+    "put_values",
     "pause_queue",
     "get_next_due",
     "plan_claim",
@@ -187,6 +190,11 @@ def get_claimed(t: Tables, seq: int) -> list[Row]:
     return [ClaimedRow(**known, now=task["updated_at"])]
 
 
+def find_inputs(t: Tables, seqs: Sequence[int]) -> list[Row]:
+    found = {child for parent, child, _ in t.edge if child in seqs and parent in t.values}
+    return [(seq,) for seq in found]
+
+
 def take_leases(t: Tables, *, seqs: Sequence[int], lease_seconds: float) -> list[Row]:
     for seq in seqs:
         assert seq not in t.lease, seq
@@ -289,10 +297,20 @@ def add_usage(t: Tables, samples: Sequence[Record]) -> list[Row]:
 
 
 def add_values(t: Tables, values: Sequence[Record]) -> list[Row]:
+    new = [row for row in values if row["seq"] not in t.values]
+    put_values(t, new)
+    return [(row["seq"],) for row in new]
+
+
+def put_values(t: Tables, values: Sequence[Record]) -> list[Row]:
     for row in values:
-        assert row["seq"] not in t.values, row["seq"]
         t.values[row["seq"]] = row
     return []
+
+
+def list_told(t: Tables, seqs: Sequence[int]) -> list[Row]:
+    found = [t.values[seq] for seq in seqs if seq in t.values]
+    return [(row["seq"], row["attempt"], row["body"]) for row in found]
 
 
 def move_lease(t: Tables, *, seq: int, owner: str) -> list[Row]:

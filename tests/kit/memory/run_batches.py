@@ -57,7 +57,7 @@ __all__ = [
 
 _EVENT = (
     *("task_id", "attempt", "text", "output", "status", "error_code", "error"),
-    "exit_status",
+    *("exit_status", "told"),
 )
 _STATUSES = {*RunStatus, "created", "error"}
 # What is remembered of a task that was lost, removed by hand, or has expired.

@@ -33,6 +33,7 @@ __all__ = [
     "list_attempts",
     "list_edges",
     "list_history",
+    "list_inputs",
     "list_limits",
     "list_ended_attempts",
     "list_messages",
@@ -227,7 +228,23 @@ def list_usage(t: Tables, seq: int) -> list[Row]:
 
 
 def list_values(t: Tables, ids: Sequence[str]) -> list[Row]:
-    return [(id_, t.values[seq]["body"]) for id_ in ids if (seq := t.id.get(id_)) in t.values]
+    return [
+        (id_, t.values[seq]["body"])
+        for id_ in ids
+        if (seq := t.id.get(id_)) in t.values
+        and t.values[seq]["attempt"] == t.task[seq]["attempt"]
+    ]
+
+
+def list_inputs(t: Tables, seq: int) -> list[Row]:
+    found = []
+    for parent in sorted({parent for parent, child, _ in t.edge if child == seq}):
+        task, told = t.task[parent], t.values.get(parent)
+        if told is None:
+            continue
+        if told["attempt"] == task["attempt"] or task["status"] != Status.SUCCEEDED.value:
+            found.append((task["id"], task["queue"], told["body"]))
+    return found
 
 
 def list_edges(t: Tables, seq: int) -> list[Row]:

@@ -28,32 +28,57 @@ WORDS_FOR_ANOTHER = 3  # RUN ID TEXT
     "message",
     'message "half way" --progress 0.5',
     "message --output restart-file-written",
+    "message --output plotted --value file=map.png",
     'message forecast 3/model "WARNING: the disk is slow"',
 )
 @click.argument("words", nargs=-1, metavar="[RUN ID] [TEXT]...")
 @option("--output NAME", "The output to announce, for which other tasks may wait.")
+@option(
+    "--value values NAME=VALUE",
+    "A value for the tasks that wait for the output; JSON, or a text; repeatable.",
+    multiple=True,
+)
 @option("--progress", "How far the job is, from 0 to 1.", type=click.FloatRange(0, 1))
-def command(session: Session, words: Words, output: str | None, progress: float | None) -> int:
+def command(
+    session: Session,
+    words: Words,
+    output: str | None,
+    values: Words,
+    progress: float | None,
+) -> int:
     """Inside a job: report TEXT, an output that others wait for, or progress.
 
     Outside a job: send a message on behalf of a task: message RUN ID TEXT.
     """
-    if not words and output is None and progress is None:
-        raise click.UsageError("say something: TEXT, --output NAME or --progress 0.5")
+    if not words and output is None and progress is None and not values:
+        raise click.UsageError(
+            "say something: TEXT, --output NAME, --value NAME=VALUE or --progress 0.5"
+        )
     directory, secret = os.environ.get(JOB_DIRECTORY, ""), os.environ.get(JOB_SECRET, "")
     is_job = ((directory and secret) or _has_voice()) and not session.store
     texts = _own_words(words) if is_job else None
     if texts is None:
-        return _speak_for_another(session, words, output, progress)
+        return _speak_for_another(session, words, output, progress, values)
     if output is not None:
         _check_output(output)
     delivery = ""
     for text in texts or ("",):
         said = {"text": text, "output": output, "progress": progress}
+        if values:
+            said["values"] = _object(values)
         delivery = _send(directory, secret, said)
     if session.as_json:
         click.echo(f'{{"delivery": "{delivery}"}}')
     return 0
+
+
+def _object(values: Words) -> str:
+    """Returns values as a JSON object; raises Refused if they cannot be told."""
+    import json
+
+    from tidewheel.core.queue.values import read_value, values_text
+
+    return values_text(json.dumps(dict(map(read_value, values)), ensure_ascii=False))
 
 
 def _check_output(output: str) -> None:
@@ -122,7 +147,7 @@ def _say_to_server(said: dict[str, Any]) -> str:
 
 
 def _speak_for_another(
-    session: Session, words: Words, output: str | None, progress: float | None
+    session: Session, words: Words, output: str | None, progress: float | None, values: Words
 ) -> int:
     from tidewheel.cli.commands.verbs import say_given
     from tidewheel.cli.runs.access import give
@@ -141,6 +166,7 @@ def _speak_for_another(
 
         if not target.rest:
             raise click.UsageError(f"name the task: message {target.run} POINT/NAME TEXT")
-        return Message(id=target.rest[0], texts=target.rest[1:], output=output or "")
+        texts = target.rest[1:]
+        return Message(id=target.rest[0], texts=texts, output=output or "", values=values)
 
     return say_given(session, give(session, words, asked))

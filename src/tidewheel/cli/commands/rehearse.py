@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tidewheel.core.graph.graph import Graph
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
-    from tidewheel.services.rehearsal.assumptions import AssumedEnd, Assumptions
+    from tidewheel.services.rehearsal.assumptions import AssumedEnd, AssumedValues, Assumptions
     from tidewheel.services.rehearsal.play import Progress
     from tidewheel.services.rehearsal.record import Rehearsal
 
@@ -37,6 +37,7 @@ Examples:
   tidewheel rehearse my-workflow --until 20301231T23 --length model=40m --slots 8
   tidewheel rehearse my-workflow --fail '*/model@1' --timeline
   tidewheel rehearse my-workflow --fail 3/model --svg=plan.svg
+  tidewheel rehearse my-workflow --value fetch.file=obs.nc
 Jobs take the time that they took in earlier runs, else the time that [[simulation]] says, 10
 seconds if it says nothing. A name may also be that of a family.
 """
@@ -52,6 +53,10 @@ seconds if it says nothing. A name may also be that of a family.
 @option(
     "--length lengths NAME=DURATION...",
     "How long jobs of this name take: model=40m. The last that fits counts.",
+)
+@option(
+    "--value values TASK.NAME=VALUE...",
+    "A value that a task returns: fetch.file=obs.nc, list.files=[1,2]; JSON, or a text.",
 )
 @option("--slots", "How many jobs run at once.", type=click.IntRange(1), shown=100)
 @option(
@@ -85,6 +90,7 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
     assumptions = _assumptions(
         loaded, options["failures"], options["lengths"], options["slots"]
     )
+    assumptions = replace(assumptions, values=_values(loaded.graph, options["values"]))
     if options["learns"]:
         learnt = _learnt(definition, loaded, options["store"])
         assumptions = replace(assumptions, learnt=learnt)
@@ -144,6 +150,27 @@ def _assumptions(
     return Assumptions(
         lengths=seconds, ends=[_failure(loaded, one) for one in failures], slots=slots
     )
+
+
+def _values(graph: Graph, given: Iterable[str]) -> list[AssumedValues]:
+    """Returns what tasks are assumed to return, JSON objects by the names of the tasks."""
+    import json
+
+    from tidewheel.core.queue.values import read_value, values_text
+    from tidewheel.services.rehearsal.assumptions import AssumedValues
+
+    found: dict[str, dict[str, object]] = {}
+    for text in given:
+        left, sign, value = text.partition("=")
+        pattern, dot, name = left.partition(".")
+        if not (sign and dot and pattern and name):
+            raise BadSetting("--value", text, "TASK.NAME=VALUE, for example fetch.file=obs.nc")
+        for task in _meant(graph, pattern):
+            found.setdefault(task, {}).update([read_value(f"{name}={value}")])
+    return [
+        AssumedValues("*", task, values_text(json.dumps(values)))
+        for task, values in found.items()
+    ]
 
 
 def _learnt(

@@ -319,6 +319,8 @@ def _say_task(page: Document) -> None:
         for one in entries(page, "verdicts")
     )
     say_lines("verdicts", verdicts)
+    values = page.get("values")
+    _say_values(values if isinstance(values, dict) else None)
     if submissions := entries(page, "submissions"):
         say_some("submissions", submissions[-SHOWN_MAX:], SUBMISSIONS)
         _say_last(submissions[-1])
@@ -382,14 +384,12 @@ SUBMISSIONS: Columns = {
 
 
 def _say_last(submission: Document) -> None:
-    """Prints the messages, values and logs of the last submission."""
+    """Prints the messages and logs of the last submission."""
     said = (
         f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}"
         for one in entries(submission, "messages")[-SHOWN_MAX:]
     )
     say_lines("what the last one said", said)
-    values = submission.get("values")
-    _say_values(values if isinstance(values, dict) else None)
     attempts = entries(submission, "attempts")
     logs = (log for attempt in attempts for log in texts(attempt, "logs"))
     say_lines("logs of the last one", (f"  {safe(log)}" for log in logs))

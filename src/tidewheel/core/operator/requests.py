@@ -67,6 +67,7 @@ class JobSaid(NamedTuple):
     attempt: int
     text: str
     output: str | None
+    told: str | None = None  # all values that the attempt has told so far, as JSON
 
 
 class JobOver(NamedTuple):

@@ -7,16 +7,23 @@ newest of any flow. A child names parents at its own point by their names, other
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tidewheel.core.graph.definition import NodeInput, Pairs
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredValues
+from tidewheel.core.queue.values import (
+    FILE,
+    FileValue,
+    file_value,
+    files_in,
+    inputs_text,
+    may_have_files,
+)
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
 
-INPUTS_BYTES_MAX = 1024 * 1024  # of all parents of a task; a job script holds them
 VARIABLE_BYTES_MAX = 100 * 1024  # Linux: a variable of an environment has at most 128 KiB
 
 Values = Mapping[str, object]
@@ -28,6 +35,7 @@ class Inputs:
 
     text: str = ""  # "": its parents returned nothing
     variables: Pairs = ()
+    files: tuple[tuple[str, FileValue], ...] = ()  # to be checked, with who returned them
 
 
 NO_INPUTS = Inputs()
@@ -45,8 +53,14 @@ def values_for(rows: Iterable[StoredValues], flows: Flows) -> StoredValues | Non
     return found if found is not None and found.body else None
 
 
-def inputs_of(graph: Graph, key: Key, known: Mapping[Key, StoredValues]) -> Inputs:
-    """Returns what a task is given of its parents' values.
+def inputs_of(
+    graph: Graph,
+    key: Key,
+    known: Mapping[Key, StoredValues],
+    asked: Sequence[NodeInput] | None = None,
+) -> Inputs:
+    """Returns what a task is given of its parents' values; ``asked`` stands for what the
+    definition says that it asks for.
 
     Raises Refused if it lacks one that it asks for, or if they are too many.
     """
@@ -56,18 +70,38 @@ def inputs_of(graph: Graph, key: Key, known: Mapping[Key, StoredValues]) -> Inpu
         for parent in parents_of(graph, key)
         if parent in known
     }
-    named = {
-        name if point == key[0] else f"{text(point)}/{name}": values
-        for (point, name), values in found.items()
-    }
-    said = json.dumps(named, ensure_ascii=False) if named else ""
-    if (size := len(said.encode())) > INPUTS_BYTES_MAX:
-        raise Refused(
-            f"the tasks before it returned {size} bytes of values; at most {INPUTS_BYTES_MAX} "
-            "are passed on: return the path of a file instead"
-        )
-    chosen = tuple(_chosen(graph, key, found))
-    return Inputs(said, chosen) if said or chosen else NO_INPUTS
+    said = inputs_text(
+        {
+            name if point == key[0] else f"{text(point)}/{name}": known[point, name].body
+            for point, name in found
+        }
+    )
+    wanted = graph.inputs.get(key[1], ()) if asked is None else asked
+    chosen = tuple(_chosen(graph, key, found, wanted))
+    files = tuple(_files(graph, key, found, wanted)) if may_have_files(said) else ()
+    return Inputs(said, chosen, files) if said or chosen else NO_INPUTS
+
+
+def _files(
+    graph: Graph, key: Key, found: Mapping[Key, Values], asked: Sequence[NodeInput]
+) -> Iterator[tuple[str, FileValue]]:
+    """Yields the files that a task is given: those that it asks for, else all of them."""
+    text = graph.cycling.style.text
+    for parent, values in found.items():
+        taken: list[object] = [values]
+        if asked:
+            points = [(graph.parent_point(one.offset, key[0]), one.node) for one in asked]
+            pairs = zip(points, asked, strict=True)
+            taken = [_at(values, one.path) for point, one in pairs if point == parent]
+        for told in taken:
+            for one in files_in(told):
+                yield f"{text(parent[0])}/{parent[1]}", file_value(one)
+
+
+def _at(values: object, path: Iterable[str]) -> object:
+    for part in path:
+        values = _part(values, part)
+    return values
 
 
 def parents_of(graph: Graph, key: Key) -> dict[Key, None]:
@@ -93,14 +127,15 @@ def parameters_of(
         for parent in parents_of(graph, key)
         if parent in known
     }
-    return {one.variable: value for one, value in _chosen_values(graph, key, found)}
+    asked = graph.inputs.get(key[1], ())
+    return {one.variable: value for one, value in _chosen_values(graph, key, found, asked)}
 
 
 def _chosen_values(
-    graph: Graph, key: Key, found: Mapping[Key, Values]
+    graph: Graph, key: Key, found: Mapping[Key, Values], asked: Sequence[NodeInput]
 ) -> Iterator[tuple[NodeInput, object]]:
     """Yields the values that a task asks for, in the order of its definition."""
-    for one in graph.inputs.get(key[1], ()):
+    for one in asked:
         parent = (graph.parent_point(one.offset, key[0]), one.node)
         if parent not in found and not _is_ever(graph, parent):
             continue  # before the start, or at no point of its own: nobody waits for it
@@ -108,9 +143,11 @@ def _chosen_values(
         yield one, _value(name, one, found.get(parent))
 
 
-def _chosen(graph: Graph, key: Key, found: Mapping[Key, Values]) -> Iterator[tuple[str, str]]:
+def _chosen(
+    graph: Graph, key: Key, found: Mapping[Key, Values], asked: Sequence[NodeInput]
+) -> Iterator[tuple[str, str]]:
     """Yields the variables that a task asks for, in the order of its definition."""
-    for one, value in _chosen_values(graph, key, found):
+    for one, value in _chosen_values(graph, key, found, asked):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if "\0" in text:
             raise Refused(
@@ -144,6 +181,8 @@ def _value(parent: str, one: NodeInput, values: object) -> object:
             where = ".".join((parent, *one.path[:depth]))
             raise Refused(f"{wish}, and {where} has {_names(values)}; {repair}")
         values = there
+    if one.path and isinstance(values, dict) and isinstance(values.get(FILE), str):
+        return values[FILE]
     return values
 
 

@@ -150,6 +150,7 @@ class Message:
     id: str  # POINT/NAME or POINT/NAME/SUBMIT
     texts: tuple[str, ...] = ()
     output: str = ""
+    values: tuple[str, ...] = ()  # NAME=VALUE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -411,6 +411,7 @@ class JobWords:
     text: str = ""
     output: str | None = None
     progress: float | None = None
+    values: str | None = None  # JSON text of an object
     kept: KeptAnswer | None = None
 
 

@@ -185,6 +185,7 @@ class Claimed:
     limited: bool = False  # the queue has limits: others may be waiting for this one's end
     run: int | None = None  # the workflow run that it is a submission of
     environment: str | None = None  # JSON: variables of its command, `secret:NAME` as it is
+    has_inputs: bool = False  # a task that it needs has told values: the worker fetches them
     # With which its job speaks to the server that handed it out; a database gives none.
     token: str | None = field(default=None, repr=False, compare=False)
 
@@ -215,6 +216,7 @@ class JobMessage:
     number: int
     text: str
     output: str | None = None
+    values: str | None = None  # JSON text of an object, for those that the output lets run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from tidewheel.errors import BadValues, Refused
 
 VALUES_BYTES_MAX = 64 * 1024
+INPUTS_BYTES_MAX = 1024 * 1024  # of all tasks before one
+RETURN = "return"  # the name of a value that is no object
+FILE = "$file"  # the name in an object that stands for a file
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 DEPTH_MAX = 100  # of objects and arrays; their readers may have little room left
 DIGITS_MAX = 20  # of an integer, with its sign
 
@@ -23,7 +30,7 @@ def values_text(text: str) -> str:
     if size > VALUES_BYTES_MAX:
         raise BadValues(
             f"they have {size} bytes; at most {VALUES_BYTES_MAX} are accepted. Write larger "
-            "ones to a file and hand on its name"
+            f'ones to a file and hand on {{"{FILE}": "PATH"}}'
         )
     try:
         found = json.loads(
@@ -45,6 +52,65 @@ def values_text(text: str) -> str:
         except UnicodeEncodeError:  # Python reads halves; most other programs refuse the text
             raise BadValues(_HALF) from None
     return kept
+
+
+class FileValue(NamedTuple):
+    """Describes a file that is a value: ``{"$file": PATH}``, as it was when it was told."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+def files_in(value: object) -> Iterator[dict[str, object]]:
+    """Yields the objects in a value that stand for files."""
+    if isinstance(value, dict):
+        if FILE in value:
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from files_in(one)
+
+
+def may_have_files(text: str) -> bool:
+    """Says whether a JSON text may have such objects in it."""
+    return FILE in text or "\\u0024" in text
+
+
+def file_value(told: Mapping[str, object]) -> FileValue:
+    """Returns a file as it was recorded; raises Refused if it was not."""
+    path, size, sha256 = told.get(FILE), told.get("size"), told.get("sha256")
+    is_recorded = isinstance(size, int) and isinstance(sha256, str) and _SHA256.match(sha256)
+    if not isinstance(path, str) or not is_recorded:
+        raise Refused(
+            f"the file {path!r:.200} has no size and sha256: they are recorded with the "
+            "success of the task that returns it, and with nothing that it says before"
+        )
+    assert isinstance(size, int) and isinstance(sha256, str)
+    return FileValue(path, size, sha256)
+
+
+def merged(told: str, more: str) -> str:
+    """Returns two objects, JSON texts, as one; of a name in both the later value counts."""
+    return json.dumps(json.loads(told) | json.loads(more), ensure_ascii=False)
+
+
+def inputs_text(told: Mapping[str, str]) -> str:
+    """Returns the values of several tasks, JSON texts by name, as one JSON text; "" for none.
+
+    Raises Refused if they are too many for a job.
+    """
+    if not told:
+        return ""
+    named = (f"{json.dumps(name, ensure_ascii=False)}: {body}" for name, body in told.items())
+    said = "{" + ", ".join(named) + "}"
+    if (size := len(said.encode())) > INPUTS_BYTES_MAX:
+        raise Refused(
+            f"the tasks before it returned {size} bytes of values; at most {INPUTS_BYTES_MAX} "
+            "are passed on: return the path of a file instead"
+        )
+    return said
 
 
 def read_value(text: str) -> tuple[str, object]:

@@ -157,11 +157,13 @@ class Parameters:
             for chosen in self._choices(pieces, name, fixed)
         ]
 
-    def expand_parent(self, parent: str, chosen: Chosen) -> tuple[str, Chosen]:
+    def expand_parent(
+        self, parent: str, chosen: Chosen, item: str = "inherit"
+    ) -> tuple[str, Chosen]:
         """Returns the parent that `inherit = FAM<m>` under `[[foo<m>]]` means for one foo.
 
         ``chosen`` are the values of that foo; those that the parent's name uses are returned,
-        too.
+        too. ``item`` is where it was written.
         """
         if "<" not in parent:
             return parent, {}
@@ -169,14 +171,14 @@ class Parameters:
         used: Chosen = {}
         for reference in references(pieces):
             if reference.offset:
-                raise BadParameter(f"inherit = {parent}: an offset has no meaning here")
+                raise BadParameter(f"{item} = {parent}: an offset has no meaning here")
             if reference.value is not None:
                 used[reference.name] = reference.value
             elif reference.name in chosen:
                 used[reference.name] = chosen[reference.name]
             else:
                 unused = f"the heading does not use parameter {reference.name!r}"
-                seen = f"inherit = {parent}: {unused}, so its value is unknown"
+                seen = f"{item} = {parent}: {unused}, so its value is unknown"
                 hint = f"give a value as in <{reference.name}=1>, or use it in the heading too"
                 raise BadParameter(seen, hint)
         return self._write(pieces, used), used

@@ -298,6 +298,9 @@ class _Resolver:
             filled = self._filled(groups["environment"], namespace)
             if filled is not groups["environment"]:
                 groups = {**groups, "environment": filled}
+        inputs = cast("Pairs", groups["inputs"])
+        if any("<" in text for _, text in inputs):
+            groups = {**groups, "inputs": self._expanded(inputs, namespace)}
         return NodeDef(
             name=name,
             lineage=lineage,
@@ -305,6 +308,21 @@ class _Resolver:
             position=self._namespaces.findings.position(namespace.section),
             **groups,
         )
+
+    def _expanded(self, inputs: Pairs, namespace: Namespace) -> Pairs:
+        """Returns the inputs with `process<m>` replaced by the process of the task's own m."""
+        expanded = []
+        parameters, findings = self._namespaces.parameters, self._namespaces.findings
+        for name, text in inputs:
+            item = f"[runtime][{namespace.name}][inputs]{name}"
+            try:
+                found, _ = parameters.expand_parent(text, namespace.parameters, item)
+            except BadParameter as error:
+                seen, hint = str(error), error.hint
+                findings.error("bad-parameter", seen, hint, namespace.section)
+                continue
+            expanded.append((name, found))
+        return tuple(expanded)
 
     def _filled(self, environment: Pairs, namespace: Namespace) -> Pairs:
         """Returns the environment with `%(m)s` replaced by the task's value of parameter m."""

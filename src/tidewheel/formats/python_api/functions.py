@@ -24,6 +24,7 @@ import msgspec
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.definition import RUN_DIRECTORY
+from tidewheel.core.queue.values import FILE, RETURN
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 CALLER = "tidewheel.formats.python_api"  # its __main__
 ARGUMENT = "TIDEWHEEL_ARGUMENT_"  # and the parameter: the value of a task, as JSON
 OUTPUTS = "TIDEWHEEL_OUTPUTS"
-RETURN = "return"  # the name of a value that is no object
 RUN_ONCE = "R1"
 
 
@@ -284,6 +284,8 @@ def _sent(text: str) -> object:
 
 def _argument(name: str, hint: object) -> object:
     value = _sent(os.environ[f"{ARGUMENT}{name}"])
+    if isinstance(value, dict) and FILE in value:
+        value = value[FILE]
     if hint is None:
         return value
     try:

@@ -38,11 +38,13 @@ class SpooledMessage(NamedTuple):
     key: str
     text: str
     output: str | None = None
+    values: str | None = None  # JSON text of an object
 
     def masked(self, hidden: Iterable[str]) -> SpooledMessage:
         """Returns the message without secrets."""
         output = None if self.output is None else masked(self.output, hidden)
-        return self._replace(text=masked(self.text, hidden), output=output)
+        values = None if self.values is None else masked(self.values, hidden)
+        return self._replace(text=masked(self.text, hidden), output=output, values=values)
 
 
 def append(directory: Path, message: SpooledMessage) -> None:
@@ -91,12 +93,13 @@ class Delivery(Enum):
     DROPPED = "dropped"  # no worker answered, and it was progress alone: soon out of date
 
 
-def send_message(
+def send_message(  # noqa: PLR0913 - the parts of a message
     directory: Path,
     secret: str,
     *,
     text: str = "",
     output: str | None = None,
+    values: str | None = None,
     progress: float | None = None,
     text_bytes_max: int | None = None,
 ) -> Delivery:
@@ -108,7 +111,7 @@ def send_message(
     size = len(text.encode(errors="replace"))
     if text_bytes_max is not None and size > text_bytes_max:
         raise PayloadTooLarge("the message", size, text_bytes_max)
-    said = SpooledMessage(key=os.urandom(12).hex(), text=text, output=output)
+    said = SpooledMessage(key=os.urandom(12).hex(), text=text, output=output, values=values)
     if secrets := secrets_in(os.environ):
         said = said.masked(masked_texts(secrets))
     request: dict[str, object] = {
@@ -116,6 +119,7 @@ def send_message(
         "key": said.key,
         "text": said.text,
         "output": said.output,
+        "values": said.values,
         "progress": progress,
     }
     try:
@@ -164,7 +168,7 @@ def call_run(
 
 
 def _spool(directory: Path, said: SpooledMessage) -> Delivery:
-    if not said.text and said.output is None:
+    if not said.text and said.output is None and said.values is None:
         return Delivery.DROPPED
     try:
         append(directory, said)

@@ -35,11 +35,19 @@ class Voice(NamedTuple):
     token: str
     ca: str | None = None
 
-    def say(self, *, text: str, output: str | None, progress: float | None) -> None:
+    def say(
+        self,
+        *,
+        text: str,
+        output: str | None,
+        progress: float | None,
+        values: str | None = None,
+    ) -> None:
         """Sends a message; raises Refused if refused, Unavailable if no server answers."""
         hidden = masked_texts(secrets_in(os.environ))
         spoken = {"text": masked(text, hidden), "output": output and masked(output, hidden)}
-        said = {**spoken, "progress": progress}
+        told = None if values is None else json.loads(masked(values, hidden))
+        said = {**spoken, "progress": progress, "values": told}
         body, key = json.dumps(said).encode(), os.urandom(12).hex()
         servers = cycle(self.server.split(","))
         for pause in (*PAUSES_SECONDS, None):

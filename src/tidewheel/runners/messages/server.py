@@ -1,6 +1,6 @@
 """Listens to jobs for their worker: a unix socket and one line of JSON per message.
 
-    {"secret": …, "key": …, "text": …, "output": …, "progress": …}  →  {"ok": true}
+    {"secret": …, "key": …, "text": …, "output": …, "values": …, "progress": …}  →  {"ok": true}
     {"secret": …, "key": …, "call": {…}}                            →  {"answer": {…}}
                                                           either may be {"refused": "why"}
 
@@ -33,6 +33,7 @@ from tidewheel.core.queue.submission import (
     utf8_length,
 )
 from tidewheel.core.queue.task import TaskId
+from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import JobReports
@@ -135,22 +136,24 @@ class Speaker:
         output = None if message.output is None else storable(message.output)
         # In the spool a job may have written anything, and nobody can be told that it is long.
         kept = message.text.encode(errors="replace")[: self.message_bytes_max]
-        self.heard_bytes += len(kept)
-        self.reports.message(storable(kept.decode(errors="ignore")), output)
+        self.heard_bytes += len(kept) + len(message.values or "")
+        text = storable(kept.decode(errors="ignore"))
+        self.reports.message(text, output, message.values and storable(message.values))
 
 
 def _parse_spooled(line: bytes) -> client.SpooledMessage | None:
     """Returns the message in a line of a spool; None if it is none. A job can write anything
     into its spool."""
     try:
-        key, text, output = json.loads(line)
+        key, text, output, *rest = json.loads(line)
+        [values] = rest or [None]  # none from a job of an earlier version
     except (ValueError, TypeError, RecursionError):
         return None
     if not isinstance(key, str) or not isinstance(text, str):
         return None
-    if not (output is None or isinstance(output, str)):
+    if not isinstance(output, str | None) or not isinstance(values, str | None):
         return None
-    return client.SpooledMessage(key=key, text=text, output=output)
+    return client.SpooledMessage(key=key, text=text, output=output, values=values)
 
 
 class MessageServer:
@@ -166,7 +169,8 @@ class MessageServer:
         name = f"{os.getpid()}-{os.urandom(4).hex()}.sock"
         self.path = home.absolute() / "sock" / name
         self.message_bytes_max = message_bytes_max
-        self._line_bytes_max = JSON_BYTES_PER_BYTE * message_bytes_max + ENVELOPE_BYTES_MAX
+        said_bytes_max = message_bytes_max + VALUES_BYTES_MAX
+        self._line_bytes_max = JSON_BYTES_PER_BYTE * said_bytes_max + ENVELOPE_BYTES_MAX
         self._calls = calls
         self._speakers: dict[bytes, Speaker] = {}
         self._connections: Counter[int] = Counter()  # by the user at the other end
@@ -321,23 +325,28 @@ def parse_request(line: bytes) -> JobRequest:
         return JobRequest(secret=fields["secret"], call=fields["call"])
     text = fields.get("text") or ""
     output, progress = fields.get("output"), fields.get("progress")
-    _check(text, output, progress)
+    _check(text, output, progress, fields.get("values"))
     key = fields.get("key")
     if not isinstance(key, str) or not 0 < len(key) <= KEY_LENGTH_MAX:
         raise Refused(
             f'"key" must be a text of 1 to {KEY_LENGTH_MAX} characters, new each time'
         )
-    said_something = bool(text) or output is not None
+    values = fields.get("values")
+    said_something = bool(text) or output is not None or values is not None
     return JobRequest(
         secret=fields["secret"],
-        message=client.SpooledMessage(key=key, text=text, output=output)
+        message=client.SpooledMessage(key=key, text=text, output=output, values=values)
         if said_something
         else None,
         progress=None if progress is None else float(progress),
     )
 
 
-def _check(text: object, output: object, progress: object) -> None:
+def _check(text: object, output: object, progress: object, values: object) -> None:
+    if values is not None:
+        if not isinstance(values, str):
+            raise Refused('"values" must be a text that holds a JSON object')
+        values_text(values)
     if not isinstance(text, str):
         raise Refused('"text" must be a text')
     if output is not None:
@@ -348,8 +357,8 @@ def _check(text: object, output: object, progress: object) -> None:
         number = isinstance(progress, int | float) and not isinstance(progress, bool)
         if not number or not 0 <= progress <= 1:  # type: ignore[operator]
             raise Refused('"progress" must be a number from 0 to 1')
-    if not text and output is None and progress is None:
-        raise Refused('a message has a "text", an "output" or a "progress"')
+    if not text and output is None and progress is None and values is None:
+        raise Refused('a message has a "text", an "output", "values" or a "progress"')
 
 
 def refusal(why: str, code: str = "refused") -> Answer:

@@ -29,7 +29,6 @@ import asyncio
 import inspect
 import json
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -44,13 +43,22 @@ from tidewheel.core.queue.submission import (
     name_finding,
     utf8_length,
 )
-from tidewheel.core.queue.task import TaskError
-from tidewheel.errors import BadSetting, PayloadTooLarge, Refused
+from tidewheel.core.queue.values import values_text
+from tidewheel.errors import BadSetting, BadValues, PayloadTooLarge, Refused
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.job_logs import LOG_BYTES_MAX
 from tidewheel.runners.outcome import AwaitedEnd, EndedJob, tell_no_end
+from tidewheel.runners.python.handler_ends import (
+    Abort,
+    end_of_exception,
+    end_of_result,
+    failed_end,
+    json_text,
+    stopped,
+    unstoppable,
+)
 from tidewheel.runners.python.handler_output import WHO_PRINTS, HandlerLog, route_output
 from tidewheel.runners.sanitize import storable
 
@@ -58,25 +66,6 @@ from tidewheel.runners.sanitize import storable
 _EVENT_LOCK = threading.Lock()
 
 Function = TypeVar("Function", bound=Callable[..., object])
-
-
-class Abort(Exception):
-    """Ends a handler and fails its task for good: no retry can mend what went wrong.
-
-    ``code`` and ``args`` are kept with the error of the attempt, for programs.
-    ``raise Abort("the order was withdrawn", code="withdrawn", args={"order": 7})``.
-    """
-
-    def __init__(
-        self,
-        description: str = "the handler gave the task up",
-        *,
-        code: str = "abort",
-        args: Mapping[str, object] | None = None,
-    ) -> None:
-        super().__init__(description)
-        self.code = code
-        self.facts = dict(args or {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +101,10 @@ class Handlers:
         """Registers the decorated function as the handler ``name``, which tasks may ask for.
 
         It is called with the task's ``spec`` and a JobContext; an ``async def`` runs in the
-        worker's loop, another function in a thread. What it returns (JSON, 64 KiB) is kept with
-        the attempt. If it raises, the attempt has failed, and the task is tried again while
-        retries are left, unless it raises Abort. What it prints is in the task's log.
+        worker's loop, another function in a thread. What it returns (JSON, 64 KiB) are the
+        task's values, for the tasks that need it. If it raises, the attempt has failed, and
+        the task is tried again while retries are left, unless it raises Abort. What it prints
+        is in the task's log.
         Raises BadSetting for a name that is taken, or none.
         """
         if not isinstance(name, str):
@@ -192,6 +182,17 @@ class HandlerLimits:
     log_bytes: int = LOG_BYTES_MAX
 
 
+class JobInputs(dict[str, dict[str, object]]):
+    """Holds the values of the tasks that a task needs, by their ids."""
+
+    def __missing__(self, task_id: str) -> dict[str, object]:
+        there = ", ".join(map(repr, self)) or "none"
+        raise KeyError(
+            f"no values of task {task_id!r}: this task does not need it, it returned none, or "
+            f"it is in a queue that this worker may not see; there are values of: {there}"
+        )
+
+
 @dataclass(slots=True, eq=False)
 class JobContext:
     """Tells a handler about its job and hears from it; any thread may call every method.
@@ -207,6 +208,35 @@ class JobContext:
     _limits: HandlerLimits
     _messages: int = 0
     _log: HandlerLog | None = None  # made by the first text that is printed
+    _inputs_text: str | None = None
+    _inputs: JobInputs | None = None  # made when it is first asked for
+    _values: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> JobInputs:
+        """Returns the values of the tasks that this one needs, by their ids: what a handler
+        returned, or a job wrote to ``$TIDEWHEEL_OUTPUTS``. Those that told none are left out.
+        """
+        if self._inputs is None:
+            self._inputs = JobInputs(json.loads(self._inputs_text or "{}"))
+        return self._inputs
+
+    def value(self, name: str, value: object) -> None:
+        """Sets a value that the task hands to those after it, beside what the handler returns;
+        both are stored with the success. Raises BadValues for one that cannot be stored."""
+        if not name:
+            raise BadValues("a value has a name, which is a text")
+        # As it is now: what is changed later is not meant.
+        self._values |= json.loads(values_text(json_text({name: value})))
+
+    def give_inputs(self, text: str | None) -> None:
+        """Gives the handler the values of the tasks that its task needs, as JSON."""
+        self._inputs_text = text
+
+    @property
+    def values(self) -> dict[str, object]:
+        """Returns the values that were set."""
+        return self._values
 
     @property
     def attempt(self) -> int:
@@ -231,14 +261,17 @@ class JobContext:
         """Reports a message about the work; raises PayloadTooLarge if it is too long."""
         self._say(text, None)
 
-    def output(self, name: str, text: str = "") -> None:
-        """Announces an output; tasks that need it may run from now on."""
+    def output(
+        self, name: str, text: str = "", *, values: Mapping[str, object] | None = None
+    ) -> None:
+        """Announces an output; tasks that need it may run from now on, and find the values
+        among their inputs. Raises BadValues for some that cannot be stored."""
         finding = name_finding("output", name)
         if finding is not None:
             raise ValueError(finding)
-        self._say(text, name)
+        self._say(text, name, None if values is None else values_text(json_text(dict(values))))
 
-    def _say(self, text: str, output: str | None) -> None:
+    def _say(self, text: str, output: str | None, values: str | None = None) -> None:
         size = utf8_length(text)
         if size > self._limits.message_bytes:
             raise PayloadTooLarge("the message", size, self._limits.message_bytes)
@@ -246,7 +279,7 @@ class JobContext:
             raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
         self._messages += 1
         if self._reports is not None:
-            self._reports.message(storable(text), output)
+            self._reports.message(storable(text), output, values)
 
     def should_stop(self) -> bool:
         """Says whether the handler was asked to end: by ``cancel``, by the task's time limit,
@@ -287,71 +320,6 @@ class JobContext:
             self._log.close()
         reports.log_begun()
         return self._log
-
-
-RESULT_BYTES_MAX = 64 * 1024
-DESCRIPTION_LENGTH_MAX = 2_000
-TRACEBACK_LENGTH_MAX = 8_000
-
-SUCCEEDED = End(ending=Ending.SUCCEEDED)
-
-
-def end_of_result(result: object) -> End:
-    """Returns the end of a handler that returned: a success with the result as its metrics.
-
-    A result that cannot be kept is a bug in the handler which no retry mends, and the work
-    is done: it is not done again.
-    """
-    if result is None:
-        return SUCCEEDED
-    try:
-        metrics = json.dumps(result, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        return _failed(Ending.ABORTED, "result", f"the result is not JSON: {error}")
-    size = len(metrics.encode())
-    if size > RESULT_BYTES_MAX:
-        text = f"the result has {size} bytes of JSON; accepted are {RESULT_BYTES_MAX}"
-        return _failed(Ending.ABORTED, "result", text)
-    return End(ending=Ending.SUCCEEDED, metrics=metrics)
-
-
-def end_of_exception(error: BaseException, *, stop_asked: bool) -> End:
-    """Returns the end of a handler that raised: a failure with the class as its code."""
-    if isinstance(error, asyncio.CancelledError) and stop_asked:
-        return stopped()
-    if isinstance(error, Abort):
-        facts = json.dumps(error.facts, default=repr)
-        return _failed(Ending.ABORTED, error.code, str(error), facts)
-    # The first frame is the call in this module.
-    calls = error.__traceback__ and (error.__traceback__.tb_next or error.__traceback__)
-    lines = "".join(traceback.format_exception(type(error), error, calls))
-    facts = json.dumps({"traceback": storable(lines[-TRACEBACK_LENGTH_MAX:])})
-    return _failed(Ending.FAILED, type(error).__name__, str(error) or repr(error), facts)
-
-
-def stopped() -> End:
-    """Returns the end of a handler that ended because it was asked to."""
-    return _failed(Ending.FAILED, "stopped", "the handler ended because it was asked to")
-
-
-def unstoppable(name: str, grace_seconds: float) -> End:
-    """Returns the end of a handler that was asked to end, and did not within the grace.
-
-    Nothing can end a function in this process from outside but the end of the process.
-    """
-    return _failed(
-        Ending.FAILED,
-        "unstoppable",
-        f"handler {name!r} did not end within {grace_seconds:g} s of being asked; it goes on "
-        "in its worker and nothing it says counts. Let it look at job.should_stop()",
-    )
-
-
-def _failed(ending: Ending, code: str, description: str, facts: str = "{}") -> End:
-    described = storable(description, DESCRIPTION_LENGTH_MAX)
-    return End(
-        ending=ending, error=TaskError(code=code, description=described, args=storable(facts))
-    )
 
 
 @dataclass(slots=True, eq=False)
@@ -510,12 +478,14 @@ class PythonRunner:
         try:
             spec = None if task.spec is None else json.loads(task.spec)
         except (ValueError, RecursionError) as error:
-            end = _failed(Ending.ABORTED, "spec", f"the spec is not JSON: {error}")
+            end = failed_end(Ending.ABORTED, "spec", f"the spec is not JSON: {error}")
             on_end(end)
             return EndedJob(end)
         reports.started()
         stop = StopRequest()
         context = JobContext(task, lambda: assign().directory, reports, stop, self._limits)
+        if task.has_inputs:
+            context.give_inputs(assign().inputs)
         job = HandlerJob(handler.name, context, stop, AwaitedEnd(on_end))
         if handler.is_async:
             call = asyncio.get_running_loop().create_task(
@@ -542,7 +512,8 @@ async def _await_handler(
 ) -> None:
     WHO_PRINTS.set(context)
     try:
-        end = end_of_result(await handler.function(spec, context))  # type: ignore[misc]
+        result = await handler.function(spec, context)  # type: ignore[misc]
+        end = end_of_result(result, context.values)
     except KeyboardInterrupt:
         raise
     # SystemExit too: a handler's sys.exit() must not end the worker and all of its jobs.
@@ -560,8 +531,10 @@ def _function_call(
     def call() -> None:
         WHO_PRINTS.set(context)
         try:
-            asked = context.should_stop()
-            end = stopped() if asked else end_of_result(handler.function(spec, context))
+            if context.should_stop():
+                end = stopped()
+            else:
+                end = end_of_result(handler.function(spec, context), context.values)
         except BaseException as error:
             end = end_of_exception(error, stop_asked=context.should_stop())
         WHO_PRINTS.set(None)  # what the worker says of the end is not the handler's

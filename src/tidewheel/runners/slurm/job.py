@@ -209,11 +209,11 @@ class SlurmReports:
         self.started()
         self.reports.progress(value)
 
-    def message(self, text: str, output: str | None = None) -> None:
+    def message(self, text: str, output: str | None = None, values: str | None = None) -> None:
         is_of_runner = output == SUBMITTED or (output is None and is_of_queue(text))
         if not is_of_runner:  # the runner itself says that before the job begins
             self.started()
-        self.reports.message(text, output)
+        self.reports.message(text, output, values)
 
     def usage(self, sample: UsageSample) -> None:
         self.reports.usage(sample)

@@ -28,7 +28,7 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.resources.reports import REPORTS, Attempt, HolderIn
 from tidewheel.server.routes import Needs, RouteList, any_job, no_name, own_task, queue_of_task
-from tidewheel.server.validation import In
+from tidewheel.server.validation import In, object_text
 
 LATE_SECONDS_MAX = 86_400.0  # after its end: this server may have been away for long
 RUNS = "runs"
@@ -173,6 +173,7 @@ class WordsIn(In):
     text: str = ""
     output: str | None = None
     progress: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    values: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)  # an object
 
 
 @ROUTES.add(
@@ -208,7 +209,8 @@ async def hear(call: Call) -> object:
             "jobs say: POST /api/v1/tasks/ID/outputs"
         )
     form, holder = call.body_as(WordsIn), call.job.holder
-    if call.key is None and (form.text or form.output is not None):
+    values = object_text(form.values)
+    if call.key is None and (form.text or form.output is not None or values is not None):
         # Somebody who overhears a request could send it again (S7).
         raise BadRequest(
             [
@@ -216,8 +218,8 @@ async def hear(call: Call) -> object:
                 "message, so that one that comes twice counts once"
             ]
         )
-    if not form.text and form.output is None and form.progress is None:
-        raise BadRequest(["a message has a text, an output or a progress"])
+    if not form.text and form.output is None and form.progress is None and values is None:
+        raise BadRequest(["a message has a text, an output, values or a progress"])
     if form.output is not None:
         if finding := name_finding("output", form.output):
             raise BadRequest([finding])
@@ -228,6 +230,7 @@ async def hear(call: Call) -> object:
         text=form.text,
         output=form.output,
         progress=form.progress,
+        values=values,
         # Written together with the message, so that of two requests at once only one counts.
         kept=call.kept_answer(200, msgspec.json.encode(heard)),
     )

@@ -27,7 +27,7 @@ from tidewheel.exact_json import decode
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, Problem, problem
 from tidewheel.server.routes import Needs, RouteList, no_name, queue_of_task
-from tidewheel.server.validation import In, Out
+from tidewheel.server.validation import In, Out, object_text
 
 Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -91,6 +91,13 @@ class MessageIn(In):
     number: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
     text: str
     output: str | None = None
+    values: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)  # an object
+    values_text: str | None = None  # the same as a text
+
+    def value(self) -> JobMessage:
+        """Returns the message as the store takes it, which judges the values itself."""
+        told = object_text(self.values) if self.values_text is None else self.values_text
+        return JobMessage(number=self.number, text=self.text, output=self.output, values=told)
 
 
 class MessagesIn(HolderIn):
@@ -155,8 +162,8 @@ class EndIn(In):
         if self.metrics_text is not None:
             _json_text("metrics_text", msgspec.Raw(self.metrics_text.encode()))
         values = self.values_text
-        if values is None and bytes(self.values) not in (b"", b"null"):
-            values = bytes(self.values).decode()
+        if values is None:
+            values = object_text(self.values)
         if values is not None and ending is not Ending.SUCCEEDED:
             raise BadRequest([f"values: an attempt that {ending} hands on nothing"])
         return End(
@@ -224,9 +231,7 @@ class StatusOut(Out):
 
 
 def _messages(given: Iterable[MessageIn]) -> tuple[JobMessage, ...]:
-    return tuple(
-        JobMessage(number=one.number, text=one.text, output=one.output) for one in given
-    )
+    return tuple(one.value() for one in given)
 
 
 def _samples(given: Iterable[SampleIn]) -> tuple[UsageSample, ...]:

@@ -266,4 +266,15 @@ async def why(call: Call) -> object:
     return {"id": task.id, "reasons": await reasons(call.store, task.id, call.readable)}
 
 
-ROUTES += routes_of(PARTS_OF_TASKS, {"outputs": outputs, "edges": edges, "why": why})
+async def inputs(call: Call) -> object:
+    """Answers with the values of the needed tasks that the caller may see; a job also sees what
+    is in its own queue."""
+    task = await call.found_task()
+    found = await call.store.inputs(task.id)
+    seen = [one for one in found if one.queue == task.queue or call.covers_queue(one.queue)]
+    return write({"inputs": seen})
+
+
+ROUTES += routes_of(
+    PARTS_OF_TASKS, {"outputs": outputs, "inputs": inputs, "edges": edges, "why": why}
+)

@@ -1,8 +1,8 @@
 """Assumes how jobs go that are played: how long they take, what they make, which fail.
 
-What jobs return is assumed only where somebody says so (`Assumptions.values`): then exactly
-these values are there, and a task that asks for another is not started, as in a run. Where
-nobody says anything, values are not looked at.
+What a task returns may be said (`Assumptions.values`): then exactly these values are there, and
+a task that asks it for another is not started, as in a run. The others are assumed to return
+what they are asked for, unless nobody but those that were named returns anything.
 
 The run length of a job is the first of these that is known: what somebody gave for the
 rehearsal; what was learnt from earlier runs; what the definition says for simulation, which is
@@ -70,7 +70,8 @@ class Assumptions:
     lengths: Mapping[str, float] = field(default_factory=dict)
     learnt: Mapping[str, float] = field(default_factory=dict)
     ends: Sequence[AssumedEnd] = ()
-    values: Sequence[AssumedValues] | None = None  # None: values are not looked at
+    values: Sequence[AssumedValues] = ()
+    others_return: bool = True  # whatever is asked of tasks of which `values` say nothing
     slots: int = 100
 
     def __post_init__(self) -> None:
@@ -139,7 +140,7 @@ class AssumedJobs:
         if part is None:
             node, said = self._graph.nodes[name].definition, self._assumptions
             ends = tuple(one for one in said.ends if is_meant(node, one.name))
-            values = tuple(one for one in said.values or () if is_meant(node, one.name))
+            values = tuple(one for one in said.values if is_meant(node, one.name))
             part = self._find_part(name)
             may_fail = part.over_limit or part.fails or ends or node.simulation.fail_points
             part = part._replace(ends=ends, is_plain=not may_fail, values=values)

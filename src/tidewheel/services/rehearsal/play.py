@@ -24,6 +24,7 @@ from heapq import merge
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import NodeInput
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.requests import StoredValues
@@ -105,7 +106,7 @@ class _Play:
         self._started: deque[PlayedSubmission] = deque()  # of which the core is to be told
         self._not_started: deque[tuple[PlayedSubmission, str]] = deque()  # and why
         self._hindered: dict[Key, str] = {}  # why the last job of a task could not start
-        self._looks_at_values = assumptions.values is not None
+        self._others_return = assumptions.others_return
         self._values: dict[Key, StoredValues] = {}  # of the last submission of each task
         self._submissions: list[PlayedSubmission] = []
         self._occasion = Occasion(WaitedFor.START)
@@ -290,12 +291,26 @@ class _Play:
         """Gives a job its values; returns why it cannot start, None if it can."""
         if job.end is not None and not job.end.is_submitted:
             return "its job could not be submitted"
-        if self._looks_at_values:
-            try:
-                job.inputs = inputs_of(self._graph, job.key, self._values)
-            except Refused as refused:
-                return str(refused)
+        try:
+            job.inputs = inputs_of(self._graph, job.key, self._values, self._known(job.key[1]))
+        except Refused as refused:
+            return str(refused)
         return None
+
+    def _known(self, name: str) -> tuple[NodeInput, ...]:
+        """Returns the inputs of a task that are not assumed: by those of which it is said what
+        they return, or by all."""
+        asked = self._graph.inputs.get(name, ())
+        if not self._others_return:
+            return asked
+        known = []
+        for one in asked:
+            if self._jobs.part(one.node).values:
+                known.append(one)
+            else:
+                what = f"the value {'.'.join(one.path)}" if one.path else "values"
+                self._assumed[f"{one.node} returns {what}"] = None
+        return tuple(known)
 
     def _start(self, job: PlayedSubmission) -> None:
         job.start_at = self._now
@@ -353,7 +368,7 @@ def _causes(pool: TaskPool, hindered: Mapping[Key, str]) -> list[Cause]:
     for task in found[:CAUSES_MAX]:
         reasons = why(pool, task.key)
         commands = dict.fromkeys(reason.command for reason in reasons if reason.command)
-        known = (hindered[task.key],) if task.key in hindered else ()
+        known = (f"is not started: {hindered[task.key]}",) if task.key in hindered else ()
         texts = (*known, *(one.text for one in reasons))
         causes.append(Cause(task.key, texts, tuple(commands)))
     return causes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field, fields, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
@@ -53,6 +53,13 @@ from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.operations.lanes import ClaimPlan, LockedRule, claim_by_rules
 from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
+from tidewheel.store.operations.told_values import (
+    Teller,
+    ToldValues,
+    add_values,
+    hear_values,
+    told_before,
+)
 from tidewheel.store.operations.transitions import (
     Effects,
     EventRow,
@@ -109,7 +116,18 @@ def _claim(
         # By the rules they are in order, which aging may change. Equals stay in their order.
         rows.sort(key=attrgetter("seq"))
         rows.sort(key=attrgetter("priority"), reverse=True)
-    return ClaimedTasks([claimed(row, plan) for row in rows], next_due)
+    given = _given(tx, rows)
+    told = [claimed(row, plan, has_inputs=row.seq in given) for row in rows]
+    return ClaimedTasks(told, next_due)
+
+
+def _given(tx: Transaction, rows: Sequence[ClaimedRow]) -> set[int]:
+    """Returns which tasks need others that have told values. Most tasks need none: only for
+    those that are tied to others something is read."""
+    tied = [row.seq for row in rows if row.graph is not None]
+    return (
+        {seq for (seq,) in rows_in_chunks(tx, "find_inputs", "seqs", tied)} if tied else set()
+    )
 
 
 def claim_along(tx: Transaction, request: ClaimRequest) -> ClaimedTasks | None:
@@ -145,14 +163,14 @@ def claim_by_id(
     write_changes(tx, [change])
     rows = tx.records("get_claimed", ClaimedRow, seq=task.seq)
     tx.rows("take_leases", seqs=[task.seq], lease_seconds=plan.lease_seconds)
-    return claimed(rows[0], plan)
+    return claimed(rows[0], plan, has_inputs=bool(_given(tx, rows)))
 
 
 _TOLD = tuple(one.name for one in fields(Claimed) if one.name in ClaimedRow._fields)
 _told, _asked = attrgetter(*_TOLD), attrgetter(*RESOURCE_COLUMNS)
 
 
-def claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
+def claimed(row: ClaimedRow, plan: ClaimPlan, *, has_inputs: bool = False) -> Claimed:
     """Returns a claimed task, made of its row and of its queue's settings."""
     return Claimed(
         **dict(zip(_TOLD, _told(row), strict=True)),
@@ -161,6 +179,7 @@ def claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
         resources=resources(*_asked(row)),
         fence_kill=bool(plan.fence_kill),
         limited=bool(plan.limited),
+        has_inputs=has_inputs,
     )
 
 
@@ -229,7 +248,7 @@ class _Writes:
     counts: list[dict[str, object]] = field(default_factory=list)
     usage: list[dict[str, object]] = field(default_factory=list)
     outputs: dict[int, set[str]] = field(default_factory=dict)
-    values: list[dict[str, object]] = field(default_factory=list)
+    values: dict[int, dict[str, Any]] = field(default_factory=dict)  # by task
     decided: list[tuple[TaskState, Change]] = field(default_factory=list)
     events: list[EventRow] = field(default_factory=list)
 
@@ -315,7 +334,7 @@ def _succeed_plainly(
         if (told := _plain_success(one)) is not None:
             plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position, told
     answers: dict[int, Reported] = {}
-    events, values, usage = [], [], []
+    ended, values, usage = [], [], []
     for worker, ends in plain.items():
         for task_id, seq, run in tx.succeed(worker, [told.row for _, told in ends.values()]):
             position, told = ends[task_id]
@@ -326,12 +345,12 @@ def _succeed_plainly(
                 values += [] if told.values is None else [where | {"body": told.values}]
                 usage += [where | row_of(sample) for sample in one.usage]
             if run is not None:
-                events.append(success(run, one, told.values))
-    if values:
-        rows_in_chunks(tx, "add_values", "values", values)
+                ended.append((run, one, seq, told.values))
+    whole = add_values(tx, values) if values else {}
     if usage:
         rows_in_chunks(tx, "add_usage", "samples", usage)
-    if events:
+    if ended:
+        events = [success(run, one, whole.get(seq, said)) for run, one, seq, said in ended]
         tell_runs(tx, events, effects)
     return answers
 
@@ -400,10 +419,13 @@ def _report_round(
 ) -> dict[int, Reported]:
     tasks = lock_tasks(tx, [one.holder.task_id for _, one in reports])
     answers, writes = {}, _Writes()
+    known = told_before(tx, ((tasks.get(one.holder.task_id), one) for _, one in reports))
     for position, one in reports:
         task_id = one.holder.task_id
         try:
-            status = _accept(tasks.get(task_id), one, chance, writes)
+            task = tasks.get(task_id)
+            told = None if task is None else known.get(task.seq)
+            status = _accept(task, one, chance, writes, told)
             answers[position] = Reported(task_id=task_id, status=status)
         except Refused as refused:
             answers[position] = Reported(task_id=task_id, refused=refused)
@@ -411,14 +433,18 @@ def _report_round(
     rows_in_chunks(tx, "add_messages", "messages", writes.messages)
     rows_in_chunks(tx, "count_messages", "leases", writes.counts)
     rows_in_chunks(tx, "add_usage", "samples", writes.usage)
-    rows_in_chunks(tx, "add_values", "values", writes.values)
+    rows_in_chunks(tx, "put_values", "values", list(writes.values.values()))
     tell_runs(tx, writes.events, effects)
     apply(tx, writes.decided, effects, writes.outputs)
     return answers
 
 
 def _accept(
-    task: TaskState | None, one: Report, chance: Callable[[], float], writes: _Writes
+    task: TaskState | None,
+    one: Report,
+    chance: Callable[[], float],
+    writes: _Writes,
+    known: ToldValues | None,
 ) -> Status:
     """Adds what a report changes to ``writes``, and returns the status of its task after it.
     Everything is checked first, so that a refused report leaves nothing behind."""
@@ -426,12 +452,15 @@ def _accept(
         raise NotFound("task", one.holder.task_id)
     check_holder(task, one.holder, "a report")
     assert task.lease is not None
-    fresh = [message for message in one.messages if message.number > task.lease.messages]
-    for expected, message in enumerate(fresh, start=task.lease.messages + 1):
-        if message.number != expected:
-            raise MessagesMissing(task.id, expected - 1, message.number)
-    change = None if one.end is None else _end(task, one.end, chance, writes)
+    fresh = _fresh(task, task.lease.messages, one)
     where: dict[str, object] = {"seq": task.seq, "attempt": task.attempt}
+    told = Teller(task, known)
+    fresh = [told.heard(message) for message in fresh]
+    change = None if one.end is None else _end(task, one.end, chance, told)
+    if change is not None:
+        writes.decided.append((task, change))
+    if told.body is not None:
+        writes.values[task.seq] = where | {"body": told.body}
     if one.started and task.lease.started_at is None:
         writes.started.append(where | {"ago": one.started_ago})
     for message in fresh:
@@ -448,16 +477,24 @@ def _accept(
     return change.to_status if change else task.status
 
 
-def _end(task: TaskState, given: End, chance: Callable[[], float], writes: _Writes) -> Change:
+def _fresh(task: TaskState, stored: int, one: Report) -> list[JobMessage]:
+    """Returns the messages that are not stored yet; raises MessagesMissing if there is a gap
+    before one of them."""
+    fresh = [message for message in one.messages if message.number > stored]
+    for expected, message in enumerate(fresh, start=stored + 1):
+        if message.number != expected:
+            raise MessagesMissing(task.id, expected - 1, message.number)
+    return fresh
+
+
+def _end(task: TaskState, given: End, chance: Callable[[], float], told: Teller) -> Change:
     end = storable_end(given)
     if end.values is not None:
         end = replace(end, values=values_text(end.values))
     change = step(task, end_signal(task, end), end=end, chance=chance())
-    writes.decided.append((task, change))
-    if change.values is not None:
-        row = {"seq": task.seq, "attempt": task.attempt, "body": change.values}
-        writes.values.append(row)
-    return change
+    if change.values is None:
+        return change
+    return replace(change, values=told.ended(change.values))
 
 
 def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
@@ -500,7 +537,7 @@ def hear_job(tx: Transaction, effects: Effects, words: JobWords) -> None:
         keep_answer(tx, words.kept)
     if words.progress is not None:
         tx.rows("set_progress", seq=task.seq, progress=words.progress)
-    if words.text or words.output is not None:
+    if words.text or words.output is not None or words.values is not None:
         _say(tx, task, words, effects)
 
 
@@ -510,7 +547,11 @@ def _say(tx: Transaction, task: TaskState, words: JobWords, effects: Effects) ->
     number = (last or PAST_WORKER) + 1
     if number > PAST_WORKER + MESSAGES_MAX:
         raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
-    message = JobMessage(number=number, text=words.text, output=words.output)
+    message = JobMessage(
+        number=number, text=words.text, output=words.output, values=words.values
+    )
+    if words.values is not None:
+        message = hear_values(tx, task, message)
     said = {"text": storable(message.text), "output": storable(message.output)}
     tx.rows("add_messages", messages=[place | {"number": number} | said])
     if task.run is not None:

@@ -160,6 +160,11 @@ def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
     return {TaskId(task_id): body for task_id, body in rows}
 
 
+def inputs(tx: Transaction, task_id: TaskId) -> list[tasks.InputView]:
+    """Returns the values of the tasks that a task needs; those without any are left out."""
+    return tx.records("list_inputs", tasks.InputView, seq=_seq_of(tx, task_id))
+
+
 def usage(tx: Transaction, task_id: TaskId) -> list[tasks.UsageView]:
     """Returns the samples of what a task used, oldest first."""
     return tx.records("list_usage", tasks.UsageView, seq=_seq_of(tx, task_id))

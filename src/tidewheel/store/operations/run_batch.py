@@ -66,6 +66,7 @@ class InboxRow(NamedTuple):
     error_code: str | None
     error: str | None
     exit_status: int | None
+    told: str | None
     number: int  # of a command, with the next two
     who: str
     body: str

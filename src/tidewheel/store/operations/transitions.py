@@ -318,7 +318,11 @@ def spoken(
     if report.started and task.lease.started_at is None and (fresh or not succeeds):
         events.append(start(task.run, task.id, task.attempt))
     for message in fresh:
-        said = {"text": storable(message.text), "output": storable(message.output)}
+        said = {
+            "text": storable(message.text),
+            "output": storable(message.output),
+            "told": message.values,
+        }
         events.append(_event(SAID, task.run, task.id, task.attempt, **said))
     return events
 

@@ -285,10 +285,7 @@ def report_body(report: requests.Report) -> Body:
     if report.started:
         body |= {"started": True, "started_seconds_ago": report.started_seconds_ago}
     if report.messages:
-        body["messages"] = [
-            {"number": one.number, "text": storable(one.text), "output": storable(one.output)}
-            for one in report.messages
-        ]
+        body["messages"] = [_message(one) for one in report.messages]
     if report.usage:
         body["samples"] = report.usage
     if report.end is not None:
@@ -296,6 +293,17 @@ def report_body(report: requests.Report) -> Body:
     if report.frees is not None:
         body["frees"] = report.frees
     return body
+
+
+def _message(one: requests.JobMessage) -> Body:
+    said: Body = {
+        "number": one.number,
+        "text": storable(one.text),
+        "output": storable(one.output),
+    }
+    if one.values is not None:
+        said["values_text"] = storable(one.values)
+    return said
 
 
 def _end(end: End) -> Body:

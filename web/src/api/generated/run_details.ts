@@ -153,6 +153,7 @@ export type TaskDocument = {
   try: number;
   completion: string;
   children: string[];
+  values: unknown;
   prerequisites: PrerequisiteArrow[];
   suicide: PrerequisiteArrow[];
   xtriggers: XtriggerFacts[];
