@@ -18,6 +18,7 @@ from tidewheel.core.graph.definition import (
     Atom,
     Condition,
     Group,
+    MappedOver,
     XtriggerTerm,
 )
 from tidewheel.core.graph.graph import CompiledArrow, Graph
@@ -32,10 +33,12 @@ from tidewheel.core.sched.dependency_index import (
     Expression,
     IndexedArrow,
     IndexedAtom,
+    IndexedElements,
     IndexedFamily,
     IndexedLink,
     IndexedNode,
     IndexedSequence,
+    MappedTasks,
     PreviousInstance,
     names_of,
     shift_of,
@@ -63,7 +66,9 @@ class _Planner:
         self.order = order
         self.sequences: dict[Sequence, IndexedSequence] = {}
         self.groups: dict[tuple[str, tuple[str, ...], bool], IndexedFamily] = {}
-        self.nodes = {name: self._node(name, rank) for rank, name in enumerate(graph.nodes)}
+        self.nodes: dict[str, IndexedNode] = {
+            name: self._node(name, rank) for rank, name in enumerate(graph.nodes)
+        }
         self.arrows: list[IndexedArrow] = []
         self.reach_back = 0
         self.reach_ahead = 0
@@ -224,7 +229,8 @@ def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
     for node in planner.nodes.values():
         if all(arrow.is_conjunction for arrow, _ in node.arrows):
             node.suffices = (1 << node.atoms) - 1
-    limits = _limits(planner)
+    limits, asks, concerned = _limits(planner), _asks(planner), _concerned(planner)
+    mapped = _mapped(planner, asks) if graph.mapped else ()
     return DependencyIndex(
         graph=graph,
         policy=POLICIES[graph.policy.name],
@@ -237,11 +243,71 @@ def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
         expires=bool(graph.special.expire_after),
         lead=sum(planner.ahead.values()),
         absolute=absolute,
-        concerned=_concerned(planner),
-        asks=_asks(planner),
+        concerned=concerned,
+        asks=asks,
         leads_forward=not planner.reach_ahead and not absolute,
         final=graph.cycling.final,
+        mapped=mapped,
     )
+
+
+def _mapped(planner: _Planner, asks: list[Ask]) -> tuple[MappedTasks, ...]:
+    """Takes the mapped tasks out of the nodes: of them nothing runs but elements."""
+    graph, nodes = planner.graph, planner.nodes
+    by_list: dict[MappedOver, list[str]] = {}
+    for name, over in graph.mapped.items():
+        if name in nodes and over.source in nodes:
+            by_list.setdefault(over, []).append(name)
+    for ask in asks:
+        ask.nodes = {name: node for name, node in ask.nodes.items() if name not in graph.mapped}
+    kept = IndexedElements(
+        {name: node for name, node in nodes.items() if name not in graph.mapped}, graph
+    )
+    found = []
+    for over, names in by_list.items():
+        templates = {name: nodes[name] for name in names}
+        arrows = {id(one): one for node in templates.values() for one, _ in node.arrows}
+        pairwise = [
+            one for one in arrows.values() if any(leaf.node in templates for leaf in one.leaves)
+        ]
+        for arrow in pairwise:
+            _unlink(planner, arrow)
+        for arrow in arrows.values():
+            if arrow not in pairwise:
+                arrow.targets = [one for one in arrow.targets if one[0].name not in templates]
+        for node in templates.values():
+            # What died before there were elements is seen by none of them when it dies.
+            node.may_be_born_dead |= node.atoms > 1
+        groups: dict[str, list[IndexedFamily]] = {}
+        # A group of no mapped task: it hears when the elements come.
+        everyone = IndexedFamily(len(planner.groups), "", [], (), every=True)
+        planner.groups["", (over.source, over.value), True] = everyone
+        source = nodes[over.source]
+        tasks = MappedTasks(over, templates, pairwise, groups, kept)
+        for group in planner.groups.values():
+            if group is everyone or group.family in templates:
+                group.elements, group.members = tasks, [over.source]
+                source.groups.setdefault(SUCCEEDED, []).append(group)
+                source.heard[SUCCEEDED] = None
+                if group is not everyone:
+                    groups.setdefault(group.family, []).append(group)
+        source.lists = (*source.lists, tasks)
+        kept.mapped.update(dict.fromkeys(names, tasks))
+        found.append(tasks)
+    planner.nodes = kept
+    return tuple(found)
+
+
+def _unlink(planner: _Planner, arrow: IndexedArrow) -> None:
+    """Takes away the links to an arrow of which copies are made."""
+    for leaf in arrow.leaves:
+        if leaf.group is not None:
+            leaf.group.links = [one for one in leaf.group.links if one.arrow is not arrow]
+        else:
+            links = planner.nodes[leaf.node].links
+            links[leaf.output] = [
+                one for one in links[leaf.output] if one.arrow is not arrow
+            ]
 
 
 def _absolute(planner: _Planner) -> list[tuple[IndexedAtom, tuple[IndexedNode, ...]]]:

@@ -18,11 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import element_name
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
 from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.absolute_triggers import first_child_point, settle_absolute
-from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedLink, IndexedNode
+from tidewheel.core.sched.dependency_index import (
+    IndexedFamily,
+    IndexedLink,
+    IndexedNode,
+    MappedTasks,
+)
 from tidewheel.core.sched.dependents import dependents
+from tidewheel.core.sched.elements import flows_there, size_at, size_told
 from tidewheel.core.sched.flows import may_spawn
 from tidewheel.core.sched.pool import StepContext
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
@@ -179,7 +186,7 @@ def satisfy_child(
         new = frozenset(
             flow for flow in flows - task.flows - known if may_spawn(context.pool, flow, point)
         )
-        if new:
+        if new and (new := flows_there(context.pool, node, point, new)):
             merge(context, task, new)
             satisfy(context, task, link.arrow, base, number)  # of one that is active, too
 
@@ -203,6 +210,8 @@ def spawn_on_demand(
             fresh = fresh.difference(memory.verdicts)
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
+    if node.element is not None:
+        fresh = flows_there(pool, node, point, fresh)
     if fresh and (pool.plan.leads_forward or not evaluation.never_comes(pool, node, point)):
         spawn(context, node, point, fresh, true)
         if node.suicides:
@@ -227,14 +236,21 @@ def count_member(
     point, name = member
     pool = context.pool
     memory = pool.recall(point, name)
+    if group.elements is not None and not group.family:
+        _evaluate_elements(context, group.elements, point, flows)
+        return
     for flow in sorted(flows):
         count = evaluation.group_count(pool, group, point, flow, name)
         before = count.value(group.every)
         one = frozenset({flow})
-        value = evaluation.member_value(memory, group, one)
-        # A reload may have taken an active one off its sequence.
-        is_off = value is AtomValue.OPEN and not pool.node(name).is_at(point)
-        count.put(name, AtomValue.LOST if is_off else value)
+        if group.elements is not None and name == group.elements.over.source:
+            count = evaluation.count_elements(pool, group, point, one)
+            pool.groups[(group.index, point)][flow] = count
+        elif evaluation.is_counted(pool, group, point, flow, name):
+            value = evaluation.member_value(memory, group, one)
+            # A reload may have taken an active one off its sequence.
+            is_off = value is AtomValue.OPEN and not pool.node(name).is_at(point)
+            count.put(name, AtomValue.LOST if is_off else value)
         after = count.value(group.every)
         if after is before:
             if len(pool.flow_counts) > 1:
@@ -249,6 +265,20 @@ def count_member(
                     _along(context, link, point, one)
             else:
                 evaluate_children(context, link, point, one)
+
+
+def _evaluate_elements(
+    context: StepContext, tasks: MappedTasks, point: Point, flows: Flows
+) -> None:
+    """Has elements evaluated when their number becomes known: what they wait for besides may
+    have died before."""
+    for flow in sorted(flows):
+        size = size_at(context.pool, tasks, point, frozenset({flow})) or 0
+        for template in tasks.templates.values():
+            if template.may_be_born_dead:
+                context.to_evaluate.extend(
+                    ((point, element_name(template.name, index)), flow) for index in range(size)
+                )
 
 
 def _wake_children(
@@ -316,7 +346,7 @@ def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
     if task.flow_wait or not before:
         task.flow_wait = False
         for output in list(task.outputs):
-            if output in task.plan.heard:
+            if output in task.plan.heard or size_told(task.plan, output) is not None:
                 publish(context, task.plan, task.point, output, task.flows)
     elif task.is_active:
         _record_made(context, task, new)

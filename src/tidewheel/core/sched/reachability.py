@@ -24,6 +24,7 @@ from tidewheel.core.sched import evaluation, propagation
 from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked
 from tidewheel.core.sched.dependency_index import IndexedNode, names_of
 from tidewheel.core.sched.dependents import dependents
+from tidewheel.core.sched.elements import flows_there
 from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
 from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.spawn import leave, settle, spawn
@@ -109,6 +110,8 @@ def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
 def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
     pool = context.pool
     if not may_spawn(pool, flow, point) or not node.is_at(point):
+        return
+    if node.element is not None and not flows_there(pool, node, point, frozenset({flow})):
         return
     memory = pool.recall(point, node.name)
     old = None if memory is None else memory.verdicts.get(flow)
@@ -238,11 +241,12 @@ def _causes(
         if group is not None:
             dead = (
                 member
-                for member in group.members
+                for member in evaluation.members_at(pool, group, parent, flows)
                 if evaluation.member_value(pool.recall(parent, member), group, flows)
                 <= AtomValue.LOST
             )
-            name = next(dead, group.family)
+            elements = group.elements
+            name = next(dead, group.family if elements is None else elements.over.source)
         yield (parent, name, leaf.output)
 
 

@@ -199,7 +199,7 @@ class Namespaces:
             namespace = self.by_name[name] = Namespace(name, section)
         namespace.owns.append(values)
         if chosen:
-            namespace.parameters.update(chosen)
+            namespace.parameters.update(self.parameters.without_lists(chosen))
         inherit = values.get("inherit")
         if isinstance(inherit, tuple):
             namespace.inherit = self._expanded_parents(inherit, chosen, namespace, section)
@@ -217,7 +217,7 @@ class Namespaces:
                 message, hint = str(error), error.hint
                 self.findings.error("bad-parameter", message, hint, section, "inherit")
                 continue
-            namespace.parameters.update(used)
+            namespace.parameters.update(self.parameters.without_lists(used))
             parents.append(name)
         return tuple(parents)
 
@@ -294,7 +294,7 @@ class _Resolver:
             groups = self._inheritance.of(lineage).groups
         else:
             groups = self._inheritance.of(lineage[1:]).extended(namespace.owns).groups
-        if namespace.parameters:
+        if namespace.parameters or name.endswith(">"):
             filled = self._filled(groups["environment"], namespace)
             if filled is not groups["environment"]:
                 groups = {**groups, "environment": filled}

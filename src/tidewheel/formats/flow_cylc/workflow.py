@@ -18,8 +18,8 @@ from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph import definition
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.findings import NOWHERE, Findings, Position, meant
+from tidewheel.core.graph.graph import Graph, element_of
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader, split_recurrences
 from tidewheel.formats.flow_cylc.families import ROOT, Families
 from tidewheel.formats.flow_cylc.graph_arrows import Lowering
@@ -378,6 +378,7 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
     )
     graph_read = GraphReader(reader, cycling, families, findings).read(texts)
     nodes = _nodes(settings, graph_read, findings)
+    mapped = read_mapped(settings, graph_read, options.policy, findings)
     workflow = definition.WorkflowDef(
         name=options.name or source.folder.resolve().name,
         cycling=cycling,
@@ -392,6 +393,7 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
         limit_groups=definition.limit_groups(settings.queues, settings.families.members),
         special=_special_nodes(settings, reader, findings),
         inputs=read_inputs(nodes, reader, findings),
+        mapped=mapped,
         root=settings.nodes.get(ROOT, definition.NodeDef(name=ROOT)),
         implicit_nodes_allowed=settings.scheduler.implicit_tasks_allowed,
         policy=options.policy,
@@ -470,10 +472,60 @@ def _special_nodes(
     )
 
 
+# Mapped tasks: their elements are made at run time, of a list that another task returns.
+
+
+def read_mapped(
+    settings: FlowSettings, read: GraphRead, policy: definition.Policy, findings: Findings
+) -> dict[str, definition.MappedOver]:
+    """Returns the mapped tasks of the graph with their lists; what cannot be has a finding."""
+    lists = settings.parameters.lists
+    placed = {one.node: one.position for part in read.sections for one in part.placements}
+    found: dict[str, definition.MappedOver] = {}
+    for name, position in placed.items() if lists else ():
+        parameter = name.partition("<")[2].removesuffix(">")
+        if parameter not in lists:
+            continue
+        task, value, most = lists[parameter]
+        found[name] = definition.MappedOver(parameter, task, value, most)
+        if problem := _mapping_problem(settings, name, found[name], placed, policy):
+            findings.error("mapped-task", *problem, position)
+    heads: dict[str, str] = {}
+    for name in found:
+        head = definition.element_name(name, 0)
+        if (other := heads.setdefault(head, name)) != name:
+            seen = f"{name} and {other} both have elements called {head}, …"
+            findings.error("mapped-task", seen, "rename one of them", placed[name])
+    for name in dict.fromkeys((*placed, *settings.nodes)):
+        if (element := element_of(found, name)) is not None:
+            seen = f"the task {name} has the name of an element of {element[0]}"
+            findings.error("mapped-task", seen, "rename it", placed.get(name, NOWHERE))
+    return found
+
+
+def _mapping_problem(
+    settings: FlowSettings,
+    name: str,
+    over: definition.MappedOver,
+    placed: Mapping[str, Position],
+    policy: definition.Policy,
+) -> tuple[str, str] | None:
+    if policy is definition.CYLC8:
+        return f"{name}: Cylc 8 has no parameters made of lists", "leave out --compat cylc8"
+    if over.source not in placed:
+        seen = f"{name} is made of {over.source}.{over.value}, and the graph has no {over.source}"
+        return seen, meant(over.source, placed, f"add {over.source} => {name} to the graph")
+    sequential = settings.special_tasks.sequential
+    if any(name in settings.families.tasks_of(one.name) for one in sequential):
+        seen = f"{name} is sequential: each element would wait for one at another point"
+        return seen, "lists at two points need not be alike: leave it out"
+    return None
+
+
 # Which values a task takes of those before it: `[[[inputs]]] NAME = model[-P1].path`.
 
 _REFERENCE = re.compile(
-    r"(?P<node>[\w%@+-]+)\s*(?:\[(?P<offset>[^\]]*)\])?(?P<path>(?:\.[\w-]+)*)"
+    r"(?P<node>[\w%@+-]+(?:<\w+>)?)\s*(?:\[(?P<offset>[^\]]*)\])?(?P<path>(?:\.[\w-]+)*)"
 )
 _INPUT_HINT = "write TASK.NAME, TASK[-P1].NAME, or TASK for all of its values"
 

@@ -1,0 +1,69 @@
+"""Says which elements of mapped tasks there are, at a point in a flow.
+
+Theory of operation. The source of a list says with its success how many elements the list has:
+an output such as `files[3]` of its own, which is remembered by flow as all outputs are. So a
+restart, a reload and the end of a point need nothing else. The first number counts in a flow:
+children of a success come once, whatever the task returns when it is run again in that flow.
+Before the success there are no elements. Which values they stand for the core never sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import element_name
+from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedNode, MappedTasks
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import Flows, TaskHistory
+
+
+def size_at(pool: TaskPool, tasks: MappedTasks, point: Point, flows: Flows) -> int | None:
+    """Returns how many elements there are; None while that is not known in any of the flows."""
+    memory = pool.recall(point, tasks.over.source)
+    return None if memory is None else size_known(tasks, memory, flows)
+
+
+def size_known(tasks: MappedTasks, memory: TaskHistory, flows: Flows) -> int | None:
+    """Returns the size of a list that its source, of this history, has told in these flows."""
+    found = None
+    for output, where in memory.made.items():
+        if output[-1] == "]" and not where.isdisjoint(flows):
+            size = tasks.over.size_of(output)
+            if size is not None and (found is None or size > found):
+                found = size
+    if found is not None:
+        tasks.make(found)
+    return found
+
+
+def flows_there(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> Flows:
+    """Returns those of the flows in which there is a task of this node at a point."""
+    if node.element is None:
+        return flows
+    tasks, index = node.element
+    sizes = ((flow, size_at(pool, tasks, point, frozenset({flow}))) for flow in flows)
+    return frozenset(flow for flow, size in sizes if size is not None and index < size)
+
+
+def element_names(group: IndexedFamily, size: int) -> Iterator[str]:
+    """Yields the names of the elements of a group that are there with a list of this size."""
+    return (element_name(group.family, index) for index in range(size))
+
+
+def size_told(node: IndexedNode, output: str) -> tuple[MappedTasks, int] | None:
+    """Returns what an output of a source says of one of its lists; None for any other."""
+    for tasks in node.lists:
+        size = tasks.over.size_of(output)
+        if size is not None and size <= tasks.over.elements_max:
+            return tasks, size
+    return None
+
+
+def untold(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> list[MappedTasks]:
+    """Returns the lists of which a source has not said the size in one of these flows."""
+    return [
+        tasks
+        for tasks in node.lists
+        if any(size_at(pool, tasks, point, frozenset({flow})) is None for flow in flows)
+    ]
