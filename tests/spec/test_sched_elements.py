@@ -54,7 +54,9 @@ def test_the_first_element_that_succeeds_suffices_for_any():
 
 
 def test_a_list_that_never_comes_loses_the_join():
-    run = Scenario("list:fail? => mail\n" + JOINED.replace("list =>", "list? =>"), parameters=FILES)
+    run = Scenario(
+        "list:fail? => mail\n" + JOINED.replace("list =>", "list? =>"), parameters=FILES
+    )
     run.fails("1/list").succeeds("1/mail")
     assert run.completed
     assert run.submitted == ["1/list", "1/mail"]
@@ -66,7 +68,11 @@ def test_an_element_that_fails_stalls_the_join_or_is_handled():
     assert run.status == "stalled"
     assert run.pool == {"1/process_file1": "failed"}
     handled = Scenario(
-        "list => process<file>\nprocess<file>:fail-any? => mail\nprocess<file>:finish-all => join",
+        """
+        list => process<file>
+        process<file>:fail-any? => mail
+        process<file>:finish-all => join
+        """,
         parameters=FILES,
     )
     handled.returns("1/list", "files[2]").fails("1/process_file1").succeeds("1/process_file0")

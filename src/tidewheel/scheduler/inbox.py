@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.definition import NodeDef
+from tidewheel.core.graph.definition import NodeDef, RunMode
 from tidewheel.core.graph.findings import nearly_said
-from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED, unknown_output_text
+from tidewheel.core.graph.outputs import (
+    STANDARD,
+    STARTED,
+    SUBMITTED,
+    SUCCEEDED,
+    unknown_output_text,
+)
 from tidewheel.core.operator import requests, run_log, verbs
 from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.definition import (
@@ -31,6 +38,8 @@ from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.queue.values import read_value, values_text
 from tidewheel.core.sched import events
+from tidewheel.core.sched.dependency_index import MappedTasks
+from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
@@ -39,6 +48,7 @@ from tidewheel.scheduler.broadcasts import rows_of
 from tidewheel.scheduler.run_files import RunFolderUnusable
 from tidewheel.scheduler.timers import STOP_AT_TIME, timer_key
 from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
+from tidewheel.services.rehearsal.assumptions import assumed_size
 from tidewheel.worker.jobs import START_FAILED
 
 if TYPE_CHECKING:
@@ -127,6 +137,76 @@ def job_failed(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -
     engine.step(ended, _signal_name(one.exit_status))
 
 
+def tell_sizes(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -> bool:
+    """Tells the core how many elements the lists have that a job returned with its success.
+
+    Without a list that can be used the job has failed, since nobody could say what is to run.
+    """
+    key, submit = job
+    node = engine.settings.node(key)
+    values = json.loads(one.text) if one.text else {}
+    told = []
+    for tasks in engine.pool.plan.nodes[key[1]].lists:
+        if RunMode.DUMMY in (engine.settings.mode, node.run_mode):
+            told.append(tasks.over.size_output(assumed_size(tasks.over)))
+            continue
+        try:
+            told.append(tasks.over.size_output(size_returned(tasks, values)))
+        except Refused as refused:
+            why = f"{engine.pool.plan.name_of(key)} {refused}"
+            tell_failure(engine, key, submit, why)
+            failed = events.JobEnd.FAILED
+            engine.step(events.JobEnded(key, submit, failed, one.at, node.retries, why), "ERR")
+            return False
+    for output in told:
+        engine.step(events.OutputMade(key, submit, output, one.at))
+    return True
+
+
+def size_returned(tasks: MappedTasks, values: Mapping[str, object]) -> int:
+    """Returns how many elements a list has that was returned; raises Refused without one."""
+    over, mapped = tasks.over, ", ".join(tasks.templates)
+    found = values.get(over.value)
+    wish = f"of which {mapped} is made"
+    if over.value not in values:
+        raise Refused(f"returned no list {over.value}, {wish}")
+    if not isinstance(found, list):
+        raise Refused(f"returned {over.value}, {wish}, and it is no list")
+    if len(found) > over.elements_max:
+        raise Refused(
+            f"returned {len(found)} elements of {over.value}, {wish}; at most "
+            f"{over.elements_max} are accepted (max in [task parameters])"
+        )
+    return len(found)
+
+
+async def _with_sizes(engine: RunEngine, event: events.Event) -> events.Event:
+    """Returns a success set by hand with the sizes of the lists that were returned or set."""
+    if not isinstance(event, events.OutputsSet):
+        return event
+    node = engine.pool.plan.nodes.get(event.task[1])
+    if node is None or not node.lists:
+        return event
+    memory = engine.pool.recall(*event.task)
+    outputs = event.outputs or completing(node, () if memory is None else memory.made)
+    if SUCCEEDED not in outputs:
+        return event
+    await engine.values.fetch([event.task], one_flow=False)
+    row = engine.values.of(event.task, frozenset(engine.pool.flows))
+    values = {} if row is None else json.loads(row.body)
+    name = engine.pool.plan.name_of(event.task)
+    sizes = []
+    for tasks in node.lists:
+        value = tasks.over.value
+        try:
+            sizes.append(tasks.over.size_output(size_returned(tasks, values)))
+        except Refused as refused:
+            raise Refused(
+                f"{name} {refused}; give it first (set {name} --value '{value}=[…]')"
+            ) from None
+    return replace(event, outputs=(*sizes, *outputs))
+
+
 def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
     """Tells why a job failed, in the log and to those who follow the run."""
     engine.batch.log.append(
@@ -196,6 +276,8 @@ async def _obey(
         await _set_values(engine, applied.tasks, command.values)
     effects: list[events.Effect] = []
     for event in applied.events:
+        if engine.pool.plan.mapped:
+            event = await _with_sizes(engine, event)  # noqa: PLW2901
         effects += engine.step(event)
     if isinstance(command, verbs.Stop) and command.reason:
         engine.aborted = command.reason

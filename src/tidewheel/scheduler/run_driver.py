@@ -53,7 +53,13 @@ from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.deferred_submissions import RENDERING
-from tidewheel.scheduler.inbox import answer_command, job_failed, job_said, job_started
+from tidewheel.scheduler.inbox import (
+    answer_command,
+    job_failed,
+    job_said,
+    job_started,
+    tell_sizes,
+)
 from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
 from tidewheel.scheduler.run_engine import OVER, RunEngine
 from tidewheel.scheduler.simulated_jobs import PLAYED
@@ -454,13 +460,16 @@ def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
     is_success = one.status == Status.SUCCEEDED
     text = one.text if is_success else None
     task = engine.pool.tasks.get(job[0])
+    if is_success and task is not None and task.plan.lists:
+        is_success = tell_sizes(engine, job, one)
+        text = text if is_success else None
     # A later run that returned nothing hides what an earlier one returned.
     is_kept = text is not None or (job[1] > 1 and engine.values.is_used)
     if is_kept and task is not None and task.submit == job[1]:
         engine.batch.values.append(engine.values.heard(*job, task.flows, text or ""))
     if is_success:
         engine.step(JobEnded(*job, JobEnd.SUCCEEDED, one.at))
-    else:
+    elif one.status != Status.SUCCEEDED:
         job_failed(engine, job, one)
 
 

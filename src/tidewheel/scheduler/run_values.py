@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredValues
-from tidewheel.core.operator.task_inputs import Inputs, inputs_of, parents_of, values_for
+from tidewheel.core.operator.task_inputs import Inputs, Sizes, inputs_of, parents_of, values_for
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.ports.store import Store
 
@@ -78,8 +78,8 @@ class RunValues:
         rows = (*self._fetched.get(key, ()), *self._heard.get(key, ()))
         return values_for(rows, flows) if rows else None
 
-    def inputs(self, graph: Graph, key: Key, flows: Flows) -> Inputs:
+    def inputs(self, graph: Graph, key: Key, flows: Flows, sizes: Sizes) -> Inputs:
         """Returns what a task is given; raises Refused if it lacks a value that it asks for."""
-        found = {parent: self.of(parent, flows) for parent in parents_of(graph, key)}
+        found = {parent: self.of(parent, flows) for parent in parents_of(graph, key, sizes)}
         known = {parent: row for parent, row in found.items() if row is not None}
-        return inputs_of(graph, key, known)
+        return inputs_of(graph, key, known, sizes)

@@ -13,7 +13,7 @@ from tidewheel.api.runs import RunAction, RunReason, RunStall
 from tidewheel.core.graph.outputs import SUBMIT_FAILED
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.requests import StoredValues
-from tidewheel.core.operator.task_inputs import inputs_of, parents_of, values_for
+from tidewheel.core.operator.task_inputs import inputs_of, parents_of, sizes_in, values_for
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES, sees_object
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
@@ -126,13 +126,14 @@ async def _of_the_inputs(
     graph, task = snapshot.pool.plan.graph, one.task
     if task is None or task.ended != SUBMIT_FAILED:
         return []
-    parents = parents_of(graph, task.key)
+    sizes = sizes_in(snapshot.pool, task.flows)
+    parents = parents_of(graph, task.key, sizes)
     found: dict[Key, list[StoredValues]] = {}
     for row in await asked.store.run_values(snapshot.view.number, list(parents)):
         found.setdefault((row.point, row.name), []).append(row)
     known = {key: values_for(rows, task.flows) for key, rows in found.items()}
     try:
-        inputs_of(graph, task.key, {key: row for key, row in known.items() if row})
+        inputs_of(graph, task.key, {key: row for key, row in known.items() if row}, sizes)
     except Refused as refused:
         return [_plain_reason(str(refused), False, [])]
     return []

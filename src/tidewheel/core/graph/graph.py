@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar, overload
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
@@ -26,7 +26,7 @@ from tidewheel.core.graph.completion import Completion
 from tidewheel.core.graph.findings import NOWHERE, Position
 from tidewheel.lazy_dataclasses import dataclass
 
-
+Other = TypeVar("Other")
 PARAMETER_VARIABLES = ("CYLC_TASK_PARAM_", "TIDEWHEEL_TASK_PARAM_")
 
 
@@ -100,27 +100,41 @@ class NodesWithElements(dict[str, Node]):
     Elements are no part of it when it is listed: how many there are is known at run time.
     """
 
-    def __init__(self, nodes: Mapping[str, Node], mapped: Mapping[str, definitions.MappedOver]):
+    def __init__(
+        self, nodes: Mapping[str, Node], mapped: Mapping[str, definitions.MappedOver]
+    ) -> None:
         super().__init__(nodes)
-        self.mapped = mapped
+        self._mapped = mapped
+        self._elements: dict[str, Node] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (NodesWithElements, (dict(self), self.mapped))
+        return (NodesWithElements, (dict(self), self._mapped))
 
     def __missing__(self, name: str) -> Node:
-        found = element_of(self.mapped, name)
-        if found is None:
-            raise KeyError(name)
-        template = self[found[0]]
-        return replace(
-            template, name=name, definition=element_definition(template.definition, name)
-        )
+        known = self._elements.get(name)
+        if known is None:
+            found = element_of(self._mapped, name)
+            if found is None or found[0] not in self:
+                raise KeyError(name)
+            template = self[found[0]]
+            definition = element_definition(template.definition, name)
+            known = self._elements[name] = replace(template, name=name, definition=definition)
+        return known
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or element_of(self.mapped, str(name)) is not None
+        return super().__contains__(name) or element_of(self._mapped, str(name)) is not None
 
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+    @overload
+    def get(self, name: str, default: None = None, /) -> Node | None: ...
+    @overload
+    def get(self, name: str, default: Node, /) -> Node: ...
+    @overload
+    def get(self, name: str, default: Other, /) -> Node | Other: ...
+    def get(self, name: str, default: object = None, /) -> object:
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
 
 def element_definition(template: definitions.NodeDef, name: str) -> definitions.NodeDef:
@@ -237,9 +251,9 @@ class Graph:
             for leaf in definitions.leaves(arrow.condition):
                 for atom in atoms_of(leaf, self.families):
                     name = atom.node
-                    if element is not None and isinstance(leaf, definitions.Atom):
-                        if self.mapped.get(name) == over:
-                            name = definitions.element_name(name, element[1])
+                    is_pair = over is not None and isinstance(leaf, definitions.Atom)
+                    if element is not None and is_pair and self.mapped.get(name) == over:
+                        name = definitions.element_name(name, element[1])
                     yield self.parent_point(atom.offset, point), name
 
     def sequences(self) -> Iterator[Sequence]:

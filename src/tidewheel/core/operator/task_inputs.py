@@ -7,11 +7,14 @@ newest of any flow. A child names parents at its own point by their names, other
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from tidewheel.core.graph.definition import NodeInput, Pairs
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import NodeInput, Pairs, element_name
+from tidewheel.core.graph.graph import Graph, element_of
 from tidewheel.core.operator.requests import StoredValues
+from tidewheel.core.sched.elements import size_at
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
@@ -20,6 +23,12 @@ INPUTS_BYTES_MAX = 1024 * 1024  # of all parents of a task; a job script holds t
 VARIABLE_BYTES_MAX = 100 * 1024  # Linux: a variable of an environment has at most 128 KiB
 
 Values = Mapping[str, object]
+# How many elements a mapped task has at a point, for the one that is asked about.
+Sizes = Callable[[Point, str], int]
+
+
+def no_elements(_point: Point, _mapped: str) -> int:
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +54,36 @@ def values_for(rows: Iterable[StoredValues], flows: Flows) -> StoredValues | Non
     return found if found is not None and found.body else None
 
 
-def inputs_of(graph: Graph, key: Key, known: Mapping[Key, StoredValues]) -> Inputs:
+def sizes_in(pool: TaskPool, flows: Flows) -> Sizes:
+    """Returns how many elements mapped tasks have for a task in these flows."""
+    mapped = {name: tasks for tasks in pool.plan.mapped for name in tasks.templates}
+
+    def size(point: Point, name: str) -> int:
+        return size_at(pool, mapped[name], point, flows) or 0
+
+    return size
+
+
+def inputs_of(
+    graph: Graph,
+    key: Key,
+    known: Mapping[Key, StoredValues],
+    sizes: Sizes = no_elements,
+) -> Inputs:
     """Returns what a task is given of its parents' values.
 
     Raises Refused if it lacks one that it asks for, or if they are too many.
     """
     text = graph.cycling.style.text
-    found = {
+    found: dict[Key, Values] = {
         parent: json.loads(known[parent].body)
-        for parent in parents_of(graph, key)
+        for parent in parents_of(graph, key, sizes)
         if parent in known
     }
+    told = _as_told(graph, key, found, sizes) if graph.mapped else found
     named = {
         name if point == key[0] else f"{text(point)}/{name}": values
-        for (point, name), values in found.items()
+        for (point, name), values in told.items()
     }
     said = json.dumps(named, ensure_ascii=False) if named else ""
     if (size := len(said.encode())) > INPUTS_BYTES_MAX:
@@ -66,29 +91,84 @@ def inputs_of(graph: Graph, key: Key, known: Mapping[Key, StoredValues]) -> Inpu
             f"the tasks before it returned {size} bytes of values; at most {INPUTS_BYTES_MAX} "
             "are passed on: return the path of a file instead"
         )
-    chosen = tuple(_chosen(graph, key, found))
+    chosen = tuple(_chosen(graph, key, found, sizes))
     return Inputs(said, chosen) if said or chosen else NO_INPUTS
 
 
-def parents_of(graph: Graph, key: Key) -> dict[Key, None]:
+def _as_told(
+    graph: Graph, key: Key, found: Mapping[Key, Values], sizes: Sizes
+) -> dict[Key, object]:
+    """Returns values as `$TIDEWHEEL_INPUTS` has them where elements are among them.
+
+    An element finds its own element of the list instead of all, by the name of the parameter,
+    and its parent among other elements by the mapped task's name; a task after all elements
+    finds what they returned as a list.
+    """
+    own = element_of(graph.mapped, key[1])
+    over = None if own is None else graph.mapped[own[0]]
+    told: dict[Key, object] = {}
+    for (point, name), values in found.items():
+        element = element_of(graph.mapped, name)
+        if over is not None and own is not None and (point, name) == (key[0], over.source):
+            rest = {one: value for one, value in values.items() if one != over.value}
+            whole = values.get(over.value)
+            if isinstance(whole, list) and own[1] < len(whole):
+                rest[over.parameter] = whole[own[1]]
+            told[point, name] = rest
+        elif element is None:
+            told[point, name] = values
+        elif own is not None and element[1] == own[1] and graph.mapped[element[0]] == over:
+            told[point, element[0]] = values
+        else:
+            every = told.setdefault(
+                (point, element[0]), [None] * max(sizes(point, element[0]), element[1] + 1)
+            )
+            assert isinstance(every, list)
+            every[element[1]] = values
+    return told
+
+
+def parents_of(graph: Graph, key: Key, sizes: Sizes = no_elements) -> dict[Key, None]:
     """Returns the tasks before a task, those whose values it asks for included, in order."""
     point, name = key
     if name not in graph.nodes:
         return {}
-    asked = (
-        (graph.parent_point(one.offset, point), one.node) for one in graph.inputs.get(name, ())
+    asked = ((graph.parent_point(one.offset, point), one.node) for one in graph.inputs_of(name))
+    found = dict.fromkeys((*graph.parents(name, point), *asked))
+    if not graph.mapped:
+        return found
+    return dict.fromkeys(
+        (where, one)
+        for where, parent in found
+        for one in (
+            _elements(parent, sizes(where, parent)) if parent in graph.mapped else (parent,)
+        )
     )
-    return dict.fromkeys((*graph.parents(name, point), *asked))
 
 
-def _chosen(graph: Graph, key: Key, found: Mapping[Key, Values]) -> Iterator[tuple[str, str]]:
+def _elements(mapped: str, size: int) -> Iterator[str]:
+    return (element_name(mapped, index) for index in range(size))
+
+
+def _chosen(
+    graph: Graph, key: Key, found: Mapping[Key, Values], sizes: Sizes
+) -> Iterator[tuple[str, str]]:
     """Yields the variables that a task asks for, in the order of its definition."""
-    for one in graph.inputs.get(key[1], ()):
-        parent = (graph.parent_point(one.offset, key[0]), one.node)
+    for one in graph.inputs_of(key[1]):
+        point = graph.parent_point(one.offset, key[0])
+        parent = (point, one.node)
         if parent not in found and not _is_ever(graph, parent):
             continue  # before the start, or at no point of its own: nobody waits for it
-        name = f"{graph.cycling.style.text(parent[0])}/{one.node}"
-        text = _variable(name, one, found.get(parent))
+        where = graph.cycling.style.text(point)
+        if one.node in graph.mapped:  # of each element, as a list
+            every = _elements(one.node, sizes(point, one.node))
+            values = [
+                _part_of(f"{where}/{name}", one, found.get((point, name))) for name in every
+            ]
+            text = json.dumps(values, ensure_ascii=False)
+        else:
+            part = _part_of(f"{where}/{one.node}", one, found.get(parent))
+            text = part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)
         if "\0" in text:
             raise Refused(
                 f"the value {one} for {one.variable} has a NUL character, which no variable "
@@ -109,7 +189,8 @@ def _is_ever(graph: Graph, key: Key) -> bool:
     return node is not None and key[0] >= start and node.is_at(key[0])
 
 
-def _variable(parent: str, one: NodeInput, values: object) -> str:
+def _part_of(parent: str, one: NodeInput, values: object) -> object:
+    """Returns the part of a parent's values that an input asks for."""
     wish = f"it takes {one.variable} from {one}"
     name = one.path[0] if one.path else "NAME"
     repair = f"give it (set {parent} --value {name}=…), then trigger this task"
@@ -121,7 +202,7 @@ def _variable(parent: str, one: NodeInput, values: object) -> str:
             where = ".".join((parent, *one.path[:depth]))
             raise Refused(f"{wish}, and {where} has {_names(values)}; {repair}")
         values = there
-    return values if isinstance(values, str) else json.dumps(values, ensure_ascii=False)
+    return values
 
 
 _MISSING = object()

@@ -35,7 +35,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events, spawn
 from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode, MappedTasks
 from tidewheel.core.sched.dependents import links_from
-from tidewheel.core.sched.elements import size_known, size_told, untold
+from tidewheel.core.sched.elements import record_size, size_known, size_told, untold
 from tidewheel.core.sched.evaluation import suicide_holds
 from tidewheel.core.sched.pool import RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import (
@@ -108,25 +108,15 @@ def tell_size(
     context: StepContext, task: PooledTask, output: str, tasks: MappedTasks, size: int
 ) -> None:
     """Records how many elements a list has that a task returns; in a flow the first counts."""
-    made = task.memory.made
-    known = frozenset(
-        flow
-        for flow in task.flows
-        if size_known(tasks, task.memory, frozenset({flow})) not in (None, size)
-    )
-    if known:
-        there = size_known(tasks, task.memory, known)
-        name, where = context.plan.name_of(task.key), ", ".join(map(str, sorted(known)))
-        context.notice(
-            "list changed",
-            task.key,
-            f"{name} returned {size} elements of {tasks.over.value}; flow {where} goes on with "
-            f"the {there} that it has",
-        )
     task.outputs[output] = None
-    if not task.flow_wait and task.flows - known:
-        made[output] = made.get(output, frozenset()) | (task.flows - known)
-    tasks.make(size)
+    other = frozenset[int]()
+    if not task.flow_wait:
+        other = record_size(task.memory, output, tasks, size, task.flows)
+    if other:
+        there = size_known(tasks, task.memory, other)
+        name, where = context.plan.name_of(task.key), ", ".join(map(str, sorted(other)))
+        text = f"{name} returned {size} elements of {tasks.over.value}; flow {where} goes on"
+        context.notice("list changed", task.key, f"{text} with the {there} that it has")
     context.touched.tasks[task.key] = context.touched.memory[task.key] = None
 
 

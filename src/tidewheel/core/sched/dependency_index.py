@@ -19,10 +19,10 @@ rules read these values by what they mean; no rule asks which policy it is under
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Sequenced
 from dataclasses import field, replace
+from typing import TypeVar, overload
 
 from tidewheel.core.cycling.calendar import Interval, Point
 from tidewheel.core.cycling.offset import Offset, Relative
@@ -41,6 +41,7 @@ from tidewheel.core.graph.outputs import ENDS, FINISHED
 from tidewheel.core.sched.task_state import AtomValue, Key
 from tidewheel.lazy_dataclasses import dataclass
 
+Other = TypeVar("Other")
 POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
 # What is waited for, by what it means: point of the parent, task or family, output or outputs.
 AtomMeaning = tuple[Point, str, str]
@@ -368,9 +369,7 @@ class MappedTasks:
                 group.members.append(name)
         return made
 
-    def _pair(
-        self, arrow: IndexedArrow, index: int, made: Mapping[str, IndexedNode]
-    ) -> None:
+    def _pair(self, arrow: IndexedArrow, index: int, made: Mapping[str, IndexedNode]) -> None:
         leaves = tuple(
             replace(leaf, node=element_name(leaf.node, index))
             if leaf.node in self.templates
@@ -419,8 +418,17 @@ class IndexedElements(dict[str, IndexedNode]):
         found = element_of(self._graph.mapped, str(name))
         return found is not None and found[0] in self.mapped
 
-    def get(self, name: str, default: object = None) -> typing.Any:
-        return self[name] if name in self else default
+    @overload
+    def get(self, name: str, default: None = None, /) -> IndexedNode | None: ...
+    @overload
+    def get(self, name: str, default: IndexedNode, /) -> IndexedNode: ...
+    @overload
+    def get(self, name: str, default: Other, /) -> IndexedNode | Other: ...
+    def get(self, name: str, default: object = None, /) -> object:
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
 
 @dataclass(slots=True, eq=False)

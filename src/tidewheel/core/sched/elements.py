@@ -60,6 +60,19 @@ def size_told(node: IndexedNode, output: str) -> tuple[MappedTasks, int] | None:
     return None
 
 
+def record_size(
+    memory: TaskHistory, output: str, tasks: MappedTasks, size: int, flows: Flows
+) -> Flows:
+    """Records the size of a list that a source tells in these flows; returns those that have
+    another already, which they keep."""
+    known = {flow: size_known(tasks, memory, frozenset({flow})) for flow in flows}
+    tasks.make(size)
+    new = frozenset(flow for flow, there in known.items() if there is None)
+    if new:
+        memory.made[output] = memory.made.get(output, frozenset()) | new
+    return frozenset(flow for flow, there in known.items() if there not in (None, size))
+
+
 def untold(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> list[MappedTasks]:
     """Returns the lists of which a source has not said the size in one of these flows."""
     return [

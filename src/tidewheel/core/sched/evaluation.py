@@ -20,7 +20,6 @@ from tidewheel.core.sched.dependency_index import (
 )
 from tidewheel.core.sched.elements import (
     element_names,
-    flows_there,
     size_at,
     size_known,
 )
@@ -239,12 +238,6 @@ def count_elements(
         if memory is not None:
             count.put(name, member_value(memory, group, flows))
     return count
-
-
-def is_counted(pool: TaskPool, group: IndexedFamily, point: Point, flow: int, name: str) -> bool:
-    """Says whether a task counts in a group of elements: only those that are there do."""
-    there = flows_there(pool, pool.node(name), point, frozenset({flow}))
-    return group.elements is None or bool(there)
 
 
 def count_remembered(pool: TaskPool, point: Point) -> None:

@@ -6,7 +6,7 @@ leave the process. Tests make plans with another `Order` and go on with runs und
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from tidewheel.core.cycling.calendar import SECONDS_PER_DAY
@@ -254,48 +254,55 @@ def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
 def _mapped(planner: _Planner, asks: list[Ask]) -> tuple[MappedTasks, ...]:
     """Takes the mapped tasks out of the nodes: of them nothing runs but elements."""
     graph, nodes = planner.graph, planner.nodes
-    by_list: dict[MappedOver, list[str]] = {}
+    by_list: dict[MappedOver, dict[str, IndexedNode]] = {}
     for name, over in graph.mapped.items():
         if name in nodes and over.source in nodes:
-            by_list.setdefault(over, []).append(name)
+            by_list.setdefault(over, {})[name] = nodes[name]
     for ask in asks:
         ask.nodes = {name: node for name, node in ask.nodes.items() if name not in graph.mapped}
     kept = IndexedElements(
         {name: node for name, node in nodes.items() if name not in graph.mapped}, graph
     )
     found = []
-    for over, names in by_list.items():
-        templates = {name: nodes[name] for name in names}
-        arrows = {id(one): one for node in templates.values() for one, _ in node.arrows}
-        pairwise = [
-            one for one in arrows.values() if any(leaf.node in templates for leaf in one.leaves)
-        ]
-        for arrow in pairwise:
-            _unlink(planner, arrow)
-        for arrow in arrows.values():
-            if arrow not in pairwise:
-                arrow.targets = [one for one in arrow.targets if one[0].name not in templates]
-        for node in templates.values():
-            # What died before there were elements is seen by none of them when it dies.
-            node.may_be_born_dead |= node.atoms > 1
-        groups: dict[str, list[IndexedFamily]] = {}
-        # A group of no mapped task: it hears when the elements come.
-        everyone = IndexedFamily(len(planner.groups), "", [], (), every=True)
-        planner.groups["", (over.source, over.value), True] = everyone
-        source = nodes[over.source]
-        tasks = MappedTasks(over, templates, pairwise, groups, kept)
-        for group in planner.groups.values():
-            if group is everyone or group.family in templates:
-                group.elements, group.members = tasks, [over.source]
-                source.groups.setdefault(SUCCEEDED, []).append(group)
-                source.heard[SUCCEEDED] = None
-                if group is not everyone:
-                    groups.setdefault(group.family, []).append(group)
-        source.lists = (*source.lists, tasks)
-        kept.mapped.update(dict.fromkeys(names, tasks))
+    for over, templates in by_list.items():
+        pairwise = _pairwise(planner, templates)
+        tasks = MappedTasks(over, templates, pairwise, {}, kept)
+        _join(planner, tasks)
+        kept.mapped.update(dict.fromkeys(templates, tasks))
         found.append(tasks)
     planner.nodes = kept
     return tuple(found)
+
+
+def _pairwise(planner: _Planner, templates: Mapping[str, IndexedNode]) -> list[IndexedArrow]:
+    """Returns the arrows from element to element; of others, elements become the targets."""
+    arrows = {id(one): one for node in templates.values() for one, _ in node.arrows}
+    pairwise = []
+    for arrow in arrows.values():
+        if any(leaf.node in templates for leaf in arrow.leaves):
+            pairwise.append(arrow)
+            _unlink(planner, arrow)
+        else:
+            arrow.targets = [one for one in arrow.targets if one[0].name not in templates]
+    for node in templates.values():
+        # What died before there were elements is seen by none of them when it dies.
+        node.may_be_born_dead |= node.atoms > 1
+    return pairwise
+
+
+def _join(planner: _Planner, tasks: MappedTasks) -> None:
+    """Lets the groups of elements hear of the source of their list."""
+    source = planner.nodes[tasks.over.source]
+    # A group of no mapped task hears when elements come that are in no other group.
+    key = ("", (tasks.over.source, tasks.over.value, tasks.over.parameter), True)
+    planner.groups[key] = IndexedFamily(len(planner.groups), "", [], (), every=True)
+    for group in planner.groups.values():
+        if group.family in tasks.templates or group is planner.groups[key]:
+            group.elements, group.members = tasks, [tasks.over.source]
+            source.groups.setdefault(SUCCEEDED, []).append(group)
+            tasks.groups.setdefault(group.family, []).append(group)
+    source.heard[SUCCEEDED] = None
+    source.lists = (*source.lists, tasks)
 
 
 def _unlink(planner: _Planner, arrow: IndexedArrow) -> None:
@@ -305,9 +312,7 @@ def _unlink(planner: _Planner, arrow: IndexedArrow) -> None:
             leaf.group.links = [one for one in leaf.group.links if one.arrow is not arrow]
         else:
             links = planner.nodes[leaf.node].links
-            links[leaf.output] = [
-                one for one in links[leaf.output] if one.arrow is not arrow
-            ]
+            links[leaf.output] = [one for one in links[leaf.output] if one.arrow is not arrow]
 
 
 def _absolute(planner: _Planner) -> list[tuple[IndexedAtom, tuple[IndexedNode, ...]]]:

@@ -30,7 +30,7 @@ from tidewheel.core.sched.completion import (
 )
 from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode, names_of
 from tidewheel.core.sched.dependents import Dependent, all_dependents, dependents
-from tidewheel.core.sched.elements import size_at, size_known, size_told
+from tidewheel.core.sched.elements import record_size, size_at, size_told
 from tidewheel.core.sched.evaluation import leaf_value, member_value, members_at
 from tidewheel.core.sched.flows import active_flows, flows_to_trigger, named_flows
 from tidewheel.core.sched.limits import admit_by_hand, join_chain, launch
@@ -248,13 +248,14 @@ def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
 def _refuse_absent_element(pool: TaskPool, node: IndexedNode, point: Point) -> None:
     assert node.element is not None
     tasks, index = node.element
-    name, source = pool.plan.name_of((point, node.name)), tasks.over.source
+    name = pool.plan.name_of((point, node.name))
+    source = pool.plan.name_of((point, tasks.over.source))
     size = size_at(pool, tasks, point, frozenset(pool.flows))
     if size is None:
-        text = pool.plan.name_of((point, source))
-        raise Refused(f"there is no {name} yet: how many there are is known when {text} succeeds")
+        why = f"how many there are is known when {source} succeeds"
+        raise Refused(f"there is no {name} yet: {why}")
     if index >= size:
-        raise Refused(f"there is no {name}: {pool.plan.name_of((point, source))} returned {size}")
+        raise Refused(f"there is no {name}: {source} returned {size}")
 
 
 def triggered(context: StepContext, event: events.TasksTriggered) -> None:
@@ -469,12 +470,7 @@ def _set_absent(
         if output in node.heard:
             publish(context, node, key[0], output, flows)
         elif (told := size_told(node, output)) is not None:
-            tasks, size = told
-            tasks.make(size)
-            known = {
-                flow for flow in flows if size_known(tasks, memory, frozenset({flow})) is not None
-            }
-            memory.made[output] = memory.made.get(output, NO_FLOW) | (flows - known)
+            record_size(memory, output, *told, flows)
     for flow in sorted(flows):
         earlier = _made_before(memory, flow)
         if node.completion.is_complete(earlier | made.keys()):

@@ -439,7 +439,10 @@ def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> 
 
 def _atom(plan: DependencyIndex, leaf: IndexedAtom, point: Point) -> Atom:
     group = leaf.group
-    names = (leaf.node,) if group is None else group.members
+    if group is None:
+        names: tuple[str, ...] = (leaf.node,)
+    else:  # of elements, as many as there are
+        names = (group.family,) if group.elements else tuple(group.members)
     outputs = (leaf.output,) if group is None else group.outputs
     every = group is None or group.every
     return (leaf.parent_point(point, plan.initial), names, outputs, every)

@@ -31,7 +31,7 @@ from tidewheel.core.sched.dependency_index import (
 from tidewheel.core.sched.dependents import dependents
 from tidewheel.core.sched.elements import flows_there, size_at, size_told
 from tidewheel.core.sched.flows import may_spawn
-from tidewheel.core.sched.pool import StepContext
+from tidewheel.core.sched.pool import GroupCount, StepContext, TaskPool
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
 from tidewheel.core.sched.task_state import (
     AtomValue,
@@ -241,16 +241,8 @@ def count_member(
         return
     for flow in sorted(flows):
         count = evaluation.group_count(pool, group, point, flow, name)
-        before = count.value(group.every)
-        one = frozenset({flow})
-        if group.elements is not None and name == group.elements.over.source:
-            count = evaluation.count_elements(pool, group, point, one)
-            pool.groups[(group.index, point)][flow] = count
-        elif evaluation.is_counted(pool, group, point, flow, name):
-            value = evaluation.member_value(memory, group, one)
-            # A reload may have taken an active one off its sequence.
-            is_off = value is AtomValue.OPEN and not pool.node(name).is_at(point)
-            count.put(name, AtomValue.LOST if is_off else value)
+        before, one = count.value(group.every), frozenset({flow})
+        count = _counted(pool, group, count, member, memory, flow)
         after = count.value(group.every)
         if after is before:
             if len(pool.flow_counts) > 1:
@@ -265,6 +257,29 @@ def count_member(
                     _along(context, link, point, one)
             else:
                 evaluate_children(context, link, point, one)
+
+
+def _counted(
+    pool: TaskPool,
+    group: IndexedFamily,
+    count: GroupCount,
+    member: Key,
+    memory: TaskHistory | None,
+    flow: int,
+) -> GroupCount:
+    """Returns the counts of a group with the value that one member has now."""
+    point, name = member
+    one = frozenset({flow})
+    elements = group.elements
+    if elements is not None and name == elements.over.source:
+        count = evaluation.count_elements(pool, group, point, one)
+        pool.groups[(group.index, point)][flow] = count
+    elif elements is None or flows_there(pool, pool.node(name), point, one):
+        value = evaluation.member_value(memory, group, one)
+        # A reload may have taken an active one off its sequence.
+        is_off = value is AtomValue.OPEN and not pool.node(name).is_at(point)
+        count.put(name, AtomValue.LOST if is_off else value)
+    return count
 
 
 def _evaluate_elements(

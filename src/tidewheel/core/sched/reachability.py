@@ -109,9 +109,7 @@ def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
 
 def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
     pool = context.pool
-    if not may_spawn(pool, flow, point) or not node.is_at(point):
-        return
-    if node.element is not None and not flows_there(pool, node, point, frozenset({flow})):
+    if not may_spawn(pool, flow, point) or not _is_there(pool, node, point, flow):
         return
     memory = pool.recall(point, node.name)
     old = None if memory is None else memory.verdicts.get(flow)
@@ -142,6 +140,11 @@ def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow
     pooled_now = (point, node.name) in pool.tasks
     if overall is AtomValue.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
         _spawn_blocked(context, node, point, flows)
+
+
+def _is_there(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -> bool:
+    """Says whether the graph has this task in a flow, if its elements are known there."""
+    return node.is_at(point) and bool(flows_there(pool, node, point, frozenset({flow})))
 
 
 def _spawn_blocked(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:

@@ -248,7 +248,7 @@ class Lowering:
         return is_mapped or token.text in self._families
 
     def _condition(self, side: Expression, parameter: str) -> definition.Condition:
-        """Returns a left side as it is for targets that are mapped by a parameter, or by none."""
+        """Returns a left side as it is for targets mapped by a parameter, or by none."""
         if isinstance(side, Token):
             return self._leaf(side, parameter)
         terms = tuple(self._condition(term, parameter) for term in side.terms)

@@ -404,15 +404,13 @@ class _Reader:
     def _parameters(self) -> Parameters:
         values = self._values("task parameters", items.TASK_PARAMETERS)
         templates = cast("dict[str, str]", values.pop("templates", {}))
-        from_lists = {
-            name: one for name, one in values.items() if isinstance(one, ListSource)
-        }
+        from_lists = {name: one for name, one in values.items() if isinstance(one, ListSource)}
         for name in list(from_lists):
             if name[-1:].isdigit():
                 seen = f"[task parameters]{name}: a parameter made of a list ends with a digit"
                 hint = f"its elements are called _{name}0, _{name}1, …; choose another name"
-                path = ("task parameters", name)
-                self._findings.error("mapped-task", seen, hint, self._root, *path)
+                where = (self._root, "task parameters", name)
+                self._findings.error("mapped-task", seen, hint, *where)
             values[name], templates[name] = (0,), f"<{name}>"
         lists = cast("dict[str, tuple[Value, ...]]", values)
         for name, known in lists.items():

@@ -513,7 +513,9 @@ def _mapping_problem(
     if policy is definition.CYLC8:
         return f"{name}: Cylc 8 has no parameters made of lists", "leave out --compat cylc8"
     if over.source not in placed:
-        seen = f"{name} is made of {over.source}.{over.value}, and the graph has no {over.source}"
+        seen = (
+            f"{name} is made of {over.source}.{over.value}, and the graph has no {over.source}"
+        )
         return seen, meant(over.source, placed, f"add {over.source} => {name} to the graph")
     sequential = settings.special_tasks.sequential
     if any(name in settings.families.tasks_of(one.name) for one in sequential):
