@@ -86,11 +86,10 @@ def output_made(context: StepContext, event: events.OutputMade) -> None:
     task = current(context, event.task, event.submit)
     if task is None:
         return
-    if task.plan.lists and (told := size_told(task.plan, event.output)) is not None:
-        tell_size(context, task, event.output, *told)
-        return
     declared = task.plan.definition.outputs
-    if event.output not in _STANDARD and not any(event.output == name for name, _ in declared):
+    told = size_told(task.plan, event.output) if task.plan.lists else None
+    known = told is not None or any(event.output == name for name, _ in declared)
+    if event.output not in _STANDARD and not known:
         name, output = context.plan.name_of(event.task), event.output
         context.notice("unknown output", event.task, f"{name} has no output {output}: ignored")
         return
@@ -101,7 +100,10 @@ def output_made(context: StepContext, event: events.OutputMade) -> None:
         task.stage = JobPhase.RUNNING
         if STARTED not in task.outputs:
             complete_output(context, task, STARTED)
-    complete_output(context, task, event.output)
+    if told is None:
+        complete_output(context, task, event.output)
+    else:
+        tell_size(context, task, event.output, *told)
 
 
 def tell_size(

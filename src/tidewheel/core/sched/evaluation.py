@@ -218,18 +218,22 @@ def count_elements(
 ) -> GroupCount:
     """Returns the counts of all elements of a mapped task, from what is known of each.
 
-    Before the source of its list has succeeded the group is worth what that success is. An
-    element that is `changing` is counted as open, and a source as if it had not told the size.
+    Before the source of its list has succeeded the group is worth what that success is. What
+    is `changing`, an element or the source, is counted as open.
     """
     assert group.elements is not None
     tasks = group.elements
     source = pool.recall(point, tasks.over.source)
-    value = output_value(source, SUCCEEDED, flows)
+    value = OPEN
+    if changing != tasks.over.source:
+        value = output_value(source, SUCCEEDED, flows)
     size = None
-    if source is not None and value is TRUE and changing != tasks.over.source:
+    if source is not None and value is TRUE:
         size = size_known(tasks, source, flows)
     if size is None:
         count = GroupCount(1)
+        if value <= LOST:  # as if there were one, which never runs
+            value = max(NOT_TAKEN if one in BAD_ENDS else value for one in group.outputs)
         count.put(tasks.over.source, OPEN if value is TRUE else value)
         return count
     count = GroupCount(size)

@@ -237,7 +237,7 @@ def count_member(
     pool = context.pool
     memory = pool.recall(point, name)
     if group.elements is not None and not group.family:
-        _evaluate_elements(context, group.elements, point, flows)
+        _meet_elements(context, group.elements, point, flows)
         return
     for flow in sorted(flows):
         count = evaluation.group_count(pool, group, point, flow, name)
@@ -282,18 +282,36 @@ def _counted(
     return count
 
 
-def _evaluate_elements(
+def _meet_elements(
     context: StepContext, tasks: MappedTasks, point: Point, flows: Flows
 ) -> None:
-    """Has elements evaluated when their number becomes known: what they wait for besides may
-    have died before."""
+    """Has elements evaluated, and spawned, when their number becomes known: what they wait for
+    besides their list may have died or been made before."""
     for flow in sorted(flows):
-        size = size_at(context.pool, tasks, point, frozenset({flow})) or 0
+        one = frozenset({flow})
+        size = size_at(context.pool, tasks, point, one) or 0
         for template in tasks.templates.values():
-            if template.may_be_born_dead:
-                context.to_evaluate.extend(
-                    ((point, element_name(template.name, index)), flow) for index in range(size)
-                )
+            if not size or not template.may_be_born_dead:
+                continue
+            names = [element_name(template.name, index) for index in range(size)]
+            context.to_evaluate.extend(((point, name), flow) for name in names)
+            if _was_made(context.pool, tasks, template, point, one):
+                nodes = map(context.pool.node, names)
+                context.to_spawn.extend((node, point, one) for node in nodes)
+
+
+def _was_made(
+    pool: TaskPool, tasks: MappedTasks, template: IndexedNode, point: Point, flows: Flows
+) -> bool:
+    """Says whether anything was made that all elements of a mapped task wait for."""
+    for leaf, _ in template.leaves_at(point):
+        parent = leaf.parent_point(point, pool.plan.initial)
+        is_pair = leaf.node in tasks.templates
+        if is_pair or evaluation.outside_value(pool, leaf, parent, flows) is not None:
+            continue
+        if evaluation.leaf_value(pool, leaf, point, flows) is AtomValue.TRUE:
+            return True
+    return False
 
 
 def _wake_children(
