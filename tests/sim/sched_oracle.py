@@ -244,7 +244,7 @@ class Oracle:
         changed = False
         for key, old in self.fates.items():
             settled = old.word in ("ran", "set", "suicide", "removed")
-            if settled or old.death is Worth.NOT_TAKEN:
+            if settled or old.death is Worth.NOT_TAKEN or not self.is_there(key):
                 continue
             new = self._judge(key)
             if new != old:
@@ -258,8 +258,6 @@ class Oracle:
             return Fate("suicide", Worth.NOT_TAKEN)
         if key in self._by_hand.removed | self._by_hand.succeeded:
             return self._decided(key)
-        if not self.is_there(key):
-            return OPEN
         overall, own = self.worth_of(key)
         if overall is Worth.TRUE or key in self._by_hand.triggered:
             return self._run(key)

@@ -21,6 +21,7 @@ from tests.sim.sched_oracle import (
     List,
     Some,
 )
+from tests.sim.sched_oracle_flow import text_of
 from tests.sim.sched_oracle_graphs import (
     Case,
     draw,
@@ -30,7 +31,6 @@ from tests.sim.sched_oracle_graphs import (
     sometimes_missing,
     waits_for_its_future,
 )
-from tests.sim.sched_oracle_flow import text_of
 
 SIZE_MAX = 3
 WHEREVER = "P1"

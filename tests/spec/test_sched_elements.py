@@ -3,6 +3,8 @@
 import pytest
 
 from tests.kit.scenario import Scenario
+from tidewheel.core.sched.events import TasksTriggered
+from tidewheel.core.sched.explain import preview
 from tidewheel.errors import Refused
 
 FILES = "file = list.files"
@@ -229,3 +231,26 @@ def test_all_elements_of_the_point_before_can_be_waited_for():
     assert run.pool["2/process_file0"] == "waiting"
     run.succeeds("1/process_file1")
     assert run.pool["2/process_file0"] == "running"
+
+
+def test_why_says_how_many_elements_are_missing_and_which_needs_help():
+    run = joined()
+    assert run.why("1/join")[0].text == (
+        "the number of elements of plot<file> is known when 1/list succeeds; "
+        "1/join needs 1/list:succeeded, which is active"
+    )
+    run.returns("1/list", "files[3]")
+    assert run.why("1/join")[0].text == "1/join waits for 3 of 3 elements of plot<file>"
+    run.fails("1/process_file1").succeeds("1/process_file0", "1/plot_file0")
+    assert [one.text for one in run.why("1/plot_file1")] == [
+        "1/plot_file1 needs 1/process_file1:succeeded, which is failed"
+    ]
+    assert run.why("1/plot_file7")[0].text == "there is no 1/plot_file7: 1/list returned 3"
+
+
+def test_a_preview_takes_a_list_to_have_two_elements():
+    run = joined().fails("1/list")
+    event = TasksTriggered(tasks=(run.key("1/list"),), at=run.now)
+    ran = [run.id_of(one.task) for one in preview(run.core, event).runs]
+    assert ran[:3] == ["1/list", "1/process_file0", "1/process_file1"]
+    assert ran[-1] == "1/join"

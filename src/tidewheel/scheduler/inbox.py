@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.definition import NodeDef, RunMode
+from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_size
 from tidewheel.core.graph.findings import nearly_said
 from tidewheel.core.graph.outputs import (
     STANDARD,
@@ -32,13 +32,13 @@ from tidewheel.core.operator.definition import (
     sealed,
 )
 from tidewheel.core.operator.selection import job_of
+from tidewheel.core.operator.task_inputs import size_returned
 from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.queue.values import read_value, values_text
 from tidewheel.core.sched import events
-from tidewheel.core.sched.dependency_index import MappedTasks
 from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
@@ -48,7 +48,6 @@ from tidewheel.scheduler.broadcasts import rows_of
 from tidewheel.scheduler.run_files import RunFolderUnusable
 from tidewheel.scheduler.timers import STOP_AT_TIME, timer_key
 from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
-from tidewheel.services.rehearsal.assumptions import assumed_size
 from tidewheel.worker.jobs import START_FAILED
 
 if TYPE_CHECKING:
@@ -155,29 +154,13 @@ def tell_sizes(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -
         except Refused as refused:
             why = f"{engine.pool.plan.name_of(key)} {refused}"
             tell_failure(engine, key, submit, why)
+            engine.step(events.OutputMade(key, submit, STARTED, one.at))
             failed = events.JobEnd.FAILED
             engine.step(events.JobEnded(key, submit, failed, one.at, node.retries, why), "ERR")
             return False
     for output in told:
         engine.step(events.OutputMade(key, submit, output, one.at))
     return True
-
-
-def size_returned(tasks: MappedTasks, values: Mapping[str, object]) -> int:
-    """Returns how many elements a list has that was returned; raises Refused without one."""
-    over, mapped = tasks.over, ", ".join(tasks.templates)
-    found = values.get(over.value)
-    wish = f"of which {mapped} is made"
-    if over.value not in values:
-        raise Refused(f"returned no list {over.value}, {wish}")
-    if not isinstance(found, list):
-        raise Refused(f"returned {over.value}, {wish}, and it is no list")
-    if len(found) > over.elements_max:
-        raise Refused(
-            f"returned {len(found)} elements of {over.value}, {wish}; at most "
-            f"{over.elements_max} are accepted (max in [task parameters])"
-        )
-    return len(found)
 
 
 async def _with_sizes(engine: RunEngine, event: events.Event) -> events.Event:

@@ -462,7 +462,6 @@ def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
     task = engine.pool.tasks.get(job[0])
     if is_success and task is not None and task.plan.lists:
         is_success = tell_sizes(engine, job, one)
-        text = text if is_success else None
     # A later run that returned nothing hides what an earlier one returned.
     is_kept = text is not None or (job[1] > 1 and engine.values.is_used)
     if is_kept and task is not None and task.submit == job[1]:

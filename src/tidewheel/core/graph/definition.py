@@ -153,6 +153,12 @@ class NodeInput:
 
 ELEMENTS_DEFAULT = 1_000  # of a mapped task at a point, at most
 ELEMENTS_MAX = 10_000
+ELEMENTS_ASSUMED = 2  # of a list that no job returns: in rehearsals, previews, simulation
+
+
+def assumed_size(over: MappedOver) -> int:
+    """Returns how many elements a list is taken to have that no job returns."""
+    return min(ELEMENTS_ASSUMED, over.elements_max)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import NodeInput, Pairs, element_name
 from tidewheel.core.graph.graph import Graph, element_of
 from tidewheel.core.operator.requests import StoredValues
+from tidewheel.core.sched.dependency_index import MappedTasks
 from tidewheel.core.sched.elements import size_at
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
@@ -52,6 +53,23 @@ def values_for(rows: Iterable[StoredValues], flows: Flows) -> StoredValues | Non
     own = (row for row in newest if flows & set(json.loads(row.flows)))
     found = next(own, newest[0] if newest else None)
     return found if found is not None and found.body else None
+
+
+def size_returned(tasks: MappedTasks, values: Values) -> int:
+    """Returns how many elements a list has that was returned; raises Refused without one."""
+    over, mapped = tasks.over, ", ".join(tasks.templates)
+    found = values.get(over.value)
+    wish = f"of which {mapped} is made"
+    if over.value not in values:
+        raise Refused(f"returned no list {over.value}, {wish}")
+    if not isinstance(found, list):
+        raise Refused(f"returned {over.value}, {wish}, and it is no list")
+    if len(found) > over.elements_max:
+        raise Refused(
+            f"returned {len(found)} elements of {over.value}, {wish}; at most "
+            f"{over.elements_max} are accepted (max in [task parameters])"
+        )
+    return len(found)
 
 
 def sizes_in(pool: TaskPool, flows: Flows) -> Sizes:

@@ -46,6 +46,11 @@ def flows_there(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -
     return frozenset(flow for flow, size in sizes if size is not None and index < size)
 
 
+def is_there(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
+    """Says whether the graph has a task of this node at a point; an element, in any flow."""
+    return node.is_at(point) and bool(flows_there(pool, node, point, frozenset(pool.flows)))
+
+
 def element_names(group: IndexedFamily, size: int) -> Iterator[str]:
     """Yields the names of the elements of a group that are there with a list of this size."""
     return (element_name(group.family, index) for index in range(size))

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import MappedOver, NodeDef, RunMode
+from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_size
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.queue.status import Status
@@ -136,14 +136,6 @@ class AssumedJobs:
         if known is not None:
             seconds = limit if over_limit and limit is not None else known
         return AssumedJob(seconds, over_limit, False, (*outputs, *sizes), is_heard)
-
-
-ELEMENTS_ASSUMED = 2  # of a list that no job returns
-
-
-def assumed_size(over: MappedOver) -> int:
-    """Returns how many elements a list is taken to have that no job returns."""
-    return min(ELEMENTS_ASSUMED, over.elements_max)
 
 
 def simulated_seconds(node: NodeDef) -> float:
