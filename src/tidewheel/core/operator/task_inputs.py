@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import NodeInput, Pairs, element_name
-from tidewheel.core.graph.graph import Graph, element_of
+from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph, element_of
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.sched.dependency_index import MappedTasks
 from tidewheel.core.sched.elements import size_at
@@ -124,7 +124,11 @@ def _as_told(
     """
     own = element_of(graph.mapped, key[1])
     over = None if own is None else graph.mapped[own[0]]
-    told: dict[Key, object] = {}
+    told: dict[Key, object] = {
+        parent: []  # of no elements, too, so that a script finds what it reads
+        for parent in graph.parents(key[1], key[0])
+        if parent[1] in graph.mapped and not sizes(*parent)
+    }
     for (point, name), values in found.items():
         element = element_of(graph.mapped, name)
         if over is not None and own is not None and (point, name) == (key[0], over.source):
@@ -189,15 +193,30 @@ def _chosen(
             text = part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)
         if "\0" in text:
             raise Refused(
-                f"the value {one} for {one.variable} has a NUL character, which no variable "
-                "can hold; read it from the file $TIDEWHEEL_INPUTS"
+                f"{_value_text(one)} has a NUL character, which no variable can hold"
+                f"{_elsewhere(one)}"
             )
         if len(text.encode()) > VARIABLE_BYTES_MAX:
             raise Refused(
-                f"the value {one} for {one.variable} has more than {VARIABLE_BYTES_MAX} bytes, "
-                "which is too much for a variable; read it from the file $TIDEWHEEL_INPUTS"
+                f"{_value_text(one)} has more than {VARIABLE_BYTES_MAX} bytes, which is too "
+                f"much for a variable{_elsewhere(one)}"
             )
         yield one.variable, text
+
+
+def _is_own(one: NodeInput) -> bool:
+    """Says whether an input is an element's own value, which nobody can do without."""
+    return one.variable.startswith(PARAMETER_VARIABLES)
+
+
+def _value_text(one: NodeInput) -> str:
+    if _is_own(one):
+        return f"its element of {one.node}.{one.path[0]}"
+    return f"the value {one} for {one.variable}"
+
+
+def _elsewhere(one: NodeInput) -> str:
+    return "" if _is_own(one) else "; read it from the file $TIDEWHEEL_INPUTS"
 
 
 def _is_ever(graph: Graph, key: Key) -> bool:

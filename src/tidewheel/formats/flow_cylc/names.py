@@ -209,10 +209,6 @@ class Parameters:
         """Refuses what a parameter whose values are not known yet cannot be used for."""
         used = list(references(pieces))
         dynamic = [one for one in used if one.name in self.lists]
-        for one in dynamic:
-            if one.offset or one.value is not None:
-                seen = f"{_shown(text)}: the values of {one.name!r} are known at run time only"
-                raise BadParameter(seen, f"write <{one.name}>", "mapped-task")
         if len(dynamic) > 1:
             seen = f"{_shown(text)} is made of two lists"
             raise BadParameter(seen, "one parameter of a task may be a list", "mapped-task")
@@ -238,6 +234,9 @@ class Parameters:
             hint = meant(name, others, f"define it: [task parameters] {name} = 1..3")
             seen = f"parameter {name!r} in {_shown(text)} {lacks}"
             raise BadParameter(seen, hint, "unknown-parameter")
+        if name in self.lists and (sign or value is not None):
+            seen = f"{_shown(text)}: the values of {name!r} are known at run time only"
+            raise BadParameter(seen, f"write <{name}>", "mapped-task")
         if value is None:
             return Reference(name, int(f"{sign}{number}") if sign else 0)
         same = [one for one in known if str(one) == value]

@@ -481,8 +481,10 @@ def read_mapped(
     """Returns the mapped tasks of the graph with their lists; what cannot be has a finding."""
     lists = settings.parameters.lists
     placed = {one.node: one.position for part in read.sections for one in part.placements}
+    named = dict.fromkeys((*placed, *_asked_for(read))) if lists else {}
     found: dict[str, definition.MappedOver] = {}
-    for name, position in placed.items() if lists else ():
+    for name in named:
+        position = placed.get(name, NOWHERE)
         parameter = name.partition("<")[2].removesuffix(">")
         if parameter not in lists:
             continue
@@ -495,12 +497,23 @@ def read_mapped(
         head = definition.element_name(name, 0)
         if (other := heads.setdefault(head, name)) != name:
             seen = f"{name} and {other} both have elements called {head}, …"
-            findings.error("mapped-task", seen, "rename one of them", placed[name])
+            where = placed.get(name, NOWHERE)
+            findings.error("mapped-task", seen, "rename one of them", where)
     for name in dict.fromkeys((*placed, *settings.nodes)):
         if (element := element_of(found, name)) is not None:
             seen = f"the task {name} has the name of an element of {element[0]}"
             findings.error("mapped-task", seen, "rename it", placed.get(name, NOWHERE))
     return found
+
+
+def _asked_for(read: GraphRead) -> Iterator[str]:
+    for section in read.sections:
+        for arrow in section.arrows:
+            for leaf in definition.leaves(arrow.condition):
+                if isinstance(leaf, definition.Group):
+                    yield leaf.family
+                elif isinstance(leaf, definition.Atom):
+                    yield leaf.node
 
 
 def _mapping_problem(
