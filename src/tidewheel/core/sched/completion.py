@@ -35,7 +35,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events, spawn
 from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode, MappedTasks
 from tidewheel.core.sched.dependents import links_from
-from tidewheel.core.sched.elements import record_size, size_known, size_told, untold
+from tidewheel.core.sched.elements import record_size, size_told, size_told_in, untold
 from tidewheel.core.sched.evaluation import suicide_holds
 from tidewheel.core.sched.pool import RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import (
@@ -115,7 +115,7 @@ def tell_size(
     if not task.flow_wait:
         other = record_size(task.memory, output, tasks, size, task.flows)
     if other:
-        there = size_known(tasks, task.memory, other)
+        there = size_told_in(tasks, task.memory, other)
         name, where = context.plan.name_of(task.key), ", ".join(map(str, sorted(other)))
         text = f"{name} returned {size} elements of {tasks.over.value}; flow {where} goes on"
         context.notice("list changed", task.key, f"{text} with the {there} that it has")
@@ -144,7 +144,7 @@ def _lacks_a_size(context: StepContext, task: PooledTask) -> bool:
     """Says whether a task succeeded without the size of a list that others are mapped over:
     then nobody could say which tasks are to run, so it counts as failed."""
     flows = frozenset() if task.flow_wait else task.flows
-    lacks = untold(context.pool, task.plan, task.point, flows)
+    lacks = untold(task.plan, task.memory, flows)
     for tasks in lacks:
         name, value = context.plan.name_of(task.key), tasks.over.value
         text = f"{name} did not say how many elements {value} has: it counts as failed"

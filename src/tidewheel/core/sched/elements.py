@@ -13,19 +13,23 @@ from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import element_name
+from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedNode, MappedTasks
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, TaskHistory
 
 
 def size_at(pool: TaskPool, tasks: MappedTasks, point: Point, flows: Flows) -> int | None:
-    """Returns how many elements there are; None while that is not known in any of the flows."""
+    """Returns how many elements there are; None before their source succeeds in the flows."""
     memory = pool.recall(point, tasks.over.source)
-    return None if memory is None else size_known(tasks, memory, flows)
+    if memory is None or SUCCEEDED not in memory.made:
+        return None
+    return size_told_in(tasks, memory, flows & memory.made[SUCCEEDED])
 
 
-def size_known(tasks: MappedTasks, memory: TaskHistory, flows: Flows) -> int | None:
-    """Returns the size of a list that its source, of this history, has told in these flows."""
+def size_told_in(tasks: MappedTasks, memory: TaskHistory, flows: Flows) -> int | None:
+    """Returns the size of a list that its source, of this history, has told in these flows; it
+    has not succeeded yet, perhaps."""
     found = None
     for output, where in memory.made.items():
         if output[-1] == "]" and not where.isdisjoint(flows):
@@ -70,7 +74,7 @@ def record_size(
 ) -> Flows:
     """Records the size of a list that a source tells in these flows; returns those that have
     another already, which they keep."""
-    known = {flow: size_known(tasks, memory, frozenset({flow})) for flow in flows}
+    known = {flow: size_told_in(tasks, memory, frozenset({flow})) for flow in flows}
     tasks.make(size)
     new = frozenset(flow for flow, there in known.items() if there is None)
     if new:
@@ -78,10 +82,10 @@ def record_size(
     return frozenset(flow for flow, there in known.items() if there not in (None, size))
 
 
-def untold(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> list[MappedTasks]:
-    """Returns the lists of which a source has not said the size in one of these flows."""
+def untold(node: IndexedNode, memory: TaskHistory, flows: Flows) -> list[MappedTasks]:
+    """Returns the lists of which a source has not told the size in one of these flows."""
     return [
         tasks
         for tasks in node.lists
-        if any(size_at(pool, tasks, point, frozenset({flow})) is None for flow in flows)
+        if any(size_told_in(tasks, memory, frozenset({flow})) is None for flow in flows)
     ]

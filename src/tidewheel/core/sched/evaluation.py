@@ -21,7 +21,6 @@ from tidewheel.core.sched.dependency_index import (
 from tidewheel.core.sched.elements import (
     element_names,
     size_at,
-    size_known,
 )
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.pool import AbsoluteKey, GroupCount, TaskPool
@@ -227,9 +226,7 @@ def count_elements(
     value = OPEN
     if changing != tasks.over.source:
         value = output_value(source, SUCCEEDED, flows)
-    size = None
-    if source is not None and value is TRUE:
-        size = size_known(tasks, source, flows)
+    size = size_at(pool, tasks, point, flows) if value is TRUE else None
     if size is None:
         count = GroupCount(1)
         if value <= LOST:  # as if there were one, which never runs
