@@ -254,3 +254,9 @@ def test_a_preview_takes_a_list_to_have_two_elements():
     ran = [run.id_of(one.task) for one in preview(run.core, event).runs]
     assert ran[:3] == ["1/list", "1/process_file0", "1/process_file1"]
     assert ran[-1] == "1/join"
+
+
+def test_all_children_hear_of_no_elements_also_if_one_of_them_looked_first():
+    graph = "list => process<file>\nprocess<file>:succeed-all & list => a\nprocess<file> => b"
+    run = Scenario(graph, parameters=FILES).returns("1/list", "files[0]")
+    assert set(run.pool) == {"1/a", "1/b"}

@@ -96,9 +96,13 @@ def _announce(
         if not fresh:
             return
     point = key[0]
+    # Elements are counted before a child looks them up: a new count has all that is known.
+    counts_first = node.groups and (node.lists or node.element is not None)
+    if counts_first:
+        _tell_families(context, node, key, output, fresh)
     for link in node.links.get(output, ()):
         _along(context, link, point, fresh)
-    if node.groups:
+    if node.groups and not counts_first:
         _tell_families(context, node, key, output, fresh)
     if node.absolute and (point, output) in node.absolute and point >= context.pool.run.start:
         for link in node.absolute[(point, output)]:
