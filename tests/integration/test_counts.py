@@ -18,7 +18,10 @@ from tidewheel.wiring.stores import migrate_store
 MODULES_MAX = {
     "--version": (1, 56),
     "submit": (90, 298),
-    "run": (226, 442),  # two of them decide on values and keep them, one says which elements are
+    "run": (
+        226,
+        442,
+    ),  # two of them decide on values and keep them, one says which elements are
     "runs": (114, 324),
 }
 # What each further task of a chain costs; a fraction of a turn may be a renewed lease.

@@ -409,3 +409,9 @@ def test_a_template_of_a_value_that_is_not_known_yet_is_reported() -> None:
     runtime = "[[run<f>]]\n    [[[environment]]]\n        X = %(f)s\n"
     text = MAPPED + flow("P1 = list => run<f>", runtime)
     assert "bad-parameter" in codes(text, severity=Severity.WARNING)
+
+
+def test_mapped_tasks_may_not_have_too_many_elements_together() -> None:
+    chain = " => ".join(["list", *(f"t{number}<f>" for number in range(11))])
+    text = "[task parameters]\n    f = list.files max 10000\n" + flow(f"P1 = {chain}")
+    assert "too-many-tasks" in codes(text)

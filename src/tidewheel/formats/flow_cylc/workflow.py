@@ -475,6 +475,9 @@ def _special_nodes(
 # Mapped tasks: their elements are made at run time, of a list that another task returns.
 
 
+ELEMENTS_TOGETHER_MAX = 100_000  # of all mapped tasks at a point, as of static parameters
+
+
 def read_mapped(
     settings: FlowSettings, read: GraphRead, policy: definition.Policy, findings: Findings
 ) -> dict[str, definition.MappedOver]:
@@ -492,6 +495,11 @@ def read_mapped(
         found[name] = definition.MappedOver(parameter, task, value, most)
         if problem := _mapping_problem(settings, name, found[name], placed, policy):
             findings.error("mapped-task", *problem, position)
+    count = sum(over.elements_max for over in found.values())
+    if count > ELEMENTS_TOGETHER_MAX:
+        seen = f"mapped tasks may have {count} elements at a point"
+        hint = f"at most {ELEMENTS_TOGETHER_MAX} are accepted: give lists a smaller max"
+        findings.error("too-many-tasks", seen, hint, placed.get(next(iter(found)), NOWHERE))
     heads: dict[str, str] = {}
     for name in found:
         head = definition.element_name(name, 0)
