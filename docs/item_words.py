@@ -47,7 +47,10 @@ WORDS: dict[str, dict[str, str]] = {
         "from": "The sender of the mail.",
         "task event batch interval": "How long mail about tasks is collected.",
     },
-    "[task parameters]": {"…": "A parameter and its values: `1..5`, `1..9..2`, or names."},
+    "[task parameters]": {
+        "…": "A parameter and its values: `1..5`, `1..9..2`, names, or a list that a task "
+        "returns: `list.files`."
+    },
     "[task parameters][templates]": {"…": "How a parameter is written into names of tasks."},
     "[scheduling]": {
         "initial cycle point": "Where the run begins.",

@@ -69,6 +69,7 @@ def compile_graph(
     scheduling: str = "",
     final: int | None = None,
     policy: str = "tidewheel",
+    parameters: str = "",
 ) -> Graph:
     """A graph from `recurrence = text` lines, or from arrows alone: once, or at each point."""
     graph = dedent(graph)
@@ -80,6 +81,7 @@ def compile_graph(
         "[scheduling]\n    cycling mode = integer\n    initial cycle point = 1\n"
         f"    final cycle point = {final or 1}\n{indent(dedent(scheduling), '    ')}\n"
         f"    [[graph]]\n{indent(graph, '        ')}\n"
+        f"[task parameters]\n    {parameters}\n"
         f"[runtime]\n    [[root]]\n{indent(dedent(runtime), '    ')}\n"
     )
     return compile_flow(text, policy)
@@ -129,10 +131,16 @@ class Scenario:
         policy: str = "tidewheel",
         start_jobs: bool = True,
         prune_across_points: bool = False,
+        parameters: str = "",
     ) -> None:
         if isinstance(graph, str):
             graph = compile_graph(
-                graph, runtime, scheduling=scheduling, final=final, policy=policy
+                graph,
+                runtime,
+                scheduling=scheduling,
+                final=final,
+                policy=policy,
+                parameters=parameters,
             )
         self.graph = graph
         self.effects: list[Effect] = []
@@ -203,6 +211,10 @@ class Scenario:
 
     def succeeds(self, *ids: str) -> Scenario:
         return self._end(ids, JobEnd.SUCCEEDED)
+
+    def returns(self, one: str, *sizes: str) -> Scenario:
+        """A task succeeds with lists of these sizes, such as `files[3]`."""
+        return self.makes(one, *sizes).succeeds(one)
 
     def fails(self, *ids: str) -> Scenario:
         return self._end(ids, JobEnd.FAILED)
@@ -317,10 +329,11 @@ class Scenario:
     def releases(self, *ids: str) -> Scenario:
         return self.happens(events.TasksReleased(tuple(map(self.key, ids)), self.now))
 
-    def reloads(self, graph: str, runtime: str = "", *, final: int | None = None) -> Scenario:
-        return self.happens(
-            events.RunReloaded(compile_graph(graph, runtime, final=final), self.now)
-        )
+    def reloads(
+        self, graph: str, runtime: str = "", *, final: int | None = None, parameters: str = ""
+    ) -> Scenario:
+        compiled = compile_graph(graph, runtime, final=final, parameters=parameters)
+        return self.happens(events.RunReloaded(compiled, self.now))
 
     # What can be seen.
 

@@ -11,6 +11,8 @@ PROPAGATION = f"{SCHED}/propagation.py"
 PERSISTENCE = f"{SCHED}/persistence.py"
 SPAWN = f"{SCHED}/spawn.py"
 LIFECYCLE = f"{SCHED}/lifecycle.py"
+ELEMENTS = f"{SCHED}/elements.py"
+POOL = f"{SCHED}/pool.py"
 
 SCHED_BUGS = (
     Bug(
@@ -246,5 +248,43 @@ SCHED_BUGS = (
                 "horizon = earliest",
             ),
         ),
+    ),
+    Bug(
+        "an element too many",
+        (
+            Edit(
+                ELEMENTS,
+                "size is not None and index < size",
+                "size is not None and index <= size",
+            ),
+        ),
+    ),
+    Bug(
+        "no elements never complete the join",
+        (Edit(POOL, "AtomValue(order[-1])", "AtomValue.OPEN"),),
+    ),
+    Bug(
+        "the number of elements is forgotten over a restart",
+        (
+            Edit(
+                PERSISTENCE,
+                "        tuple(memory.made.items()),\n",
+                "        tuple(one for one in memory.made.items() if one[0][-1] != ']'),\n",
+            ),
+        ),
+    ),
+    Bug(
+        "elements of the point before are counted",
+        (
+            Edit(
+                EVALUATION,
+                "None if name == changing else pool.recall(point, name)\n",
+                "None if name == changing else pool.recall(Point(point - 1), name)\n",
+            ),
+        ),
+    ),
+    Bug(
+        "elements do not see what died before there were any",
+        (Edit(PROPAGATION, "not size or not template.may_be_born_dead", "True"),),
     ),
 )

@@ -13,7 +13,7 @@ import pytest
 from tests.planted.bug import Bug, run_with, some_of
 from tests.planted.sched_bugs import SCHED_BUGS
 from tests.sim.sched_oracle_campaign import problems
-from tests.sim.sched_oracle_graphs import draw
+from tests.sim.sched_oracle_lists import draw_with_lists
 
 GRAPHS_MAX = 2_000
 GRAPHS_OF_CONTROL = 60
@@ -35,7 +35,9 @@ def test_the_oracle_finds(bug: Bug, package, request):
     assert found, f"it survived:\n{run.stdout[-2000:]}\n{run.stderr[-2000:]}"
     assert run.returncode == 1
     seed = int(found[2])
-    assert not problems(draw(seed), seed)[0], "the core shows this without the bug, too"
+    assert not problems(draw_with_lists(seed), seed)[0], (
+        "the core shows this without the bug, too"
+    )
     request.node.user_properties += [("graphs", found[1]), ("found by", found[3][:200])]
 
 

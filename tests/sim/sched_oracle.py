@@ -45,6 +45,7 @@ class Leaf:
     every: bool = True
     optional: bool = False  # written with `?`
     text: str = field(default="", compare=False)
+    source: str = ""  # of the list, if the names are elements: those that are there count
 
     def parent_point(self, point: int) -> int:
         return point + self.offset if self.absolute is None else self.absolute
@@ -77,6 +78,25 @@ class Arrow:
     targets: tuple[str, ...]
     target_text: str = ""
     suicide: bool = False
+    hidden: bool = False  # of an element: written once for all of them
+
+
+@dataclass(frozen=True)
+class List:
+    """How many elements the list `l` of a task has at each point, and who is mapped over it."""
+
+    source: str
+    sizes: Mapping[int, int]
+    lines: tuple[str, ...]  # of the graph, with `<f>`
+
+    def has(self, key: Key) -> bool:
+        """Whether there is such an element at that point, once the list is there."""
+        point, name = key
+        return int(name.partition("_f")[2]) < self.sizes.get(point, 0)
+
+
+def is_element(name: str) -> bool:
+    return "_f" in name
 
 
 @dataclass(frozen=True)
@@ -89,13 +109,17 @@ class Graph:
     limit: int | None = None  # how many tasks may be active at once
     retries: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     customs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    list: List | None = None
 
     def placed(self) -> dict[str, frozenset[int]]:
         """On which points each task stands."""
         found: dict[str, frozenset[int]] = {}
         for arrow in self.arrows:
             here = [
-                name for leaf in leaves(arrow.condition) if leaf.is_here for name in leaf.names
+                name
+                for leaf in leaves(arrow.condition)
+                if leaf.is_here and not leaf.source
+                for name in leaf.names
             ]
             for name in here if arrow.suicide else (*here, *arrow.targets):
                 found[name] = found.get(name, frozenset()) | arrow.points
@@ -220,7 +244,7 @@ class Oracle:
         changed = False
         for key, old in self.fates.items():
             settled = old.word in ("ran", "set", "suicide", "removed")
-            if settled or old.death is Worth.NOT_TAKEN:
+            if settled or old.death is Worth.NOT_TAKEN or not self.is_there(key):
                 continue
             new = self._judge(key)
             if new != old:
@@ -302,8 +326,37 @@ class Oracle:
         worths = [self._worth(term, point, own=own) for term in condition.terms]
         return min(worths) if isinstance(condition, Every) else max(worths)
 
+    def is_there(self, key: Key) -> bool:
+        """Whether an element has come: with the list. Of other tasks it is True."""
+        if not is_element(key[1]) or self.graph.list is None:
+            return True
+        listed = self.atom(key[0], self.graph.list.source, SUCCEEDED)
+        return listed is Worth.TRUE and self.graph.list.has(key)
+
+    def _elements(self, leaf: Leaf, parent: int) -> Worth:
+        """All or any elements: as many as there are; before that, what the list is worth."""
+        listed = self.atom(parent, leaf.source, SUCCEEDED)
+        inside = self.graph.start <= parent <= self.graph.final
+        if listed is not Worth.TRUE or not inside:
+            bad = Worth.NOT_TAKEN if listed < Worth.OPEN else listed
+            if not inside:
+                return max(self.atom(parent, leaf.source, one) for one in leaf.outputs)
+            return max(bad if one in BAD_ENDS else listed for one in leaf.outputs)
+        assert self.graph.list is not None
+        worths = [
+            max(self.atom(parent, name, one) for one in leaf.outputs)
+            for name in leaf.names
+            if self.graph.list.has((parent, name))
+        ]
+        if not worths:
+            return Worth.TRUE if leaf.every else Worth.NOT_TAKEN
+        return min(worths) if leaf.every else max(worths)
+
     def _leaf(self, leaf: Leaf, point: int, *, own: bool) -> Worth:
         parent = leaf.parent_point(point)
+        if leaf.source:
+            worth = self._elements(leaf, parent)
+            return Worth.OPEN if own and worth is Worth.LOST and parent != point else worth
         worths = [
             max(self.atom(parent, name, one) for one in leaf.outputs) for name in leaf.names
         ]
@@ -347,6 +400,14 @@ class Oracle:
 
     def is_spawned(self, key: Key) -> bool:
         """Whether an open task is in the pool: a parent at a relative point made an output."""
+        if not self.is_there(key):
+            return False
+        if any(
+            leaf.source and self._counts(leaf, key[0])
+            for condition in self._arrows.get(key, [])
+            for leaf in leaves(condition)
+        ):
+            return True
         return any(
             self.atom(leaf.parent_point(key[0]), name, output) is Worth.TRUE
             for condition in self._arrows.get(key, [])

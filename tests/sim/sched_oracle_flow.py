@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tests.sim.sched_oracle import Condition, Every, Graph, Leaf
@@ -30,9 +31,15 @@ def flow_text(graph: Graph) -> str:
             f"            limit = {graph.limit}",
         ]
     lines += ["    [[graph]]"]
+    lists = () if graph.list is None else graph.list.lines
+    lines += [f"        {line}" for line in lists]
     for arrow in graph.arrows:
+        if arrow.hidden:
+            continue
         left = "" if arrow.condition is None else f"{text_of(arrow.condition)} => "
         lines.append(f"        {arrow.recurrence} = {left}{arrow.target_text}")
+    if graph.list is not None:
+        lines += ["[task parameters]", f"    f = {graph.list.source}.l max 5"]
     lines += ["[runtime]", *_runtime(graph)]
     return "\n".join(lines) + "\n"
 
@@ -41,7 +48,10 @@ def _runtime(graph: Graph) -> Iterator[str]:
     for family in graph.families:
         yield f"    [[{family}]]"
     member_of = {name: fam for fam, members in graph.families.items() for name in members}
-    for name in sorted(graph.placed()):
+    names = {re.sub(r"_f\d", "<f>", name) for name in graph.placed()}
+    if graph.list is not None:  # which may be empty everywhere
+        names |= {line.rpartition("=> ")[2] for line in graph.list.lines}
+    for name in sorted(names):
         yield f"    [[{name}]]"
         if name in member_of:
             yield f"        inherit = {member_of[name]}"

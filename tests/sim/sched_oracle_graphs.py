@@ -288,7 +288,7 @@ def off_sequence(graph: Graph, leaf: Leaf, points: frozenset[int]) -> list[bool]
     placed = graph.placed()
     return [
         point not in placed.get(name, ())
-        for name in leaf.names
+        for name in (leaf.names if not leaf.source else ())  # elements come as there are
         for child in points
         if 1 <= (point := leaf.parent_point(child)) <= graph.final
     ]

@@ -141,7 +141,8 @@ class Driven:
         """One thing that can happen, perhaps a restart before it; False if nothing can."""
         if self._restart():
             self.history.append("restart")
-            self.run.restarts()
+            # With mapped tasks by another process, which has made no elements yet.
+            self.run.restarts(None if self.case.graph.list is None else tuple)
         keys: list[tuple[Key, str]] = [(key, "") for key in sorted(self._jobs)]
         keys += sorted(self._timers)
         if not keys:
@@ -224,6 +225,10 @@ class Driven:
             if talks or job.end == FAILED:
                 found.append(events.OutputMade(core, submit, STARTED, now))
             found += [events.OutputMade(core, submit, one, now) for one in job.customs]
+        part = self.case.graph.list
+        if part is not None and key[1] == part.source and job.end == SUCCEEDED:
+            size = f"l[{part.sizes[key[0]]}]"
+            found.append(events.OutputMade(core, submit, size, now))
         return [*found, events.JobEnded(core, submit, ENDS[job.end], now)]
 
     def _check_limit(self, key: Key) -> None:
@@ -287,9 +292,12 @@ class Driven:
         parent = condition.parent_point(point)
         if parent < self.case.graph.start:
             return early and not BAD_ENDS.issuperset(condition.outputs)
-        made = [
-            not self._made[(parent, n)].isdisjoint(condition.outputs) for n in condition.names
-        ]
+        part, names = self.case.graph.list, condition.names
+        if condition.source and part is not None:
+            if SUCCEEDED not in self._made[(parent, condition.source)]:
+                return False
+            names = tuple(name for name in names if part.has((parent, name)))
+        made = [not self._made[(parent, n)].isdisjoint(condition.outputs) for n in names]
         return all(made) if condition.every else any(made)
 
     def _record(self, event: Event) -> None:

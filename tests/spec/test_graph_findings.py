@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.flows import codes, findings_of, flow, load_with_findings
+from tests.support.flows import codes, findings_of, flow, graph_of, load_with_findings
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.definition import CYLC8, FamilyDef
 from tidewheel.core.graph.findings import Findings, Severity
@@ -356,3 +356,70 @@ def test_every_mistake_is_reported_at_once_in_the_order_of_the_lines() -> None:
         "unknown-output",
     ]
     assert [one.position.line for one in found] == [8, 9, 10]
+
+
+MAPPED = "[task parameters]\n    f = list.files\n    g = list.others\n    m = 1..2\n"
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"),
+    [
+        ("list => run<f>[-P1] => x", "only named with an offset"),
+        ("list => run<f>\nrun<f>[-P1] => run<f>", "asks for single elements at another point"),
+        ("list => run<f-1>", "are known at run time only"),
+        ("list => run<f=a>", "are known at run time only"),
+        ("list => run<f,g>", "is made of two lists"),
+        ("list => run<f>_x", "does not stand at the end of the name"),
+        ("list => run<f>\nx => !run<f>", "removes a mapped task"),
+        ("list => run<f> => x\nrun<f>[^]:succeed-all => y", "elements at a fixed point"),
+        ("x[^] & list => run<f>\nR1 = x", "at a fixed point"),
+        ("other => run<f>", "the graph has no list"),
+        ("list => run<f>\nrun_f3", "has the name of an element of run<f>"),
+        ("list => run<f>:nonsense => x", "nonsense"),
+        (
+            "FAM:succeed-all => x\nlist => inside<f>",
+            "has the mapped task inside<f> as a member",
+        ),
+    ],
+)
+def test_what_a_mapped_task_cannot_do_is_said(graph: str, said: str) -> None:
+    lines = [one if "R1 =" in one else f"P1 = {one}" for one in graph.splitlines()]
+    runtime = "[[FAM]]\n[[inside<f>]]\n    inherit = FAM\n"
+    found = findings_of(MAPPED + flow("\n".join(lines), runtime))
+    errors = [one for one in found if one.severity is Severity.ERROR]
+    assert errors
+    assert any(said in f"{one.message} {one.hint}" for one in errors), errors
+
+
+def test_a_mapped_task_may_have_other_parameters_and_settings_of_its_own() -> None:
+    runtime = "[[run<m, f>]]\n    script = true\n    [[[environment]]]\n        M = %(m)s\n"
+    graph = graph_of(MAPPED + flow("P1 = list => run<m, f> => join<m>", runtime))
+    assert set(graph.mapped) == {"run_m1<f>", "run_m2<f>"}
+    assert graph.nodes["run_m2_f7"].definition.environment == (("M", "2"),)
+    assert graph.nodes["run_m2_f7"].definition.lineage == ("run_m2_f7", "run_m2<f>", "root")
+    assert "run_m2_f07" not in graph.nodes
+    assert "run_m2_f1000" not in graph.nodes
+
+
+def test_a_mapped_task_is_nothing_for_cylc() -> None:
+    text = MAPPED + flow("P1 = list => run<f>", "[[list, run<f>]]")
+    (finding,) = findings_of(text, policy=CYLC8)
+    assert finding.code == "mapped-task"
+
+
+@pytest.mark.parametrize("source", ["list.files max 0", "list.files max 10001", "list.a.b"])
+def test_a_list_is_one_value_of_a_task_with_a_bound(source: str) -> None:
+    text = f"[task parameters]\n    f = {source}\n" + flow("P1 = list => run<f>")
+    assert any(one.code == "bad-value" for one in findings_of(text))
+
+
+def test_a_template_of_a_value_that_is_not_known_yet_is_reported() -> None:
+    runtime = "[[run<f>]]\n    [[[environment]]]\n        X = %(f)s\n"
+    text = MAPPED + flow("P1 = list => run<f>", runtime)
+    assert "bad-parameter" in codes(text, severity=Severity.WARNING)
+
+
+def test_mapped_tasks_may_not_have_too_many_elements_together() -> None:
+    chain = " => ".join(["list", *(f"t{number}<f>" for number in range(11))])
+    text = "[task parameters]\n    f = list.files max 10000\n" + flow(f"P1 = {chain}")
+    assert "too-many-tasks" in codes(text)

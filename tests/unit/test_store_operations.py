@@ -7,9 +7,10 @@ import pytest
 from tidewheel.api.operation import Listed, Operation, Place, ServiceName
 from tidewheel.api.operations import OPERATIONS
 from tidewheel.ports.runs import BlockDoor, BringsNotifications, RegistryDoor
+from tidewheel.store.operations import LaterFunction
 from tidewheel.store.remote import RemoteStore
 from tidewheel.store.remote.runs import RemoteBlockDoor, RemoteRegistryDoor
-from tidewheel.store.store import DatabaseStore, _LaterFunction
+from tidewheel.store.store import DatabaseStore
 
 SERVICES = {
     ServiceName.BLOCKS: BlockDoor,
@@ -33,7 +34,7 @@ LISTED = {
 def function_of(name: str) -> object:
     """The function that does an operation of the store."""
     operation = LISTED.get(name, getattr(DatabaseStore, name))
-    return operation.load() if isinstance(operation, _LaterFunction) else operation
+    return operation.load() if isinstance(operation, LaterFunction) else operation
 
 
 def asked(function: object, left_out: set[str]) -> list[tuple[str, object, object]]:

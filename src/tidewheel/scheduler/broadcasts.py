@@ -367,7 +367,7 @@ def _point_text(text: str, graph: Graph) -> str:
 
 def _namespace(name: str, graph: Graph) -> str:
     known = {ROOT, *graph.nodes, *graph.families}
-    if name not in known:
+    if name not in known and name not in graph.nodes:  # or it is an element
         like = nearest(name, known)
         hint = f"did you mean {like}?" if like else "tidewheel list shows tasks and families"
         raise Refused(f"there is no task or family {name}; {hint}")

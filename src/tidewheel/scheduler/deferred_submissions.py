@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
 from tidewheel.core.operator.requests import TimerKey
-from tidewheel.core.operator.task_inputs import parents_of
+from tidewheel.core.operator.task_inputs import parents_of, sizes_in
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.events import JobEnd, JobEnded, Submit
 from tidewheel.core.sched.task_state import JobPhase, Key
@@ -116,17 +116,22 @@ class DeferredSubmissions:
     ) -> None:
         """Submits tasks with the values of their parents."""
         pool, graph = engine.pool, engine.graph
-        wanted = {parent for key in due for parent in parents_of(graph, key)}
+        sizes = {one.flows: sizes_in(pool, one.flows) for one in due.values()}
+        wanted = {
+            parent
+            for key, one in due.items()
+            for parent in parents_of(graph, key, sizes[one.flows])
+        }
         await self.values.fetch(wanted, one_flow=pool.run.flows_made <= 1)
         for key, one in due.items():
             try:
                 if is_nested(engine.settings.node(key)):
-                    parameters = self.values.parameters(graph, key, one.flows)
+                    parameters = self.values.parameters(graph, key, one.flows, sizes[one.flows])
                     new = await self.nested.new_run(engine, one, parameters, now)
                     self.nested.begin(engine, one, new, now)
                     self.troubles.pop(key, None)
                     continue
-                inputs = self.values.inputs(graph, key, one.flows)
+                inputs = self.values.inputs(graph, key, one.flows, sizes[one.flows])
             except Refused as refused:
                 self.troubles[key] = f"{pool.plan.name_of(key)}: {refused}"
                 _cannot(engine, one, str(refused), now)

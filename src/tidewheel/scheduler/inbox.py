@@ -9,12 +9,19 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.definition import NodeDef
+from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_size
 from tidewheel.core.graph.findings import nearly_said
-from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED, unknown_output_text
+from tidewheel.core.graph.outputs import (
+    STANDARD,
+    STARTED,
+    SUBMITTED,
+    SUCCEEDED,
+    unknown_output_text,
+)
 from tidewheel.core.operator import requests, run_log, verbs
 from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.definition import (
@@ -25,12 +32,14 @@ from tidewheel.core.operator.definition import (
     sealed,
 )
 from tidewheel.core.operator.selection import job_of
+from tidewheel.core.operator.task_inputs import size_returned
 from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.queue.values import read_value, values_text
 from tidewheel.core.sched import events
+from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
@@ -137,6 +146,60 @@ def job_failed(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -
     engine.step(ended, _signal_name(one.exit_status))
 
 
+def tell_sizes(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -> bool:
+    """Tells the core how many elements the lists have that a job returned with its success.
+
+    Without a list that can be used the job has failed, since nobody could say what is to run.
+    """
+    key, submit = job
+    node = engine.settings.node(key)
+    values = json.loads(one.text) if one.text else {}
+    told = []
+    for tasks in engine.pool.plan.nodes[key[1]].lists:
+        if RunMode.DUMMY in (engine.settings.mode, node.run_mode):
+            told.append(tasks.over.size_output(assumed_size(tasks.over)))
+            continue
+        try:
+            told.append(tasks.over.size_output(size_returned(tasks, values)))
+        except Refused as refused:
+            why = f"{engine.pool.plan.name_of(key)} {refused}"
+            tell_failure(engine, key, submit, why)
+            engine.step(events.OutputMade(key, submit, STARTED, one.at))
+            failed = events.JobEnd.FAILED
+            engine.step(events.JobEnded(key, submit, failed, one.at, node.retries, why), "ERR")
+            return False
+    for output in told:
+        engine.step(events.OutputMade(key, submit, output, one.at))
+    return True
+
+
+async def _with_sizes(engine: RunEngine, event: events.Event) -> events.Event:
+    """Returns a success set by hand with the sizes of the lists that were returned or set."""
+    if not isinstance(event, events.OutputsSet):
+        return event
+    node = engine.pool.plan.nodes.get(event.task[1])
+    if node is None or not node.lists:
+        return event
+    memory = engine.pool.recall(*event.task)
+    outputs = event.outputs or completing(node, () if memory is None else memory.made)
+    if SUCCEEDED not in outputs:
+        return event
+    await engine.values.fetch([event.task], one_flow=False)
+    row = engine.values.of(event.task, frozenset(engine.pool.flows))
+    values = {} if row is None else json.loads(row.body)
+    name = engine.pool.plan.name_of(event.task)
+    sizes = []
+    for tasks in node.lists:
+        value = tasks.over.value
+        try:
+            sizes.append(tasks.over.size_output(size_returned(tasks, values)))
+        except Refused as refused:
+            raise Refused(
+                f"{name} {refused}; give it first (set {name} --value '{value}=[…]')"
+            ) from None
+    return replace(event, outputs=(*sizes, *outputs))
+
+
 def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
     """Tells why a job failed, in the log and to those who follow the run."""
     engine.batch.log.append(
@@ -206,6 +269,8 @@ async def _obey(
         await _set_values(engine, applied.tasks, command.values)
     effects: list[events.Effect] = []
     for event in applied.events:
+        if engine.pool.plan.mapped:
+            event = await _with_sizes(engine, event)  # noqa: PLW2901
         effects += engine.step(event)
     if isinstance(command, verbs.Stop) and command.reason:
         engine.aborted = command.reason

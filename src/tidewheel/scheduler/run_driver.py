@@ -59,6 +59,7 @@ from tidewheel.scheduler.inbox import (
     job_failed,
     job_said,
     job_started,
+    tell_sizes,
 )
 from tidewheel.scheduler.nested_runs import NESTED, ended_report
 from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
@@ -467,12 +468,15 @@ def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
     is_success = one.status == Status.SUCCEEDED
     if is_success and one.text is not None:
         hear_values(engine, job, one.text)
+    task = engine.pool.tasks.get(job[0])
+    if is_success and task is not None and task.plan.lists:
+        is_success = tell_sizes(engine, job, one)
     if is_success:
         if one.error:  # of a run that is a task: why its values were not passed on
             line = f"[{engine.pool.plan.name_of(job[0])}/{job[1]:02d}] {one.error}"
             engine.batch.log.append(RunLogLine("WARNING", line))
         engine.step(JobEnded(*job, JobEnd.SUCCEEDED, one.at))
-    else:
+    elif one.status != Status.SUCCEEDED:
         job_failed(engine, job, one)
 
 

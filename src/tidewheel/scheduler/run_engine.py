@@ -339,7 +339,12 @@ class RunEngine:
             self.due[one.task] = one
         elif (
             mode is RunMode.LIVE
-            and (self.values.is_used or self.pool.plan.graph.inputs or self.deferred.source)
+            and (
+                self.values.is_used
+                or self.pool.plan.graph.inputs
+                or self.pool.plan.mapped
+                or self.deferred.source
+            )
             and self._needs_values(one.task[1])
         ):
             self.timers.cancel(timer_key(one.task, RENDERING))  # of an earlier one
@@ -353,7 +358,7 @@ class RunEngine:
         stages, node = self.deferred.source, graph.nodes.get(name)
         if stages is not None:
             return stages.is_late(name)
-        if name in graph.inputs:
+        if graph.inputs_of(name):
             return True
         return self.values.is_used and node is not None and bool(node.arrows)
 

@@ -21,6 +21,7 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import (
     Inputs,
+    Sizes,
     inputs_of,
     parameters_of,
     parents_of,
@@ -84,15 +85,21 @@ class RunValues:
         rows = (*self._fetched.get(key, ()), *self._heard.get(key, ()))
         return values_for(rows, flows) if rows else None
 
-    def inputs(self, graph: Graph, key: Key, flows: Flows) -> Inputs:
+    def inputs(self, graph: Graph, key: Key, flows: Flows, sizes: Sizes) -> Inputs:
         """Returns what a task is given; raises Refused if it lacks a value that it asks for."""
-        return inputs_of(graph, key, self._of_parents(graph, key, flows))
+        known = self._of_parents(graph, key, flows, sizes)
+        return inputs_of(graph, key, known, sizes)
 
-    def parameters(self, graph: Graph, key: Key, flows: Flows) -> dict[str, object]:
+    def parameters(
+        self, graph: Graph, key: Key, flows: Flows, sizes: Sizes
+    ) -> dict[str, object]:
         """Returns what a task that is a run of another workflow is given; raises Refused if it
         lacks a value that it asks for."""
-        return parameters_of(graph, key, self._of_parents(graph, key, flows))
+        known = self._of_parents(graph, key, flows, sizes)
+        return parameters_of(graph, key, known, sizes)
 
-    def _of_parents(self, graph: Graph, key: Key, flows: Flows) -> dict[Key, StoredValues]:
-        found = {parent: self.of(parent, flows) for parent in parents_of(graph, key)}
+    def _of_parents(
+        self, graph: Graph, key: Key, flows: Flows, sizes: Sizes
+    ) -> dict[Key, StoredValues]:
+        found = {parent: self.of(parent, flows) for parent in parents_of(graph, key, sizes)}
         return {parent: row for parent, row in found.items() if row is not None}

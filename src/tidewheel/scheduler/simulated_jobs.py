@@ -60,7 +60,7 @@ class SimulatedJobs:
         if not part.is_plain and self._jobs.fails(timer.point, timer.name, task.try_number):
             engine.todo.append(JobEnded(key, submit, JobEnd.FAILED, now))
             return
-        for output in part.outputs:
+        for output in (*part.outputs, *part.sizes):
             if output != FAILED:
                 engine.todo.append(OutputMade(key, submit, output, now))
         engine.todo.append(JobEnded(key, submit, JobEnd.SUCCEEDED, now))

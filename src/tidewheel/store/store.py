@@ -21,7 +21,6 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from tidewheel.api.tasks import Figure, Task, Violation
@@ -38,7 +37,7 @@ from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.store import StandingClaim, StandingClaims
-from tidewheel.store.operations import leases, queries, task_admin
+from tidewheel.store.operations import Later, LaterFunction, leases, queries, task_admin
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
 from tidewheel.store.operations.transitions import Effects
@@ -47,28 +46,6 @@ from tidewheel.store.transaction import News, Result, Script, Transaction, no_ne
 P = ParamSpec("P")
 R = TypeVar("R")
 Conclude = Callable[[bool], None]  # is told whether a write was committed
-
-
-class _Later:
-    """Stands for a module of ``operations/``, loaded when one of its functions is called."""
-
-    def __init__(self, name: str) -> None:
-        self._name = f"tidewheel.store.operations.{name}"
-
-    def __getattr__(self, function: str) -> _LaterFunction:
-        return _LaterFunction(self._name, function)
-
-
-class _LaterFunction:
-    def __init__(self, module: str, name: str) -> None:
-        self._module, self._name = module, name
-
-    def load(self) -> Callable[..., Any]:
-        """Returns the function, whose module is imported now.
-
-        This happens in the caller's thread, not in one that holds a transaction.
-        """
-        return cast("Callable[..., Any]", getattr(import_module(self._module), self._name))
 
 
 if TYPE_CHECKING:
@@ -89,18 +66,18 @@ if TYPE_CHECKING:
     from tidewheel.store.operations import runs as run_operations
 else:
     access, event_stream, leased_records, registry, run_batch, statistics = map(
-        _Later,
+        Later,
         ("access", "event_stream", "leased_records", "registry", "run_batch", "statistics"),
     )
-    block_operations, run_operations = _Later("blocks"), _Later("runs")
+    block_operations, run_operations = Later("blocks"), Later("runs")
 
 
-def _loaded(operation: Callable[P, R] | _LaterFunction) -> Callable[P, R]:
-    return operation.load() if isinstance(operation, _LaterFunction) else operation
+def _loaded(operation: Callable[P, R] | LaterFunction) -> Callable[P, R]:
+    return operation.load() if isinstance(operation, LaterFunction) else operation
 
 
 def reads(
-    operation: Callable[Concatenate[Transaction, P], R] | _LaterFunction,
+    operation: Callable[Concatenate[Transaction, P], R] | LaterFunction,
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
     """Returns a method of a store that runs an operation which changes nothing."""
 
@@ -113,7 +90,7 @@ def reads(
 
 
 def glances(
-    operation: Callable[Concatenate[Transaction, P], R] | _LaterFunction,
+    operation: Callable[Concatenate[Transaction, P], R] | LaterFunction,
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
     """Returns a method of a store that reads a few rows by their keys."""
 
@@ -126,7 +103,7 @@ def glances(
 
 
 def writes(
-    name: str, operation: Callable[Concatenate[Transaction, P], R] | _LaterFunction
+    name: str, operation: Callable[Concatenate[Transaction, P], R] | LaterFunction
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
     """Returns a method of a store that runs an operation whose change wakes nobody."""
 
@@ -139,7 +116,7 @@ def writes(
 
 
 def tells(
-    name: str, operation: Callable[Concatenate[Transaction, Effects, P], R] | _LaterFunction
+    name: str, operation: Callable[Concatenate[Transaction, Effects, P], R] | LaterFunction
 ) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
     """Returns a method of a store that runs an operation which notes whom its change wakes."""
 

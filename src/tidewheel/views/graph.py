@@ -21,7 +21,7 @@ from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import dependency_index as index
 from tidewheel.core.sched.dependency_index import IndexedArrow, IndexedAtom
-from tidewheel.core.sched.evaluation import holds, leaf_value, member_value
+from tidewheel.core.sched.evaluation import holds, leaf_value, member_value, members_at
 from tidewheel.core.sched.task_state import AtomValue, Flows, Key
 from tidewheel.views.run_facts import Document, described, job_facts
 from tidewheel.views.snapshot import AskedView, RunSnapshot, Submissions
@@ -109,8 +109,9 @@ class _Drawing:
             if (parent, leaf.node) in self._found:
                 yield {"from": self._snapshot.id_of((parent, leaf.node)), **facts}
             return
-        members = [(parent, one) for one in leaf.group.members if (parent, one) in self._found]
-        if len(leaf.group.members) <= MEMBERS_MAX:
+        everyone = members_at(pool, leaf.group, parent, flows)
+        members = [(parent, one) for one in everyone if (parent, one) in self._found]
+        if len(everyone) <= MEMBERS_MAX:
             for member in members:
                 made = VALUE_WORDS[member_value(pool.recall(*member), leaf.group, flows)]
                 yield {"from": self._snapshot.id_of(member), **facts, "state": made}
@@ -128,7 +129,7 @@ class _Drawing:
         if name not in self.groups:
             states = {
                 one: member_value(snapshot.pool.recall(point, one), group, flows)
-                for one in group.members
+                for one in members_at(snapshot.pool, group, point, flows)
             }
             made = sum(1 for value in states.values() if value is AtomValue.TRUE)
             self.groups[name] = {
@@ -137,7 +138,7 @@ class _Drawing:
                 "family": group.family,
                 "output": leaf.wanted,
                 "every": group.every,
-                "members": len(group.members),
+                "members": len(states),
                 "made": made,
             }
             for member in members:
@@ -321,7 +322,7 @@ def _atom(
                 is AtomValue.TRUE,
                 "state": words_of(pool, (parent, one)).text,
             }
-            for one in leaf.group.members
+            for one in members_at(pool, leaf.group, parent, flows)
         ]
         members.sort(key=lambda one: one["made"])  # what is not made yet comes first
         return {
@@ -342,7 +343,7 @@ def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flow
     """Returns the value of an atom; counts a family here if the pool no longer counts it."""
     pool = snapshot.pool
     value = leaf_value(pool, leaf, point, flows)
-    if leaf.group is None or value is not AtomValue.OPEN:
+    if leaf.group is None or value is not AtomValue.OPEN or leaf.group.elements is not None:
         return value
     parent = leaf.parent_point(point, pool.plan.initial)
     made = (

@@ -119,7 +119,7 @@ class Pasts:
         self._plans[run] = plan
         while len(self._plans) > PLANS_MAX:
             del self._plans[next(iter(self._plans))]
-        return replace(plan, nodes=dict(plan.nodes))
+        return replace(plan, nodes=plan.nodes.copy())
 
 
 async def past(asked: AskedView) -> api.RunPast:

@@ -9,6 +9,7 @@ from typing import cast
 
 from tidewheel.api import runs as api
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.elements import is_there
 from tidewheel.core.sched.limits import next_point
 from tidewheel.core.sched.pool import FlowState
 from tidewheel.core.sched.reachability import chain_text
@@ -90,7 +91,7 @@ def _point_document(
 ) -> api.PointProgress:
     pool = snapshot.pool
     states = [words_of(pool, key) for key in keys]
-    total = sum(1 for node in pool.plan.nodes.values() if node.is_at(point))
+    total = sum(1 for node in pool.plan.nodes.values() if is_there(pool, node, point))
     return {
         "point": pool.plan.text(point),
         "tasks": max(total, len(keys)),
@@ -216,7 +217,9 @@ def _tasks_to_come(snapshot: RunSnapshot) -> int | None:
     if not ends:
         return None
     newest = max(snapshot.known_tasks(), default=Point(pool.run.start - 1))
-    nodes_on = Counter(node.sequences for node in pool.plan.nodes.values())
+    nodes_on = Counter(
+        node.sequences for node in pool.plan.nodes.values() if node.element is None
+    )
     total = 0
     for sequences, nodes in nodes_on.items():
         points: set[Point] = set()

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 
 from tidewheel.core.operator.selection import read_id, select
+from tidewheel.core.sched.elements import is_there
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
@@ -116,7 +117,7 @@ def neighbours(pool: TaskPool, key: Key) -> Iterator[Key]:
     for other in (*parents(pool, key), *children(pool, key)):
         (point, name), final = other, pool.plan.final
         inside = point >= pool.run.start and (final is None or point <= final)
-        if inside and pool.plan.nodes[name].is_at(point):
+        if inside and is_there(pool, pool.plan.nodes[name], point):
             yield other
 
 

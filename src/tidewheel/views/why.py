@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from collections.abc import Sequence
@@ -15,8 +16,15 @@ from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.definition import JobName
 from tidewheel.core.operator.nested import DEPTH_MAX, nested_run_name
 from tidewheel.core.operator.requests import StoredValues
-from tidewheel.core.operator.task_inputs import inputs_of, parents_of, values_for
+from tidewheel.core.operator.task_inputs import (
+    inputs_of,
+    parents_of,
+    size_returned,
+    sizes_in,
+    values_for,
+)
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES, RunView, sees_object
+from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
 from tidewheel.core.sched.explain import Reason
@@ -224,13 +232,14 @@ async def _of_the_inputs(
     graph, task = snapshot.pool.plan.graph, one.task
     if task is None or task.ended != SUBMIT_FAILED:
         return []
-    parents = parents_of(graph, task.key)
+    sizes = sizes_in(snapshot.pool, task.flows)
+    parents = parents_of(graph, task.key, sizes)
     found: dict[Key, list[StoredValues]] = {}
     for row in await asked.store.run_values(snapshot.view.number, list(parents)):
         found.setdefault((row.point, row.name), []).append(row)
     known = {key: values_for(rows, task.flows) for key, rows in found.items()}
     try:
-        inputs_of(graph, task.key, {key: row for key, row in known.items() if row})
+        inputs_of(graph, task.key, {key: row for key, row in known.items() if row}, sizes)
     except Refused as refused:
         return [_plain_reason(str(refused), False, [])]
     return []
@@ -260,11 +269,35 @@ async def _of_the_job(
             if said and said[-1].text.startswith(WAITING):
                 text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
                 found.append(reason_document(name, Reason(text, False, f"kill {one.id}")))
+        if stage is JobPhase.INCOMPLETE and one.task.plan.lists:
+            found += await _of_the_lists(asked, snapshot, one.task, task_id)
         if stage is JobPhase.INCOMPLETE and (errors := (await store.get(task_id)).errors):
             text = f"its last job: {errors[-1].description}"
             log = f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(one.id)} --err"
             found.append(_plain_reason(text, False, [log]))
     return found
+
+
+async def _of_the_lists(
+    asked: AskedView, snapshot: RunSnapshot, task: PooledTask, task_id: TaskId
+) -> list[RunReason]:
+    """Returns why a job that succeeded has failed for the run: it returned no list of which
+    other tasks are made."""
+    if (await asked.store.get(task_id)).status != Status.SUCCEEDED:
+        return []
+    rows = await asked.store.run_values(snapshot.view.number, [task.key])
+    row = values_for(rows, task.flows)
+    values = {} if row is None else json.loads(row.body)
+    id_ = snapshot.pool.plan.name_of(task.key)
+    for tasks in task.plan.lists:
+        try:
+            size_returned(tasks, values)
+        except Refused as refused:
+            value = shlex.quote(f"{tasks.over.value}=[…]")
+            name = shlex.quote(snapshot.view.name)
+            command = f"{PROGRAM} set {name} {shlex.quote(id_)} --value {value} --out succeeded"
+            return [_plain_reason(f"{id_} {refused}", False, [command])]
+    return []
 
 
 def actions(command: str) -> list[RunAction]:

@@ -112,7 +112,7 @@ def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
     }
     return {
         "tasks": len(graph.nodes),
-        "families": len(graph.families),
+        "families": len(workflow.families),
         "recurrences": len({section.sequence for section in workflow.sections}),
         "edges": sum(size(leaf) for leaf, _ in edges),
     }

@@ -20,7 +20,9 @@ from tidewheel.core.graph.definition import (
     Arrow,
     Atom,
     Condition,
+    FamilyDef,
     Group,
+    MappedOver,
     NodeDef,
     OutputMark,
     WorkflowDef,
@@ -29,7 +31,15 @@ from tidewheel.core.graph.definition import (
     leaves,
 )
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.graph import CompiledArrow, CountedGroup, Graph, Link, Node
+from tidewheel.core.graph.graph import (
+    CompiledArrow,
+    CountedGroup,
+    Graph,
+    Link,
+    Node,
+    NodesWithElements,
+)
+from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.lazy_dataclasses import dataclass
 
 Item = TypeVar("Item")
@@ -56,6 +66,11 @@ class _Compiler:
     def __init__(self, workflow: WorkflowDef) -> None:
         self._workflow = workflow
         self._initial = workflow.cycling.initial
+        # All elements of a mapped task are a group: its only member is the mapped task itself.
+        self.families = {
+            **workflow.families,
+            **{name: FamilyDef(name, (name,)) for name in workflow.mapped},
+        }
         self.nodes: dict[str, _NodeDraft] = defaultdict(_NodeDraft)
         self.arrows: list[CompiledArrow] = []
         self.groups: dict[_GroupKey, list[Link]] = {}
@@ -70,6 +85,29 @@ class _Compiler:
                 self._read_arrow(section.sequence, arrow)
         for mark in self._workflow.marks:
             self.nodes[mark.node].marks.append(mark)
+        for template, over in self._workflow.mapped.items():
+            if template in self.nodes:
+                self._wait_for_source(template, over)
+
+    def _wait_for_source(self, template: str, over: MappedOver) -> None:
+        """Lets a mapped task wait for its list wherever the graph does not say so: by its
+        source, or by an element of another task over the same list."""
+        draft = self.nodes[template]
+        for sequence in list(draft.sequences):
+            arrows = [self.arrows[index] for index in draft.arrows]
+            if not any(
+                one.sequence == sequence and self._comes_after(one.condition, over)
+                for one in arrows
+            ):
+                self._read_arrow(sequence, Arrow(Atom(over.source, SUCCEEDED), (template,)))
+
+    def _comes_after(self, condition: Condition, over: MappedOver) -> bool:
+        terms = condition.terms if isinstance(condition, AllOf) else (condition,)
+        atoms = [one for one in terms if isinstance(one, Atom) and one.offset is None]
+        return any(
+            one == Atom(over.source, SUCCEEDED) or self._workflow.mapped.get(one.node) == over
+            for one in atoms
+        )
 
     def _read_arrow(self, sequence: Sequence, arrow: Arrow) -> None:
         condition, labels = _without_xtriggers(arrow.condition)
@@ -104,7 +142,7 @@ class _Compiler:
             draft.links.setdefault(atom.output, []).append(Link(arrow, atom.offset))
 
     def _read_group(self, group: Group, arrow: int) -> None:
-        members = self._workflow.families[group.family].members
+        members = self.families[group.family].members
         if self._absolute_point(group.offset) is not None:
             for member in members:
                 for output in group.outputs:
@@ -131,21 +169,23 @@ def compile_workflow(workflow: WorkflowDef, findings: Findings) -> Graph:
     """Returns the graph of a definition; what contradicts itself in it becomes a finding."""
     compiler = _Compiler(workflow)
     compiler.read()
+    nodes = dict(_nodes(workflow, compiler, findings))
     return Graph(
         name=workflow.name,
         cycling=workflow.cycling,
-        nodes=dict(_nodes(workflow, compiler, findings)),
+        nodes=NodesWithElements(nodes, workflow.mapped) if workflow.mapped else nodes,
         arrows=tuple(compiler.arrows),
         groups=tuple(
             CountedGroup(*key, links=tuple(links)) for key, links in compiler.groups.items()
         ),
-        families=workflow.families,
+        families=compiler.families,
         xtriggers=workflow.xtriggers,
         limit_groups=workflow.limit_groups,
         special=workflow.special,
         absolute_links={key: tuple(arrows) for key, arrows in compiler.absolute.items()},
         policy=workflow.policy,
         inputs=workflow.inputs,
+        mapped=workflow.mapped,
     )
 
 

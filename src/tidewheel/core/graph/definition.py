@@ -151,6 +151,45 @@ class NodeInput:
         return self.text
 
 
+ELEMENTS_DEFAULT = 1_000  # of a mapped task at a point, at most
+ELEMENTS_MAX = 10_000
+ELEMENTS_ASSUMED = 2  # of a list that no job returns: in rehearsals, previews, simulation
+
+
+def assumed_size(over: MappedOver) -> int:
+    """Returns how many elements a list is taken to have that no job returns."""
+    return min(ELEMENTS_ASSUMED, over.elements_max)
+
+
+@dataclass(frozen=True, slots=True)
+class MappedOver:
+    """Says of which list the elements of a mapped task are made: a value of its source."""
+
+    parameter: str  # `process<file>` has the elements process_file0, process_file1, …
+    source: str  # the task that returns the list, at the same point
+    value: str  # the list's name among its values
+    elements_max: int = ELEMENTS_DEFAULT
+
+    def size_output(self, size: int) -> str:
+        """Returns the output by which the source says how many elements there are."""
+        return f"{self.value}[{size}]"
+
+    def size_of(self, output: str) -> int | None:
+        """Returns the number of elements that an output of the source says; None for others."""
+        name, bracket, number = output.removesuffix("]").partition("[")
+        return int(number) if bracket and name == self.value and number.isdecimal() else None
+
+
+def template_name(task: str, parameter: str) -> str:
+    """Returns the name of a mapped task as a whole."""
+    return f"{task}<{parameter}>"
+
+
+def element_name(template: str, index: int) -> str:
+    """Returns the name of one element of a mapped task: process_file0 of process<file>."""
+    return f"{template.replace('<', '_').removesuffix('>')}{index}"
+
+
 NO_SCRIPTS = Scripts()
 NO_EVENTS = Events()
 NO_MAIL = Mail()
@@ -417,6 +456,9 @@ class WorkflowDef:
     limit_groups: tuple[LimitGroup, ...] = ()
     special: SpecialNodes = field(default_factory=SpecialNodes)
     inputs: Mapping[str, tuple[NodeInput, ...]] = field(default_factory=dict)  # by node
+    # By mapped task, such as `process<file>`; arrows between two over the same list lead from
+    # element to element, a group of that name is all elements at a point.
+    mapped: Mapping[str, MappedOver] = field(default_factory=dict)
     # The settings of a node that the graph names and nobody defines.
     root: NodeDef = ROOT_NODE
     implicit_nodes_allowed: bool | None = None

@@ -14,9 +14,9 @@ is not drawn, its child is; a parent beyond the last point is, because it will b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, overload
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
@@ -25,6 +25,9 @@ from tidewheel.core.graph import definition as definitions
 from tidewheel.core.graph.completion import Completion
 from tidewheel.core.graph.findings import NOWHERE, Position
 from tidewheel.lazy_dataclasses import dataclass
+
+Other = TypeVar("Other")
+PARAMETER_VARIABLES = ("CYLC_TASK_PARAM_", "TIDEWHEEL_TASK_PARAM_")
 
 
 class ChildTask(NamedTuple):
@@ -91,6 +94,71 @@ class Node:
         return min((one for one in found if one is not None), default=None)
 
 
+class NodesWithElements(dict[str, Node]):
+    """Holds nodes by name and answers for the elements of mapped tasks, too.
+
+    Elements are no part of it when it is listed: how many there are is known at run time.
+    """
+
+    def __init__(
+        self, nodes: Mapping[str, Node], mapped: Mapping[str, definitions.MappedOver]
+    ) -> None:
+        super().__init__(nodes)
+        self._mapped = mapped
+        self._elements: dict[str, Node] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (NodesWithElements, (dict(self), self._mapped))
+
+    def __missing__(self, name: str) -> Node:
+        known = self._elements.get(name)
+        if known is None:
+            found = element_of(self._mapped, name)
+            if found is None or found[0] not in self:
+                raise KeyError(name)
+            template = self[found[0]]
+            definition = element_definition(template.definition, name)
+            known = self._elements[name] = replace(template, name=name, definition=definition)
+        return known
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or element_of(self._mapped, str(name)) is not None
+
+    @overload
+    def get(self, name: str, default: None = None, /) -> Node | None: ...
+    @overload
+    def get(self, name: str, default: Node, /) -> Node: ...
+    @overload
+    def get(self, name: str, default: Other, /) -> Node | Other: ...
+    def get(self, name: str, default: object = None, /) -> object:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+def element_definition(template: definitions.NodeDef, name: str) -> definitions.NodeDef:
+    """Returns what is said about one element: the mapped task is its nearest family."""
+    return replace(template, name=name, lineage=(name, *template.lineage))
+
+
+def element_of(
+    mapped: Mapping[str, definitions.MappedOver], name: str
+) -> tuple[str, int] | None:
+    """Returns the mapped task and the index that a name stands for; None for other names."""
+    head = name.rstrip("0123456789")
+    number = name[len(head) :]
+    if not number or (number[0] == "0" and number != "0") or len(number) > INDEX_DIGITS_MAX:
+        return None
+    for template, over in mapped.items():
+        if definitions.element_name(template, 0)[:-1] == head:
+            return (template, int(number)) if int(number) < over.elements_max else None
+    return None
+
+
+INDEX_DIGITS_MAX = len(str(definitions.ELEMENTS_MAX))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
     """Holds a whole workflow, ready to be run."""
@@ -109,6 +177,33 @@ class Graph:
     policy: definitions.Policy
     # By node: the values of tasks before it that its jobs get as variables.
     inputs: Mapping[str, tuple[definitions.NodeInput, ...]] = field(default_factory=dict)
+    mapped: Mapping[str, definitions.MappedOver] = field(default_factory=dict)  # by its node
+
+    def inputs_of(self, node: str) -> tuple[definitions.NodeInput, ...]:
+        """Returns the values that jobs of a node get as variables; an element also its own."""
+        found = element_of(self.mapped, node) if self.mapped else None
+        if found is None:
+            return self.inputs.get(node, ())
+        template, index = found
+        over = self.mapped[template]
+        own = (
+            definitions.NodeInput(
+                variable=f"{prefix}{over.parameter}",
+                node=over.source,
+                path=(over.value, str(index)),
+                text=f"{over.source}.{over.value}.{index}",
+            )
+            for prefix in PARAMETER_VARIABLES
+        )
+        others = self.inputs.get(template, ())
+        return (*own, *(self._of_element(one, over, index) for one in others))
+
+    def _of_element(
+        self, one: definitions.NodeInput, over: definitions.MappedOver, index: int
+    ) -> definitions.NodeInput:
+        if self.mapped.get(one.node) != over or one.offset is not None:
+            return one
+        return replace(one, node=definitions.element_name(one.node, index))
 
     def children(self, node: str, point: Point, output: str) -> Iterator[ChildTask]:
         """Yields each task that waits for this output at a point that depends on the parent's.
@@ -150,9 +245,16 @@ class Graph:
 
     def parents(self, node: str, point: Point) -> Iterator[tuple[Point, str]]:
         """Yields the tasks that arrows into a task ask for, by point and name; some twice."""
+        element = element_of(self.mapped, node) if self.mapped else None
+        over = None if element is None else self.mapped[element[0]]
         for arrow in self.prerequisites(node, point):
-            for atom in atoms_of(arrow.condition, self.families):
-                yield self.parent_point(atom.offset, point), atom.node
+            for leaf in definitions.leaves(arrow.condition):
+                for atom in atoms_of(leaf, self.families):
+                    name = atom.node
+                    is_pair = over is not None and isinstance(leaf, definitions.Atom)
+                    if element is not None and is_pair and self.mapped.get(name) == over:
+                        name = definitions.element_name(name, element[1])
+                    yield self.parent_point(atom.offset, point), name
 
     def sequences(self) -> Iterator[Sequence]:
         """Yields every sequence that places a node, once."""

@@ -7,10 +7,11 @@ newest of any flow. A child names parents at its own point by their names, other
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from tidewheel.core.graph.definition import NodeInput, Pairs
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import NodeInput, Pairs, element_name
+from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph, element_of
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.queue.values import (
     FILE,
@@ -20,6 +21,9 @@ from tidewheel.core.queue.values import (
     inputs_text,
     may_have_files,
 )
+from tidewheel.core.sched.dependency_index import MappedTasks
+from tidewheel.core.sched.elements import size_at
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
@@ -27,6 +31,12 @@ from tidewheel.lazy_dataclasses import dataclass
 VARIABLE_BYTES_MAX = 100 * 1024  # Linux: a variable of an environment has at most 128 KiB
 
 Values = Mapping[str, object]
+# How many elements a mapped task has at a point, for the one that is asked about.
+Sizes = Callable[[Point, str], int]
+
+
+def no_elements(_point: Point, _mapped: str) -> int:
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +63,38 @@ def values_for(rows: Iterable[StoredValues], flows: Flows) -> StoredValues | Non
     return found if found is not None and found.body else None
 
 
+def size_returned(tasks: MappedTasks, values: Values) -> int:
+    """Returns how many elements a list has that was returned; raises Refused without one."""
+    over, mapped = tasks.over, ", ".join(tasks.templates)
+    found = values.get(over.value)
+    wish = f"of which {mapped} is made"
+    if over.value not in values:
+        raise Refused(f"returned no list {over.value}, {wish}")
+    if not isinstance(found, list):
+        raise Refused(f"returned {over.value}, {wish}, and it is no list")
+    if len(found) > over.elements_max:
+        raise Refused(
+            f"returned {len(found)} elements of {over.value}, {wish}; at most "
+            f"{over.elements_max} are accepted (max in [task parameters])"
+        )
+    return len(found)
+
+
+def sizes_in(pool: TaskPool, flows: Flows) -> Sizes:
+    """Returns how many elements mapped tasks have for a task in these flows."""
+    mapped = {name: tasks for tasks in pool.plan.mapped for name in tasks.templates}
+
+    def size(point: Point, name: str) -> int:
+        return size_at(pool, mapped[name], point, flows) or 0
+
+    return size
+
+
 def inputs_of(
     graph: Graph,
     key: Key,
     known: Mapping[Key, StoredValues],
+    sizes: Sizes = no_elements,
     asked: Sequence[NodeInput] | None = None,
 ) -> Inputs:
     """Returns what a task is given of its parents' values; ``asked`` stands for what the
@@ -65,19 +103,24 @@ def inputs_of(
     Raises Refused if it lacks one that it asks for, or if they are too many.
     """
     text = graph.cycling.style.text
-    found = {
+    found: dict[Key, Values] = {
         parent: json.loads(known[parent].body)
-        for parent in parents_of(graph, key)
+        for parent in parents_of(graph, key, sizes)
         if parent in known
     }
+    if graph.mapped:
+        told = _as_told(graph, key, found, sizes)
+        bodies = {one: json.dumps(values, ensure_ascii=False) for one, values in told.items()}
+    else:
+        bodies = {parent: known[parent].body for parent in found}
     said = inputs_text(
         {
-            name if point == key[0] else f"{text(point)}/{name}": known[point, name].body
-            for point, name in found
+            name if point == key[0] else f"{text(point)}/{name}": body
+            for (point, name), body in bodies.items()
         }
     )
-    wanted = graph.inputs.get(key[1], ()) if asked is None else asked
-    chosen = tuple(_chosen(graph, key, found, wanted))
+    wanted = graph.inputs_of(key[1]) if asked is None else asked
+    chosen = tuple(_chosen(graph, key, found, wanted, sizes))
     files = tuple(_files(graph, key, found, wanted)) if may_have_files(said) else ()
     return Inputs(said, chosen, files) if said or chosen else NO_INPUTS
 
@@ -90,9 +133,13 @@ def _files(
     for parent, values in found.items():
         taken: list[object] = [values]
         if asked:
-            points = [(graph.parent_point(one.offset, key[0]), one.node) for one in asked]
-            pairs = zip(points, asked, strict=True)
-            taken = [_at(values, one.path) for point, one in pairs if point == parent]
+            element = element_of(graph.mapped, parent[1]) if graph.mapped else None
+            names = (parent[1],) if element is None else (parent[1], element[0])
+            taken = [
+                _at(values, one.path)
+                for one in asked
+                if one.node in names and graph.parent_point(one.offset, key[0]) == parent[0]
+            ]
         for told in taken:
             for one in files_in(told):
                 yield f"{text(parent[0])}/{parent[1]}", file_value(one)
@@ -104,19 +151,63 @@ def _at(values: object, path: Iterable[str]) -> object:
     return values
 
 
-def parents_of(graph: Graph, key: Key) -> dict[Key, None]:
+def _as_told(
+    graph: Graph, key: Key, found: Mapping[Key, Values], sizes: Sizes
+) -> dict[Key, object]:
+    """Returns values as `$TIDEWHEEL_INPUTS` has them where elements are among them.
+
+    An element finds its own element of the list instead of all, by the name of the parameter,
+    and its parent among other elements by the mapped task's name; a task after all elements
+    finds what they returned as a list.
+    """
+    own = element_of(graph.mapped, key[1])
+    over = None if own is None else graph.mapped[own[0]]
+    told: dict[Key, object] = {
+        parent: []  # of no elements, too, so that a script finds what it reads
+        for parent in graph.parents(key[1], key[0])
+        if parent[1] in graph.mapped and not sizes(*parent)
+    }
+    for (point, name), values in found.items():
+        element = element_of(graph.mapped, name)
+        if over is not None and own is not None and (point, name) == (key[0], over.source):
+            rest = {one: value for one, value in values.items() if one != over.value}
+            whole = values.get(over.value)
+            if isinstance(whole, list) and own[1] < len(whole):
+                rest[over.parameter] = whole[own[1]]
+            told[point, name] = rest
+        elif element is None:
+            told[point, name] = values
+        elif own is not None and element[1] == own[1] and graph.mapped[element[0]] == over:
+            told[point, element[0]] = values
+        else:
+            every = told.setdefault(
+                (point, element[0]), [None] * max(sizes(point, element[0]), element[1] + 1)
+            )
+            assert isinstance(every, list)
+            every[element[1]] = values
+    return told
+
+
+def parents_of(graph: Graph, key: Key, sizes: Sizes = no_elements) -> dict[Key, None]:
     """Returns the tasks before a task, those whose values it asks for included, in order."""
     point, name = key
     if name not in graph.nodes:
         return {}
-    asked = (
-        (graph.parent_point(one.offset, point), one.node) for one in graph.inputs.get(name, ())
+    asked = ((graph.parent_point(one.offset, point), one.node) for one in graph.inputs_of(name))
+    found = dict.fromkeys((*graph.parents(name, point), *asked))
+    if not graph.mapped:
+        return found
+    return dict.fromkeys(
+        (where, one)
+        for where, parent in found
+        for one in (
+            _elements(parent, sizes(where, parent)) if parent in graph.mapped else (parent,)
+        )
     )
-    return dict.fromkeys((*graph.parents(name, point), *asked))
 
 
 def parameters_of(
-    graph: Graph, key: Key, known: Mapping[Key, StoredValues]
+    graph: Graph, key: Key, known: Mapping[Key, StoredValues], sizes: Sizes = no_elements
 ) -> dict[str, object]:
     """Returns the values that a task asks for, by name, which is a run of another workflow.
 
@@ -124,42 +215,77 @@ def parameters_of(
     """
     found = {
         parent: json.loads(known[parent].body)
-        for parent in parents_of(graph, key)
+        for parent in parents_of(graph, key, sizes)
         if parent in known
     }
-    asked = graph.inputs.get(key[1], ())
-    return {one.variable: value for one, value in _chosen_values(graph, key, found, asked)}
+    chosen = _chosen_values(graph, key, found, graph.inputs_of(key[1]), sizes)
+    return {one.variable: value for one, value in chosen}
+
+
+def _elements(mapped: str, size: int) -> Iterator[str]:
+    return (element_name(mapped, index) for index in range(size))
 
 
 def _chosen_values(
-    graph: Graph, key: Key, found: Mapping[Key, Values], asked: Sequence[NodeInput]
+    graph: Graph,
+    key: Key,
+    found: Mapping[Key, Values],
+    asked: Sequence[NodeInput],
+    sizes: Sizes,
 ) -> Iterator[tuple[NodeInput, object]]:
     """Yields the values that a task asks for, in the order of its definition."""
     for one in asked:
-        parent = (graph.parent_point(one.offset, key[0]), one.node)
+        point = graph.parent_point(one.offset, key[0])
+        parent = (point, one.node)
         if parent not in found and not _is_ever(graph, parent):
             continue  # before the start, or at no point of its own: nobody waits for it
-        name = f"{graph.cycling.style.text(parent[0])}/{one.node}"
-        yield one, _value(name, one, found.get(parent))
+        where = graph.cycling.style.text(point)
+        if one.node in graph.mapped:  # of each element, as a list
+            every = _elements(one.node, sizes(point, one.node))
+            yield (
+                one,
+                [_part_of(f"{where}/{name}", one, found.get((point, name))) for name in every],
+            )
+        else:
+            yield one, _part_of(f"{where}/{one.node}", one, found.get(parent))
 
 
 def _chosen(
-    graph: Graph, key: Key, found: Mapping[Key, Values], asked: Sequence[NodeInput]
+    graph: Graph,
+    key: Key,
+    found: Mapping[Key, Values],
+    asked: Sequence[NodeInput],
+    sizes: Sizes,
 ) -> Iterator[tuple[str, str]]:
     """Yields the variables that a task asks for, in the order of its definition."""
-    for one, value in _chosen_values(graph, key, found, asked):
+    for one, value in _chosen_values(graph, key, found, asked, sizes):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if "\0" in text:
             raise Refused(
-                f"the value {one} for {one.variable} has a NUL character, which no variable "
-                "can hold; read it from the file $TIDEWHEEL_INPUTS"
+                f"{_value_text(one)} has a NUL character, which no variable can hold"
+                f"{_elsewhere(one)}"
             )
         if len(text.encode()) > VARIABLE_BYTES_MAX:
             raise Refused(
-                f"the value {one} for {one.variable} has more than {VARIABLE_BYTES_MAX} bytes, "
-                "which is too much for a variable; read it from the file $TIDEWHEEL_INPUTS"
+                f"{_value_text(one)} has more than {VARIABLE_BYTES_MAX} bytes, which is too "
+                f"much for a variable{_elsewhere(one)}"
             )
         yield one.variable, text
+
+
+def _is_own(one: NodeInput) -> bool:
+    """Says whether an input is an element's own value, which nobody can do without."""
+    return one.variable.startswith(PARAMETER_VARIABLES)
+
+
+def _value_text(one: NodeInput) -> str:
+    if _is_own(one):
+        return f"its element of {one.node}.{one.path[0]}"
+    return f"the value {one} for {one.variable}"
+
+
+def _elsewhere(one: NodeInput) -> str:
+    return "" if _is_own(one) else "; read it from the file $TIDEWHEEL_INPUTS"
 
 
 def _is_ever(graph: Graph, key: Key) -> bool:
@@ -169,7 +295,8 @@ def _is_ever(graph: Graph, key: Key) -> bool:
     return node is not None and key[0] >= start and node.is_at(key[0])
 
 
-def _value(parent: str, one: NodeInput, values: object) -> object:
+def _part_of(parent: str, one: NodeInput, values: object) -> object:
+    """Returns the part of a parent's values that an input asks for."""
     wish = f"it takes {one.variable} from {one}"
     name = one.path[0] if one.path else "NAME"
     repair = f"give it (set {parent} --value {name}=…), then trigger this task"

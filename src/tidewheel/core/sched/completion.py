@@ -33,8 +33,9 @@ from tidewheel.core.graph.outputs import (
 )
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events, spawn
-from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode
+from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode, MappedTasks
 from tidewheel.core.sched.dependents import links_from
+from tidewheel.core.sched.elements import record_size, size_told, size_told_in, untold
 from tidewheel.core.sched.evaluation import suicide_holds
 from tidewheel.core.sched.pool import RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import (
@@ -86,7 +87,9 @@ def output_made(context: StepContext, event: events.OutputMade) -> None:
     if task is None:
         return
     declared = task.plan.definition.outputs
-    if event.output not in _STANDARD and not any(event.output == name for name, _ in declared):
+    told = size_told(task.plan, event.output) if task.plan.lists else None
+    known = told is not None or any(event.output == name for name, _ in declared)
+    if event.output not in _STANDARD and not known:
         name, output = context.plan.name_of(event.task), event.output
         context.notice("unknown output", event.task, f"{name} has no output {output}: ignored")
         return
@@ -97,7 +100,26 @@ def output_made(context: StepContext, event: events.OutputMade) -> None:
         task.stage = JobPhase.RUNNING
         if STARTED not in task.outputs:
             complete_output(context, task, STARTED)
-    complete_output(context, task, event.output)
+    if told is None:
+        complete_output(context, task, event.output)
+    else:
+        tell_size(context, task, event.output, *told)
+
+
+def tell_size(
+    context: StepContext, task: PooledTask, output: str, tasks: MappedTasks, size: int
+) -> None:
+    """Records how many elements a list has that a task returns; in a flow the first counts."""
+    task.outputs[output] = None
+    other = frozenset[int]()
+    if not task.flow_wait:
+        other = record_size(task.memory, output, tasks, size, task.flows)
+    if other:
+        there = size_told_in(tasks, task.memory, other)
+        name, where = context.plan.name_of(task.key), ", ".join(map(str, sorted(other)))
+        text = f"{name} returned {size} elements of {tasks.over.value}; flow {where} goes on"
+        context.notice("list changed", task.key, f"{text} with the {there} that it has")
+    context.touched.tasks[task.key] = context.touched.memory[task.key] = None
 
 
 def job_ended(context: StepContext, event: events.JobEnded) -> None:
@@ -106,7 +128,7 @@ def job_ended(context: StepContext, event: events.JobEnded) -> None:
         return
     started = task.stage is _RUNNING
     deactivate(context, task)
-    if event.how is _SUCCEEDED:
+    if event.how is _SUCCEEDED and not (task.plan.lists and _lacks_a_size(context, task)):
         end(context, task, SUCCEEDED)
         return
     output = FAILED if started and event.how is not events.JobEnd.NOT_STARTED else SUBMIT_FAILED
@@ -116,6 +138,18 @@ def job_ended(context: StepContext, event: events.JobEnded) -> None:
     if may_retry and try_again(context, task, output, event.retries):
         return
     end(context, task, output)
+
+
+def _lacks_a_size(context: StepContext, task: PooledTask) -> bool:
+    """Says whether a task succeeded without the size of a list that others are mapped over:
+    then nobody could say which tasks are to run, so it counts as failed."""
+    flows = frozenset() if task.flow_wait else task.flows
+    lacks = untold(task.plan, task.memory, flows)
+    for tasks in lacks:
+        name, value = context.plan.name_of(task.key), tasks.over.value
+        text = f"{name} did not say how many elements {value} has: it counts as failed"
+        context.notice("no list", task.key, text)
+    return bool(lacks)
 
 
 def timer_fired(context: StepContext, event: events.TimerFired) -> None:
@@ -401,7 +435,7 @@ def flow_on(context: StepContext) -> None:
         memory.spawned |= flows
         context.touched.memory[(point, node.name)] = None
         for output in outputs:
-            if output in node.heard:
+            if output in node.heard or size_told(node, output) is not None:
                 publish(context, node, point, output, known | flows)
         ended = next((output for output in ENDS if output in outputs), SUCCEEDED)
         mark_unreachable(context, node, point, known | flows, finished_as(ended))

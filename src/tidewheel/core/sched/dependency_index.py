@@ -19,20 +19,29 @@ rules read these values by what they mean; no rule asks which policy it is under
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Sequence as Sequenced
+from dataclasses import field, replace
+from typing import TypeVar, overload
 
 from tidewheel.core.cycling.calendar import Interval, Point
 from tidewheel.core.cycling.offset import Offset, Relative
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.completion import Completion
-from tidewheel.core.graph.definition import CYLC8, TIDEWHEEL, NodeDef
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.definition import (
+    CYLC8,
+    TIDEWHEEL,
+    MappedOver,
+    NodeDef,
+    element_name,
+)
+from tidewheel.core.graph.graph import Graph, element_definition, element_of
 from tidewheel.core.graph.outputs import ENDS, FINISHED
 from tidewheel.core.sched.task_state import AtomValue, Key
 from tidewheel.lazy_dataclasses import dataclass
 
+Other = TypeVar("Other")
 POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
 # What is waited for, by what it means: point of the parent, task or family, output or outputs.
 AtomMeaning = tuple[Point, str, str]
@@ -131,7 +140,7 @@ class IndexedAtom:
         return self.offset.parent_point(point, initial)
 
 
-def names_of(leaf: IndexedAtom) -> tuple[str, ...]:
+def names_of(leaf: IndexedAtom) -> Sequenced[str]:
     """Returns the names of the tasks that a leaf asks for."""
     return (leaf.node,) if leaf.group is None else leaf.group.members
 
@@ -181,10 +190,12 @@ class IndexedFamily:
 
     index: int
     family: str
-    members: tuple[str, ...]
+    members: Sequenced[str]
     outputs: tuple[str, ...]
     every: bool
     links: list[IndexedLink] = field(default_factory=list)
+    # Of all elements of a mapped task: `members` are its source and the elements made so far.
+    elements: MappedTasks | None = None
 
     @property
     def term(self) -> tuple[str, str]:
@@ -245,6 +256,10 @@ class IndexedNode:
     # The mask with which nothing is missing at any of its points; 0 if that depends on more.
     suffices: int = 0
     waits_for_absolute: bool = False
+    # Of an element of a mapped task: the mapped tasks over its list, and its index.
+    element: tuple[MappedTasks, int] | None = None
+    # The mapped tasks over lists that it returns.
+    lists: tuple[MappedTasks, ...] = ()
 
     def is_at(self, point: Point) -> bool:
         return any(sequence.has(point) for sequence in self.sequences)
@@ -300,6 +315,123 @@ class IndexedNode:
 
 
 @dataclass(slots=True, eq=False)
+class MappedTasks:
+    """Holds the mapped tasks over one list, of which elements are made when they are needed.
+
+    An element is a node like any other. Its arrows from tasks that are not mapped are those of
+    the mapped task, to which it is added as a target; an arrow from element to element is made
+    for each index. Who is visited along an arrow are the elements made so far, for whichever
+    point; whether one is at a point in a flow is decided when it is spawned (`elements.py`).
+    """
+
+    over: MappedOver
+    templates: dict[str, IndexedNode]
+    pairwise: list[IndexedArrow]  # from element to element
+    groups: dict[str, list[IndexedFamily]]  # by mapped task
+    nodes: dict[str, IndexedNode]  # of the whole graph
+    made: dict[int, dict[str, IndexedNode]] = field(default_factory=dict)
+
+    def make(self, size: int) -> None:
+        """Makes the elements of all these tasks up to a size, unless they are there."""
+        for index in range(size):
+            if index not in self.made:
+                self.elements(index)
+
+    def elements(self, index: int) -> dict[str, IndexedNode]:
+        """Returns the elements with an index, by their names; they are made together."""
+        found = self.made.get(index)
+        if found is None:
+            found = self.made[index] = self._made(index)
+            self.nodes.update(found)
+            for arrow in self.pairwise:
+                self._pair(arrow, index, found)
+        return found
+
+    def _made(self, index: int) -> dict[str, IndexedNode]:
+        made = {}
+        for template in self.templates.values():
+            name = element_name(template.name, index)
+            definition = element_definition(template.definition, name)
+            node = made[name] = replace(
+                template,
+                name=name,
+                definition=definition,
+                arrows=[],
+                links={},
+                element=(self, index),
+            )
+            for arrow, base in template.arrows:
+                if arrow not in self.pairwise:
+                    node.arrows.append((arrow, base))
+                    arrow.targets.append((node, base))
+            for group in self.groups.get(template.name, ()):
+                assert isinstance(group.members, list)
+                group.members.append(name)
+        return made
+
+    def _pair(self, arrow: IndexedArrow, index: int, made: Mapping[str, IndexedNode]) -> None:
+        leaves = tuple(
+            replace(leaf, node=element_name(leaf.node, index))
+            if leaf.node in self.templates
+            else leaf
+            for leaf in arrow.leaves
+        )
+        pair = replace(arrow, leaves=leaves, targets=[])
+        for template, base in arrow.targets:
+            node = made[element_name(template.name, index)]
+            node.arrows.append((pair, base))
+            pair.targets.append((node, base))
+        for leaf in leaves:
+            link = IndexedLink(pair, leaf)
+            if leaf.group is not None:
+                leaf.group.links.append(link)
+            else:
+                parent = self.nodes[leaf.node]
+                parent.links.setdefault(leaf.output, []).append(link)
+
+
+class IndexedElements(dict[str, IndexedNode]):
+    """Holds the nodes of a graph with mapped tasks; elements are made when they are asked for.
+
+    Those that nobody asked for are not listed.
+    """
+
+    def __init__(self, nodes: Mapping[str, IndexedNode], graph: Graph) -> None:
+        super().__init__(nodes)
+        self._graph = graph
+        self.mapped: dict[str, MappedTasks] = {}  # by mapped task
+
+    def copy(self) -> IndexedElements:
+        other = IndexedElements(self, self._graph)
+        other.mapped = self.mapped
+        return other
+
+    def __missing__(self, name: str) -> IndexedNode:
+        found = element_of(self._graph.mapped, name)
+        if found is None or found[0] not in self.mapped:
+            raise KeyError(name)
+        return self.mapped[found[0]].elements(found[1])[name]
+
+    def __contains__(self, name: object) -> bool:
+        if super().__contains__(name):
+            return True
+        found = element_of(self._graph.mapped, str(name))
+        return found is not None and found[0] in self.mapped
+
+    @overload
+    def get(self, name: str, default: None = None, /) -> IndexedNode | None: ...
+    @overload
+    def get(self, name: str, default: IndexedNode, /) -> IndexedNode: ...
+    @overload
+    def get(self, name: str, default: Other, /) -> IndexedNode | Other: ...
+    def get(self, name: str, default: object = None, /) -> object:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+@dataclass(slots=True, eq=False)
 class DependencyIndex:
     """Holds the index of a whole graph; later, only nodes that a reload removed are added."""
 
@@ -324,6 +456,7 @@ class DependencyIndex:
     # Whether no task has a child at an earlier point.
     leads_forward: bool
     final: Point | None
+    mapped: tuple[MappedTasks, ...] = ()
 
     initial: Point = field(init=False)
     texts: WrittenPoints = field(init=False)

@@ -6,8 +6,10 @@ dead only if it is dead in every one of them; to a task in no flow nothing is de
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.outputs import IMPLIED
+from tidewheel.core.graph.outputs import IMPLIED, SUCCEEDED
 from tidewheel.core.sched.dependency_index import (
     Any,
     Expression,
@@ -15,6 +17,10 @@ from tidewheel.core.sched.dependency_index import (
     IndexedAtom,
     IndexedFamily,
     IndexedNode,
+)
+from tidewheel.core.sched.elements import (
+    element_names,
+    size_at,
 )
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.pool import AbsoluteKey, GroupCount, TaskPool
@@ -171,6 +177,8 @@ def group_value(pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows
         (flow,) = flows
         return group_count(pool, group, point, flow).value(group.every)
     # Several flows together know more than each for itself; this is rare, so it is looked up.
+    if group.elements is not None:
+        return count_elements(pool, group, point, flows).value(group.every)
     values = []
     for member in group.members:
         at = pool.node(member).is_at(point)
@@ -189,7 +197,9 @@ def group_count(
     """
     by_flow = pool.groups.setdefault((group.index, point), {})
     count = by_flow.get(flow)
-    if count is None:
+    if count is None and group.elements is not None:
+        count = by_flow[flow] = count_elements(pool, group, point, frozenset({flow}), changing)
+    elif count is None:
         count = by_flow[flow] = GroupCount(len(group.members))
         horizon, flows = pool.run.horizon, frozenset({flow})
         is_forgotten = horizon is not None and point < horizon
@@ -202,6 +212,35 @@ def group_count(
     return count
 
 
+def count_elements(
+    pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows, changing: str = ""
+) -> GroupCount:
+    """Returns the counts of all elements of a mapped task, from what is known of each.
+
+    Before the source of its list has succeeded the group is worth what that success is. What
+    is `changing`, an element or the source, is counted as open.
+    """
+    assert group.elements is not None
+    tasks = group.elements
+    source = pool.recall(point, tasks.over.source)
+    value = OPEN
+    if changing != tasks.over.source:
+        value = output_value(source, SUCCEEDED, flows)
+    size = size_at(pool, tasks, point, flows) if value is TRUE else None
+    if size is None:
+        count = GroupCount(1)
+        if value <= LOST:  # as if there were one, which never runs
+            value = max(NOT_TAKEN if one in BAD_ENDS else value for one in group.outputs)
+        count.put(tasks.over.source, OPEN if value is TRUE else value)
+        return count
+    count = GroupCount(size)
+    for name in element_names(group, size):
+        memory = None if name == changing else pool.recall(point, name)
+        if memory is not None:
+            count.put(name, member_value(memory, group, flows))
+    return count
+
+
 def count_remembered(pool: TaskPool, point: Point) -> None:
     """Counts the values of families at a point from what is remembered of their members."""
     for name, memory in pool.memory.get(point, {}).items():
@@ -211,6 +250,10 @@ def count_remembered(pool: TaskPool, point: Point) -> None:
         flows = memory.verdicts.keys() | {f for made in memory.made.values() for f in made}
         for group in dict.fromkeys(g for found in node.groups.values() for g in found):
             for flow in flows:
+                if group.elements is not None:
+                    if group.family:
+                        group_count(pool, group, point, flow)  # which counts all that is known
+                    continue
                 value = member_value(memory, group, frozenset({flow}))
                 if value is TRUE or pool.plan.policy.prunes_unreachable:
                     group_count(pool, group, point, flow).put(name, value)
@@ -226,14 +269,25 @@ def value_to(pool: TaskPool, leaf: IndexedAtom, task: PooledTask) -> AtomValue:
         return value
     group, parent = leaf.group, leaf.parent_point(task.point, pool.plan.initial)
     values = []
-    for member in group.members:
+    for member in members_at(pool, group, parent, task.flows):
         if any((parent, member, output) in task.heard for output in group.outputs):
             values.append(TRUE)
         elif pool.node(member).is_at(parent):
             values.append(member_value(pool.recall(parent, member), group, task.flows))
         else:
             values.append(LOST)
+    if not values:
+        return value
     return min(values) if group.every else max(values)
+
+
+def members_at(
+    pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows
+) -> Sequence[str]:
+    """Returns the members of a group at a point; of a mapped task the elements there are."""
+    if group.elements is None:
+        return group.members
+    return tuple(element_names(group, size_at(pool, group.elements, point, flows) or 0))
 
 
 def task_values(

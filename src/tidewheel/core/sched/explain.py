@@ -14,12 +14,20 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import assumed_size
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import dependency_index, events
 from tidewheel.core.sched.completion import NAMED_MAX, lacking, lacking_text
-from tidewheel.core.sched.evaluation import leaf_value, member_value, untrue_leaves
+from tidewheel.core.sched.elements import flows_there, size_at
+from tidewheel.core.sched.evaluation import (
+    leaf_value,
+    member_value,
+    members_at,
+    output_value,
+    untrue_leaves,
+)
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import RunStatus, TaskPool
@@ -36,6 +44,7 @@ from tidewheel.core.sched.task_state import (
     VerdictKind,
 )
 
+ELEMENTS_LOOKED_AT_MAX = 1_000  # for the first that needs help
 DueAt = Callable[[Key, str], Instant | None]  # when a task need not wait for a thing any more
 
 
@@ -194,6 +203,8 @@ def _why_family(
     assert group is not None
     kind = "all" if group.every else "any"
     text = f"{pool.plan.name_of(child)} needs {leaf.wanted} of {kind} of {group.family}"
+    if group.elements is not None:
+        return _why_elements(pool, group, (point, leaf.output), child, flows)
     if not any(pool.node(member).is_at(point) for member in group.members):
         text = f"{text}: there is no {pool.plan.text(point)}/{group.family}"
         return Reason(text, passes=False, command=f"trigger {pool.plan.name_of(child)}")
@@ -204,6 +215,37 @@ def _why_family(
             reason = _why_atom(pool, atom, value)
             if not reason.passes:
                 return reason._replace(text=f"{text}; {reason.text}")
+    return Reason(text, passes=True)
+
+
+def _why_elements(
+    pool: TaskPool,
+    group: dependency_index.IndexedFamily,
+    wanted: tuple[Point, str],
+    child: Key,
+    flows: Flows,
+) -> Reason:
+    """Returns how many elements of a mapped task are missing, and the first that needs help."""
+    assert group.elements is not None
+    (point, output), source = wanted, (wanted[0], group.elements.over.source)
+    size = size_at(pool, group.elements, point, flows)
+    if size is None:
+        known = f"the number of elements of {group.family} is known when"
+        atom = _Atom(child, source, SUCCEEDED, flows)
+        reason = _why_atom(pool, atom, output_value(pool.recall(*source), SUCCEEDED, flows))
+        text = f"{known} {pool.plan.name_of(source)} succeeds; {reason.text}"
+        return reason._replace(text=text)
+    values = {
+        name: member_value(pool.recall(point, name), group, flows)
+        for name in members_at(pool, group, point, flows)
+    }
+    missing = [name for name, value in values.items() if value is not AtomValue.TRUE]
+    what = f"{len(missing):,} of {size:,} elements of {group.family}"
+    text = f"{pool.plan.name_of(child)} waits for {what if group.every else f'any of {what}'}"
+    for name in missing[:ELEMENTS_LOOKED_AT_MAX]:
+        reason = _why_atom(pool, _Atom(child, (point, name), output, flows), values[name])
+        if not reason.passes:
+            return reason._replace(text=f"{text}; {reason.text}")
     return Reason(text, passes=True)
 
 
@@ -248,6 +290,8 @@ def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) ->
     name = pool.plan.name_of(key)
     if not node.is_at(key[0]):
         return [Reason(f"{name} is on no sequence: there is no such task", passes=False)]
+    if node.element is not None and not flows_there(pool, node, key[0], frozenset(pool.flows)):
+        return [_why_no_element(pool, node.element, key)]
     memory = pool.recall(*key)
     found = []
     for flow, verdict in sorted(memory.verdicts.items()) if memory is not None else ():
@@ -260,6 +304,18 @@ def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) ->
             text, command = f"{name} was {verdict.kind}", f"trigger {name}"
         found.append(Reason(text, passes=False, command=command))
     return found or _why_unspawned(pool, node, key)
+
+
+def _why_no_element(
+    pool: TaskPool, element: tuple[dependency_index.MappedTasks, int], key: Key
+) -> Reason:
+    tasks, _ = element
+    name, source = pool.plan.name_of(key), pool.plan.name_of((key[0], tasks.over.source))
+    size = size_at(pool, tasks, key[0], frozenset(pool.flows))
+    if size is None:
+        why_not = f"the number of elements is known when {source} succeeds"
+        return Reason(f"there is no {name} yet: {why_not}", passes=True)
+    return Reason(f"there is no {name}: {source} returned {size}", passes=False)
 
 
 def _mending(pool: TaskPool, key: Key, flow: int) -> str:
@@ -344,6 +400,9 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
     take(start.effects)
     while todo and len(runs) < SUBMISSIONS_MAX:
         one = todo.popleft()
+        for tasks in copy.plan.nodes[one.task[1]].lists:  # a few, as in a rehearsal
+            size = tasks.over.size_output(assumed_size(tasks.over))
+            step(start.graph, copy, events.OutputMade(one.task, one.submit, size, at))
         end = events.JobEnded(one.task, one.submit, events.JobEnd.SUCCEEDED, at)
         take(step(start.graph, copy, end).effects)
     waits = {

@@ -6,7 +6,7 @@ leave the process. Tests make plans with another `Order` and go on with runs und
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from tidewheel.core.cycling.calendar import SECONDS_PER_DAY
@@ -18,6 +18,7 @@ from tidewheel.core.graph.definition import (
     Atom,
     Condition,
     Group,
+    MappedOver,
     XtriggerTerm,
 )
 from tidewheel.core.graph.graph import CompiledArrow, Graph
@@ -32,10 +33,12 @@ from tidewheel.core.sched.dependency_index import (
     Expression,
     IndexedArrow,
     IndexedAtom,
+    IndexedElements,
     IndexedFamily,
     IndexedLink,
     IndexedNode,
     IndexedSequence,
+    MappedTasks,
     PreviousInstance,
     names_of,
     shift_of,
@@ -63,7 +66,9 @@ class _Planner:
         self.order = order
         self.sequences: dict[Sequence, IndexedSequence] = {}
         self.groups: dict[tuple[str, tuple[str, ...], bool], IndexedFamily] = {}
-        self.nodes = {name: self._node(name, rank) for rank, name in enumerate(graph.nodes)}
+        self.nodes: dict[str, IndexedNode] = {
+            name: self._node(name, rank) for rank, name in enumerate(graph.nodes)
+        }
         self.arrows: list[IndexedArrow] = []
         self.reach_back = 0
         self.reach_ahead = 0
@@ -224,7 +229,8 @@ def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
     for node in planner.nodes.values():
         if all(arrow.is_conjunction for arrow, _ in node.arrows):
             node.suffices = (1 << node.atoms) - 1
-    limits = _limits(planner)
+    limits, asks, concerned = _limits(planner), _asks(planner), _concerned(planner)
+    mapped = _mapped(planner, asks) if graph.mapped else ()
     return DependencyIndex(
         graph=graph,
         policy=POLICIES[graph.policy.name],
@@ -237,11 +243,76 @@ def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
         expires=bool(graph.special.expire_after),
         lead=sum(planner.ahead.values()),
         absolute=absolute,
-        concerned=_concerned(planner),
-        asks=_asks(planner),
+        concerned=concerned,
+        asks=asks,
         leads_forward=not planner.reach_ahead and not absolute,
         final=graph.cycling.final,
+        mapped=mapped,
     )
+
+
+def _mapped(planner: _Planner, asks: list[Ask]) -> tuple[MappedTasks, ...]:
+    """Takes the mapped tasks out of the nodes: of them nothing runs but elements."""
+    graph, nodes = planner.graph, planner.nodes
+    by_list: dict[MappedOver, dict[str, IndexedNode]] = {}
+    for name, over in graph.mapped.items():
+        if name in nodes and over.source in nodes:
+            by_list.setdefault(over, {})[name] = nodes[name]
+    for ask in asks:
+        ask.nodes = {name: node for name, node in ask.nodes.items() if name not in graph.mapped}
+    kept = IndexedElements(
+        {name: node for name, node in nodes.items() if name not in graph.mapped}, graph
+    )
+    found = []
+    for over, templates in by_list.items():
+        pairwise = _pairwise(planner, templates)
+        tasks = MappedTasks(over, templates, pairwise, {}, kept)
+        _join(planner, tasks)
+        kept.mapped.update(dict.fromkeys(templates, tasks))
+        found.append(tasks)
+    planner.nodes = kept
+    return tuple(found)
+
+
+def _pairwise(planner: _Planner, templates: Mapping[str, IndexedNode]) -> list[IndexedArrow]:
+    """Returns the arrows from element to element; of others, elements become the targets."""
+    arrows = {id(one): one for node in templates.values() for one, _ in node.arrows}
+    pairwise = []
+    for arrow in arrows.values():
+        if any(leaf.node in templates for leaf in arrow.leaves):
+            pairwise.append(arrow)
+            _unlink(planner, arrow)
+        else:
+            arrow.targets = [one for one in arrow.targets if one[0].name not in templates]
+    for node in templates.values():
+        # What died before there were elements is seen by none of them when it dies.
+        node.may_be_born_dead |= node.atoms > 1
+    return pairwise
+
+
+def _join(planner: _Planner, tasks: MappedTasks) -> None:
+    """Lets the groups of elements hear of the source of their list."""
+    source = planner.nodes[tasks.over.source]
+    # A group of no mapped task hears when elements come that are in no other group.
+    key = ("", (tasks.over.source, tasks.over.value, tasks.over.parameter), True)
+    planner.groups[key] = IndexedFamily(len(planner.groups), "", [], (), every=True)
+    for group in planner.groups.values():
+        if group.family in tasks.templates or group is planner.groups[key]:
+            group.elements, group.members = tasks, [tasks.over.source]
+            source.groups.setdefault(SUCCEEDED, []).append(group)
+            tasks.groups.setdefault(group.family, []).append(group)
+    source.heard[SUCCEEDED] = None
+    source.lists = (*source.lists, tasks)
+
+
+def _unlink(planner: _Planner, arrow: IndexedArrow) -> None:
+    """Takes away the links to an arrow of which copies are made."""
+    for leaf in arrow.leaves:
+        if leaf.group is not None:
+            leaf.group.links = [one for one in leaf.group.links if one.arrow is not arrow]
+        else:
+            links = planner.nodes[leaf.node].links
+            links[leaf.output] = [one for one in links[leaf.output] if one.arrow is not arrow]
 
 
 def _absolute(planner: _Planner) -> list[tuple[IndexedAtom, tuple[IndexedNode, ...]]]:

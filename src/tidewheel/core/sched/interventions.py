@@ -21,10 +21,17 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
 from tidewheel.core.sched import events
-from tidewheel.core.sched.completion import conclude, deactivate, is_complete, stop_after
+from tidewheel.core.sched.completion import (
+    conclude,
+    deactivate,
+    is_complete,
+    stop_after,
+    tell_size,
+)
 from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode, names_of
 from tidewheel.core.sched.dependents import Dependent, all_dependents, dependents
-from tidewheel.core.sched.evaluation import leaf_value, member_value
+from tidewheel.core.sched.elements import record_size, size_at, size_told
+from tidewheel.core.sched.evaluation import leaf_value, member_value, members_at
 from tidewheel.core.sched.flows import active_flows, flows_to_trigger, named_flows
 from tidewheel.core.sched.limits import admit_by_hand, join_chain, launch
 from tidewheel.core.sched.pool import StepContext, TaskPool
@@ -234,6 +241,21 @@ def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
         if not node.is_at(point) and (point, name) not in pool.tasks:
             text = pool.plan.text(point)
             raise Refused(f"{name} is on no sequence at {text}: there is no {text}/{name}")
+        if node.element is not None and (point, name) not in pool.tasks:
+            _refuse_absent_element(pool, node, point)
+
+
+def _refuse_absent_element(pool: TaskPool, node: IndexedNode, point: Point) -> None:
+    assert node.element is not None
+    tasks, index = node.element
+    name = pool.plan.name_of((point, node.name))
+    source = pool.plan.name_of((point, tasks.over.source))
+    size = size_at(pool, tasks, point, frozenset(pool.flows))
+    if size is None:
+        why = f"how many there are is known when {source} succeeds"
+        raise Refused(f"there is no {name} yet: {why}")
+    if index >= size:
+        raise Refused(f"there is no {name}: {source} returned {size}")
 
 
 def triggered(context: StepContext, event: events.TasksTriggered) -> None:
@@ -368,6 +390,8 @@ def outputs_set(context: StepContext, event: events.OutputsSet) -> None:
     node = context.pool.node(event.task[1])
     memory = context.pool.recall(*event.task)
     outputs = event.outputs or completing(node, () if memory is None else memory.made)
+    if node.lists:
+        _refuse_without_size(context.pool, node, event.task, outputs)
     flows = named_flows(context, event.flow)
     task = context.pool.tasks.get(event.task)
     if task is None:
@@ -375,6 +399,21 @@ def outputs_set(context: StepContext, event: events.OutputsSet) -> None:
     else:
         merge_by_hand(context, task, flows or NO_FLOW)
         _set_pooled(context, task, outputs)
+
+
+def _refuse_without_size(
+    pool: TaskPool, node: IndexedNode, key: Key, outputs: tuple[str, ...]
+) -> None:
+    """Refuses a success by hand while nobody has said how many elements the lists have."""
+    told = [found[0] for output in outputs if (found := size_told(node, output)) is not None]
+    flows = frozenset(pool.flows)
+    for tasks in node.lists if SUCCEEDED in outputs else ():
+        if tasks not in told and size_at(pool, tasks, key[0], flows) is None:
+            name, value = pool.plan.name_of(key), tasks.over.value
+            raise Refused(
+                f"{next(iter(tasks.templates))} is made of the list {value} of {name}, which "
+                f"it has not returned; give it first (set {name} --value '{value}=[…]')"
+            )
 
 
 def completing(node: IndexedNode, made: Collection[str] = ()) -> tuple[str, ...]:
@@ -392,7 +431,11 @@ def completing(node: IndexedNode, made: Collection[str] = ()) -> tuple[str, ...]
 def _set_pooled(context: StepContext, task: PooledTask, outputs: tuple[str, ...]) -> None:
     before = set(task.outputs)
     for output in outputs:
-        complete_output(context, task, output)
+        told = size_told(task.plan, output)
+        if told is not None:
+            tell_size(context, task, output, *told)
+        else:
+            complete_output(context, task, output)
     added = [output for output in task.outputs if output not in before]
     task.by_hand = tuple(dict.fromkeys((*task.by_hand, *added)))
     if not task.is_active and task.flows and is_complete(task):
@@ -426,6 +469,8 @@ def _set_absent(
     for output in made:
         if output in node.heard:
             publish(context, node, key[0], output, flows)
+        elif (told := size_told(node, output)) is not None:
+            record_size(memory, output, *told, flows)
     for flow in sorted(flows):
         earlier = _made_before(memory, flow)
         if node.completion.is_complete(earlier | made.keys()):
@@ -512,6 +557,6 @@ def _is_wanted(
     met = (
         any((parent, member, output) in wanted for output in leaf.group.outputs)
         or member_value(pool.recall(parent, member), leaf.group, task.flows) is AtomValue.TRUE
-        for member in leaf.group.members
+        for member in members_at(pool, leaf.group, parent, task.flows)
     )
     return all(met) if leaf.group.every else any(met)

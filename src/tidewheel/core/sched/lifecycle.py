@@ -26,6 +26,7 @@ from tidewheel.core.sched.dependency_index import (
     orphan,
 )
 from tidewheel.core.sched.dependents import dependents
+from tidewheel.core.sched.elements import flows_there
 from tidewheel.core.sched.evaluation import absolute_key, holds, leaf_value, recorded_value
 from tidewheel.core.sched.flows import active_flows, evaluate_ends_of_the_graph
 from tidewheel.core.sched.index_builder import build_index
@@ -287,7 +288,7 @@ def reloaded(context: StepContext, event: events.RunReloaded) -> None:
     pool = context.pool
     old = pool.plan
     plan = build_index(event.graph)
-    for name in sorted(old.nodes.keys() - plan.nodes.keys()):
+    for name in sorted(name for name in old.nodes if name not in plan.nodes):
         plan.nodes[name] = orphan(name, len(plan.nodes))
     # Of each task the atoms that were true; of a family also who its members were.
     known = {
@@ -302,7 +303,10 @@ def reloaded(context: StepContext, event: events.RunReloaded) -> None:
     context.plan = plan
     context.touched.tasks.update(dict.fromkeys(pool.tasks))
     for task in list(pool.tasks.values()):
-        if task.plan.name not in plan.graph.nodes and not task.is_active:
+        is_gone = task.plan.name not in plan.graph.nodes or (
+            task.flows and not flows_there(pool, task.plan, task.point, task.flows)
+        )
+        if is_gone and not task.is_active:
             leave(context, task)
     settled = _settled_since(pool)
     kept = list(pool.tasks.values())
@@ -435,7 +439,10 @@ def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> 
 
 def _atom(plan: DependencyIndex, leaf: IndexedAtom, point: Point) -> Atom:
     group = leaf.group
-    names = (leaf.node,) if group is None else group.members
+    if group is None:
+        names: tuple[str, ...] = (leaf.node,)
+    else:  # of elements, as many as there are
+        names = (group.family,) if group.elements else tuple(group.members)
     outputs = (leaf.output,) if group is None else group.outputs
     every = group is None or group.every
     return (leaf.parent_point(point, plan.initial), names, outputs, every)

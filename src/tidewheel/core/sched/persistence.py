@@ -264,7 +264,7 @@ def rebuild(
     run = next((row.run for row in rows if isinstance(row, PutRun)), None)
     assert run is not None, "a run without a row of its own was never started"
     pool = TaskPool(plan, replace(run, held_tasks=dict(run.held_tasks)), past)
-    gone = _names(rows) - plan.nodes.keys()
+    gone = {name for name in _names(rows) if name not in plan.nodes}
     for name in sorted(gone):
         plan.nodes[name] = orphan(name, len(plan.nodes))
     for row in rows:

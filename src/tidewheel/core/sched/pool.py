@@ -320,9 +320,12 @@ class GroupCount:
         self.values[member] = value
 
     def value(self, every: bool) -> AtomValue:
-        """Returns the family's value: its members' least if all must count, else the most."""
+        """Returns the family's value: its members' least if all must count, else the most.
+
+        All of no elements are there, any is not.
+        """
         order = (0, 1, 2, 3) if every else (3, 2, 1, 0)
-        return next((AtomValue(one) for one in order if self.counts[one]), AtomValue.OPEN)
+        return next((AtomValue(one) for one in order if self.counts[one]), AtomValue(order[-1]))
 
 
 @dataclass(slots=True, eq=False, repr=False)

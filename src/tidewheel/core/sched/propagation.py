@@ -18,13 +18,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import element_name
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
 from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.absolute_triggers import first_child_point, settle_absolute
-from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedLink, IndexedNode
+from tidewheel.core.sched.dependency_index import (
+    IndexedFamily,
+    IndexedLink,
+    IndexedNode,
+    MappedTasks,
+)
 from tidewheel.core.sched.dependents import dependents
+from tidewheel.core.sched.elements import flows_there, size_at, size_told
 from tidewheel.core.sched.flows import may_spawn
-from tidewheel.core.sched.pool import StepContext
+from tidewheel.core.sched.pool import GroupCount, StepContext, TaskPool
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
 from tidewheel.core.sched.task_state import (
     AtomValue,
@@ -89,9 +96,13 @@ def _announce(
         if not fresh:
             return
     point = key[0]
+    # Elements are counted before a child looks them up: a new count has all that is known.
+    counts_first = node.groups and (node.lists or node.element is not None)
+    if counts_first:
+        _tell_families(context, node, key, output, fresh)
     for link in node.links.get(output, ()):
         _along(context, link, point, fresh)
-    if node.groups:
+    if node.groups and not counts_first:
         _tell_families(context, node, key, output, fresh)
     if node.absolute and (point, output) in node.absolute and point >= context.pool.run.start:
         for link in node.absolute[(point, output)]:
@@ -179,7 +190,7 @@ def satisfy_child(
         new = frozenset(
             flow for flow in flows - task.flows - known if may_spawn(context.pool, flow, point)
         )
-        if new:
+        if new and (new := flows_there(context.pool, node, point, new)):
             merge(context, task, new)
             satisfy(context, task, link.arrow, base, number)  # of one that is active, too
 
@@ -203,6 +214,8 @@ def spawn_on_demand(
             fresh = fresh.difference(memory.verdicts)
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
+    if node.element is not None:
+        fresh = flows_there(pool, node, point, fresh)
     if fresh and (pool.plan.leads_forward or not evaluation.never_comes(pool, node, point)):
         spawn(context, node, point, fresh, true)
         if node.suicides:
@@ -227,14 +240,13 @@ def count_member(
     point, name = member
     pool = context.pool
     memory = pool.recall(point, name)
+    if group.elements is not None and not group.family:
+        _meet_elements(context, group.elements, point, flows)
+        return
     for flow in sorted(flows):
         count = evaluation.group_count(pool, group, point, flow, name)
-        before = count.value(group.every)
-        one = frozenset({flow})
-        value = evaluation.member_value(memory, group, one)
-        # A reload may have taken an active one off its sequence.
-        is_off = value is AtomValue.OPEN and not pool.node(name).is_at(point)
-        count.put(name, AtomValue.LOST if is_off else value)
+        before, one = count.value(group.every), frozenset({flow})
+        count = _counted(pool, group, count, member, memory, flow)
         after = count.value(group.every)
         if after is before:
             if len(pool.flow_counts) > 1:
@@ -249,6 +261,61 @@ def count_member(
                     _along(context, link, point, one)
             else:
                 evaluate_children(context, link, point, one)
+
+
+def _counted(
+    pool: TaskPool,
+    group: IndexedFamily,
+    count: GroupCount,
+    member: Key,
+    memory: TaskHistory | None,
+    flow: int,
+) -> GroupCount:
+    """Returns the counts of a group with the value that one member has now."""
+    point, name = member
+    one = frozenset({flow})
+    elements = group.elements
+    if elements is not None and name == elements.over.source:
+        count = evaluation.count_elements(pool, group, point, one)
+        pool.groups[(group.index, point)][flow] = count
+    elif elements is None or flows_there(pool, pool.node(name), point, one):
+        value = evaluation.member_value(memory, group, one)
+        # A reload may have taken an active one off its sequence.
+        is_off = value is AtomValue.OPEN and not pool.node(name).is_at(point)
+        count.put(name, AtomValue.LOST if is_off else value)
+    return count
+
+
+def _meet_elements(
+    context: StepContext, tasks: MappedTasks, point: Point, flows: Flows
+) -> None:
+    """Has elements evaluated, and spawned, when their number becomes known: what they wait for
+    besides their list may have died or been made before."""
+    for flow in sorted(flows):
+        one = frozenset({flow})
+        size = size_at(context.pool, tasks, point, one) or 0
+        for template in tasks.templates.values():
+            if not size or not template.may_be_born_dead:
+                continue
+            names = [element_name(template.name, index) for index in range(size)]
+            context.to_evaluate.extend(((point, name), flow) for name in names)
+            if _was_made(context.pool, tasks, template, point, one):
+                nodes = map(context.pool.node, names)
+                context.to_spawn.extend((node, point, one) for node in nodes)
+
+
+def _was_made(
+    pool: TaskPool, tasks: MappedTasks, template: IndexedNode, point: Point, flows: Flows
+) -> bool:
+    """Says whether anything was made that all elements of a mapped task wait for."""
+    for leaf, _ in template.leaves_at(point):
+        parent = leaf.parent_point(point, pool.plan.initial)
+        is_pair = leaf.node in tasks.templates
+        if is_pair or evaluation.outside_value(pool, leaf, parent, flows) is not None:
+            continue
+        if evaluation.leaf_value(pool, leaf, point, flows) is AtomValue.TRUE:
+            return True
+    return False
 
 
 def _wake_children(
@@ -316,7 +383,7 @@ def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
     if task.flow_wait or not before:
         task.flow_wait = False
         for output in list(task.outputs):
-            if output in task.plan.heard:
+            if output in task.plan.heard or size_told(task.plan, output) is not None:
                 publish(context, task.plan, task.point, output, task.flows)
     elif task.is_active:
         _record_made(context, task, new)

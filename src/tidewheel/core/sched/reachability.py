@@ -24,6 +24,7 @@ from tidewheel.core.sched import evaluation, propagation
 from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked
 from tidewheel.core.sched.dependency_index import IndexedNode, names_of
 from tidewheel.core.sched.dependents import dependents
+from tidewheel.core.sched.elements import flows_there
 from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
 from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.spawn import leave, settle, spawn
@@ -108,7 +109,7 @@ def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
 
 def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
     pool = context.pool
-    if not may_spawn(pool, flow, point) or not node.is_at(point):
+    if not may_spawn(pool, flow, point) or not _is_there(pool, node, point, flow):
         return
     memory = pool.recall(point, node.name)
     old = None if memory is None else memory.verdicts.get(flow)
@@ -139,6 +140,11 @@ def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow
     pooled_now = (point, node.name) in pool.tasks
     if overall is AtomValue.LOST and not pooled_now and _blocks_here(pool, node, point, flows):
         _spawn_blocked(context, node, point, flows)
+
+
+def _is_there(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -> bool:
+    """Says whether the graph has this task in a flow, if its elements are known there."""
+    return node.is_at(point) and bool(flows_there(pool, node, point, frozenset({flow})))
 
 
 def _spawn_blocked(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
@@ -238,11 +244,12 @@ def _causes(
         if group is not None:
             dead = (
                 member
-                for member in group.members
+                for member in evaluation.members_at(pool, group, parent, flows)
                 if evaluation.member_value(pool.recall(parent, member), group, flows)
                 <= AtomValue.LOST
             )
-            name = next(dead, group.family)
+            elements = group.elements
+            name = next(dead, group.family if elements is None else elements.over.source)
         yield (parent, name, leaf.output)
 
 

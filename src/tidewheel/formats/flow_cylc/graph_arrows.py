@@ -103,7 +103,6 @@ class Lowering:
     def _lower_pair(
         self, left: Expression, right: Expression, lowered: Lowered, *, leads_on: bool
     ) -> None:
-        condition = self._condition(left)
         targets: list[str] = []
         doomed: list[str] = []
         position = None
@@ -114,6 +113,10 @@ class Lowering:
                 move = "move the offset to the left side with the opposite sign"
                 hint = f"an arrow makes the task at its own point: {move}"
                 raise _Wrong("offset-on-the-right", seen, hint, token.position)
+            if token.suicide and _mapped_by(token.text):
+                seen = f"!{token.text} removes a mapped task"
+                hint = "let its elements wait for what decides instead"
+                raise _Wrong("mapped-task", seen, hint, token.position)
             if token.suicide:
                 doomed.extend(self._members(token))
                 continue
@@ -121,8 +124,13 @@ class Lowering:
             if token.offset is None:
                 targets.extend(self._members(token))
         assert position is not None
-        self._add(lowered, condition, targets, position, suicide=False)
-        self._add(lowered, condition, doomed, position, suicide=True)
+        # What waits for a mapped task is each element for its own, or one task for them all.
+        for parameter in dict.fromkeys(map(_mapped_by, targets)) or ("",):
+            condition = self._condition(left, parameter)
+            same = [name for name in targets if _mapped_by(name) == parameter]
+            self._add(lowered, condition, same, position, suicide=False)
+        if doomed:
+            self._add(lowered, self._condition(left, ""), doomed, position, suicide=True)
 
     def _add(
         self,
@@ -162,7 +170,7 @@ class Lowering:
             lowered.marks.setdefault(key, mark)
 
     def _marks(self, token: Token, members: tuple[str, ...]) -> Iterable[definition.OutputMark]:
-        is_family = token.text in self._families
+        is_family = self._is_group(token)
         output, every = self._output(token)
         if output == FINISHED and token.optional:
             seen = f"{token.text}:{token.qualifier}? asks for either end already"
@@ -184,6 +192,8 @@ class Lowering:
         """Returns the standard name of the output, and whether all of a family must make it."""
         qualifier = token.qualifier
         if token.text not in self._families:
+            if self._is_group(token):
+                return FAMILY_QUALIFIERS[str(qualifier)]
             if qualifier in FAMILY_QUALIFIERS:
                 seen = f"{token.text}:{qualifier} asks for a family, and {token.text} is a task"
                 hint = self._nearest_family(token.text)
@@ -223,12 +233,25 @@ class Lowering:
         return f"-all and -any are for families, and {none}"
 
     def _members(self, token: Token) -> tuple[str, ...]:
-        return self._families.get(token.text, (token.text,))
+        members = self._families.get(token.text, (token.text,))
+        if token.text in self._families:
+            for name in members:
+                if _mapped_by(name):
+                    seen = f"the family {token.text} has the mapped task {name} as a member"
+                    hint = "name its members in the graph instead"
+                    raise _Wrong("mapped-task", seen, hint, token.position)
+        return members
 
-    def _condition(self, side: Expression) -> definition.Condition:
+    def _is_group(self, token: Token) -> bool:
+        """Says whether a node stands for members: a family, or elements with -all or -any."""
+        is_mapped = bool(_mapped_by(token.text)) and token.qualifier in FAMILY_QUALIFIERS
+        return is_mapped or token.text in self._families
+
+    def _condition(self, side: Expression, parameter: str) -> definition.Condition:
+        """Returns a left side as it is for targets mapped by a parameter, or by none."""
         if isinstance(side, Token):
-            return self._leaf(side)
-        terms = tuple(self._condition(term) for term in side.terms)
+            return self._leaf(side, parameter)
+        terms = tuple(self._condition(term, parameter) for term in side.terms)
         if isinstance(side, Both):
             return definition.all_of(terms)
         for term in nodes_of(side):
@@ -240,7 +263,7 @@ class Lowering:
         assert isinstance(side, Either)
         return definition.any_of(terms)
 
-    def _leaf(self, token: Token) -> definition.Condition:
+    def _leaf(self, token: Token, parameter: str) -> definition.Condition:
         if token.kind is GraphTokenKind.XTRIGGER:
             return definition.XtriggerTerm(token.text)
         if token.suicide:
@@ -253,8 +276,30 @@ class Lowering:
                 hint = f"write {token.text}:succeed-all or {token.text}:succeed-any"
                 raise _Wrong("family-output", seen, hint, token.position)
             return definition.Group(token.text, made_by(output), every, offset)
+        self._check_mapped(token, offset, parameter)
+        own = _mapped_by(token.text)
+        if own and (self._is_group(token) or own != parameter):
+            return definition.Group(token.text, made_by(output), every, offset)
         atoms = tuple(definition.Atom(token.text, made, offset) for made in made_by(output))
         return atoms[0] if len(atoms) == 1 else definition.AnyOf(atoms)
+
+    @staticmethod
+    def _check_mapped(token: Token, offset: Offset | None, parameter: str) -> None:
+        own = _mapped_by(token.text)
+        if offset is None or not (own or parameter):
+            return
+        seen = hint = ""
+        if own and offset.is_absolute:
+            seen = f"{token.text}[{token.offset}] asks for elements at a fixed point"
+            hint = "ask for a task that comes after all of them there"
+        elif parameter and offset.is_absolute:
+            seen = f"<{parameter}> waits for {token.text}[{token.offset}], at a fixed point"
+            hint = "let the task that returns the list wait for it"
+        elif own == parameter and token.qualifier not in FAMILY_QUALIFIERS:
+            seen = f"{token.text}[{token.offset}] asks for single elements at another point"
+            hint = "lists at two points need not be alike: ask for all with :succeed-all"
+        if seen:
+            raise _Wrong("mapped-task", seen, hint, token.position)
 
     def _offset(self, token: Token) -> Offset | None:
         text = token.offset
@@ -267,6 +312,11 @@ class Lowering:
                 seen = f"the offset of {token.text}[{text}] is not understood: {bad.message}"
                 raise _Wrong("offset", seen, bad.hint, token.position) from None
         return self._offsets[text]
+
+
+def _mapped_by(name: str) -> str:
+    """Returns the parameter of a mapped task, `file` of `process<file>`; "" for any other."""
+    return name.partition("<")[2].removesuffix(">")
 
 
 def _suicide_on_the_left(token: Token) -> _Wrong:

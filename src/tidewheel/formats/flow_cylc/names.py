@@ -15,6 +15,7 @@ from math import prod
 from tidewheel.core.graph.findings import meant
 from tidewheel.core.graph.outputs import FINISHED, SHORT_FORMS, STANDARD
 from tidewheel.errors import Refused
+from tidewheel.formats.flow_cylc.values import ListSource
 from tidewheel.lazy_dataclasses import dataclass
 
 # Names that are accepted.
@@ -22,6 +23,7 @@ from tidewheel.lazy_dataclasses import dataclass
 RESERVED_PREFIX = "_cylc"
 
 _TASK = re.compile(r"\w[\w\-+%@]*")
+_MAPPED = re.compile(r"(?<=.)<\w+>\Z")  # the parameter of a mapped task
 _OUTPUT = re.compile(r"[\w\-]+")
 _VARIABLE = re.compile(r"[a-zA-Z_]\w*")
 _XTRIGGER = re.compile(r"[a-zA-Z0-9_]+")
@@ -39,6 +41,7 @@ RESERVED_OUTPUTS = frozenset(
 
 def task_name_problem(name: str) -> str:
     """Says why this cannot be the name of a task or family; empty if it can."""
+    name = _MAPPED.sub("", name)
     accepted = "have letters, digits and _ - + % @, and begin with a letter, digit or _"
     return _problem(name, _TASK, "names", accepted)
 
@@ -125,6 +128,9 @@ class Parameters:
 
     values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
+    # Those whose values a task returns at run time; in names they stay as they are written:
+    # `run<m,file>` becomes `run_m1<file>`. So each has one value here, and a template.
+    lists: Mapping[str, ListSource] = field(default_factory=dict)
 
     def expand_heading(self, heading: str) -> Iterator[tuple[str, Chosen]]:
         """Yields each name of a comma list, for each value of its parameters, with those."""
@@ -197,7 +203,25 @@ class Parameters:
                 f"{_shown(text)}: the brackets < > do not match", "write for example foo<m>"
             )
         pieces.append(rest)
+        if self.lists:
+            self._check_lists(pieces, text)
         return pieces
+
+    def _check_lists(self, pieces: Pieces, text: str) -> None:
+        """Refuses what a parameter whose values are not known yet cannot be used for."""
+        used = list(references(pieces))
+        dynamic = [one for one in used if one.name in self.lists]
+        if len(dynamic) > 1:
+            seen = f"{_shown(text)} is made of two lists"
+            raise BadParameter(seen, "one parameter of a task may be a list", "mapped-task")
+        if dynamic and (used[-1] is not dynamic[0] or pieces[-1] != ""):
+            seen = f"{_shown(text)}: <{dynamic[0].name}> does not stand at the end of the name"
+            hint = f"write it last, as in run<m,{dynamic[0].name}>"
+            raise BadParameter(seen, hint, "mapped-task")
+
+    def without_lists(self, chosen: Mapping[str, Value]) -> Chosen:
+        """Returns the chosen values of parameters without those known at run time only."""
+        return {name: value for name, value in chosen.items() if name not in self.lists}
 
     def _reference(self, item: str, text: str) -> Reference:
         match = _REFERENCE.fullmatch(item)
@@ -212,6 +236,9 @@ class Parameters:
             hint = meant(name, others, f"define it: [task parameters] {name} = 1..3")
             seen = f"parameter {name!r} in {_shown(text)} {lacks}"
             raise BadParameter(seen, hint, "unknown-parameter")
+        if name in self.lists and (sign or value is not None):
+            seen = f"{_shown(text)}: the values of {name!r} are known at run time only"
+            raise BadParameter(seen, f"write <{name}>", "mapped-task")
         if value is None:
             return Reference(name, int(f"{sign}{number}") if sign else 0)
         same = [one for one in known if str(one) == value]

@@ -199,7 +199,7 @@ class Namespaces:
             namespace = self.by_name[name] = Namespace(name, section)
         namespace.owns.append(values)
         if chosen:
-            namespace.parameters.update(chosen)
+            namespace.parameters.update(self.parameters.without_lists(chosen))
         inherit = values.get("inherit")
         if isinstance(inherit, tuple):
             namespace.inherit = self._expanded_parents(inherit, chosen, namespace, section)
@@ -217,7 +217,7 @@ class Namespaces:
                 message, hint = str(error), error.hint
                 self.findings.error("bad-parameter", message, hint, section, "inherit")
                 continue
-            namespace.parameters.update(used)
+            namespace.parameters.update(self.parameters.without_lists(used))
             parents.append(name)
         return tuple(parents)
 
@@ -294,7 +294,7 @@ class _Resolver:
             groups = self._inheritance.of(lineage).groups
         else:
             groups = self._inheritance.of(lineage[1:]).extended(namespace.owns).groups
-        if namespace.parameters:
+        if namespace.parameters or name.endswith(">"):
             filled = self._filled(groups["environment"], namespace)
             if filled is not groups["environment"]:
                 groups = {**groups, "environment": filled}
@@ -310,18 +310,23 @@ class _Resolver:
         )
 
     def _expanded(self, inputs: Pairs, namespace: Namespace) -> Pairs:
-        """Returns the inputs with `process<m>` replaced by the process of the task's own m."""
+        """Returns the inputs with `process<m>` replaced by the process of the task's own m; a
+        parameter whose values are known at run time stays."""
         expanded = []
         parameters, findings = self._namespaces.parameters, self._namespaces.findings
+        lists = {name: parameters.values[name][0] for name in parameters.lists}
         for name, text in inputs:
             item = f"[runtime][{namespace.name}][inputs]{name}"
+            end = text.rfind(">") + 1 or len(text)
             try:
-                found, _ = parameters.expand_parent(text, namespace.parameters, item)
+                found, _ = parameters.expand_parent(
+                    text[:end], {**lists, **namespace.parameters}, item
+                )
             except BadParameter as error:
                 seen, hint = str(error), error.hint
                 findings.error("bad-parameter", seen, hint, namespace.section)
                 continue
-            expanded.append((name, found))
+            expanded.append((name, f"{found}{text[end:]}"))
         return tuple(expanded)
 
     def _filled(self, environment: Pairs, namespace: Namespace) -> Pairs:

@@ -28,7 +28,7 @@ from tidewheel.formats.flow_cylc.sections import PlacedFindings, Section, parse_
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.upgrade import upgrade
-from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds
+from tidewheel.formats.flow_cylc.values import BadValue, ListSource, duration_seconds
 from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, xtrigger_of
 from tidewheel.lazy_dataclasses import dataclass
 
@@ -404,6 +404,14 @@ class _Reader:
     def _parameters(self) -> Parameters:
         values = self._values("task parameters", items.TASK_PARAMETERS)
         templates = cast("dict[str, str]", values.pop("templates", {}))
+        from_lists = {name: one for name, one in values.items() if isinstance(one, ListSource)}
+        for name in list(from_lists):
+            if name[-1:].isdigit():
+                seen = f"[task parameters]{name}: a parameter made of a list ends with a digit"
+                hint = f"its elements are called _{name}0, _{name}1, …; choose another name"
+                where = (self._root, "task parameters", name)
+                self._findings.error("mapped-task", seen, hint, *where)
+            values[name], templates[name] = (0,), f"<{name}>"
         lists = cast("dict[str, tuple[Value, ...]]", values)
         for name, known in lists.items():
             if known and name not in templates:
@@ -417,7 +425,7 @@ class _Reader:
                 seen = f"[task parameters][templates]{name}: {error}"
                 self._findings.error("bad-parameter", seen, error.hint, self._root, *path)
                 templates[name] = default_template(name, lists[name])
-        return Parameters(lists, templates)
+        return Parameters(lists, templates, from_lists)
 
     def _graph(self) -> tuple[GraphString, ...]:
         scheduling = self._root.section("scheduling")

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from enum import Enum
 from textwrap import dedent
+from typing import NamedTuple
 
+from tidewheel.core.graph.definition import ELEMENTS_DEFAULT, ELEMENTS_MAX
 from tidewheel.errors import Refused
 
 LIST_ITEMS_MAX = 10_000
@@ -254,8 +256,27 @@ def read_duration(raw: str) -> object:
     return span_seconds(text) if text else None
 
 
+class ListSource(NamedTuple):
+    """Names the list that a parameter takes its values from at run time: `list.files`."""
+
+    task: str
+    value: str
+    elements_max: int = ELEMENTS_DEFAULT
+
+
+_LIST_SOURCE = re.compile(
+    r"(?P<task>[A-Za-z_][\w\-+%@]*)\.(?P<value>[\w-]+)(?:\s+max\s+(?P<max>\d{1,9}))?"
+)
+
+
 def read_parameter(raw: str) -> object:
-    """Returns the values of a parameter: all whole numbers, also from ranges, or all texts."""
+    """Returns the values of a parameter: all whole numbers, also from ranges, or all texts; or
+    the list that they are taken from at run time."""
+    if match := _LIST_SOURCE.fullmatch(plain_text(raw)):
+        most = int(match["max"] or ELEMENTS_DEFAULT)
+        if not 0 < most <= ELEMENTS_MAX:
+            raise BadValue(f"max {most} is out of range", f"write 1 to {ELEMENTS_MAX}")
+        return ListSource(match["task"], match["value"], most)
     values: list[str | int] = []
     numbers_only = texts_only = False
     for item in list_items(raw):

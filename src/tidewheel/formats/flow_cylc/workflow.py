@@ -36,7 +36,6 @@ from tidewheel.formats.flow_cylc.names import (
     Parameters,
     Pieces,
     references,
-    variable_name_problem,
 )
 from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
@@ -49,6 +48,7 @@ from tidewheel.formats.flow_cylc.settings import (
 )
 from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.task_values import read_inputs, read_mapped
 from tidewheel.formats.growth import BYTES_PER_NAME, grow
 from tidewheel.lazy_dataclasses import dataclass
 
@@ -402,6 +402,7 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
     )
     graph_read = GraphReader(reader, cycling, families, findings).read(texts)
     nodes = _nodes(settings, graph_read, findings)
+    mapped = read_mapped(settings, graph_read.sections, options.policy, findings)
     workflow = definition.WorkflowDef(
         name=options.name or source.folder.resolve().name,
         cycling=cycling,
@@ -416,6 +417,7 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
         limit_groups=definition.limit_groups(settings.queues, settings.families.members),
         special=_special_nodes(settings, reader, findings),
         inputs=read_inputs(nodes, reader, findings),
+        mapped=mapped,
         root=settings.nodes.get(ROOT, definition.NodeDef(name=ROOT)),
         implicit_nodes_allowed=settings.scheduler.implicit_tasks_allowed,
         policy=options.policy,
@@ -491,51 +493,4 @@ def _special_nodes(
         wait_for_message={
             name: one.argument for one in messages for name in tasks_of(one.name)
         },
-    )
-
-
-# Which values a task takes of those before it: `[[[inputs]]] NAME = model[-P1].path`.
-
-_REFERENCE = re.compile(
-    r"(?P<node>[\w%@+-]+)\s*(?:\[(?P<offset>[^\]]*)\])?(?P<path>(?:\.[\w-]+)*)"
-)
-_INPUT_HINT = "write TASK.NAME, TASK[-P1].NAME, or TASK for all of its values"
-
-
-def read_inputs(
-    nodes: Mapping[str, definition.NodeDef], reader: CyclingReader, findings: Findings
-) -> dict[str, tuple[definition.NodeInput, ...]]:
-    """Returns the inputs of each node that has some; one that cannot be read has a finding."""
-    found: dict[str, tuple[definition.NodeInput, ...]] = {}
-    for name, node in nodes.items():
-        if node.inputs:
-            read = (_read_input(node, *pair, reader, findings) for pair in node.inputs)
-            found[name] = tuple(one for one in read if one is not None)
-    return found
-
-
-def _read_input(
-    node: definition.NodeDef,
-    variable: str,
-    text: str,
-    reader: CyclingReader,
-    findings: Findings,
-) -> definition.NodeInput | None:
-    if problem := variable_name_problem(variable):
-        seen = f"{node.name}: {variable!r} cannot be the name of an input"
-        findings.error("bad-name", seen, problem, node.position)
-        return None
-    where = f"{node.name}: the input {variable} = {text}"
-    match = _REFERENCE.fullmatch(text.strip())
-    if match is None:
-        findings.error("bad-input", f"{where} is not understood", _INPUT_HINT, node.position)
-        return None
-    try:
-        offset = None if match["offset"] is None else reader.offset(match["offset"])
-    except BadCycling as bad:
-        findings.error("bad-input", f"{where}: {bad.message}", bad.hint, node.position)
-        return None
-    path = tuple(match["path"].split(".")[1:])
-    return definition.NodeInput(
-        variable=variable, node=match["node"], offset=offset, path=path, text=text.strip()
     )

@@ -23,12 +23,12 @@ from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphToken
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
 from tidewheel.formats.flow_cylc.runtime import Inheritance
 from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
+from tidewheel.formats.flow_cylc.task_values import read_inputs
 from tidewheel.formats.flow_cylc.workflow import (
     RUN_ONCE,
     GraphReader,
     PointTexts,
     read_cycling,
-    read_inputs,
 )
 from tidewheel.formats.python_api.declarations import Declarations
 from tidewheel.formats.python_api.functions import read_arguments, script_of

@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import NodeDef, RunMode
+from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_size
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.queue.status import Status
@@ -117,6 +117,9 @@ class AssumedJob(NamedTuple):
     fails: bool
     outputs: tuple[str, ...]  # custom ones, just before success
     is_heard_at_start: bool  # somebody waits for `submitted` or `started`
+    sizes: tuple[
+        str, ...
+    ] = ()  # outputs that say how many elements its lists are taken to have
     ends: tuple[AssumedEnd, ...] = ()  # that are assumed of some of its jobs
     is_plain: bool = False  # every job of it succeeds
     values: tuple[AssumedValues, ...] = ()  # that are assumed of some of its jobs
@@ -188,17 +191,19 @@ class AssumedJobs:
         heard = {*self._graph.nodes[name].links, *self._graph.nodes[name].groups}
         heard |= {output for node, _, output in self._graph.absolute_links if node == name}
         is_heard = not heard.isdisjoint((SUBMITTED, STARTED))
+        lists = dict.fromkeys(o for o in self._graph.mapped.values() if o.source == name)
+        sizes = tuple(over.size_output(assumed_size(over)) for over in lists)
         outputs = tuple(output for output, _ in node.outputs)
         if node.run_mode is RunMode.SKIP:
             named = node.skip.outputs
             made = tuple(one for one in named if one not in STANDARD) if named else outputs
-            return AssumedJob(0.0, False, FAILED in named, made, is_heard)
+            return AssumedJob(0.0, False, FAILED in named, made, is_heard, sizes)
         limit, seconds = node.time_limit_seconds, simulated_seconds(node)
         known = self._assumptions.lengths.get(name, self._assumptions.learnt.get(name))
         over_limit = known is not None and limit is not None and known > limit
         if known is not None:
             seconds = limit if over_limit and limit is not None else known
-        return AssumedJob(seconds, over_limit, False, outputs, is_heard)
+        return AssumedJob(seconds, over_limit, False, outputs, is_heard, sizes)
 
 
 def simulated_seconds(node: NodeDef) -> float:

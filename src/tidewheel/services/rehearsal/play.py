@@ -24,12 +24,12 @@ from heapq import merge
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import NodeInput
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.definition import ELEMENTS_ASSUMED, NodeInput
+from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.run_log import triggered_off
-from tidewheel.core.operator.task_inputs import inputs_of
+from tidewheel.core.operator.task_inputs import inputs_of, size_returned, sizes_in
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.explain import why
@@ -41,7 +41,7 @@ from tidewheel.core.sched.task_state import FIRST_FLOW, Key, PoolState, TaskHist
 from tidewheel.errors import Refused
 from tidewheel.scheduler.timers import TimerHeap
 from tidewheel.services.clock_triggers import ClockTriggers
-from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
+from tidewheel.services.rehearsal.assumptions import AssumedEnd, AssumedJobs, Assumptions
 from tidewheel.services.rehearsal.record import Cause, PlayedSubmission, Rehearsal, WaitedFor
 
 SUBMISSIONS_MAX = 1_000_000  # that are kept in memory
@@ -173,6 +173,12 @@ class _Play:
             self._step(events.OutputMade(job.key, job.submit, output, now))
         # As in a run: a failure hides what an earlier submission returned.
         self._values.pop(job.key, None)
+        sizes: tuple[str, ...] = ()
+        try:
+            sizes = () if job.fails else self._sizes(job.key)
+        except Refused as refused:
+            self._hindered[job.key] = f"{self._pool.plan.name_of(job.key)} {refused}"
+            job.end = AssumedEnd("", "")
         if job.fails:
             job.ended = FAILED
             self._step(events.JobEnded(job.key, job.submit, events.JobEnd.FAILED, now))
@@ -181,7 +187,18 @@ class _Play:
         if body := self._jobs.body(*job.key):
             flows = json.dumps(sorted(job.flows))
             self._values[job.key] = StoredValues(*job.key, job.submit, flows, body)
+        for output in sizes:
+            self._step(events.OutputMade(job.key, job.submit, output, now))
         self._step(events.JobEnded(job.key, job.submit, events.JobEnd.SUCCEEDED, now))
+
+    def _sizes(self, key: Key) -> tuple[str, ...]:
+        """Returns the outputs by which a job says how many elements its lists have; raises
+        Refused if it is known to return no list that can be used."""
+        lists, part = self._pool.plan.nodes[key[1]].lists, self._jobs.part(key[1])
+        if not lists or (self._others_return and not part.values):
+            return part.sizes
+        values = json.loads(self._jobs.body(*key) or "{}")
+        return tuple(one.over.size_output(size_returned(one, values)) for one in lists)
 
     # What the core wants.
 
@@ -290,23 +307,27 @@ class _Play:
     def _hindrance(self, job: PlayedSubmission) -> str | None:
         """Gives a job its values; returns why it cannot start, None if it can."""
         if job.end is not None and not job.end.is_submitted:
-            return "its job could not be submitted"
+            return "is not started: its job could not be submitted"
+        asked = self._known(job.key[1])
         try:
-            job.inputs = inputs_of(self._graph, job.key, self._values, self._known(job.key[1]))
+            sizes = sizes_in(self._pool, job.flows)
+            job.inputs = inputs_of(self._graph, job.key, self._values, sizes, asked)
         except Refused as refused:
-            return str(refused)
+            return f"is not started: {refused}"
         return None
 
     def _known(self, name: str) -> tuple[NodeInput, ...]:
         """Returns the inputs of a task that are not assumed: by those of which it is said what
         they return, or by all."""
-        asked = self._graph.inputs.get(name, ())
+        asked = self._graph.inputs_of(name)
         if not self._others_return:
             return asked
         known = []
         for one in asked:
             if self._jobs.part(one.node).values:
                 known.append(one)
+            elif one.variable.startswith(PARAMETER_VARIABLES):
+                self._assumed[f"{one.node} returns {ELEMENTS_ASSUMED} {one.path[0]}"] = None
             else:
                 what = f"the value {'.'.join(one.path)}" if one.path else "values"
                 self._assumed[f"{one.node} returns {what}"] = None
@@ -368,7 +389,7 @@ def _causes(pool: TaskPool, hindered: Mapping[Key, str]) -> list[Cause]:
     for task in found[:CAUSES_MAX]:
         reasons = why(pool, task.key)
         commands = dict.fromkeys(reason.command for reason in reasons if reason.command)
-        known = (f"is not started: {hindered[task.key]}",) if task.key in hindered else ()
+        known = (hindered[task.key],) if task.key in hindered else ()
         texts = (*known, *(one.text for one in reasons))
         causes.append(Cause(task.key, texts, tuple(commands)))
     return causes

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.graph import Graph, element_of
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.task_inputs import NO_INPUTS, Inputs
 from tidewheel.core.queue.task import Instant
@@ -170,7 +170,9 @@ class Rehearsal:
         """Yields the submissions of each name, in the order of the definition."""
         found: dict[str, list[PlayedSubmission]] = {}
         for one in submissions:
-            found.setdefault(one.key[1], []).append(one)
+            element = element_of(self.graph.mapped, one.key[1])
+            name = one.key[1] if element is None else element[0]
+            found.setdefault(name, []).append(one)
         yield from ((name, found[name]) for name in self.graph.nodes if name in found)
 
     def trigger_lines(self) -> Iterator[str]:

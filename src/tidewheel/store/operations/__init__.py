@@ -1,1 +1,31 @@
 """Holds each operation of the store as one transaction, written once for every database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
+
+
+class Later:
+    """Stands for a module of ``operations/``, loaded when one of its functions is called."""
+
+    def __init__(self, name: str) -> None:
+        self._name = f"tidewheel.store.operations.{name}"
+
+    def __getattr__(self, function: str) -> LaterFunction:
+        return LaterFunction(self._name, function)
+
+
+class LaterFunction:
+    """Stands for one of its functions."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def load(self) -> Callable[..., Any]:
+        """Returns the function, whose module is imported now.
+
+        This happens in the caller's thread, not in one that holds a transaction.
+        """
+        return cast("Callable[..., Any]", getattr(import_module(self._module), self._name))

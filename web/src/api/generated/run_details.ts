@@ -136,7 +136,7 @@ export type NestedRun = {
   reason: string;
 };
 
-/** Shows one task of a run in full; `why` is empty for one that runs. */
+/** Shows one task of a run in full; `why` is empty for one that runs. `values` are those that count for the tasks after it, also if they were set by hand; null: it has none. */
 export type TaskDocument = {
   run: string;
   id: string;

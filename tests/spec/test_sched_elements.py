@@ -1,0 +1,262 @@
+"""Mapped tasks: elements over a list that a task returns at run time (issue 19)."""
+
+import pytest
+
+from tests.kit.scenario import Scenario
+from tidewheel.core.sched.events import TasksTriggered
+from tidewheel.core.sched.explain import preview
+from tidewheel.errors import Refused
+
+FILES = "file = list.files"
+JOINED = """
+    list => process<file> => plot<file>
+    plot<file> => join
+"""
+
+
+def joined(**other: object) -> Scenario:
+    return Scenario(JOINED, parameters=FILES, **other)  # type: ignore[arg-type]
+
+
+def test_a_task_is_made_for_each_element_when_the_list_is_returned():
+    run = joined()
+    assert run.pool == {"1/list": "running"}
+    run.returns("1/list", "files[3]")
+    assert run.pool == {f"1/process_file{index}": "running" for index in range(3)}
+
+
+def test_each_element_goes_on_by_itself_and_all_are_joined():
+    run = joined().returns("1/list", "files[2]")
+    run.succeeds("1/process_file1")
+    assert run.pool == {"1/process_file0": "running", "1/plot_file1": "running"}
+    run.succeeds("1/plot_file1", "1/process_file0")
+    assert "1/join" not in run.submitted
+    run.succeeds("1/plot_file0")
+    assert run.pool == {"1/join": "running"}
+    assert run.succeeds("1/join").completed
+
+
+def test_no_elements_complete_the_join():
+    run = joined().returns("1/list", "files[0]")
+    assert run.pool == {"1/join": "running"}
+    assert run.succeeds("1/join").completed
+
+
+def test_of_no_elements_none_succeeded():
+    run = Scenario("list => process<file>\nprocess<file>:succeed-any => join", parameters=FILES)
+    run.returns("1/list", "files[0]")
+    assert run.completed
+    assert run.submitted == ["1/list"]
+
+
+def test_the_first_element_that_succeeds_suffices_for_any():
+    run = Scenario("list => process<file>\nprocess<file>:succeed-any => join", parameters=FILES)
+    run.returns("1/list", "files[3]").succeeds("1/process_file2")
+    assert "1/join" in run.submitted
+
+
+def test_a_list_that_never_comes_loses_the_join():
+    run = Scenario(
+        "list:fail? => mail\n" + JOINED.replace("list =>", "list? =>"), parameters=FILES
+    )
+    run.fails("1/list").succeeds("1/mail")
+    assert run.completed
+    assert run.submitted == ["1/list", "1/mail"]
+
+
+def test_an_element_that_fails_stalls_the_join_or_is_handled():
+    run = joined().returns("1/list", "files[2]").fails("1/process_file1")
+    run.succeeds("1/process_file0", "1/plot_file0")
+    assert run.status == "stalled"
+    assert run.pool == {"1/process_file1": "failed"}
+    handled = Scenario(
+        """
+        list => process<file>
+        process<file>:fail-any? => mail
+        process<file>:finish-all => join
+        """,
+        parameters=FILES,
+    )
+    handled.returns("1/list", "files[2]").fails("1/process_file1").succeeds("1/process_file0")
+    assert {"1/mail", "1/join"} <= set(handled.submitted)
+
+
+def test_elements_wait_for_other_tasks_too_whichever_comes_first():
+    graph = "list & x => process<file>\nprocess<file> => join"
+    first = Scenario(graph, parameters=FILES).succeeds("1/x")
+    assert first.pool == {"1/list": "running"}
+    first.returns("1/list", "files[2]")
+    assert first.pool == {"1/process_file0": "running", "1/process_file1": "running"}
+    last = Scenario(graph, parameters=FILES).returns("1/list", "files[2]")
+    assert last.pool["1/process_file1"] == "waiting"
+    last.succeeds("1/x")
+    assert last.pool == {"1/process_file0": "running", "1/process_file1": "running"}
+
+
+@pytest.mark.parametrize("x_first", [True, False])
+def test_elements_die_with_what_they_wait_for(x_first: bool):
+    graph = "x:fail? => mail\nlist & x? => process<file>\nprocess<file> => join\nmail"
+    run = Scenario(graph, parameters=FILES)
+    if x_first:
+        run.fails("1/x").returns("1/list", "files[2]")
+    else:
+        run.returns("1/list", "files[2]").fails("1/x")
+    run.succeeds("1/mail")
+    assert run.completed
+    assert set(run.submitted) == {"1/x", "1/list", "1/mail"}
+
+
+def test_the_implied_source_is_waited_for_where_the_graph_does_not_say_so():
+    run = Scenario("list\nx => process<file> => join", parameters=FILES)
+    assert run.succeeds("1/x").pool == {"1/list": "running"}
+    run.returns("1/list", "files[1]")
+    assert run.pool == {"1/process_file0": "running"}
+
+
+def test_each_point_has_as_many_elements_as_its_own_list():
+    run = joined(final=2).returns("1/list", "files[3]").returns("2/list", "files[1]")
+    assert [one for one in run.pool if one.startswith("2/")] == ["2/process_file0"]
+    run.succeeds("2/process_file0", "2/plot_file0")
+    assert "2/join" in run.submitted
+    assert "1/join" not in run.submitted
+
+
+def test_a_success_without_a_size_is_a_failure():
+    run = joined().succeeds("1/list")
+    assert run.pool == {"1/list": "failed"}
+    assert run.notices("no list") == [
+        "1/list did not say how many elements files has: it counts as failed"
+    ]
+
+
+def test_a_size_beyond_the_bound_is_none():
+    run = Scenario(JOINED, parameters="file = list.files max 2").returns("1/list", "files[3]")
+    assert run.pool == {"1/list": "failed"}
+
+
+def test_the_number_of_elements_survives_a_restart():
+    run = joined().returns("1/list", "files[3]").restarts(tuple)
+    run.succeeds("1/process_file0", "1/plot_file0").restarts(tuple)
+    run.succeeds("1/process_file1", "1/plot_file1", "1/process_file2").restarts(tuple)
+    assert "1/join" not in run.submitted
+    run.succeeds("1/plot_file2")
+    assert "1/join" in run.submitted
+
+
+def test_a_reflow_has_as_many_elements_as_its_own_list():
+    run = joined().returns("1/list", "files[1]")
+    run.succeeds("1/process_file0", "1/plot_file0", "1/join")
+    run.reflows("1/list").returns("1/list", "files[2]")
+    assert set(run.pool) == {"1/process_file0", "1/process_file1"}
+    run.succeeds("1/process_file0", "1/plot_file0")
+    assert run.submitted.count("1/join") == 1
+    run.succeeds("1/process_file1", "1/plot_file1")
+    assert run.submitted.count("1/join") == 2
+
+
+def test_a_list_that_changes_when_its_task_is_run_again_keeps_its_size_in_that_flow():
+    run = joined().returns("1/list", "files[2]")
+    run.triggers("1/list", flow=1).returns("1/list", "files[5]")
+    assert run.notices("list changed") == [
+        "1/list returned 5 elements of files; flow 1 goes on with the 2 that it has"
+    ]
+    assert set(run.pool) == {"1/process_file0", "1/process_file1"}
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    assert "1/join" in run.submitted
+
+
+def test_an_element_beyond_the_size_is_refused():
+    run = joined()
+    with pytest.raises(Refused, match="known when 1/list succeeds"):
+        run.triggers("1/process_file0")
+    run.returns("1/list", "files[2]")
+    with pytest.raises(Refused, match="1/list returned 2"):
+        run.triggers("1/process_file2")
+    with pytest.raises(Refused, match="no task process_file1000 "):
+        run.triggers("1/process_file1000")
+
+
+def test_a_success_by_hand_needs_the_size():
+    run = joined().fails("1/list")
+    with pytest.raises(Refused, match="give it first"):
+        run.sets("1/list", "succeeded")
+    run.sets("1/list", "files[1]", "succeeded")
+    assert run.pool == {"1/process_file0": "running"}
+
+
+def test_elements_can_be_held_set_removed_and_run_again():
+    run = joined().returns("1/list", "files[3]")
+    run.fails("1/process_file0").triggers("1/process_file0").succeeds("1/process_file0")
+    run.is_killed("1/process_file1").sets("1/process_file1", "succeeded")
+    run.succeeds("1/plot_file0", "1/plot_file1", "1/process_file2")
+    run.succeeds("1/plot_file2")
+    assert "1/join" in run.submitted
+
+
+def test_a_limit_bounds_the_elements():
+    queues = "[[queues]]\n    [[[few]]]\n        limit = 2\n        members = process<file>"
+    run = joined(scheduling=queues).returns("1/list", "files[5]")
+    assert list(run.pool.values()).count("running") == 2
+
+
+def test_a_reload_with_a_smaller_bound_drops_elements_that_wait():
+    queues = "[[queues]]\n    [[[few]]]\n        limit = 1\n        members = process<file>"
+    run = joined(scheduling=queues).returns("1/list", "files[3]")
+    run.reloads(JOINED, parameters="file = list.files max 2")
+    assert set(run.pool) == {"1/process_file0", "1/process_file1"}
+
+
+def test_a_reload_that_changes_nothing_changes_nothing():
+    run = joined().returns("1/list", "files[2]")
+    before = run.pool
+    run.reloads(JOINED, parameters=FILES)
+    assert run.pool == before
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    assert "1/join" in run.submitted
+
+
+def test_a_reload_without_the_mapped_task_lets_active_elements_finish():
+    run = joined().returns("1/list", "files[2]")
+    run.reloads("list => join")
+    assert set(run.pool) >= {"1/process_file0", "1/process_file1"}
+    run.succeeds("1/process_file0", "1/process_file1")
+    assert not any("plot" in one for one in run.submitted)
+
+
+def test_all_elements_of_the_point_before_can_be_waited_for():
+    graph = "process<file>[-P1]:succeed-all & list => process<file>"
+    run = Scenario(graph, parameters=FILES, final=2)
+    run.returns("2/list", "files[1]").returns("1/list", "files[2]")
+    run.succeeds("1/process_file0")
+    assert run.pool["2/process_file0"] == "waiting"
+    run.succeeds("1/process_file1")
+    assert run.pool["2/process_file0"] == "running"
+
+
+def test_why_says_how_many_elements_are_missing_and_which_needs_help():
+    run = joined()
+    assert run.why("1/join")[0].text == (
+        "the number of elements of plot<file> is known when 1/list succeeds; "
+        "1/join needs 1/list:succeeded, which is active"
+    )
+    run.returns("1/list", "files[3]")
+    assert run.why("1/join")[0].text == "1/join waits for 3 of 3 elements of plot<file>"
+    run.fails("1/process_file1").succeeds("1/process_file0", "1/plot_file0")
+    assert [one.text for one in run.why("1/plot_file1")] == [
+        "1/plot_file1 needs 1/process_file1:succeeded, which is failed"
+    ]
+    assert run.why("1/plot_file7")[0].text == "there is no 1/plot_file7: 1/list returned 3"
+
+
+def test_a_preview_takes_a_list_to_have_two_elements():
+    run = joined().fails("1/list")
+    event = TasksTriggered(tasks=(run.key("1/list"),), at=run.now)
+    ran = [run.id_of(one.task) for one in preview(run.core, event).runs]
+    assert ran[:3] == ["1/list", "1/process_file0", "1/process_file1"]
+    assert ran[-1] == "1/join"
+
+
+def test_all_children_hear_of_no_elements_also_if_one_of_them_looked_first():
+    graph = "list => process<file>\nprocess<file>:succeed-all & list => a\nprocess<file> => b"
+    run = Scenario(graph, parameters=FILES).returns("1/list", "files[0]")
+    assert set(run.pool) == {"1/a", "1/b"}
