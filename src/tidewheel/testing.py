@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from datetime import timedelta
 from pathlib import Path
@@ -132,7 +132,7 @@ class Played:
     unused: list[str]  # outcomes that no task met
     seconds: float  # of virtual time
     workflow: str
-    names: tuple[str, ...]  # of all its tasks
+    names: Collection[str]  # of all its tasks; `in` knows the elements of lists, too
 
     def ran(self, task: str) -> bool:
         """Returns whether a job of the task started: `played.ran("2/model")`.
@@ -350,7 +350,7 @@ def _played(rehearsal: Rehearsal) -> Played:
         unused=list(rehearsal.unused_ends),
         seconds=rehearsal.makespan_seconds,
         workflow=rehearsal.graph.name,
-        names=tuple(rehearsal.graph.nodes),
+        names=rehearsal.graph.nodes,
     )
 
 

@@ -1,5 +1,6 @@
 """`tidewheel.testing`: what authors of workflows see in tests of their own (issue 19)."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,6 +158,48 @@ def test_values_that_no_store_would_keep_are_refused(tmp_path):
         play(place, values={"fetch": {"file": "x" * 70_000}})
     with pytest.raises(Refused, match="the value of fetch"):
         play(place, values={"fetch": {"file": object()}})
+
+
+LISTED = """
+[task parameters]
+    file = list.files max 3
+[scheduling]
+    [[graph]]
+        R1 = list => process<file> => join
+[runtime]
+    [[list, process<file>]]
+        script = true
+    [[join]]
+        script = true
+        [[[inputs]]]
+            PATHS = process<file>.path
+"""
+
+
+@pytest.mark.req("R007-2")
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_each_element_of_a_list_that_is_given_is_played(tmp_path, count):
+    values = {"list": {"files": list(range(count))}, "process*": {"path": "x"}}
+    played = play(folder(tmp_path, LISTED), values=values)
+    assert played.status == "completed"
+    elements = [f"1/process_file{number}" for number in range(count)]
+    assert [one.id for one in played.tasks if "process" in one.id] == elements
+    assert json.loads(played["1/join"].variables["PATHS"]) == ["x"] * count
+    assert played.ran("1/process_file2") == (count == 3)
+    with pytest.raises(Refused):
+        played.ran("1/process_file3")  # beyond the most that there can be
+
+
+@pytest.mark.req("R007-2")
+@pytest.mark.parametrize("files", ["a", None, [1, 2, 3, 4]])
+def test_a_list_that_cannot_be_used_fails_its_task_as_in_a_run(tmp_path, files):
+    values = {"list": {} if files is None else {"files": files}}
+    played = play(folder(tmp_path, LISTED), values=values)
+    assert played.status == "stalled"
+    [(task, reasons)] = played.stalled.items()
+    assert task == "1/list"
+    assert "of which process<file> is made" in str(reasons)
+    assert "1/list failed" in str(reasons)
 
 
 def test_a_task_that_failed_last_has_no_values(tmp_path):

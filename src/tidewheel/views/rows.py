@@ -199,7 +199,7 @@ class _Tree(NamedTuple):
     def point(self, point: Point, keys: Sequence[Key]) -> api.TreePoint:
         nodes = self.snapshot.pool.plan.nodes
         branches: dict[str, list[api.TreeBranch]] = {ROOT: []}
-        for key in sorted(keys, key=lambda one: nodes[one[1]].rank):
+        for key in sorted(keys, key=lambda one: nodes[one[1]].order):
             lineage = nodes[key[1]].definition.lineage
             family = next((one for one in lineage if one != key[1]), ROOT)
             self._grow(branches, family)

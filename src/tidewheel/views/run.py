@@ -153,7 +153,7 @@ def _flow_document(snapshot: RunSnapshot, flow: FlowState) -> api.FlowFacts:
 def _active(snapshot: RunSnapshot, submissions: Submissions) -> Iterator[api.ActiveTask]:
     active = sorted(
         (task for task in snapshot.pool.tasks.values() if task.is_active),
-        key=lambda task: (task.point, task.plan.rank),
+        key=lambda task: (task.point, task.plan.order),
     )
     for task in active[:TASKS_MAX]:
         one = snapshot.shown(task.key)

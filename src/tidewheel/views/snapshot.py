@@ -69,7 +69,7 @@ class RunSnapshot(NamedTuple):
         keys |= {(point, name) for point, there in pool.memory.items() for name in there}
         there = [key for key in keys if key[1] in nodes]  # a reload may have taken away some
         found: dict[Point, list[Key]] = {}
-        for key in sorted(there, key=lambda one: (one[0], nodes[one[1]].rank)):
+        for key in sorted(there, key=lambda one: (one[0], nodes[one[1]].order)):
             # A task may be remembered only because its children asked for an output.
             if words_of(pool, key).state != FUTURE:
                 found.setdefault(key[0], []).append(key)

@@ -261,6 +261,11 @@ class IndexedNode:
     # The mapped tasks over lists that it returns.
     lists: tuple[MappedTasks, ...] = ()
 
+    @property
+    def order(self) -> tuple[int, int]:
+        """Returns its place among all nodes; elements come in the order of their list."""
+        return self.rank, 0 if self.element is None else self.element[1]
+
     def is_at(self, point: Point) -> bool:
         return any(sequence.has(point) for sequence in self.sequences)
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import ELEMENTS_ASSUMED, NodeInput
-from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph
+from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph, element_of
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.run_log import triggered_off
@@ -177,8 +177,9 @@ class _Play:
         try:
             sizes = () if job.fails else self._sizes(job.key)
         except Refused as refused:
-            self._hindered[job.key] = f"{self._pool.plan.name_of(job.key)} {refused}"
+            self._hindered[job.key] = str(refused)
             job.end = AssumedEnd("", "")
+            self._step(events.OutputMade(job.key, job.submit, STARTED, now))
         if job.fails:
             job.ended = FAILED
             self._step(events.JobEnded(job.key, job.submit, events.JobEnd.FAILED, now))
@@ -326,11 +327,14 @@ class _Play:
         for one in asked:
             if self._jobs.part(one.node).values:
                 known.append(one)
-            elif one.variable.startswith(PARAMETER_VARIABLES):
-                self._assumed[f"{one.node} returns {ELEMENTS_ASSUMED} {one.path[0]}"] = None
+                continue
+            element = element_of(self._graph.mapped, one.node)
+            task = one.node if element is None else element[0]
+            if one.variable.startswith(PARAMETER_VARIABLES):
+                what = f"{ELEMENTS_ASSUMED} elements of {one.path[0]}"
             else:
                 what = f"the value {'.'.join(one.path)}" if one.path else "values"
-                self._assumed[f"{one.node} returns {what}"] = None
+            self._assumed[f"{task} returns {what}"] = None
         return tuple(known)
 
     def _start(self, job: PlayedSubmission) -> None:
@@ -384,7 +388,7 @@ def _causes(pool: TaskPool, hindered: Mapping[Key, str]) -> list[Cause]:
         found = root_causes(pool) or left_over(pool)
     else:
         found = []
-    found.sort(key=lambda task: (task.point, task.plan.rank))
+    found.sort(key=lambda task: (task.point, task.plan.order))
     causes = []
     for task in found[:CAUSES_MAX]:
         reasons = why(pool, task.key)
