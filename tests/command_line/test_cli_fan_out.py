@@ -148,3 +148,94 @@ def test_a_run_that_is_killed_again_and_again_runs_each_element_once(tidewheel, 
         run.read_until("completed")
     squares = json.loads(printed(tidewheel, "flow", "1/join"))
     assert squares == [number * number for number in range(60)]
+
+
+JOINED = """
+[task parameters]
+    file = list.files max 3
+[scheduling]
+    [[graph]]
+        R1 = list => process<file> => join
+[runtime]
+    [[list]]
+        script = echo '{"files": [1, 2], "others": [1]}' > "$TIDEWHEEL_OUTPUTS"
+    [[process<file>]]
+        script = echo '{"n": 1}' > "$TIDEWHEEL_OUTPUTS"
+    [[join]]
+        script = echo "$ALL"
+        [[[inputs]]]
+            ALL = process<file>.n
+"""
+
+
+def test_a_join_that_is_run_again_alone_gets_all_elements_again(tidewheel, folder):
+    (folder / "flow.cylc").write_text(JOINED)
+    assert tidewheel("run", str(folder)).status == 0
+    again = tidewheel("trigger", "flow", "1/join", "--run")
+    assert again.status == 0, again.out
+    assert "02 succeeded" in tidewheel("tree", "flow").out
+    assert printed(tidewheel, "flow", "1/join") == "[1, 1]\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"), [("list.files", "list.others"), ("max 3", "max 1")]
+)
+def test_a_reload_that_would_leave_a_list_without_its_elements_is_refused(
+    tidewheel, folder, written, instead
+):
+    text = JOINED.replace("R1 = list", "R1 = list => gate => process<file>\n        R1 = list")
+    text += "    [[gate]]\n        script = false\n"
+    (folder / "flow.cylc").write_text(text)
+    with tidewheel.started("run", str(folder)) as run:
+        run.read_until("stalled")
+        (folder / "flow.cylc").write_text(text.replace(written, instead))
+        refused = tidewheel("reload", "flow")
+        assert refused.status != 0
+        assert "1/list has succeeded" in refused.err
+        tidewheel("stop", "flow", "--now")
+
+
+@pytest.mark.parametrize(
+    ("graph", "more", "seen"),
+    [
+        ("R1 = list\nP1 = foo => process<file> => join", "", "where list is not"),
+        ("R1 = list => process<file> => join", "workflow = sub", "list is a run"),
+        ("R1 = list => process<file> => join", "run mode = skip", "list is skipped"),
+    ],
+)
+def test_a_mapped_task_without_a_list_is_a_finding(tidewheel, folder, graph, more, seen):
+    (folder / "flow.cylc").write_text(
+        "[task parameters]\nfile = list.files\n[scheduling]\ncycling mode = integer\n"
+        f"initial cycle point = 1\nfinal cycle point = 2\n[[graph]]\n{graph}\n"
+        f"[runtime]\n[[foo, process<file>, join]]\nscript = true\n[[list]]\n"
+        f"{more or 'script = true'}\n"
+    )
+    judged = tidewheel("validate", str(folder))
+    assert judged.status == 2
+    assert seen in judged.out + judged.err
+
+
+CHECKED = """
+[task parameters]
+    file = list.files
+[scheduling]
+    [[graph]]
+        R1 = list => spoil => process<file>
+[runtime]
+    [[list]]
+        script = '''
+            file=$CYLC_WORKFLOW_SHARE_DIR/a
+            echo good > "$file"
+            printf '{"files": [{"$file": "%s"}]}' "$file" > "$TIDEWHEEL_OUTPUTS"
+        '''
+    [[spoil]]
+        script = echo spoilt > "$CYLC_WORKFLOW_SHARE_DIR/a"
+    [[process<file>]]
+        script = cat "$TIDEWHEEL_INPUTS"
+""".replace("'''", '"""')
+
+
+def test_an_element_that_is_a_file_which_has_changed_is_not_worked_on(tidewheel, folder):
+    (folder / "flow.cylc").write_text(CHECKED)
+    assert tidewheel("run", str(folder), "--stall-timeout", "0").status == 1
+    assert "has another size" in tidewheel("log", "flow", "1/process_file0", "--err").out

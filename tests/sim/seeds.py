@@ -94,6 +94,7 @@ CAMPAIGNS = {
             3559956537: "families counted members of whom a reload knew sooner they won't come",
             3687068975: "the oracle let nobody fail who had succeeded without an output",
             2380396632: "a reload did not see that a new arrow asks for a failure before all",
+            1370946374: "a reload gave a verdict another member of the family as its cause",
         },
     ),
 }

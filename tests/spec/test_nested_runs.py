@@ -72,6 +72,7 @@ def test_a_task_is_a_run_of_a_folder_and_ends_as_that_run_ends(flow):
         "flow/post",
         "running",
     )
+    assert Path(run.nested("1/post/01").folder).name == "post"  # where a reload finds it
     run.ends("1/post/01/1/x")
     assert run.status == "running"
     run.ends("1/post/01/1/y")

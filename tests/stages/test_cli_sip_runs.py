@@ -88,7 +88,7 @@ def test_the_first_word_of_a_command_is_a_program_and_nothing_else(
     stage("make", "script.sh", 'echo \'{"place": "p"}\' > "$TIDEWHEEL_OUTPUTS"\n')
     stage("use", "command.yaml.j2", "['{{ site }}', 'echo escaped']\n")
     assert tidewheel("run", flow, "-p", f"site={word}").status == 1
-    assert tidewheel("log", "1/use").out == ""
+    assert tidewheel("log", "1/use", "--file", "out").out == ""
 
 
 def test_a_stage_finds_the_files_of_its_folder(tidewheel, flow, stage):

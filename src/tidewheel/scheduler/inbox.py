@@ -51,6 +51,7 @@ from tidewheel.services.definitions.snapshot import check_same_workflow, reread,
 from tidewheel.worker.jobs import START_FAILED
 
 if TYPE_CHECKING:
+    from tidewheel.core.graph.graph import Graph
     from tidewheel.scheduler.run_engine import RunEngine
 
 
@@ -347,12 +348,32 @@ async def _reload(
     changed = not is_same_content(new.digest, old.digest)
     restored = restore(new, options, directory, is_new=changed)
     engine.check_places(restored.graph)
+    _check_lists(engine, restored.graph)
     try:
         engine.reload(new, restored, at)
     except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
         raise Refused(f"not reloaded: {error}") from error
     engine.batch.definition = new.digest
     return {"definition": new.digest, "changed": changed}
+
+
+def _check_lists(engine: RunEngine, graph: Graph) -> None:
+    """Raises Refused if a task has succeeded whose list nobody could tell the size of then."""
+    pool = engine.pool
+    for over in dict.fromkeys(graph.mapped.values()):
+        for point, there in pool.memory.items():
+            made = there[over.source].made if over.source in there else {}
+            for flow in made.get(SUCCEEDED, ()):
+                told = (over.size_of(one) for one, flows in made.items() if flow in flows)
+                size = max((one for one in told if one is not None), default=None)
+                if size is None or size > over.elements_max:
+                    name = pool.plan.name_of((point, over.source))
+                    has = "has not told" if size is None else f"told {size}"
+                    raise Refused(
+                        f"{name} has succeeded and {has} elements of {over.value}, of which "
+                        f"the new definition accepts {over.elements_max}: what is made of them "
+                        "could not run"
+                    )
 
 
 async def _narrow_to_registrant(run: int, new: StoredDefinition, store: Store) -> None:

@@ -22,9 +22,10 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.checks.names import is_folder
+from tidewheel.core.graph.checks.names import FOLDER, is_folder
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
+from tidewheel.core.graph.graph import PARAMETER_VARIABLES
 from tidewheel.core.operator import nested, verbs
 from tidewheel.core.operator.definition import (
     JobName,
@@ -164,9 +165,10 @@ class NestedRuns:
         check, findings = partial(_check, self.platforms), Findings()
         if is_folder(asked.workflow):
             kept = nested.folder_definition(engine.definition, asked.workflow, FLOW_FILE)
+            below = asked.workflow.removeprefix(FOLDER).removesuffix("/")
             asked = _with_point(kept, replace(asked, workflow=kept.workflow), job)
             new, definition = await request_run_of(kept, asked, findings, self.read, check)
-            return replace(new, folder=engine.run.folder), definition
+            return replace(new, folder=f"{engine.run.folder}/{below}"), definition
         if asked.sees is not None and not covers(asked.sees, workflow_name(asked.workflow)):
             # As if it were not there: nobody is told what others have.
             raise Refused(
@@ -288,13 +290,14 @@ def _is_to_pause(pool: TaskPool, key: Key) -> bool:
 
 
 def _with_point(kept: StoredDefinition, asked: RunRequest, job: JobName) -> RunRequest:
-    """Returns the request with the point of the task, for a definition that asks for it. Others
-    are stored once, whatever the point is."""
-    wanted = nested.POINT_VARIABLE.encode()
-    if not any(wanted in one.content for one in kept.files):
-        return asked
-    point = {nested.POINT_VARIABLE: job.point}
-    return replace(asked, parameters={**point, **asked.parameters})
+    """Returns the request with the point of the task, and with the element that it is for, if
+    the definition asks for them. Others are stored once, whatever those are."""
+    given = {nested.POINT_VARIABLE: job.point, **asked.parameters}
+    implied = {name for name in given if name.startswith(PARAMETER_VARIABLES)}
+    implied.add(nested.POINT_VARIABLE)
+    used = {name for name in implied if any(name.encode() in one.content for one in kept.files)}
+    kept_ones = {name: one for name, one in given.items() if name not in implied - used}
+    return replace(asked, parameters=kept_ones)
 
 
 def _check(

@@ -195,7 +195,9 @@ def _settle(answers: Sequence[_Answer]) -> None:
         if error is None:
             waiter.set_result(result)
         else:
-            waiter.set_exception(error)
+            # No future takes a StopIteration, as it would end whoever awaits it.
+            is_stop = isinstance(error, StopIteration)
+            waiter.set_exception(RuntimeError(repr(error)) if is_stop else error)
 
 
 def _hand_over(answers: Sequence[_Answer]) -> None:

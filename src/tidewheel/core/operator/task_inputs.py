@@ -85,7 +85,10 @@ def sizes_in(pool: TaskPool, flows: Flows) -> Sizes:
     mapped = {name: tasks for tasks in pool.plan.mapped for name in tasks.templates}
 
     def size(point: Point, name: str) -> int:
-        return size_at(pool, mapped[name], point, flows) or 0
+        own = size_at(pool, mapped[name], point, flows)
+        if own is None:  # as of values: of any flow, if there are none of its own
+            own = size_at(pool, mapped[name], point, frozenset(pool.flows))
+        return own or 0
 
     return size
 
@@ -130,9 +133,15 @@ def _files(
 ) -> Iterator[tuple[str, FileValue]]:
     """Yields the files that a task is given: those that it asks for, else all of them."""
     text = graph.cycling.style.text
+    chosen = [one for one in asked if not _is_own(one)]
+    own = next((one for one in asked if _is_own(one)), None)
     for parent, values in found.items():
         taken: list[object] = [values]
-        if asked:
+        if not chosen and own is not None and parent == (key[0], own.node):
+            # An element that chooses nothing is given the rest of what its source returned.
+            rest = [value for name, value in values.items() if name != own.path[0]]
+            taken = [_at(values, own.path), *rest]
+        elif chosen:
             element = element_of(graph.mapped, parent[1]) if graph.mapped else None
             names = (parent[1],) if element is None else (parent[1], element[0])
             taken = [

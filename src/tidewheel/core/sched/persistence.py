@@ -366,7 +366,9 @@ def _task_rows(rows: Iterable[Change]) -> Iterator[PooledTaskRow]:
 def _task(pool: TaskPool, row: PooledTaskRow) -> PooledTask:
     """Returns the task that a row describes."""
     point, key = row.point, (row.point, row.name)
-    node, memory = pool.plan.nodes[row.name], pool.remember(*key)
+    # Without a row of its own its history was blank: the past has nothing to say of it.
+    there = pool.memory.setdefault(point, {})
+    node, memory = pool.plan.nodes[row.name], there.setdefault(row.name, TaskHistory())
     if memory.is_blank:
         memory.spawned = row.flows  # all that was to be told of it when it was spawned
     true = node.mask_of(point, _atoms(pool.plan, row), pool.plan.initial)

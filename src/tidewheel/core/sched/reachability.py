@@ -218,7 +218,7 @@ def _has_true_atom(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows
 def _renew_cause(
     context: StepContext, node: IndexedNode, point: Point, flow: int, old: Verdict
 ) -> None:
-    """Renews the cause of a task that is still dead, perhaps for another reason than before."""
+    """Renews the cause of a task that is still dead, if the one it has is none any more."""
     causes = list(_causes(context.pool, node, point, frozenset({flow}), old.death))
     if old.cause not in causes:
         memory = context.pool.remember(point, node.name)
@@ -240,17 +240,19 @@ def _causes(
         if evaluation.leaf_value(pool, leaf, point, flows) is not death:
             continue
         parent, group = leaf.parent_point(point, pool.plan.initial), leaf.group
-        name = leaf.node
-        if group is not None:
-            dead = (
-                member
-                for member in evaluation.members_at(pool, group, parent, flows)
-                if evaluation.member_value(pool.recall(parent, member), group, flows)
-                <= AtomValue.LOST
-            )
+        if group is None:
+            yield (parent, leaf.node, leaf.output)
+            continue
+        dead = None
+        for member in evaluation.members_at(pool, group, parent, flows):
+            memory = pool.recall(parent, member)
+            if evaluation.member_value(memory, group, flows) <= AtomValue.LOST:
+                dead = member
+                yield (parent, member, leaf.output)
+        if dead is None:
             elements = group.elements
-            name = next(dead, group.family if elements is None else elements.over.source)
-        yield (parent, name, leaf.output)
+            name = group.family if elements is None else elements.over.source
+            yield (parent, name, leaf.output)
 
 
 def _text(context: StepContext, cause: Cause) -> str:

@@ -81,6 +81,15 @@ def _mapping_problem(
             f"{name} is made of {over.source}.{over.value}, and the graph has no {over.source}"
         )
         return seen, meant(over.source, placed, f"add {over.source} => {name} to the graph")
+    source = settings.nodes.get(over.source)
+    if source is not None and source.workflow:
+        seen = f"{name} is made of {over.source}.{over.value}, and {over.source} is a run"
+        return seen, f"let a task after {over.source} return the list"
+    mapped = settings.nodes.get(name)
+    is_played = source is not None and source.run_mode is definition.RunMode.SKIP
+    if is_played and not (mapped is not None and mapped.run_mode is definition.RunMode.SKIP):
+        seen = f"{name} is made of {over.source}.{over.value}, and {over.source} is skipped"
+        return seen, "a task that is skipped returns no list"
     sequential = settings.special_tasks.sequential
     if any(name in settings.families.tasks_of(one.name) for one in sequential):
         seen = f"{name} is sequential: each element would wait for one at another point"

@@ -12,6 +12,7 @@ point that is a branch not taken, at other points it stops the workflow from the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
@@ -61,7 +62,27 @@ def check_placement(workflow: WorkflowDef, graph: Graph, findings: Findings) -> 
             looks[alike] = _look_for(graph, node, offset, sequence)
         if looks[alike].missing:
             _report_missing(graph, node, offset, looks[alike], position, findings)
+    _check_lists(graph, findings)
     _check_surprises(workflow, findings)
+
+
+def _check_lists(graph: Graph, findings: Findings) -> None:
+    """Reports mapped tasks at points where the task that returns their list is not."""
+    first, last = graph.cycling.initial, graph.cycling.final
+    for name, over in graph.mapped.items():
+        source, mapped = graph.nodes.get(over.source), graph.nodes.get(name)
+        if source is None or mapped is None:
+            continue
+        for sequence in mapped.sequences:
+            points = islice(sequence.points(first, last), POINTS_MAX)
+            missing = next((one for one in points if not source.is_at(one)), None)
+            if missing is not None:
+                where = graph.cycling.style.text(missing)
+                seen = (
+                    f"{name} is at {where}, where {over.source} is not: it would have no list"
+                )
+                hint = f"write {over.source} => {name} under the recurrence of {name}"
+                findings.error("mapped-task", seen, hint)
 
 
 def _check_unplaced(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
