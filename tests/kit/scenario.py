@@ -44,7 +44,7 @@ from tidewheel.core.sched.persistence import (
     reads_otherwise,
     rebuild,
 )
-from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.sched.pool import Past, RunStatus
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.task_state import (
     Flows,
@@ -187,12 +187,12 @@ class Scenario:
             found.add(event.task)
         return found
 
-    def restarts(self, order: Order | None = None) -> Scenario:
+    def restarts(self, order: Order | None = None, past: Past | None = None) -> Scenario:
         """Go on with a pool rebuilt from what was written; by a version with another numbering
-        of prerequisites if an `order` is given."""
+        of prerequisites if an `order` is given. `past` answers for the store."""
         plan = self.core.plan if order is None else build_index(self.graph, order)
         rows = self._ledger.rows.values()
-        self.core = rebuild(plan, rows, self._past)
+        self.core = rebuild(plan, rows, past or self._past)
         assert not reads_otherwise(self.core, rows), "the same graph, and other prerequisites"
         return self
 

@@ -21,6 +21,7 @@ from tidewheel.core.sched.task_state import VerdictKind
 from tidewheel.errors import StoreUnreachable
 
 CLOSE = "runahead limit = P0"
+X_OF_A = "[[a]]\n[[[outputs]]]\nx = x\n"
 FAMILY = "[[FAM]]\n[[m1, m2]]\ninherit = FAM\n"
 
 
@@ -111,6 +112,21 @@ def test_a_parent_at_a_fixed_point_brings_back_children_of_points_long_gone():
     run.sets("1/cold")
     assert [run.pool[f"{point}/model"] for point in (1, 2)] == ["running", "running"]
     assert cycles(run, 1, 2).pool["3/model"] == "running"
+
+
+class _NobodyToAsk:
+    def recall(self, point: int, name: str) -> None:
+        raise AssertionError(f"the past is asked for {point}/{name}")
+
+
+def test_tasks_that_were_put_behind_the_horizon_come_back_without_a_look_at_the_past():
+    """To look would take a fetch, and another start, for each of them."""
+    run = Scenario("P1 = a[-P1] => a\nP1 = a:x? => c & d", X_OF_A, scheduling=CLOSE, final=9)
+    cycles(run, *range(1, 8))
+    assert forgets(run, 2)
+    run.triggers("1/c", "2/c", "2/d")
+    run.restarts(past=_NobodyToAsk())
+    assert [run.pool[one] for one in ("1/c", "2/c", "2/d")] == ["running"] * 3
 
 
 def test_a_run_in_a_store_is_mended_where_its_scheduler_has_forgotten_it(tmp_path):
