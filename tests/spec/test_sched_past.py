@@ -121,8 +121,9 @@ class _NobodyToAsk:
 
 def test_tasks_that_were_put_behind_the_horizon_come_back_without_a_look_at_the_past():
     """To look would take a fetch, and another start, for each of them."""
-    run = Scenario("P1 = a[-P1] => a\nP1 = a:x? => c & d", X_OF_A, scheduling=CLOSE, final=9)
-    cycles(run, *range(1, 8))
+    graph = "P1 = a[-P1] => a\nP1 = a:x? => c & d"
+    run = Scenario(graph, X_OF_A, scheduling=CLOSE, start=5, final=13)
+    cycles(run, *range(5, 12))
     assert forgets(run, 2)
     run.triggers("1/c", "2/c", "2/d")
     run.restarts(past=_NobodyToAsk())
