@@ -22,7 +22,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.checks.names import FOLDER, is_folder
+from tidewheel.core.graph.checks.names import is_folder
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.graph import PARAMETER_VARIABLES
@@ -165,10 +165,11 @@ class NestedRuns:
         check, findings = partial(_check, self.platforms), Findings()
         if is_folder(asked.workflow):
             kept = nested.folder_definition(engine.definition, asked.workflow, FLOW_FILE)
-            below = asked.workflow.removeprefix(FOLDER).removesuffix("/")
             asked = _with_point(kept, replace(asked, workflow=kept.workflow), job)
             new, definition = await request_run_of(kept, asked, findings, self.read, check)
-            return replace(new, folder=f"{engine.run.folder}/{below}"), definition
+            below = kept.workflow.removeprefix(f"{engine.definition.workflow}/")
+            above = engine.run.folder  # "" if nobody knows where the definition came from
+            return replace(new, folder=f"{above}/{below}" if above else ""), definition
         if asked.sees is not None and not covers(asked.sees, workflow_name(asked.workflow)):
             # As if it were not there: nobody is told what others have.
             raise Refused(

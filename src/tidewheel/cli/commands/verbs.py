@@ -357,10 +357,11 @@ async def _save_new(
     facts = await runs.look("facts", run=view.name)
     if not facts["run"]["driven"]:  # type: ignore[index]  # a document
         raise NotRunning(view.name, view.status)
-    path = Path(target.rest[0] if target.rest else folder_here(view.folder))
-    if not str(path) or not path.exists():
+    text = target.rest[0] if target.rest else folder_here(view.folder)
+    path = Path(text)
+    if not text or not path.exists():  # Path("") would be wherever this is typed
         raise Refused(
-            f"there is no {str(path)!r} to read {view.name} from; "
+            f"there is no {text!r} to read {view.name} from; "
             f"say where it is: tidewheel reload {view.name} DIR"
         )
     known = json.loads((await runs.definition(view.name)).variables)

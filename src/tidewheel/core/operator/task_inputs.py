@@ -106,11 +106,7 @@ def inputs_of(
     Raises Refused if it lacks one that it asks for, or if they are too many.
     """
     text = graph.cycling.style.text
-    found: dict[Key, Values] = {
-        parent: json.loads(known[parent].body)
-        for parent in parents_of(graph, key, sizes)
-        if parent in known
-    }
+    found = _returned(graph, key, known, sizes)
     if graph.mapped:
         told = _as_told(graph, key, found, sizes)
         bodies = {one: json.dumps(values, ensure_ascii=False) for one, values in told.items()}
@@ -126,6 +122,17 @@ def inputs_of(
     chosen = tuple(_chosen(graph, key, found, wanted, sizes))
     files = tuple(_files(graph, key, found, wanted)) if may_have_files(said) else ()
     return Inputs(said, chosen, files) if said or chosen else NO_INPUTS
+
+
+def _returned(
+    graph: Graph, key: Key, known: Mapping[Key, StoredValues], sizes: Sizes
+) -> dict[Key, Values]:
+    """Returns what those before a task have returned, as far as that is known."""
+    return {
+        parent: json.loads(known[parent].body)
+        for parent in parents_of(graph, key, sizes)
+        if parent in known
+    }
 
 
 def _files(
@@ -222,11 +229,7 @@ def parameters_of(
 
     Raises Refused if it lacks one.
     """
-    found = {
-        parent: json.loads(known[parent].body)
-        for parent in parents_of(graph, key, sizes)
-        if parent in known
-    }
+    found = _returned(graph, key, known, sizes)
     chosen = _chosen_values(graph, key, found, graph.inputs_of(key[1]), sizes)
     return {one.variable: value for one, value in chosen}
 
