@@ -213,11 +213,11 @@ class TaskPool:
 
     def add(self, task: PooledTask) -> None:
         """Puts a task into the pool, to wait beyond the limit unless it was admitted."""
-        point = task.point
+        point, standing = task.point, task.standing
         self.tasks[task.key] = task
         self.population.add(point)
-        self.standings[task.standing] += 1
-        if task.standing is not _WAITING or self.everyone_counts:
+        self.standings[standing] += 1
+        if standing is not _WAITING or self.everyone_counts:
             self.counted.add(point)
         counts = self.flow_counts
         for flow in task.flows:
@@ -235,12 +235,12 @@ class TaskPool:
 
     def dismiss(self, task: PooledTask) -> None:
         """Takes a task out of the pool."""
-        key = task.key
+        key, point, standing = task.key, task.point, task.standing
         del self.tasks[key]
-        self.population.remove(task.point)
-        self.standings[task.standing] -= 1
-        if task.standing is not _WAITING or self.everyone_counts:
-            self.counted.remove(task.point)
+        self.population.remove(point)
+        self.standings[standing] -= 1
+        if standing is not _WAITING or self.everyone_counts:
+            self.counted.remove(point)
         for flow in task.flows:
             self.flow_counts[flow] -= 1
         if not task.admitted:
