@@ -330,7 +330,7 @@ class Lowering:
 
 def _mapped_by(name: str) -> str:
     """Returns the parameter of a mapped task, `file` of `process<file>`; "" for any other."""
-    return name.partition("<")[2].removesuffix(">") if "<" in name else ""
+    return name.partition("<")[2].removesuffix(">")
 
 
 def _suicide_on_the_left(token: Token) -> _Wrong:
