@@ -89,22 +89,23 @@ def _announce(
         return
     memory.made[output] = flows if known is None else known | flows
     context.touched.memory[key] = None
-    states = context.pool.flows
+    pool, point = context.pool, key[0]
+    states = pool.flows
     if len(states) > 1:  # one of them may have been asked to end with this task
         ending = {flow for flow in fresh & states.keys() if key in states[flow].until_tasks}
         fresh -= ending
         if not fresh:
             return
-    point = key[0]
+    groups = node.groups
     # Elements are counted before a child looks them up: a new count has all that is known.
-    counts_first = node.groups and (node.lists or node.element is not None)
+    counts_first = groups and (node.lists or node.element is not None)
     if counts_first:
         _tell_families(context, node, key, output, fresh)
     for link in node.links.get(output, ()):
         _along(context, link, point, fresh)
-    if node.groups and not counts_first:
+    if groups and not counts_first:
         _tell_families(context, node, key, output, fresh)
-    if node.absolute and (point, output) in node.absolute and point >= context.pool.run.start:
+    if node.absolute and (point, output) in node.absolute and point >= pool.run.start:
         for link in node.absolute[(point, output)]:
             for flow in sorted(fresh):
                 settle_absolute(context, link, flow, AtomValue.TRUE)
@@ -212,7 +213,8 @@ def spawn_on_demand(
         if memory.verdicts:
             context.evaluate_pruned((point, node.name), memory, flows)
             fresh = fresh.difference(memory.verdicts)
-    if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
+    states = pool.flows
+    if len(states) > 1 or states[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
     if node.element is not None:
         fresh = flows_there(pool, node, point, fresh)

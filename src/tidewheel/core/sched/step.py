@@ -110,7 +110,7 @@ def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
     """Applies an event to a pool of this graph; returns what it touched and wants done."""
     assert pool.plan.graph is graph, "the pool was made from another graph"
     context = pool.scratch
-    if not isinstance(context, StepContext) or context.pool is not pool:
+    if context is None or context.pool is not pool:
         context = pool.scratch = StepContext(pool)
     context.plan, context.now = pool.plan, event.at
     context.touched, context.effects = Touched(), []

@@ -23,10 +23,11 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.graph import Graph
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader, split_recurrences
 from tidewheel.formats.flow_cylc.families import ROOT, Families
-from tidewheel.formats.flow_cylc.graph_arrows import Lowering
+from tidewheel.formats.flow_cylc.graph_arrows import Lowering, Marks
 from tidewheel.formats.flow_cylc.graph_text import (
     Chain,
     Expression,
+    GraphString,
     Token,
     nodes_of,
     read_chains,
@@ -259,6 +260,14 @@ def _bound(side: Expression, written: Mapping[str, str | None]) -> Expression | 
     return type(side)(kept)
 
 
+def _chains(string: GraphString, parameters: Parameters, findings: Findings) -> Iterable[Chain]:
+    """Returns the chains that a graph text stands for, once its parameters have values."""
+    chains = read_chains(string.lines, findings)
+    if not any("<" in line.text for line in string.lines):
+        return chains
+    return (one for chain in chains for one in variants(chain, parameters, findings))
+
+
 RUN_ONCE = "R1"
 
 
@@ -286,7 +295,7 @@ class GraphReader:
         lowering = Lowering(self.families, self.reader.offset, self.findings)
         errors_before = self.findings.error_count
         sections: list[definition.GraphSection] = []
-        marks: dict[definition.OutputMark, None] = {}
+        marks: Marks = {}
         polled: dict[str, str] = {}
         for recurrences, chains, position in texts:
             lowered = lowering.lower(chains)
@@ -300,10 +309,11 @@ class GraphReader:
                 )
                 for text, sequence in self._sequences(recurrences, position)
             )
-            marks.update(dict.fromkeys(lowered.marks.values()))
+            for key, mark in lowered.marks.items():
+                marks.setdefault(key, mark)
             polled.update(lowered.polled)
         is_whole = self.findings.error_count == errors_before
-        return GraphRead(tuple(sections), tuple(marks), polled, is_whole)
+        return GraphRead(tuple(sections), tuple(marks.values()), polled, is_whole)
 
     def _sequences(
         self, recurrences: str, position: Position
@@ -391,11 +401,7 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
     texts = (
         (
             RUN_ONCE if string.recurrence == "graph" else string.recurrence,
-            (
-                variant
-                for chain in read_chains(string.lines, findings)
-                for variant in variants(chain, settings.parameters, findings)
-            ),
+            _chains(string, settings.parameters, findings),
             string.position,
         )
         for string in settings.graph

@@ -135,20 +135,39 @@ class AssumedJobs:
         self._assumptions = assumptions
         self._point_text = point_text
         self._parts: dict[str, AssumedJob] = {}
+        self._alike: dict[tuple[object, ...], AssumedJob] = {}  # of nodes that say the same
         self.unused = set(assumptions.ends)
 
     def part(self, name: str) -> AssumedJob:
         """Returns what is the same for the jobs of a node at every point."""
         part = self._parts.get(name)
         if part is None:
-            node, said = self._graph.nodes[name].definition, self._assumptions
-            ends = tuple(one for one in said.ends if is_meant(node, one.name))
-            values = tuple(one for one in said.values if is_meant(node, one.name))
-            part = self._find_part(name)
-            may_fail = part.over_limit or part.fails or ends or node.simulation.fail_points
-            part = part._replace(ends=ends, is_plain=not may_fail, values=values)
-            self._parts[name] = part
+            part = self._parts[name] = self._found_part(name)
         return part
+
+    def _found_part(self, name: str) -> AssumedJob:
+        graph, said = self._graph, self._assumptions
+        if said.ends or said.values or said.lengths or said.learnt or graph.mapped:
+            return self._new_part(name)
+        node = graph.nodes[name]
+        known = node.definition
+        # Nodes share the values in which they are alike, so that these are known by identity.
+        alike = (id(known.simulation), id(known.skip), id(known.outputs), known.run_mode)
+        heard = (*node.links, *node.groups)
+        is_absolute = bool(graph.absolute_links) and name  # then others name it, too
+        key = (*alike, known.time_limit_seconds, heard, is_absolute)
+        part = self._alike.get(key)
+        if part is None:
+            part = self._alike[key] = self._new_part(name)
+        return part
+
+    def _new_part(self, name: str) -> AssumedJob:
+        node, said = self._graph.nodes[name].definition, self._assumptions
+        ends = tuple(one for one in said.ends if is_meant(node, one.name))
+        values = tuple(one for one in said.values if is_meant(node, one.name))
+        part = self._find_part(name)
+        may_fail = part.over_limit or part.fails or ends or node.simulation.fail_points
+        return part._replace(ends=ends, is_plain=not may_fail, values=values)
 
     def end(
         self, point: Point, name: str, try_number: int, submit_try: int = 1
