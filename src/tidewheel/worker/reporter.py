@@ -127,7 +127,9 @@ class Reporter(Service):
         """Brings reports to the store: ends by way of their run's scheduler, if that is here
         and takes them, so that one transaction writes what follows from them, too."""
         reports = [report for _, report in batch]
-        if all(attempt.reason is None for attempt, _ in batch):  # nobody wanted them to end
+        is_of_run = batch[0][0].task.run is not None
+        # Not if somebody wanted one of them to end: what that means is for the store to say.
+        if is_of_run and all(attempt.reason is None for attempt, _ in batch):
             offered = self._store.offer_ends(reports)
             if offered is not None and await offered:
                 done = Status.SUCCEEDED
