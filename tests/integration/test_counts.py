@@ -27,12 +27,12 @@ MODULES_MAX = {
 }
 # What each further task of a chain costs; a fraction of a turn may be a renewed lease, one of a
 # statement the look for what other processes wrote, each 50 ms.
-HOP_MAX = {"syncs": 2.2, "statements": 30, "calls": 560}
+HOP_MAX = {"syncs": 1.2, "statements": 27, "calls": 525}
 # A job of many, four of which run at once: how many end together is up to the machine.
 FAN_MAX = {"syncs": 1.0, "statements": 14}
-JOB_MAX = {"processes": 1, "folders": 9, "files": 3, "links": 1, "syncs": 4.5}
+JOB_MAX = {"processes": 1, "folders": 9, "files": 3, "links": 1, "syncs": 3.5}
 # The first run of a home, with one task: the store is made, and synced as a whole.
-START_MAX = {"syncs": 18, "statements": 590}
+START_MAX = {"syncs": 17, "statements": 580}
 # What a submit_many of 1,000 tasks costs; calls are those for one of them.
 SUBMISSION_MAX = {"syncs": 1.4, "statements": 6, "calls": 1.2}
 SUBMISSION_TO_POSTGRES_MAX = {"waits": 6, "statements": 4, "calls": 1.2}

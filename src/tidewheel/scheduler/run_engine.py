@@ -68,7 +68,7 @@ from tidewheel.services.service import ReadsDefinitions, read_in_thread
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 # What is written of a batch as it was decided.
 _AS_DECIDED = (
-    *("consumed", "answers", "xtriggers", "broadcasts", "values"),
+    *("consumed", "successes", "answers", "xtriggers", "broadcasts", "values"),
     *("definition", "options", "goes_on"),
 )
 READS_OTHERWISE = (
@@ -129,6 +129,7 @@ class RunEngine:
         if restart is not None:
             self._own_stops.add(restart.restored.graph.cycling.stop)
 
+        self._has_nested = _has_nested(graph)
         self.begun = False
         self.has_written = False  # a batch, since this scheduler has the run
         self.batch = PendingBatch()
@@ -182,6 +183,12 @@ class RunEngine:
     def task_id(self, key: Key, submit: int) -> TaskId:
         """Returns the id that one submission of a task has in the queue."""
         return TaskId(f"{self.run.name}/{self.pool.plan.name_of(key)}/{submit}")
+
+    @property
+    def is_slow(self) -> bool:
+        """Says whether a submission may take long, as templates or other definitions have to be
+        read for it."""
+        return self.deferred.source is not None or self._has_nested
 
     # ---- beginning ----
 
@@ -429,7 +436,7 @@ class RunEngine:
         self.step(events.RunReloaded(graph, now))
         self.restored = restored
         self._own_stops.add(graph.cycling.stop)
-        self.graph = graph
+        self.graph, self._has_nested = graph, _has_nested(graph)
         self.delivery.reload(new)
         self.xtriggers.redefine(graph, now)
 
@@ -492,3 +499,7 @@ class RunEngine:
         """Ends all that the run was driven with, such as xtriggers and handlers."""
         await self.xtriggers.close()
         await self.delivery.close(is_hurried=is_hurried)
+
+
+def _has_nested(graph: Graph) -> bool:
+    return any(is_nested(node.definition) for node in graph.nodes.values())

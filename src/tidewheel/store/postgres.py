@@ -33,7 +33,7 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.requests import Report, Wake
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.migrate import (
@@ -243,6 +243,10 @@ class PostgresStore(DatabaseStore):
         await asyncio.to_thread(self._threads.shutdown)
         for connection in self._connections:
             connection.close()
+
+    def offer_ends(self, reports: Sequence[Report]) -> None:
+        """Returns None: whoever reports ends locks tasks before runs, a batch its run first."""
+        del reports
 
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)

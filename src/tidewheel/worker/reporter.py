@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from tidewheel.core.queue.requests import End, JobMessage, Report, Reported, UsageSample
+from tidewheel.core.queue.status import Status
 from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
@@ -118,9 +119,22 @@ class Reporter(Service):
             self._batch = self._next_batch()
         if not self._batch:
             return ()
-        answers = await self._store.report([report for _, report in self._batch])
+        answers = await self._bring(self._batch)
         batch, self._batch = self._batch, []
         return self._heed(batch, answers)
+
+    async def _bring(self, batch: Sequence[tuple[Attempt, Report]]) -> Sequence[Reported]:
+        """Brings reports to the store: ends by way of their run's scheduler, if that is here
+        and takes them, so that one transaction writes what follows from them, too."""
+        reports = [report for _, report in batch]
+        is_of_run = batch[0][0].task.run is not None
+        # Not if somebody wanted one of them to end: what that means is for the store to say.
+        if is_of_run and all(attempt.reason is None for attempt, _ in batch):
+            offered = self._store.offer_ends(reports)
+            if offered is not None and await offered:
+                done = Status.SUCCEEDED
+                return [Reported(task_id=one.holder.task_id, status=done) for one in reports]
+        return await self._store.report(reports)
 
     def _take_down(self) -> None:
         """Sorts all that attempts have said by now into their drafts."""
