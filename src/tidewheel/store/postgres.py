@@ -44,9 +44,10 @@ from tidewheel.store.migrate import (
     load_migrations,
     pending,
 )
+from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
-from tidewheel.store.store import DatabaseStore
+from tidewheel.store.store import CarriedOut, DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
     News,
@@ -63,7 +64,7 @@ from tidewheel.store.transaction import (
 ARRAYS_OF_SUCCESSES = ("ids", "attempts", "started_ago", "exit_status", "metrics")
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
 RECONNECT_SECONDS = 1.0
-# Without waiting for the disk, and in a transaction of its own, behind the one that it tells of.
+# Without waiting for the disk, in a transaction of its own behind the one that it tells of.
 # A crash that loses a notice ends the connections of all who listen, too: then they look.
 TELL_OTHERS = (
     b"SELECT pg_notify('tidewheel', %s) FROM set_config('synchronous_commit', 'off', true)"
@@ -269,10 +270,44 @@ class PostgresStore(DatabaseStore):
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)
         if self._listener is None:
-            self._listener = NoticeListener(
-                partial(connect, self._settings), self.tell_listeners
-            )
+            self._listener = NoticeListener(partial(connect, self._settings), self._hear)
         return stop
+
+    def _hear(self, wake: Wake) -> None:
+        """Tells listeners what others say, and carries out standing claims that it is for; in
+        the listener's thread.
+
+        To wake a claimer, which would have another thread ask for the same, takes half as long
+        as the claim itself.
+        """
+        loop = self._standing.loop_of(wake.queues) if wake.queues else None
+        if loop is None:
+            self.tell_listeners(wake)
+            return
+        claims, is_written = CarriedOut(self._standing), False
+
+        def script(tx: Transaction) -> None:
+            claims.carry_out(tx, Effects(queues=set(wake.queues)))
+            self._failpoint("claim_before_commit")
+
+        # Whatever went wrong: the claimers are told, and meet it by themselves.
+        with contextlib.suppress(Exception):
+            self._transact(script, no_news)
+            is_written = True
+
+        def conclude() -> None:
+            if is_written:
+                self._failpoint("claim_after_commit")
+                claims.settle()
+            else:
+                claims.fail()
+            self.tell_listeners(wake)
+
+        try:
+            # In this order and there: a worker has its tasks before it is woken for them.
+            loop.call_soon_threadsafe(conclude)
+        except RuntimeError:  # it is closed: that worker is gone
+            conclude()
 
     async def _in_thread(self, run: Callable[[], Result]) -> Result:
         if self._is_closed:
