@@ -388,7 +388,8 @@ def _plain_successes(
                 continue  # _report_round refuses it, for this or for a lost lease
         positions[holder.task_id] = position
         metrics = None if end.metrics is None else storable(end.metrics)
-        row = Success(holder.task_id, holder.attempt, one.started_ago, end.exit_status, metrics)
+        ago = one.started_seconds_ago if one.started else None
+        row = Success(holder.task_id, holder.attempt, ago, end.exit_status, metrics)
         plain.setdefault(holder.worker, []).append(row)
     return plain, positions, told
 
