@@ -54,7 +54,7 @@ class StandingClaim:
         # Takes it back from the store that keeps it; False: a write is carrying it out, or has.
         self.withdraw: Callable[[], bool] = lambda: False
         self._clock, self._on_settled = clock, on_settled
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()
 
     def begin(self) -> None:
@@ -62,14 +62,16 @@ class StandingClaim:
         self.asked_at = self._clock()
 
     def settle(self, tasks: ClaimedTasks | None, *, unsure: bool = False) -> None:
-        """Hands over what was claimed; from the loop of any thread."""
+        """Hands over what was claimed; from any thread."""
         self.is_unsure = unsure
-        self.is_first = asyncio.get_running_loop() is self._loop
+        self.is_first = False
+        with suppress(RuntimeError):  # no loop runs in this thread
+            self.is_first = asyncio.get_running_loop() is self.loop
         if self.is_first:
             self._settle(tasks)
         else:
             with suppress(RuntimeError):  # its loop is closed: the worker is gone
-                self._loop.call_soon_threadsafe(self._settle, tasks)
+                self.loop.call_soon_threadsafe(self._settle, tasks)
 
     async def wait(self) -> None:
         """Waits until a claim that is being carried out is settled."""
@@ -100,6 +102,16 @@ class StandingClaims:
             if is_here := claim in self._claims:
                 self._claims.remove(claim)
             return is_here
+
+    def loop_of(self, queues: Collection[str]) -> asyncio.AbstractEventLoop | None:
+        """Returns the loop of a worker that has left a claim of one of these queues."""
+        with self._lock:
+            loops = (
+                one.loop
+                for one in self._claims
+                if not one.for_ends and one.request.queue in queues
+            )
+            return next(loops, None)
 
     def take(self, queues: Collection[str], ended: Collection[WorkerId]) -> list[StandingClaim]:
         """Takes out the claims of these queues, and those for ends of these workers."""

@@ -62,10 +62,6 @@ class _Draft:
         return self.started_at + START_HELD_SECONDS
 
 
-def _is_lost(attempt: Attempt, draft: _Draft) -> bool:
-    return attempt.spoke_last and draft.end is None
-
-
 def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
     spoken = draft.messages[:MESSAGES_PER_REPORT_MAX]
     first = attempt.messages_numbered + 1
@@ -138,13 +134,14 @@ class Reporter(Service):
 
     def _take_down(self) -> None:
         """Sorts all that attempts have said by now into their drafts."""
+        take, drafts = self._events.said.popleft, self._drafts
         for _ in range(len(self._events.said)):
-            attempt, said = self._events.said.popleft()
+            attempt, said = take()
             if attempt.spoke_last:
                 continue
-            if attempt not in self._drafts:
-                self._drafts[attempt] = _Draft()
-            draft = self._drafts[attempt]
+            draft = drafts.get(attempt)
+            if draft is None:
+                draft = drafts[attempt] = _Draft()
             match said:
                 case End():
                     draft.end = said if attempt.unacceptable is None else attempt.unacceptable
@@ -159,9 +156,16 @@ class Reporter(Service):
     def _next_batch(self) -> list[tuple[Attempt, Report]]:
         """Makes at most one report of each attempt, from the drafts that are due."""
         reports, now = [], self._clock.monotonic()
-        for attempt in [one for one, draft in self._drafts.items() if _is_lost(one, draft)]:
+        due, lost = [], []
+        for attempt, draft in self._drafts.items():
+            if draft.end is not None:
+                due.append(attempt)
+            elif attempt.spoke_last:
+                lost.append(attempt)
+            elif draft.due_at() <= now:
+                due.append(attempt)
+        for attempt in lost:
             del self._drafts[attempt]  # its lease is lost, so there is nobody to tell
-        due = [attempt for attempt, draft in self._drafts.items() if draft.due_at() <= now]
         for attempt in due[:REPORTS_PER_CALL_MAX]:
             draft = self._drafts.pop(attempt)
             left = draft.messages[MESSAGES_PER_REPORT_MAX:]
