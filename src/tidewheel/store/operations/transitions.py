@@ -15,7 +15,7 @@ keeps two ends in one graph from waiting for each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -49,6 +49,8 @@ class Effects:
     runs: set[int] = field(default_factory=set)
     # How many attempts of each worker are over, by its own report: it has so many slots again.
     ended: Counter[WorkerId] = field(default_factory=Counter)
+    # What locks out others and is done after all else, claims that are carried out included.
+    at_last: Callable[[], None] | None = None
 
     def wake(self) -> Wake | None:
         if not self.queues and not self.workers and not self.runs:
