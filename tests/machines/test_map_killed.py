@@ -22,7 +22,6 @@ VALUES = [number * 7919 % 10_007 for number in range(ELEMENTS)]  # all differ
 RUN = "flow/run1"
 SLOTS = "6"
 LONG_SECONDS = 300.0
-GRAPH = "        R1 = list => square<n> => join"
 FLOW = r"""
 [task parameters]
     n = list.numbers max 2000
