@@ -2,20 +2,24 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
+import psycopg
 import pytest
 
 from tests.conformance.door import Door, Held, new_task
+from tests.conformance.together import together
 from tests.kit.memory.store import MemoryStore
 from tests.support.patience import allowed, eventually
+from tidewheel.core.queue.access import AuditEntry
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import ClaimRequest, End, Ending, QueueSettings, Report
 from tidewheel.core.queue.resources import Resources
-from tidewheel.errors import Refused, StoreUnreachable
+from tidewheel.errors import NotFound, Refused, StoreUnreachable
 from tidewheel.ports.store import StandingClaim
 from tidewheel.store.postgres import PostgresStore
 from tidewheel.store.transaction import Conflict, no_news
@@ -183,6 +187,57 @@ def test_a_write_does_not_fail_for_a_worker_whose_loop_is_closed(store):
     store.put("a")
     assert told.tasks == "standing"
     assert store.get("a").status == "running"  # until its lease lapses, as of any dead worker
+
+
+def entry_of(target):
+    given = {"token": 1, "who": "me", "client": "here", "verb": "POST /tasks", "status": 201}
+    return AuditEntry(target=target, correlation="c", **given)
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_a_submission_that_waits_while_it_claims_holds_up_no_entry_of_the_audit(store, world):
+    """Decision 0053: the head of the audit is locked last, also behind a standing claim."""
+    other, told = world.open(), left_by(store, store.hire())
+    with psycopg.connect(world.settings.url) as blocker, ThreadPoolExecutor(1) as threads:
+        blocker.execute("LOCK TABLE tidewheel.lease IN SHARE MODE")  # no lease is written
+        waiting = threads.submit(
+            store.submit_audited, [new_task("a")], lambda _: [entry_of("a")]
+        )
+        blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+        eventually(lambda: world.execute(blocked) != [(0,)], "the claim waits")
+        other.add_audit([entry_of("b")])
+        assert not waiting.done()
+        blocker.rollback()
+        waiting.result(allowed(20))
+    assert told.tasks == ["a"]
+    assert [one.target for one in store.audit()] == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_servers_that_submit_claim_and_audit_at_once_run_into_no_deadlock(store, world):
+    deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    names = [f"t{n}" for n in range(40)]
+
+    def serve(number):
+        def submit(door):
+            worker = door.hire(slots=100)
+            for name in names:
+                left_by(door, worker, count=3)
+                task = new_task(f"{name}-{number}")
+                door.submit_audited([task], lambda _, one=task: [entry_of(one.id)])
+
+        return submit
+
+    def cancel(door):
+        for name in names:
+            with suppress(NotFound):
+                door.cancel_one(f"{name}-0")
+            door.add_audit([entry_of(name)])
+
+    together(world, *(serve(number) for number in range(4)), cancel)
+    assert len(store.audit(count=1000)) == 5 * len(names)
+    assert world.execute("SELECT pg_stat_force_next_flush()")
+    assert world.execute(deadlocks) == [(0,)]
 
 
 class StoreWithRival(MemoryStore):

@@ -126,8 +126,8 @@ class DeferredSubmissions:
         for key, one in due.items():
             try:
                 if is_nested(engine.settings.node(key)):
-                    parameters = self.values.parameters(graph, key, one.flows, sizes[one.flows])
-                    new = await self.nested.new_run(engine, one, parameters, now)
+                    given = self.values.run_inputs(graph, key, one.flows, sizes[one.flows])
+                    new = await self.nested.new_run(engine, one, given, now)
                     self.nested.begin(engine, one, new, now)
                     self.troubles.pop(key, None)
                     continue

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.operator import requests
@@ -83,6 +83,7 @@ UNSEEN_SECONDS_MAX = (
 ERROR = "error"
 UNSTORED = 0  # the seq of a happening of which the store does not know yet
 
+T = TypeVar("T")
 OpenEngine = Callable[[], Awaitable[RunEngine]]
 OnBatch = Callable[[RunEngine, PendingBatch], None]
 
@@ -214,7 +215,7 @@ class RunDriver(Service):
 
     async def _pass(self) -> None:
         if self._engine is None:
-            self._engine = await self._open_engine()
+            self._engine = await self._keeping(self._lease, self._open_engine())
             self._surroundings.failpoint("run_opened")
         engine = self._engine
         early = self._passed_at + self.pace_seconds - self._clock.monotonic()
@@ -234,7 +235,7 @@ class RunDriver(Service):
         is_all = await apply_inbox(engine, inbox, self._store)
         self._is_cut = len(inbox.happenings) == INBOX_MAX or not is_all
         if engine.due:
-            await self._submit_deferred(engine, now)
+            await self._keeping(engine.lease, engine.deferred.submit(engine, now))
         if self._status_written == RunStatus.STOPPING:
             await stop_if_nothing_has_begun(engine, now, self._store)
         engine.run_timers.after_steps(engine, now)
@@ -367,14 +368,11 @@ class RunDriver(Service):
         forgotten |= {key: memory.verdicts for key, memory in evicted}
         return with_undone(reason, _undone(engine.pool, forgotten))
 
-    async def _submit_deferred(self, engine: RunEngine, now: Instant) -> None:
-        """Submits what waits for values of earlier tasks, and renews the lease meanwhile.
-
-        Templates may take longer than the lease lasts, and another scheduler would need as
-        long.
-        """
-        lease = engine.lease
-        making = asyncio.ensure_future(engine.deferred.submit(engine, now))
+    async def _keeping(self, lease: requests.RunLease, doing: Awaitable[T]) -> T:
+        """Returns what something answers that may take longer than the lease lasts, and renews
+        the lease meanwhile: another scheduler would need as long to read the run or to render
+        its templates."""
+        making = asyncio.ensure_future(doing)
         try:
             while not making.done():
                 due = asyncio.ensure_future(
@@ -386,7 +384,7 @@ class RunDriver(Service):
                     due.cancel()
                 if not making.done():
                     await self._store.renew_run(lease)
-            await making
+            return await making
         finally:
             making.cancel()
 

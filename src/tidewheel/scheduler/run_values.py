@@ -21,10 +21,11 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import (
     Inputs,
+    RunInputs,
     Sizes,
     inputs_of,
-    parameters_of,
     parents_of,
+    run_inputs_of,
     values_for,
 )
 from tidewheel.core.sched.task_state import Flows, Key
@@ -90,13 +91,11 @@ class RunValues:
         known = self._of_parents(graph, key, flows, sizes)
         return inputs_of(graph, key, known, sizes)
 
-    def parameters(
-        self, graph: Graph, key: Key, flows: Flows, sizes: Sizes
-    ) -> dict[str, object]:
+    def run_inputs(self, graph: Graph, key: Key, flows: Flows, sizes: Sizes) -> RunInputs:
         """Returns what a task that is a run of another workflow is given; raises Refused if it
         lacks a value that it asks for."""
         known = self._of_parents(graph, key, flows, sizes)
-        return parameters_of(graph, key, known, sizes)
+        return run_inputs_of(graph, key, known, sizes)
 
     def _of_parents(
         self, graph: Graph, key: Key, flows: Flows, sizes: Sizes

@@ -247,13 +247,15 @@ class DatabaseStore(ABC):
 
         def audited(
             tx: Transaction, effects: Effects
-        ) -> tuple[Sequence[Submitted], AuditEntry | None]:
-            answers = store(tx, effects)
-            # Last, since nobody else can add to the audit until this is committed.
-            entries = entries_of(answers)
-            return answers, add_audit(tx, entries) if entries else None
+        ) -> tuple[Sequence[Submitted], list[AuditEntry]]:
+            answers, last = store(tx, effects), []
+            if entries := entries_of(answers):
+                # Nobody else can add to the audit until this is committed.
+                effects.at_last = lambda: last.append(add_audit(tx, entries))
+            return answers, last
 
-        return await self._write("submit", audited)
+        answers, last = await self._write("submit", audited)
+        return answers, last[0] if last else None
 
     async def arm(self, task_id: TaskId) -> Task:
         await self._write("arm", task_admin.arm, task_id)
@@ -511,6 +513,8 @@ class DatabaseStore(ABC):
             answer = operation(tx, effects, *args, **kwargs)
             if takes_claims and (effects.queues or effects.ended or claims):
                 claims.carry_out(tx, effects)
+            if effects.at_last is not None:
+                effects.at_last()
             self._failpoint(f"{name}_before_commit")
             return answer
 

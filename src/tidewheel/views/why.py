@@ -14,7 +14,7 @@ from tidewheel.api.runs import RunAction, RunReason, RunStall
 from tidewheel.core.graph.outputs import SUBMIT_FAILED
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.definition import JobName
-from tidewheel.core.operator.nested import DEPTH_MAX, nested_run_name
+from tidewheel.core.operator.nested import DEPTH_MAX, nested_end, nested_run_name
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import (
     inputs_of,
@@ -85,14 +85,18 @@ async def _reasons_within(
 ) -> list[RunReason]:
     """Returns why a task does not run in a run that goes on."""
     run, one = snapshot.view.name, snapshot.shown(key)
+    nested = await reasons_in_nested(asked, snapshot, key, depth)
+    is_run = bool(nested) and one.task is not None and one.task.stage is JobPhase.RUNNING
+    # That a task is running says nothing of the run that it is.
+    of_task = [] if is_run else task_reasons(snapshot, key)
     return [
         *(
             reason_document(run, each, post_commands(snapshot, key, each.text))
-            for each in task_reasons(snapshot, key)
+            for each in of_task
         ),
         *await _of_the_inputs(asked, snapshot, one),
         *await _of_the_job(asked, snapshot, one),
-        *await reasons_in_nested(asked, snapshot, key, depth),
+        *nested,
     ]
 
 
@@ -128,20 +132,49 @@ async def reasons_in_nested(
     inside = asked._replace(run=found)
     inner = await inside.snapshot()
     view = inner.view
-    said = view.reason.removeprefix(f"{view.status}: ")
-    text = f"{snapshot.id_of(key)} is the run {view.name}, {view.status}"
-    text += f": {said}" if said not in ("", view.status) else ""
     show = f"{PROGRAM} show {shlex.quote(view.name)}"
-    reasons = [_plain_reason(text, view.status in PASSING_STATUSES, [show])]
+    task = snapshot.pool.tasks.get(key)
+    if task is not None and task.stage is JobPhase.INCOMPLETE and _goes_on(view):
+        first = _carried_on(snapshot, key, view, show)
+    else:
+        said = view.reason.removeprefix(f"{view.status}: ")
+        text = f"{snapshot.id_of(key)} is the run {view.name}, {view.status}"
+        text += f": {said}" if said not in ("", view.status) else ""
+        first = _plain_reason(text, view.status in PASSING_STATUSES, [show])
+    below: list[RunReason] = []
+    of_run: list[RunReason] = []
     if view.ended_at is None or view.wants_scheduler:
-        reasons += await _reasons_of_run(inside, inner)
+        of_run = await _reasons_of_run(inside, inner)
     if view.wants_scheduler:
         for task in causes_of(inner)[:STUCK_SHOWN_MAX]:
             within = await _reasons_within(inside, inner, task.key, 0)
-            reasons += [_placed(view.name, inner.id_of(task.key), one) for one in within]
+            below += [_placed(view.name, inner.id_of(task.key), one) for one in within]
         for nested in nested_tasks(inner):
-            reasons += await reasons_in_nested(inside, inner, nested, depth - 1)
-    return [{**one, "actions": []} for one in reasons]
+            below += await reasons_in_nested(inside, inner, nested, depth - 1)
+    is_stuck_inside = not all(one["passes"] for one in below)
+    if first["passes"] and is_stuck_inside:
+        first["text"] += ", and something in it does not go on by itself"
+    first["passes"] &= not is_stuck_inside and all(one["passes"] for one in of_run)
+    return [{**one, "actions": []} for one in (first, *of_run, *below)]
+
+
+def _goes_on(view: RunView) -> bool:
+    """Says whether a run that is a task's is under way, or has ended as a success."""
+    is_success = nested_end(view.name, view.status, view.reason).status is Status.SUCCEEDED
+    return view.wants_scheduler or is_success
+
+
+def _carried_on(snapshot: RunSnapshot, key: Key, view: RunView, show: str) -> RunReason:
+    """Returns the reason of a task that failed as its run was stopped, and does not hear that
+    somebody has carried that run on."""
+    task = snapshot.id_of(key)
+    text = f"the run {view.name} was carried on after {task} had failed"
+    if view.wants_scheduler:
+        text += f", and is {view.status}: {task} does not hear of its end, so set it then"
+        return _plain_reason(text, False, [show])
+    set_it = f"{PROGRAM} set {shlex.quote(snapshot.view.name)} {shlex.quote(task)}"
+    told = f"{text} and has {view.status}: {task} does not hear of it"
+    return _plain_reason(told, False, [set_it, show])
 
 
 def _placed(run: str, task: str, reason: RunReason) -> RunReason:

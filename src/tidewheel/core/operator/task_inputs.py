@@ -222,16 +222,37 @@ def parents_of(graph: Graph, key: Key, sizes: Sizes = no_elements) -> dict[Key, 
     )
 
 
-def parameters_of(
-    graph: Graph, key: Key, known: Mapping[Key, StoredValues], sizes: Sizes = no_elements
-) -> dict[str, object]:
-    """Returns the values that a task asks for, by name, which is a run of another workflow.
+@dataclass(frozen=True, slots=True)
+class RunInputs:
+    """Holds the values that a run is given which is a task, by name, and the files in them."""
 
-    Raises Refused if it lacks one.
+    parameters: Mapping[str, object]
+    files: tuple[tuple[str, FileValue], ...] = ()
+
+
+def run_inputs_of(
+    graph: Graph, key: Key, known: Mapping[Key, StoredValues], sizes: Sizes = no_elements
+) -> RunInputs:
+    """Returns what a task asks for that is a run of another workflow.
+
+    Raises Refused if it lacks a value.
     """
-    found = _returned(graph, key, known, sizes)
-    chosen = _chosen_values(graph, key, found, graph.inputs_of(key[1]), sizes)
-    return {one.variable: value for one, value in chosen}
+    found, asked = _returned(graph, key, known, sizes), graph.inputs_of(key[1])
+    chosen = _chosen_values(graph, key, found, asked, sizes)
+    parameters = {one.variable: value for one, value in chosen}
+    return RunInputs(parameters, tuple(_files(graph, key, found, asked)) if asked else ())
+
+
+def files_text(run: str, files: Iterable[tuple[str, FileValue]]) -> str:
+    """Returns the files that a run is given by a task of another, as text; "" for none."""
+    told = [(f"{task} of {run}", *file) for task, file in files]
+    return json.dumps(told, ensure_ascii=False) if told else ""
+
+
+def files_named(text: str, script: str) -> tuple[tuple[str, FileValue], ...]:
+    """Returns those of such files whose paths stand in a script."""
+    told = ((task, FileValue(*file)) for task, *file in json.loads(text))
+    return tuple((task, file) for task, file in told if file.path in script)
 
 
 def _elements(mapped: str, size: int) -> Iterator[str]:

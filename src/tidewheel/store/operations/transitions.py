@@ -15,7 +15,7 @@ keeps two ends in one graph from waiting for each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -51,6 +51,8 @@ class Effects:
     ended: Counter[WorkerId] = field(default_factory=Counter)
     # Tasks of whose ends their run need not be told: its batch here was decided upon them.
     known: frozenset[TaskId] = frozenset()
+    # What locks out others and is done after all else, claims that are carried out included.
+    at_last: Callable[[], None] | None = None
 
     def wake(self) -> Wake | None:
         if not self.queues and not self.workers and not self.runs:
