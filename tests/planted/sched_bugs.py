@@ -285,6 +285,6 @@ SCHED_BUGS = (
     ),
     Bug(
         "elements do not see what died before there were any",
-        (Edit(PROPAGATION, "not size or not template.may_be_born_dead", "True"),),
+        (Edit(PROPAGATION, "size and template.may_be_born_dead", "False"),),
     ),
 )

@@ -2,7 +2,12 @@
 
 import pytest
 
-from tests.kit.scenario import Scenario
+from tests.kit.scenario import Scenario, compile_graph
+from tidewheel.core.operator.command_events import events_of
+from tidewheel.core.operator.selection import select
+from tidewheel.core.operator.task_inputs import lists_in
+from tidewheel.core.operator.verbs import Set
+from tidewheel.core.sched.elements import refuse_other_lists
 from tidewheel.core.sched.events import TasksTriggered
 from tidewheel.core.sched.explain import preview
 from tidewheel.errors import Refused
@@ -260,3 +265,94 @@ def test_all_children_hear_of_no_elements_also_if_one_of_them_looked_first():
     graph = "list => process<file>\nprocess<file>:succeed-all & list => a\nprocess<file> => b"
     run = Scenario(graph, parameters=FILES).returns("1/list", "files[0]")
     assert set(run.pool) == {"1/a", "1/b"}
+
+
+# ---- flows ----
+
+
+def test_a_flow_that_begins_at_elements_goes_on_with_them_and_joins_them():
+    run = joined().returns("1/list", "files[2]")
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    run.succeeds("1/join").reflows("1/process_file0", "1/process_file1").restarts(tuple)
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0")
+    assert run.submitted.count("1/join") == 1
+    run.succeeds("1/plot_file1")
+    assert run.submitted.count("1/join") == 2
+    assert run.succeeds("1/join").completed
+
+
+def test_a_flow_that_begins_at_one_element_goes_on_with_that_alone():
+    run = joined().returns("1/list", "files[2]")
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    run.succeeds("1/join").reflows("1/process_file1").succeeds("1/process_file1")
+    assert run.flows == {"1/plot_file1": [2]}
+    assert run.succeeds("1/plot_file1").completed  # as of a family: others are not in the flow
+    assert run.submitted.count("1/join") == 1
+
+
+def test_a_flow_with_a_list_of_its_own_goes_on_with_that():
+    run = joined().returns("1/list", "files[2]")
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    run.succeeds("1/join").reflows("1/process_file0").triggers("1/list", flow=2)
+    run.returns("1/list", "files[3]").succeeds("1/process_file0", "1/process_file1")
+    run.succeeds("1/process_file2", "1/plot_file0", "1/plot_file1")
+    assert run.submitted.count("1/join") == 1
+    run.succeeds("1/plot_file2")
+    assert run.submitted.count("1/join") == 2
+
+
+def test_an_element_that_is_triggered_waits_for_no_list_of_a_flow_that_is_still_to_come():
+    run = Scenario("a => list => process<file> => join", parameters=FILES)
+    run.succeeds("1/a").returns("1/list", "files[2]").fails("1/process_file0")
+    run.reflows("1/a").triggers("1/process_file0")
+    assert run.flows["1/process_file0"] == [1]
+    run.succeeds("1/a").returns("1/list", "files[3]")
+    assert run.flows["1/process_file2"] == [2]
+
+
+def test_a_flow_that_meets_a_list_that_was_told_has_it_too():
+    run = joined(final=2).makes("1/list", "files[2]")
+    run.reflows("1/list").succeeds("1/list")
+    assert run.flows == {"1/process_file0": [1, 2], "1/process_file1": [1, 2], "2/list": [1]}
+
+
+def test_elements_of_a_list_that_is_forgotten_come_with_the_next():
+    queues = "[[queues]]\n    [[[few]]]\n        limit = 1\n        members = process<file>"
+    run = joined(scheduling=queues).returns("1/list", "files[3]")
+    run.removes("1/list")
+    assert set(run.pool) == {"1/process_file0"}  # which runs
+    run.triggers("1/list", flow=1).returns("1/list", "files[2]")
+    assert set(run.pool) == {"1/process_file0", "1/process_file1"}
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    assert run.succeeds("1/join").completed
+
+
+def test_a_source_that_nobody_waited_for_is_no_source_after_a_reload():
+    run = Scenario("list\nx", parameters=FILES).succeeds("1/list")
+    graph = compile_graph("list => process<file> => join\nx", parameters=FILES)
+    with pytest.raises(Refused, match="1/list has succeeded and has not told"):
+        refuse_other_lists(run.core, graph)
+
+
+def test_a_point_with_fewer_elements_has_no_others():
+    run = joined(final=2).returns("1/list", "files[3]").returns("2/list", "files[1]")
+    chosen = select(run.core, ("2/process<file>",), all_at_point=True)
+    assert [run.id_of(key) for key in chosen] == ["2/process_file0"]
+
+
+def test_a_join_does_not_wait_for_the_list_itself():
+    run = joined().returns("1/list", "files[2]")
+    command = Set(ids=("1/join",), prerequisites=("1/list:succeeded",))
+    with pytest.raises(Refused, match='does not depend on "1/list:succeeded"'):
+        events_of(run.core, command, run.now)
+
+
+def test_a_list_that_is_returned_again_counts_no_second_time():
+    run = joined().returns("1/list", "files[2@1]")
+    run.triggers("1/list", flow=1).returns("1/list", "files[2@2]")
+    assert run.notices("list changed") == [
+        "1/list returned 2 elements of files; flow 1 goes on with the list that it has"
+    ]
+    assert lists_in(run.core, run.key("1/list"), frozenset({1})) == {"files": 1}
+    run.reflows("1/list").returns("1/list", "files[1@3]")
+    assert lists_in(run.core, run.key("1/list"), frozenset({2})) == {"files": 3}

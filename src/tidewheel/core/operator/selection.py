@@ -34,6 +34,7 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import CyclingDef
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.elements import is_there, size_at
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState, VerdictKind
 from tidewheel.errors import Refused
@@ -110,7 +111,7 @@ def named_tasks(pool: TaskPool, command: object) -> list[Key]:
             if written.has_plain_point:
                 point = read_point(pool.plan.graph.cycling, written.point)
                 nodes = _nodes(pool, written)
-                found += [(point, node.name) for node in nodes if node.is_at(point)]
+                found += [(point, node.name) for node in nodes if is_there(pool, node, point)]
     return found
 
 
@@ -139,10 +140,29 @@ def _matching(
     found.update(_named(pool, written, extra))
     if all_at_point and not pooled_only and not written.status and written.has_plain_point:
         point = read_point(pool.plan.graph.cycling, written.point)
-        found |= {(point, node.name) for node in _nodes(pool, written) if node.is_at(point)}
+        nodes = _nodes(pool, written)
+        found |= {(point, node.name) for node in nodes if is_there(pool, node, point)}
     if not found:
+        _refuse_before_the_list(pool, written)
         raise Refused(_nothing_matches(pool, written, all_at_point, pooled_only))
     return found
+
+
+def _refuse_before_the_list(pool: TaskPool, written: WrittenId) -> None:
+    """Says of a mapped task at a point how many elements it has there."""
+    tasks = next((one for one in pool.plan.mapped if written.name in one.templates), None)
+    if tasks is None or not written.has_plain_point or written.status:
+        return
+    point = read_point(pool.plan.graph.cycling, written.point)
+    source = pool.plan.name_of((point, tasks.over.source))
+    size = size_at(pool, tasks, point, frozenset(pool.flows))
+    if size is None and tasks.templates[written.name].is_at(point):
+        raise Refused(
+            f"there is no element of {written.text} yet: how many there are is known when "
+            f"{source} succeeds; name {source} instead"
+        )
+    if size == 0:
+        raise Refused(f"there is no element of {written.text}: {source} returned 0")
 
 
 def _plain(pool: TaskPool, written: WrittenId, pooled_only: bool) -> Key:
