@@ -13,6 +13,7 @@ SPAWN = f"{SCHED}/spawn.py"
 LIFECYCLE = f"{SCHED}/lifecycle.py"
 ELEMENTS = f"{SCHED}/elements.py"
 POOL = f"{SCHED}/pool.py"
+INTERVENTIONS = f"{SCHED}/interventions.py"
 
 SCHED_BUGS = (
     Bug(
@@ -286,5 +287,72 @@ SCHED_BUGS = (
     Bug(
         "elements do not see what died before there were any",
         (Edit(PROPAGATION, "size and template.may_be_born_dead", "False"),),
+    ),
+)
+
+# Of lists: found where operators forget them, or begin flows among their elements.
+LIST_BUGS = (
+    Bug(
+        "elements of a list that is forgotten stay",
+        (
+            Edit(
+                INTERVENTIONS,
+                "    for tasks in node.lists:\n        _forget",
+                "    for tasks in ():\n        _forget",
+            ),
+        ),
+    ),
+    Bug(
+        "a flow has as many elements as another",
+        (
+            Edit(
+                ELEMENTS,
+                "(flow, size_at(pool, tasks, point, frozenset({flow}))) for flow in flows",
+                "(flow, size_at(pool, tasks, point, frozenset(pool.flows))) for flow in flows",
+            ),
+        ),
+    ),
+    Bug(
+        "a flow that begins at elements has none",
+        (
+            Edit(
+                ELEMENTS,
+                "    made[output] = made.get(output, NO_FLOW) | lacking\n",
+                "    made.get(output)\n",
+            ),
+        ),
+    ),
+    Bug(
+        "what an element made before its list came is not seen",
+        (
+            Edit(
+                PROPAGATION,
+                "if was_made or _has_made_pair(pool, node, point, one)",
+                "if was_made",
+            ),
+        ),
+    ),
+    Bug(
+        "a flow that meets a list that was told does not have it",
+        (
+            Edit(
+                PROPAGATION,
+                "            record_size(task.memory, output, *told, new)\n",
+                "            pass\n",
+            ),
+        ),
+    ),
+    Bug(
+        "the list that was returned last counts",
+        (
+            Edit(
+                ELEMENTS,
+                "    new = frozenset(flow for flow, there in known.items() if there is None)\n",
+                "    new = flows\n"
+                "    for one, where in list(memory.made.items()):\n"
+                "        if tasks.over.size_of(one) is not None:\n"
+                "            memory.made[one] = where - flows\n",
+            ),
+        ),
     ),
 )

@@ -167,7 +167,7 @@ def test_real_jobs_never_work_on_elements_that_nobody_returned(flow):
     run.ends("1/a")
     assert run.status == "stalled"
     assert run.submitted == ["1/a/01"]
-    assert "1/list is not run (run mode skip) and returned no list files" in run.log
+    assert "1/list is not run (run mode skip): 1/list returned no list files" in run.log
     [reason] = [one for one in why(run, "1/list") if "returned no list" in one["text"]]
     assert "--value 'files=[…]' --out succeeded" in reason["commands"][0]
     run.gives(Set(ids=("1/list",), values=('files=["a"]',), outputs=("succeeded",)))
@@ -197,6 +197,41 @@ def test_elements_that_are_skipped_too_are_assumed(flow):
     run.ends("1/a")
     assert run.submitted == ["1/a/01"]
     assert "1/plot_file1" in run.log
+
+
+# ---- several lists ----
+
+
+TWO = """
+[task parameters]
+    a = list.files max 1
+    b = list.files
+    c = list.others
+[scheduling]
+    [[graph]]
+        R1 = list => p<a> & p<b> & p<c> => join
+[runtime]
+    [[list, p<a>, p<b>, p<c>, join]]
+        script = true
+"""
+
+
+def test_two_mapped_tasks_over_one_list_and_one_over_another(flow):
+    run = flow(TWO)
+    run.ends("1/list", files=["x"], others=[1, 2])
+    assert run.running == ["1/p_a0/1", "1/p_b0/1", "1/p_c0/1", "1/p_c1/1"]
+    assert "goes on with" not in run.log
+
+
+def test_a_list_is_as_long_as_the_least_of_what_is_made_of_it_accepts(flow):
+    run = flow(TWO)
+    run.ends("1/list", files=["x", "y"], others=[1])
+    assert run.status == "stalled"
+    assert "1/list returned 2 elements of files, of which p<a> is made; at most 1" in run.log
+    played = flow(TWO, mode="simulation").waits(30.0).waits(30.0).waits(30.0)
+    assert "1/p_b0" in played.log
+    assert "1/p_b1" not in played.log
+    assert "1/p_c1" in played.log
 
 
 # ---- what is refused ----

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
 from tidewheel.core.operator.requests import TimerKey
-from tidewheel.core.operator.task_inputs import parents_of, size_returned, sizes_in
+from tidewheel.core.operator.task_inputs import parents_of, sizes_given, sizes_in
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.elements import has_told
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, Submit
@@ -155,23 +155,15 @@ class DeferredSubmissions:
         or that somebody has set; without them it cannot be done."""
         key, pool = one.task, engine.pool
         await self.values.fetch([key], one_flow=False)
-        row = self.values.of(key, one.flows)
-        values, submit = ({}, None) if row is None else (json.loads(row.body), row.submit)
-        mode, name = engine.settings.node(key).run_mode, pool.plan.name_of(key)
-        sizes = []
-        for tasks in pool.plan.nodes[key[1]].lists:
-            try:
-                if not has_told(tasks, pool.tasks[key]):
-                    sizes.append(tasks.over.size_output(size_returned(tasks, values), submit))
-            except Refused as refused:
-                repair = (
-                    f"give it (set {name} --value '{tasks.over.value}=[…]' --out succeeded)"
-                )
-                self.troubles[key] = (
-                    f"{name} is not run (run mode {mode}) and {refused}; {repair}"
-                )
-                _cannot(engine, one, self.troubles[key], now)
-                return
+        row, name = self.values.of(key, one.flows), pool.plan.name_of(key)
+        mode, task = engine.settings.node(key).run_mode, pool.tasks[key]
+        lists = [tasks for tasks in task.plan.lists if not has_told(tasks, task)]
+        try:
+            sizes = sizes_given(name, lists, row)
+        except Refused as refused:
+            self.troubles[key] = f"{name} is not run (run mode {mode}): {refused}"
+            _cannot(engine, one, self.troubles[key], now)
+            return
         self.troubles.pop(key, None)
         for output in sizes:
             engine.todo.append(OutputMade(key, one.submit, output, now))

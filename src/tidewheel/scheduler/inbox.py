@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_size
+from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_sizes
 from tidewheel.core.graph.findings import nearly_said
 from tidewheel.core.graph.outputs import (
     STANDARD,
@@ -32,7 +32,7 @@ from tidewheel.core.operator.definition import (
     sealed,
 )
 from tidewheel.core.operator.selection import job_of
-from tidewheel.core.operator.task_inputs import lists_in, size_returned
+from tidewheel.core.operator.task_inputs import lists_in, sizes_given, sizes_told
 from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.status import Status
@@ -160,24 +160,22 @@ def tell_sizes(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -
     """
     key, submit = job
     node, task = engine.settings.node(key), engine.pool.tasks[key]
-    values = json.loads(one.text) if one.text else {}
-    told = []
-    for tasks in task.plan.lists:
+    lists, values = task.plan.lists, json.loads(one.text) if one.text else {}
+    try:
         if RunMode.DUMMY in (engine.settings.mode, node.run_mode) and (
-            may_assume(engine.settings, key[0], tasks)
+            all(may_assume(engine.settings, key[0], tasks) for tasks in lists)
         ):
-            told.append(tasks.over.size_output(assumed_size(tasks.over)))
-            continue
-        try:
-            told.append(tasks.over.size_output(size_returned(tasks, values), submit))
-        except Refused as refused:
-            why = f"{engine.pool.plan.name_of(key)} {refused}"
-            tell_failure(engine, key, submit, why)
-            if STARTED not in task.outputs:
-                engine.step(events.OutputMade(key, submit, STARTED, one.at))
-            failed = events.JobEnd.FAILED
-            engine.step(events.JobEnded(key, submit, failed, one.at, node.retries, why), "ERR")
-            return False
+            told = assumed_sizes(tasks.over for tasks in lists)
+        else:
+            told = sizes_told(lists, values, submit)
+    except Refused as refused:
+        why = f"{engine.pool.plan.name_of(key)} {refused}"
+        tell_failure(engine, key, submit, why)
+        if STARTED not in task.outputs:
+            engine.step(events.OutputMade(key, submit, STARTED, one.at))
+        failed = events.JobEnd.FAILED
+        engine.step(events.JobEnded(key, submit, failed, one.at, node.retries, why), "ERR")
+        return False
     for output in told:
         engine.step(events.OutputMade(key, submit, output, one.at))
     return True
@@ -196,17 +194,7 @@ async def _with_sizes(engine: RunEngine, event: events.Event) -> events.Event:
         return event
     await engine.values.fetch([event.task], one_flow=False)
     row = engine.values.of(event.task, frozenset(engine.pool.flows))
-    values, submit = ({}, None) if row is None else (json.loads(row.body), row.submit)
-    name = engine.pool.plan.name_of(event.task)
-    sizes = []
-    for tasks in node.lists:
-        value = tasks.over.value
-        try:
-            sizes.append(tasks.over.size_output(size_returned(tasks, values), submit))
-        except Refused as refused:
-            raise Refused(
-                f"{name} {refused}; give it first (set {name} --value '{value}=[…]')"
-            ) from None
+    sizes = sizes_given(engine.pool.plan.name_of(event.task), node.lists, row)
     return replace(event, outputs=(*sizes, *outputs))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import RunMode, assumed_size
+from tidewheel.core.graph.definition import RunMode, assumed_sizes
 from tidewheel.core.graph.outputs import FAILED, STARTED
 from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant
@@ -74,22 +74,20 @@ class SimulatedJobs:
         if not part.is_plain and self._jobs.fails(timer.point, timer.name, task.try_number):
             engine.todo.append(JobEnded(key, submit, JobEnd.FAILED, now))
             return
-        sizes = [] if not part.sizes else self._sizes(engine, task)
+        sizes = () if not part.sizes else self._sizes(engine, task)
         for output in (*part.outputs, *sizes):
             if output != FAILED:
                 engine.todo.append(OutputMade(key, submit, output, now))
         engine.todo.append(JobEnded(key, submit, JobEnd.SUCCEEDED, now))
 
     @staticmethod
-    def _sizes(engine: RunEngine, task: PooledTask) -> list[str]:
+    def _sizes(engine: RunEngine, task: PooledTask) -> tuple[str, ...]:
         """Returns what a played job tells of lists of which nothing was told when it began. Of
         one that real jobs would work on that is nothing: then it has failed."""
-        told = [one for one in task.plan.lists if has_told(one, task)]
-        return [
-            one.over.size_output(assumed_size(one.over))
-            for one in task.plan.lists
-            if one not in told and may_assume(engine.settings, task.point, one)
-        ]
+        lists = [one for one in task.plan.lists if not has_told(one, task)]
+        if not all(may_assume(engine.settings, task.point, one) for one in lists):
+            return ()
+        return assumed_sizes(one.over for one in lists)
 
     def kill(self, engine: RunEngine, one: KillJob, now: Instant) -> None:
         """Ends a played job before its time."""

@@ -156,9 +156,14 @@ ELEMENTS_MAX = 10_000
 ELEMENTS_ASSUMED = 2  # of a list that no job returns: in rehearsals, previews, simulation
 
 
-def assumed_size(over: MappedOver) -> int:
-    """Returns how many elements a list is taken to have that no job returns."""
-    return min(ELEMENTS_ASSUMED, over.elements_max)
+def assumed_sizes(lists: Iterable[MappedOver]) -> tuple[str, ...]:
+    """Returns the outputs by which lists that no job returns are taken to have few elements: as
+    many as everything may have that is made of them."""
+    sizes: dict[str, int] = {}
+    for over in lists:
+        known = sizes.get(over.value, ELEMENTS_ASSUMED)
+        sizes[over.value] = min(known, over.elements_max)
+    return tuple(str(ListSize(value, size)) for value, size in sizes.items())
 
 
 @dataclass(frozen=True, slots=True)

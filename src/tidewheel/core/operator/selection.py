@@ -34,7 +34,7 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import CyclingDef
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.sched.dependency_index import IndexedNode
-from tidewheel.core.sched.elements import is_there, size_at
+from tidewheel.core.sched.elements import nodes_at, size_at
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState, VerdictKind
 from tidewheel.errors import Refused
@@ -110,8 +110,8 @@ def named_tasks(pool: TaskPool, command: object) -> list[Key]:
             written = read_id(text)
             if written.has_plain_point:
                 point = read_point(pool.plan.graph.cycling, written.point)
-                nodes = _nodes(pool, written)
-                found += [(point, node.name) for node in nodes if is_there(pool, node, point)]
+                there = nodes_at(pool, point)
+                found += [(point, node.name) for node in there if _fits(node, written)]
     return found
 
 
@@ -140,8 +140,8 @@ def _matching(
     found.update(_named(pool, written, extra))
     if all_at_point and not pooled_only and not written.status and written.has_plain_point:
         point = read_point(pool.plan.graph.cycling, written.point)
-        nodes = _nodes(pool, written)
-        found |= {(point, node.name) for node in nodes if is_there(pool, node, point)}
+        there = nodes_at(pool, point)
+        found |= {(point, node.name) for node in there if _fits(node, written)}
     if not found:
         _refuse_before_the_list(pool, written)
         raise Refused(_nothing_matches(pool, written, all_at_point, pooled_only))
@@ -222,11 +222,11 @@ def _named(pool: TaskPool, written: WrittenId, keys: Iterable[Key]) -> Iterator[
 
 def _nodes(pool: TaskPool, written: WrittenId) -> Iterator[IndexedNode]:
     """Yields the nodes whose name, or that of a family of theirs, fits what was written."""
-    pattern = written.name or "*"
-    for node in pool.plan.nodes.values():
-        lineage = node.definition.lineage
-        if _any_fits((node.name, *lineage, "root"), pattern):
-            yield node
+    return (node for node in pool.plan.nodes.values() if _fits(node, written))
+
+
+def _fits(node: IndexedNode, written: WrittenId) -> bool:
+    return _any_fits((node.name, *node.definition.lineage, "root"), written.name or "*")
 
 
 def _words(pool: TaskPool, key: Key) -> tuple[str, ...]:

@@ -121,6 +121,31 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
     return len(found)
 
 
+def sizes_told(
+    lists: Iterable[MappedTasks], values: Values, submit: int | None = None
+) -> tuple[str, ...]:
+    """Returns the outputs by which a task says how many elements its lists have, each once;
+    raises Refused if it has not returned one that can be used."""
+    sizes = (one.over.size_output(size_returned(one, values), submit) for one in lists)
+    return tuple(dict.fromkeys(sizes))
+
+
+def sizes_given(
+    name: str, lists: Iterable[MappedTasks], row: StoredValues | None
+) -> tuple[str, ...]:
+    """Returns what `sizes_told` does of values that are stored of a task; raises Refused with
+    the command by which a list is given."""
+    values, submit = ({}, None) if row is None else (json.loads(row.body), row.submit)
+    found: dict[str, None] = {}
+    for one in lists:
+        try:
+            found |= dict.fromkeys(sizes_told((one,), values, submit))
+        except Refused as refused:
+            repair = f"give it first (set {name} --value '{one.over.value}=[…]')"
+            raise Refused(f"{name} {refused}; {repair}") from None
+    return tuple(found)
+
+
 def sizes_in(pool: TaskPool, flows: Flows) -> Sizes:
     """Returns how many elements mapped tasks have for a task in these flows."""
     mapped = {name: tasks for tasks in pool.plan.mapped for name in tasks.templates}

@@ -112,6 +112,13 @@ def is_there(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
     return node.is_at(point) and bool(flows_there(pool, node, point, frozenset(pool.flows)))
 
 
+def nodes_at(pool: TaskPool, point: Point) -> list[IndexedNode]:
+    """Returns the nodes of which the graph has a task at a point, in any flow."""
+    for tasks in pool.plan.mapped:  # makes the elements of which nobody has asked so far
+        size_at(pool, tasks, point, frozenset(pool.flows))
+    return [node for node in pool.plan.nodes.values() if is_there(pool, node, point)]
+
+
 def element_names(group: IndexedFamily, size: int) -> Iterator[str]:
     """Yields the names of the elements of a group that are there with a list of this size."""
     return (element_name(group.family, index) for index in range(size))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import assumed_size
+from tidewheel.core.graph.definition import assumed_sizes
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
@@ -400,8 +400,8 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
     take(start.effects)
     while todo and len(runs) < SUBMISSIONS_MAX:
         one = todo.popleft()
-        for tasks in copy.plan.nodes[one.task[1]].lists:  # a few, as in a rehearsal
-            size = tasks.over.size_output(assumed_size(tasks.over))
+        lists = (tasks.over for tasks in copy.plan.nodes[one.task[1]].lists)
+        for size in assumed_sizes(lists):  # a few, as in a rehearsal
             step(start.graph, copy, events.OutputMade(one.task, one.submit, size, at))
         end = events.JobEnded(one.task, one.submit, events.JobEnd.SUCCEEDED, at)
         take(step(start.graph, copy, end).effects)
