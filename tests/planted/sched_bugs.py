@@ -323,16 +323,6 @@ LIST_BUGS = (
         ),
     ),
     Bug(
-        "what an element made before its list came is not seen",
-        (
-            Edit(
-                PROPAGATION,
-                "if was_made or _has_made_pair(pool, node, point, one)",
-                "if was_made",
-            ),
-        ),
-    ),
-    Bug(
         "a flow that meets a list that was told does not have it",
         (
             Edit(

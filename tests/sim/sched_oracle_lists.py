@@ -65,9 +65,9 @@ def with_sizes(graph: Graph, sizes: Mapping[int, int]) -> Graph:
     return replace(graph, list=replace(graph.list, sizes=sizes))
 
 
-def size_text(size: int) -> str:
-    """The output by which a list of so many elements is told."""
-    return f"l[{size}]"
+def size_text(size: int, submit: int | None = None) -> str:
+    """The output by which a list of so many elements, of a submission, is told."""
+    return f"l[{size}]" if submit is None else f"l[{size}@{submit}]"
 
 
 def with_list(graph: Graph, rng: Random) -> Graph:

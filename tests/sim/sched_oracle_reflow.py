@@ -107,7 +107,8 @@ class ReflowRun:
         self.graph = replace(drawn, arrows=arrows, retries={}, limit=None, runahead=None)
         # By flow: how many elements there are at a point; the first number counts.
         self.sizes: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        self._told_size: dict[Key, int] = {}  # by jobs that have not ended
+        self._told_size: dict[Key, tuple[int, int]] = {}  # by jobs that have not ended
+        self._lists: dict[tuple[int, int], int] = {}  # which submission returned them
         self._borrowed: defaultdict[int, set[int]] = defaultdict(set)  # by flow
         self.seed = seed
         self.placed = self.graph.placed()
@@ -131,6 +132,8 @@ class ReflowRun:
     def plays(self, flows: int) -> None:
         """Starts so many flows, each whenever and wherever, and goes on to the end."""
         keys = list(self._rules.fates)
+        if elements := [key for key in keys if is_element(key[1])]:  # as often as others
+            keys += elements * (len(keys) // len(elements))
         rate = self.rng.choice((0.02, 0.1, 0.3))
         for _ in range(STEPS_MAX):
             if keys and flows and (not self._jobs or self.rng.random() < rate):
@@ -161,15 +164,18 @@ class ReflowRun:
     def _borrows(self, key: Key, flow: int) -> bool:
         """Whether an element is there in any flow; if so, a new one has the longest list."""
         point, name = key
-        found = [sizes[point] for sizes in self.sizes.values() if point in sizes]
-        if max(found, default=0) <= int(name.partition("_f")[2]):
+        task = self.run.core.tasks.get(_core(key))
+        among = self.sizes if task is None else task.flows
+        found = [(self.sizes[one][point], one) for one in among if point in self.sizes[one]]
+        if max(found, default=(0, 0))[0] <= int(name.partition("_f")[2]):
             event = events.TasksTriggered(tasks=(_core(key),), at=self.run.now)
             try:
                 self.run.happens(event)
             except Refused:
                 return False
             raise Broken(f"{point}/{name} is not there, and was triggered")
-        self.sizes[flow][point] = max(found)
+        size, of = max(found)
+        self.sizes[flow][point], self._lists[flow, point] = size, self._lists[of, point]
         self._borrowed[flow].add(point)
         return True
 
@@ -184,13 +190,11 @@ class ReflowRun:
         self.history.append(f"{key[0]}/{key[1]} {output}")
         flows = self.run.core.tasks[_core(key)].flows
         if self._is_size(output):
-            self._told_size.setdefault(key, int(output[2:-1]))
-        if output == SUCCEEDED and (size := self._told_size.pop(key, None)) is not None:
+            size, _, submit = output[2:-1].partition("@")
+            self._told_size[key] = int(size), int(submit)
+        if output == SUCCEEDED and (told := self._told_size.pop(key, None)) is not None:
             for flow in flows:
-                if key[0] in self._borrowed[flow]:  # its own is better
-                    self._borrowed[flow].remove(key[0])
-                    self.sizes[flow].pop(key[0])
-                self.sizes[flow].setdefault(key[0], size)
+                self._has_list(flow, key[0], *told)
         for one in (*IMPLIED.get(output, ()), output):
             self.told[key][one] |= flows - self.made[key][one]
             self.made[key][one] |= flows
@@ -201,6 +205,13 @@ class ReflowRun:
         task = self.run.core.tasks.get(_core(key))  # perhaps one of another flow, then
         if stays is not (task is not None and not task.flows.isdisjoint(flows)):
             raise Broken(f"{key[0]}/{key[1]} {output}: {'left' if stays else 'stays'}")
+
+    def _has_list(self, flow: int, point: int, size: int, submit: int) -> None:
+        if point in self._borrowed[flow]:  # its own is better
+            self._borrowed[flow].remove(point)
+            del self.sizes[flow][point]
+        if point not in self.sizes[flow]:
+            self.sizes[flow][point], self._lists[flow, point] = size, submit
 
     def _finishes(self, key: Key, end: str, flows: frozenset[int]) -> bool:
         """SEMANTICS §3: who is complete leaves, everybody else stays."""
@@ -267,7 +278,7 @@ class ReflowRun:
         part = self.graph.list
         if part is not None and key[1] == part.source and end == SUCCEEDED:
             size = rng.choice((part.sizes[key[0]], rng.randint(0, SIZE_MAX)))
-            yield events.OutputMade(core, submit, size_text(size), now)
+            yield events.OutputMade(core, submit, size_text(size, submit), now)
         yield events.JobEnded(core, submit, ENDS[end], now)
 
     def _is_size(self, output: str) -> bool:
@@ -305,8 +316,18 @@ class ReflowRun:
 
     def _left_out(self, flow: int, oracle: FlowOracle) -> Iterator[str]:
         for key in sorted(oracle.with_word("due")):
+            if self._waits_for_another(key, flow):
+                continue
             if self._is_told(oracle, key, flow) or self._is_in_chain(oracle, key, flow):
                 yield f"{key[0]}/{key[1]} did not run in flow {flow}"
+
+    def _waits_for_another(self, key: Key, flow: int) -> bool:
+        """Whether an element of another list has its name: it comes when that one has left."""
+        task = self.run.core.tasks.get(_core(key))
+        if task is None or not is_element(key[1]):
+            return False
+        own = self._lists.get((flow, key[0]))
+        return any(self._lists.get((other, key[0])) != own for other in task.flows)
 
     def _is_told(self, oracle: FlowOracle, key: Key, flow: int) -> bool:
         """Whether an output that the flow made spawns a task."""

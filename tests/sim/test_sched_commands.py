@@ -90,7 +90,7 @@ class Operator:
         part, size = self.drawn.list, self.rng.randint(-1, SIZE_MAX)
         if part is not None and key[1] == part.source and size >= 0:
             self.said.append(f"{key} returns {size}")
-            told = size_text(size).replace("]", f"@{submit}]")
+            told = size_text(size, submit)
             self.run.happens(events.OutputMade(key, submit, told, self.run.now))
 
     def restarts(self) -> None:

@@ -98,6 +98,14 @@ def test_elements_that_start_while_the_list_is_made_again_read_the_first(flow):
     assert file_of(run, "1/plot_file0/01") == "a"
 
 
+def test_the_first_list_is_found_by_a_scheduler_that_heard_the_second_alone(flow):
+    run = flow()
+    run.ends("1/list", files=["a", "b"])
+    run.gives(Trigger(ids=("1/list",), flow="1"))
+    run.crash().ends("1/list", files=["x", "y"]).ends("1/process_file0")
+    assert file_of(run, "1/process_file1/01") == "b"
+
+
 def test_a_list_that_is_forgotten_is_replaced_by_the_next(flow):
     run = flow()
     run.ends("1/list", files=["a", "b", "c"])

@@ -8,7 +8,7 @@ from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.task_inputs import lists_in
 from tidewheel.core.operator.verbs import Set
 from tidewheel.core.sched.elements import refuse_other_lists
-from tidewheel.core.sched.events import TasksTriggered
+from tidewheel.core.sched.events import FlowChoice, TasksTriggered
 from tidewheel.core.sched.explain import preview
 from tidewheel.errors import Refused
 
@@ -314,6 +314,30 @@ def test_a_flow_that_meets_a_list_that_was_told_has_it_too():
     run = joined(final=2).makes("1/list", "files[2]")
     run.reflows("1/list").succeeds("1/list")
     assert run.flows == {"1/process_file0": [1, 2], "1/process_file1": [1, 2], "2/list": [1]}
+
+
+def test_elements_of_two_lists_never_are_one_task():
+    run = joined().returns("1/list", "files[2@1]").reflows("1/list")
+    run.returns("1/list", "files[2@2]")
+    assert run.flows == {"1/process_file0": [1], "1/process_file1": [1]}
+    run.restarts(tuple).succeeds("1/process_file0")
+    assert run.flows["1/process_file0"] == [2]
+    assert run.flows["1/plot_file0"] == [1]
+    run.succeeds("1/process_file0", "1/plot_file0")
+    assert run.flows["1/plot_file0"] == [2]
+    run.fails("1/process_file1").succeeds("1/plot_file0")
+    assert run.stalled
+    run.triggers("1/process_file1").succeeds("1/process_file1", "1/plot_file1")
+    assert run.flows == {"1/process_file1": [2], "1/join": [1]}
+    run.succeeds("1/join", "1/process_file1", "1/plot_file1")
+    assert run.succeeds("1/join").completed
+    assert run.submitted.count("1/join") == 2
+
+
+def test_a_flow_with_the_same_list_meets_its_elements():
+    run = joined().returns("1/list", "files[2@1]")
+    run.triggers("1/process_file0", flow=FlowChoice.NEW)
+    assert run.flows == {"1/process_file0": [1, 2], "1/process_file1": [1]}
 
 
 def test_elements_of_a_list_that_is_forgotten_come_with_the_next():

@@ -81,9 +81,10 @@ def take_over_size(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows
     if node.element is None:
         return None
     tasks, source = node.element[0], (point, node.element[0].over.source)
-    memory = pool.recall(*source)
-    said = list_at(pool, tasks, point, frozenset(pool.flows))
-    if memory is None or said is None:
+    task = pool.tasks.get((point, node.name))
+    known = frozenset(pool.flows) if task is None or not task.flows else task.flows
+    said = list_at(pool, tasks, point, known)
+    if said is None:
         return None
     lacking = frozenset(
         flow for flow in flows if size_at(pool, tasks, point, frozenset({flow})) is None
@@ -162,6 +163,21 @@ def untold(node: IndexedNode, memory: TaskHistory, flows: Flows) -> list[MappedT
         for tasks in node.lists
         if any(size_told_in(tasks, memory, frozenset({flow})) is None for flow in flows)
     ]
+
+
+def flows_with_its_list(
+    pool: TaskPool, node: IndexedNode, task: PooledTask, flows: Flows
+) -> Flows:
+    """Returns those of the flows that may merge into a pooled task: of an element only those
+    with the same list, since of another its index stands for something else."""
+    if node.element is None or not task.flows:
+        return flows
+    tasks, point = node.element[0], task.point
+    own = list_at(pool, tasks, point, task.flows)
+    if own is None:
+        return flows
+    others = ((flow, list_at(pool, tasks, point, frozenset({flow}))) for flow in flows)
+    return frozenset(flow for flow, other in others if other is None or other[:3] == own[:3])
 
 
 def refuse_absent_element(pool: TaskPool, node: IndexedNode, point: Point) -> None:

@@ -29,7 +29,13 @@ from tidewheel.core.sched.dependency_index import (
     MappedTasks,
 )
 from tidewheel.core.sched.dependents import dependents
-from tidewheel.core.sched.elements import flows_there, record_size, size_at, size_told
+from tidewheel.core.sched.elements import (
+    flows_there,
+    flows_with_its_list,
+    record_size,
+    size_at,
+    size_told,
+)
 from tidewheel.core.sched.flows import may_spawn
 from tidewheel.core.sched.pool import GroupCount, StepContext, TaskPool
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
@@ -201,7 +207,10 @@ def satisfy_child(
         new = frozenset(
             flow for flow in flows - task.flows - known if may_spawn(context.pool, flow, point)
         )
-        if new and (new := flows_there(context.pool, node, point, new)):
+        if new and node.element is not None:
+            new = flows_there(context.pool, node, point, new)
+            new = flows_with_its_list(context.pool, node, task, new)
+        if new:
             merge(context, task, new)
             satisfy(context, task, link.arrow, base, number)  # of one that is active, too
 
@@ -344,6 +353,27 @@ def _has_made_pair(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows
         and evaluation.leaf_value(pool, leaf, point, flows) is AtomValue.TRUE
         for leaf, _ in node.leaves_at(point)
     )
+
+
+def meet_other_lists(context: StepContext) -> None:
+    """Spawns elements that left in flows with another list, which waited for that: elements of
+    two lists are two things under one name."""
+    pool = context.pool
+    left, context.elements_left = context.elements_left, []
+    for node, point in dict.fromkeys(left):
+        memory = pool.recall(point, node.name)
+        known = frozenset[int]() if memory is None else memory.spawned.union(memory.verdicts)
+        for flow in sorted(pool.flows.keys() - known):
+            one, task = frozenset({flow}), pool.tasks.get((point, node.name))
+            if not flows_there(pool, node, point, one) or not any(
+                evaluation.leaf_value(pool, leaf, point, one) is AtomValue.TRUE
+                for leaf, _ in node.leaves_at(point)
+            ):
+                continue
+            if task is None:
+                spawn_on_demand(context, node, point, one)
+            elif may_spawn(pool, flow, point) and flows_with_its_list(pool, node, task, one):
+                merge(context, task, one)
 
 
 def _wake_children(
