@@ -346,4 +346,31 @@ NAMED_BUGS = (
         ),
         f"{ELEMENTS}test_elements_of_two_lists_never_are_one_task",
     ),
+    NamedBug(
+        Bug(
+            "a flow that meets a list that was told does not have it",
+            (
+                Edit(
+                    "core/sched/propagation.py",
+                    "            record_size(task.memory, output, *told, new)\n",
+                    "",
+                ),
+            ),
+        ),
+        f"{ELEMENTS}test_a_flow_that_meets_a_list_that_was_told_has_it_too",
+    ),
+    NamedBug(
+        Bug(
+            "the list that was returned last counts",
+            (
+                Edit(
+                    "core/sched/elements.py",
+                    "flow for flow, there in known.items() if there is None",
+                    "flow for flow, there in known.items()",
+                ),
+            ),
+        ),
+        f"{ELEMENTS}test_a_list_that_changes_when_its_task_is_run_again_keeps_its_size"
+        "_in_that_flow",
+    ),
 )
