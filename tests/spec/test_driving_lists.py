@@ -247,6 +247,9 @@ def test_a_list_is_as_long_as_the_least_of_what_is_made_of_it_accepts(flow):
 
 def test_elements_are_named_before_and_beyond_their_list_in_vain(flow):
     run = flow()
+    assert why(run, "1/process_file0")[0]["text"] == (
+        "there is no 1/process_file0 yet: the number of elements is known when 1/list succeeds"
+    )
     for command in (
         Hold(ids=("1/process<file>",)),
         Remove(ids=("1/process<file>",)),
@@ -263,6 +266,8 @@ def test_elements_are_named_before_and_beyond_their_list_in_vain(flow):
         with pytest.raises(Refused, match=r"no 1/process_file0 yet: .* 1/list"):
             run.gives(command)
     run.ends("1/list", files=["a"])
+    beyond = "there is no 1/process_file1: 1/list returned 1"
+    assert [one["text"] for one in why(run, "1/process_file1")] == [beyond]
     for command in (
         Trigger(ids=("1/process_file1",)),
         Hold(ids=("1/process_file1",)),

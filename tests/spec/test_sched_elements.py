@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.kit.scenario import Scenario, compile_graph
+from tests.kit.scenario import Scenario, compile_flow, compile_graph
 from tidewheel.core.operator.command_events import events_of
 from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.task_inputs import lists_in
@@ -10,6 +10,7 @@ from tidewheel.core.operator.verbs import Set
 from tidewheel.core.sched.elements import refuse_other_lists
 from tidewheel.core.sched.events import FlowChoice, TasksTriggered
 from tidewheel.core.sched.explain import preview
+from tidewheel.core.sched.spawn import CLOCK
 from tidewheel.errors import Refused
 
 FILES = "file = list.files"
@@ -380,3 +381,62 @@ def test_a_list_that_is_returned_again_counts_no_second_time():
     assert lists_in(run.core, run.key("1/list"), frozenset({1})) == {"files": 1}
     run.reflows("1/list").returns("1/list", "files[1@3]")
     assert lists_in(run.core, run.key("1/list"), frozenset({2})) == {"files": 3}
+
+
+# ---- clocks, xtriggers, expiry, suicide ----
+
+DATED = """
+[scheduler]
+    allow implicit tasks = True
+    UTC mode = True
+[task parameters]
+    file = list.files
+[scheduling]
+    initial cycle point = 20300101T00Z
+    final cycle point = 20300102T00Z
+    {more}
+    [[graph]]
+        P1D = {graph}
+"""
+DAY = "20300101T0000Z"
+
+
+def dated(more: str, graph: str = "list => process<file> => join") -> Scenario:
+    run = Scenario(compile_flow(DATED.format(more=more, graph=graph)))
+    return run.returns(f"{DAY}/list", "files[2]")
+
+
+@pytest.mark.parametrize(
+    ("more", "left"),
+    [
+        ("[[special tasks]]\n        clock-trigger = process<file>(P9D)", "list"),
+        ('[[special tasks]]\n        external-trigger = process<file>("go")', "list"),
+        ("[[xtriggers]]\n        x = wall_clock(offset=P9D)", "@x & list"),
+        ("[[xtriggers]]\n        x = echo(1, succeed=True, sequential=True)", "@x & list"),
+    ],
+)
+def test_each_element_waits_for_what_comes_from_outside(more: str, left: str):
+    run = dated(more, f"{left} => process<file> => join")
+    waiting = [one for one, word in run.pool.items() if word == "pending"]
+    assert waiting == [f"{DAY}/process_file0", f"{DAY}/process_file1"]
+    task = run.core.tasks[run.key(waiting[1])]
+    [wait] = task.waits
+    run.timer(waiting[1], wait) if wait == CLOCK else run.xtrigger(wait, waiting[1])
+    assert run.pool[waiting[1]] == "running"
+    assert run.pool[waiting[0]] == "pending"
+
+
+def test_elements_expire_each_by_itself():
+    more = "[[special tasks]]\n        clock-expire = process<file>(PT1M)"
+    run = dated(more, "list => process<file>:expire? => mail<file>")
+    running = {one for one, word in run.pool.items() if word == "running"}
+    assert running >= {f"{DAY}/mail_file0", f"{DAY}/mail_file1"}
+
+
+def test_all_elements_together_can_remove_another_task():
+    graph = "list => process<file>\nprocess<file>:fail-any? => !other\nx => other"
+    run = Scenario(graph, parameters=FILES).returns("1/list", "files[2]")
+    run.fails("1/process_file1").succeeds("1/x")
+    assert "1/other" not in run.submitted
+    none = Scenario(graph, parameters=FILES).returns("1/list", "files[0]").succeeds("1/x")
+    assert "1/other" in none.submitted
