@@ -335,6 +335,15 @@ def test_elements_of_two_lists_never_are_one_task():
     assert run.submitted.count("1/join") == 2
 
 
+def test_nobody_merges_elements_of_two_lists_by_hand():
+    run = joined().returns("1/list", "files[1@1]").reflows("1/list")
+    run.returns("1/list", "files[1@2]").triggers("1/process_file0", flow=2)
+    assert run.flows == {"1/process_file0": [1]}
+    assert "comes after this one" in run.notices("another list")[0]
+    run.succeeds("1/process_file0")
+    assert run.flows == {"1/process_file0": [2], "1/plot_file0": [1]}
+
+
 def test_a_flow_with_the_same_list_meets_its_elements():
     run = joined().returns("1/list", "files[2@1]")
     run.triggers("1/process_file0", flow=FlowChoice.NEW)

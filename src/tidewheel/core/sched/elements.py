@@ -20,8 +20,8 @@ from tidewheel.core.graph.definition import ListSize, element_name
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedNode, MappedTasks
-from tidewheel.core.sched.pool import TaskPool
-from tidewheel.core.sched.task_state import NO_FLOW, Flows, Key, PooledTask, TaskHistory
+from tidewheel.core.sched.pool import StepContext, TaskPool
+from tidewheel.core.sched.task_state import NO_FLOW, Flows, PooledTask, TaskHistory
 from tidewheel.errors import Refused
 
 
@@ -75,28 +75,29 @@ def size_told_in(tasks: MappedTasks, memory: TaskHistory, flows: Flows) -> int |
     return max(found)
 
 
-def take_over_size(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> Key | None:
+def take_over_size(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
     """Lets flows without a list, into which an element is brought by hand, have as many as
-    there are in others; returns the source, whose history has changed, if there are any."""
+    there are in others."""
     if node.element is None:
-        return None
+        return
+    pool = context.pool
     tasks, source = node.element[0], (point, node.element[0].over.source)
     task = pool.tasks.get((point, node.name))
     known = frozenset(pool.flows) if task is None or not task.flows else task.flows
     said = list_at(pool, tasks, point, known)
     if said is None:
-        return None
+        return
     lacking = frozenset(
         flow for flow in flows if size_at(pool, tasks, point, frozenset({flow})) is None
     )
     if not lacking:
-        return None
+        return
     made, output = pool.remember(*source).made, str(said._replace(taken_over=True))
     made[output] = made.get(output, NO_FLOW) | lacking
     for group in chain.from_iterable(tasks.groups.values()):
         for flow in lacking:  # what was counted without the number is counted anew
             pool.groups.get((group.index, point), {}).pop(flow, None)
-    return source
+    context.touched.memory[source] = None
 
 
 def flows_there(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> Flows:

@@ -37,6 +37,7 @@ from tidewheel.core.sched.dependency_index import (
 from tidewheel.core.sched.dependents import Dependent, all_dependents, dependents
 from tidewheel.core.sched.elements import (
     flows_there,
+    flows_with_its_list,
     refuse_absent_element,
     size_at,
     size_told,
@@ -343,23 +344,22 @@ def _trigger(
 def bring(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> PooledTask:
     """Puts a task into the pool by hand; verdicts that it would not run are taken back."""
     _acquit(context, node, point, flows)
-    _have_a_size(context, node, point, flows)
+    take_over_size(context, node, point, flows)
     return spawn(context, node, point, flows)
 
 
 def merge_by_hand(context: StepContext, task: PooledTask, flows: Flows) -> None:
     """Lets a task that is pooled join the flows that it is not in."""
-    new = flows - task.flows
+    asked = flows - task.flows
+    new = flows_with_its_list(context.pool, task.plan, task, asked)
+    if new != asked:
+        name = context.plan.name_of(task.key)
+        text = f"{name} is of another list: in the flow that was named it comes after this one"
+        context.notice("another list", task.key, text)
     if new:
         _acquit(context, task.plan, task.point, new)
-        _have_a_size(context, task.plan, task.point, new)
+        take_over_size(context, task.plan, task.point, new)
         merge(context, task, new)
-
-
-def _have_a_size(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
-    source = take_over_size(context.pool, node, point, flows)
-    if source is not None:
-        context.touched.memory[source] = None
 
 
 def _acquit(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
