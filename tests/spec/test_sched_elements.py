@@ -254,6 +254,16 @@ def test_why_says_how_many_elements_are_missing_and_which_needs_help():
     assert run.why("1/plot_file7")[0].text == "there is no 1/plot_file7: 1/list returned 3"
 
 
+def test_why_advises_to_run_the_task_that_returns_a_list_that_never_comes():
+    graph = "a => list => process<file>\nx & process<file>:succeed-all => join"
+    run = Scenario(graph, parameters=FILES).succeeds("1/x").fails("1/a")
+    assert run.stalled
+    [reason] = run.why("1/join")
+    assert (reason.passes, reason.command) == (False, "trigger 1/list")
+    run.triggers("1/list").returns("1/list", "files[1]").succeeds("1/process_file0")
+    assert "1/join" in run.submitted
+
+
 def test_a_preview_takes_a_list_to_have_two_elements():
     run = joined().fails("1/list")
     event = TasksTriggered(tasks=(run.key("1/list"),), at=run.now)

@@ -231,10 +231,12 @@ def _why_elements(
     size = size_at(pool, group.elements, point, flows)
     if size is None:
         known = f"the number of elements of {group.family} is known when"
-        atom = _Atom(child, source, SUCCEEDED, flows)
+        atom, name = _Atom(child, source, SUCCEEDED, flows), pool.plan.name_of(source)
         reason = _why_atom(pool, atom, output_value(pool.recall(*source), SUCCEEDED, flows))
-        text = f"{known} {pool.plan.name_of(source)} succeeds; {reason.text}"
-        return reason._replace(text=text)
+        # That a list is there can be set of no task: it has to be returned.
+        by_hand = reason.command.startswith("set ")
+        command = f"trigger {name}" if by_hand else reason.command
+        return reason._replace(text=f"{known} {name} succeeds; {reason.text}", command=command)
     values = {
         name: member_value(pool.recall(point, name), group, flows)
         for name in members_at(pool, group, point, flows)
