@@ -401,6 +401,18 @@ def test_why_reaches_a_run_that_is_stalled_two_levels_down(flow):
     assert all(one["actions"] == [] for one in reasons[-2:])  # not for the run that was asked
 
 
+def test_why_says_who_paused_the_run_of_a_task(flow):
+    run = flow(parent())
+    run.ends("1/a").gives(Hold(ids=("1/post",)))
+    held = [one for one in why(run, "1/post") if one["text"] == "1/post is held"]
+    assert [one["commands"] for one in held] == [["tidewheel release flow/run1 1/post"]]
+    assert not any("resume" in line for one in why(run, "1/post") for line in one["commands"])
+    run.gives(Release(ids=("1/post",)))
+    run.tells("1/post/01", Pause())
+    lines = [line for one in why(run, "1/post") for line in one["commands"]]
+    assert "tidewheel resume flow/run1/1/post/01" in lines
+
+
 def test_why_says_that_nobody_has_taken_the_run_yet(flow):
     run = flow(parent())
     run.takes_nested = False

@@ -23,9 +23,11 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
 from tidewheel.core.operator.requests import TimerKey
-from tidewheel.core.operator.task_inputs import parents_of, sizes_in
+from tidewheel.core.operator.task_inputs import parents_of, sizes_given, sizes_in
 from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.core.sched.events import JobEnd, JobEnded, Submit
+from tidewheel.core.sched.elements import has_told
+from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, Submit
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
@@ -34,6 +36,7 @@ from tidewheel.ports.store import Store
 from tidewheel.scheduler.inbox import tell_failure
 from tidewheel.scheduler.nested_runs import NestedRuns, is_nested
 from tidewheel.scheduler.run_values import RunValues
+from tidewheel.scheduler.simulated_jobs import SIMULATED_MODES
 from tidewheel.scheduler.submissions import DefinitionInForce, Submissions
 from tidewheel.scheduler.timers import timer_key
 
@@ -123,15 +126,21 @@ class DeferredSubmissions:
             for parent in parents_of(graph, key, sizes[one.flows])
         }
         await self.values.fetch(wanted, one_flow=pool.run.flows_made <= 1)
+        if pool.plan.mapped:  # of a list that was returned again the first counts, too
+            again = [one for one in wanted if _was_listed_again(pool, one)]
+            await self.values.fetch(again, one_flow=False)
         for key, one in due.items():
+            if engine.settings.node(key).run_mode in SIMULATED_MODES:
+                await self._play(engine, one, now)
+                continue
             try:
                 if is_nested(engine.settings.node(key)):
-                    given = self.values.run_inputs(graph, key, one.flows, sizes[one.flows])
+                    given = self.values.run_inputs(pool, key, one.flows, sizes[one.flows])
                     new = await self.nested.new_run(engine, one, given, now)
                     self.nested.begin(engine, one, new, now)
                     self.troubles.pop(key, None)
                     continue
-                inputs = self.values.inputs(graph, key, one.flows, sizes[one.flows])
+                inputs = self.values.inputs(pool, key, one.flows, sizes[one.flows])
             except Refused as refused:
                 self.troubles[key] = f"{pool.plan.name_of(key)}: {refused}"
                 _cannot(engine, one, str(refused), now)
@@ -140,6 +149,25 @@ class DeferredSubmissions:
             node = engine.settings.node(key)
             task = self.submissions.new_task(one, node, node.run_mode, inputs)
             engine.enqueue(task, one)
+
+    async def _play(self, engine: RunEngine, one: Submit, now: Instant) -> None:
+        """Plays a task on whose lists real jobs work, with the lists that it returned earlier
+        or that somebody has set; without them it cannot be done."""
+        key, pool = one.task, engine.pool
+        await self.values.fetch([key], one_flow=False)
+        row, name = self.values.of(key, one.flows), pool.plan.name_of(key)
+        mode, task = engine.settings.node(key).run_mode, pool.tasks[key]
+        lists = [tasks for tasks in task.plan.lists if not has_told(tasks, task)]
+        try:
+            sizes = sizes_given(name, lists, row)
+        except Refused as refused:
+            self.troubles[key] = f"{name} is not run (run mode {mode}): {refused}"
+            _cannot(engine, one, self.troubles[key], now)
+            return
+        self.troubles.pop(key, None)
+        for output in sizes:
+            engine.todo.append(OutputMade(key, one.submit, output, now))
+        engine.simulated.begin(engine, one, mode, now)
 
     def take_up(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
         """Makes a stage due that was put off until now, unless it was killed or removed."""
@@ -183,6 +211,14 @@ def _task_ids(engine: RunEngine, stage: str) -> list[TaskId]:
     last = 0 if memory is None else memory.submits
     first = max(1, last - SUBMISSIONS_MAX + 1)
     return [engine.task_id((point, stage), number) for number in range(last, first - 1, -1)]
+
+
+def _was_listed_again(pool: TaskPool, key: Key) -> bool:
+    """Says whether a task of whose lists others are made has been submitted more than once."""
+    node, memory = pool.plan.nodes.get(key[1]), pool.recall(*key)
+    if node is None or not node.lists or memory is None:
+        return False
+    return memory.submits > 1 or key in pool.tasks
 
 
 def _cannot(engine: RunEngine, one: Submit, why: str, now: Instant) -> None:

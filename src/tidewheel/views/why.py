@@ -18,10 +18,12 @@ from tidewheel.core.operator.nested import DEPTH_MAX, nested_end, nested_run_nam
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import (
     inputs_of,
+    lists_in,
     parents_of,
     size_returned,
     sizes_in,
     values_for,
+    values_with_lists,
 )
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES, RunView, sees_object
 from tidewheel.core.queue.status import Status
@@ -143,7 +145,9 @@ async def reasons_in_nested(
         first = _plain_reason(text, view.status in PASSING_STATUSES, [show])
     below: list[RunReason] = []
     of_run: list[RunReason] = []
-    if view.ended_at is None or view.wants_scheduler:
+    if inner.pool.run.paused and inner.started and view.is_driven(inner.now):
+        of_run = _why_paused_inside(snapshot, key, view.name)
+    elif view.ended_at is None or view.wants_scheduler:
         of_run = await _reasons_of_run(inside, inner)
     if view.wants_scheduler:
         for task in causes_of(inner)[:STUCK_SHOWN_MAX]:
@@ -175,6 +179,19 @@ def _carried_on(snapshot: RunSnapshot, key: Key, view: RunView, show: str) -> Ru
     set_it = f"{PROGRAM} set {shlex.quote(snapshot.view.name)} {shlex.quote(task)}"
     told = f"{text} and has {view.status}: {task} does not hear of it"
     return _plain_reason(told, False, [set_it, show])
+
+
+def _why_paused_inside(snapshot: RunSnapshot, key: Key, run: str) -> list[RunReason]:
+    """Returns what lets a paused run go on that a task is: while that is held, or the run
+    around it is paused, the pause comes from there."""
+    task, name = snapshot.pool.tasks.get(key), snapshot.view.name
+    if task is not None and task.held:
+        id_ = snapshot.id_of(key)
+        held = Reason(f"{id_} is held", passes=False, command=f"release {id_}")
+        return [reason_document(name, held)]
+    if snapshot.pool.run.paused:
+        return [reason_document(name, Reason(f"{name} is paused", False, "resume"))]
+    return [reason_document(run, Reason(f"{run} is paused", passes=False, command="resume"))]
 
 
 def _placed(run: str, task: str, reason: RunReason) -> RunReason:
@@ -270,7 +287,10 @@ async def _of_the_inputs(
     found: dict[Key, list[StoredValues]] = {}
     for row in await asked.store.run_values(snapshot.view.number, list(parents)):
         found.setdefault((row.point, row.name), []).append(row)
-    known = {key: values_for(rows, task.flows) for key, rows in found.items()}
+    known = {
+        key: values_with_lists(rows, task.flows, lists_in(snapshot.pool, key, task.flows))
+        for key, rows in found.items()
+    }
     try:
         inputs_of(graph, task.key, {key: row for key, row in known.items() if row}, sizes)
     except Refused as refused:
@@ -289,6 +309,8 @@ async def _of_the_job(
         return found
     name, stage = snapshot.view.name, one.task.stage
     task_id = TaskId(f"{name}/{one.id}/{one.submit}")
+    if stage is JobPhase.INCOMPLETE and one.task.plan.lists:
+        found += await _of_the_lists(asked, snapshot, one.task, task_id)
     with suppress(NotFound):  # it was never handed over, is played, or was removed since
         # Of a run that is withdrawn nobody can claim a job: that is said elsewhere.
         is_claimable = snapshot.view.status not in WITHDRAWN_STATUSES
@@ -302,8 +324,6 @@ async def _of_the_job(
             if said and said[-1].text.startswith(WAITING):
                 text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
                 found.append(reason_document(name, Reason(text, False, f"kill {one.id}")))
-        if stage is JobPhase.INCOMPLETE and one.task.plan.lists:
-            found += await _of_the_lists(asked, snapshot, one.task, task_id)
         if stage is JobPhase.INCOMPLETE and (errors := (await store.get(task_id)).errors):
             text = f"its last job: {errors[-1].description}"
             log = f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(one.id)} --err"
@@ -314,10 +334,11 @@ async def _of_the_job(
 async def _of_the_lists(
     asked: AskedView, snapshot: RunSnapshot, task: PooledTask, task_id: TaskId
 ) -> list[RunReason]:
-    """Returns why a job that succeeded has failed for the run: it returned no list of which
-    other tasks are made."""
-    if (await asked.store.get(task_id)).status != Status.SUCCEEDED:
-        return []
+    """Returns why a job that succeeded has failed for the run, or one that is not run: it
+    returned no list of which other tasks are made."""
+    with suppress(NotFound):  # it was played
+        if (await asked.store.get(task_id)).status != Status.SUCCEEDED:
+            return []
     rows = await asked.store.run_values(snapshot.view.number, [task.key])
     row = values_for(rows, task.flows)
     values = {} if row is None else json.loads(row.body)

@@ -156,9 +156,14 @@ ELEMENTS_MAX = 10_000
 ELEMENTS_ASSUMED = 2  # of a list that no job returns: in rehearsals, previews, simulation
 
 
-def assumed_size(over: MappedOver) -> int:
-    """Returns how many elements a list is taken to have that no job returns."""
-    return min(ELEMENTS_ASSUMED, over.elements_max)
+def assumed_sizes(lists: Iterable[MappedOver]) -> tuple[str, ...]:
+    """Returns the outputs by which lists that no job returns are taken to have few elements: as
+    many as everything may have that is made of them."""
+    sizes: dict[str, int] = {}
+    for over in lists:
+        known = sizes.get(over.value, ELEMENTS_ASSUMED)
+        sizes[over.value] = min(known, over.elements_max)
+    return tuple(str(ListSize(value, size)) for value, size in sizes.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +175,43 @@ class MappedOver:
     value: str  # the list's name among its values
     elements_max: int = ELEMENTS_DEFAULT
 
-    def size_output(self, size: int) -> str:
-        """Returns the output by which the source says how many elements there are."""
-        return f"{self.value}[{size}]"
+    def size_output(self, size: int, submit: int | None = None) -> str:
+        """Returns the output by which the source says how many elements there are: `files[3]`,
+        or `files[3@2]` if its second submission returned them."""
+        return str(ListSize(self.value, size, submit))
+
+    def size_said(self, output: str) -> ListSize | None:
+        """Returns what an output of the source says of this list; None for any other."""
+        name, bracket, rest = output.removesuffix("]").partition("[")
+        if not bracket or name != self.value:
+            return None
+        number, _, submit = rest.removesuffix(TAKEN_OVER).partition("@")
+        if not number.isdecimal() or not (submit.isdecimal() or not submit):
+            return None
+        taken_over = rest.endswith(TAKEN_OVER)
+        return ListSize(name, int(number), int(submit) if submit else None, taken_over)
 
     def size_of(self, output: str) -> int | None:
         """Returns the number of elements that an output of the source says; None for others."""
-        name, bracket, number = output.removesuffix("]").partition("[")
-        return int(number) if bracket and name == self.value and number.isdecimal() else None
+        said = self.size_said(output)
+        return None if said is None else said.size
+
+
+TAKEN_OVER = "+"
+
+
+class ListSize(NamedTuple):
+    """Says how many elements a list has, and which submission of its source returned it."""
+
+    value: str
+    size: int
+    submit: int | None = None  # None: of a job that was played
+    # It counts in a flow in which the source has not run: of another flow.
+    taken_over: bool = False
+
+    def __str__(self) -> str:
+        submit = "" if self.submit is None else f"@{self.submit}"
+        return f"{self.value}[{self.size}{submit}{TAKEN_OVER if self.taken_over else ''}]"
 
 
 def template_name(task: str, parameter: str) -> str:

@@ -1,7 +1,9 @@
 """Decides which values of the tasks before it a task is given (docs/howto/passing_data.md).
 
 Of each parent the newest submission counts that ran in a flow of the child; if none did, the
-newest of any flow. A child names parents at its own point by their names, others by their ids.
+newest of any flow. Of a list of which tasks are made it is the one that has counted in that
+flow since, whatever was returned later: no element is worked on twice or passed over because
+the list changes. A child names parents at its own point by their names, others by their ids.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from tidewheel.core.queue.values import (
     may_have_files,
 )
 from tidewheel.core.sched.dependency_index import MappedTasks
-from tidewheel.core.sched.elements import size_at
+from tidewheel.core.sched.elements import list_at, size_at
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
@@ -63,6 +65,45 @@ def values_for(rows: Iterable[StoredValues], flows: Flows) -> StoredValues | Non
     return found if found is not None and found.body else None
 
 
+def lists_in(pool: TaskPool, key: Key, flows: Flows) -> dict[str, int]:
+    """Returns, for each list of a task of which elements are made in these flows, the number of
+    the submission that returned it; one that was run before the task could say so is left out.
+    """
+    node = pool.plan.nodes.get(key[1])
+    found = {}
+    for tasks in () if node is None else node.lists:
+        said = list_at(pool, tasks, key[0], flows)
+        if said is None:  # as of values: of any flow, if there is none of its own
+            said = list_at(pool, tasks, key[0], frozenset(pool.flows))
+        if said is not None and said.submit is not None:
+            found[said.value] = said.submit
+    return found
+
+
+def values_with_lists(
+    rows: Sequence[StoredValues], flows: Flows, lists: Mapping[str, int]
+) -> StoredValues | None:
+    """Returns the values of a task that count for a child in these flows, as `values_for` does,
+    with each of these lists as that submission has returned it."""
+    found = values_for(rows, flows)
+    by_submit = {one.submit: one for one in rows}
+    others = {
+        name: by_submit.get(submit)
+        for name, submit in lists.items()
+        if found is None or found.submit != submit
+    }
+    if not others:
+        return found
+    values = {} if found is None else json.loads(found.body)
+    for name, row in others.items():
+        values.pop(name, None)  # better none than those of another list
+        first = json.loads(row.body) if row is not None and row.body else {}
+        if name in first:
+            values[name] = first[name]
+    row = found or next((one for one in others.values() if one is not None), None)
+    return row and row._replace(body=json.dumps(values, ensure_ascii=False))
+
+
 def size_returned(tasks: MappedTasks, values: Values) -> int:
     """Returns how many elements a list has that was returned; raises Refused without one."""
     over, mapped = tasks.over, ", ".join(tasks.templates)
@@ -78,6 +119,31 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
             f"{over.elements_max} are accepted (max in [task parameters])"
         )
     return len(found)
+
+
+def sizes_told(
+    lists: Iterable[MappedTasks], values: Values, submit: int | None = None
+) -> tuple[str, ...]:
+    """Returns the outputs by which a task says how many elements its lists have, each once;
+    raises Refused if it has not returned one that can be used."""
+    sizes = (one.over.size_output(size_returned(one, values), submit) for one in lists)
+    return tuple(dict.fromkeys(sizes))
+
+
+def sizes_given(
+    name: str, lists: Iterable[MappedTasks], row: StoredValues | None
+) -> tuple[str, ...]:
+    """Returns what `sizes_told` does of values that are stored of a task; raises Refused with
+    the command by which a list is given."""
+    values, submit = ({}, None) if row is None else (json.loads(row.body), row.submit)
+    found: dict[str, None] = {}
+    for one in lists:
+        try:
+            found |= dict.fromkeys(sizes_told((one,), values, submit))
+        except Refused as refused:
+            repair = f"give it first (set {name} --value '{one.over.value}=[…]')"
+            raise Refused(f"{name} {refused}; {repair}") from None
+    return tuple(found)
 
 
 def sizes_in(pool: TaskPool, flows: Flows) -> Sizes:

@@ -406,6 +406,8 @@ class StepContext:
     flows_arrived: list[tuple[IndexedNode, Point, Flows]] = field(default_factory=list)
     # Tasks that are spawned whatever they lack.
     to_spawn: list[tuple[IndexedNode, Point, Flows]] = field(default_factory=list)
+    # Elements that left: in another flow, with another list, it is their turn now.
+    elements_left: list[tuple[IndexedNode, Point]] = field(default_factory=list)
     # Tasks that became ready, in order, and limit groups in which there may be room again.
     ready: list[PooledTask] = field(default_factory=list)
     freed: dict[int, None] = field(default_factory=dict)

@@ -189,6 +189,8 @@ def leave(context: StepContext, task: PooledTask) -> None:
     if len(flows) > 1 or not task.flows:
         # While it was here, nothing of it could come, or be blocked, in other flows.
         context.to_evaluate.extend((key, flow) for flow in flows if flow not in task.flows)
+    if task.plan.element is not None and len(context.pool.flows) > 1:
+        context.elements_left.append((task.plan, task.point))
     held = context.pool.run.held_tasks
     if held and key in held:
         del held[key]

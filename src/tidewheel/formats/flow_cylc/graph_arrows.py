@@ -308,7 +308,10 @@ class Lowering:
             hint = "ask for a task that comes after all of them there"
         elif parameter and offset.is_absolute:
             seen = f"<{parameter}> waits for {token.text}[{token.offset}], at a fixed point"
-            hint = "let the task that returns the list wait for it"
+            hint = (
+                "let the task that returns the list wait for it; a list that is made once is "
+                f"passed on by a task at each point ([[[inputs]]] NAME = {token.text}[^].LIST)"
+            )
         elif own == parameter and token.qualifier not in FAMILY_QUALIFIERS:
             seen = f"{token.text}[{token.offset}] asks for single elements at another point"
             hint = "lists at two points need not be alike: ask for all with :succeed-all"

@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_size
+from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_sizes
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.queue.status import Status
@@ -211,7 +211,7 @@ class AssumedJobs:
         heard |= {output for node, _, output in self._graph.absolute_links if node == name}
         is_heard = not heard.isdisjoint((SUBMITTED, STARTED))
         lists = dict.fromkeys(o for o in self._graph.mapped.values() if o.source == name)
-        sizes = tuple(over.size_output(assumed_size(over)) for over in lists)
+        sizes = assumed_sizes(lists)
         outputs = tuple(output for output, _ in node.outputs)
         if node.run_mode is RunMode.SKIP:
             named = node.skip.outputs

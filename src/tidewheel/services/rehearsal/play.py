@@ -29,7 +29,7 @@ from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph, element_of
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.run_log import triggered_off
-from tidewheel.core.operator.task_inputs import inputs_of, size_returned, sizes_in
+from tidewheel.core.operator.task_inputs import inputs_of, sizes_in, sizes_told
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.explain import why
@@ -199,7 +199,7 @@ class _Play:
         if not lists or (self._others_return and not part.values):
             return part.sizes
         values = json.loads(self._jobs.body(*key) or "{}")
-        return tuple(one.over.size_output(size_returned(one, values)) for one in lists)
+        return sizes_told(lists, values)
 
     # What the core wants.
 

@@ -86,7 +86,11 @@ def _check_lists(graph: Graph, findings: Findings) -> None:
                 seen = (
                     f"{name} is at {where}, where {over.source} is not: it would have no list"
                 )
-                hint = f"write {over.source} => {name} under the recurrence of {name}"
+                hint = (
+                    f"write {over.source} => {name} under the recurrence of {name}; a list "
+                    f"that is made once is passed on by a task at each point, of which {name} "
+                    f"is made ([[[inputs]]] NAME = {over.source}[^].{over.value})"
+                )
                 findings.error("mapped-task", seen, hint)
 
 
