@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import NodeInput, Pairs, element_name
+from tidewheel.core.graph.definition import ARGUMENT, NodeInput, Pairs, element_name
 from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph, element_of
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.queue.values import (
@@ -271,13 +271,19 @@ def _chosen(
 ) -> Iterator[tuple[str, str]]:
     """Yields the variables that a task asks for, in the order of its definition."""
     for one, value in _chosen_values(graph, key, found, asked, sizes):
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        is_argument = one.variable.startswith(ARGUMENT)  # a text and a number differ there
+        if isinstance(value, str) and not is_argument:
+            text = value
+        else:
+            text = json.dumps(value, ensure_ascii=False)
         if "\0" in text:
             raise Refused(
                 f"{_value_text(one)} has a NUL character, which no variable can hold"
                 f"{_elsewhere(one)}"
             )
         if len(text.encode()) > VARIABLE_BYTES_MAX:
+            if is_argument and one.offset is None:
+                continue  # its function finds it in $TIDEWHEEL_INPUTS
             raise Refused(
                 f"{_value_text(one)} has more than {VARIABLE_BYTES_MAX} bytes, which is too "
                 f"much for a variable{_elsewhere(one)}"
