@@ -39,6 +39,7 @@ from tidewheel.services.rehearsal.assumptions import (
     AssumedEnd,
     AssumedValues,
     Assumptions,
+    named_in_python,
     names_meant,
     point_of,
     point_pattern,
@@ -112,8 +113,7 @@ class PlayedTask:
     parents: tuple[str, ...]  # the tasks whose outputs let it go
     inputs: Mapping[str, object] = field(default_factory=dict)  # $TIDEWHEEL_INPUTS
     variables: Mapping[str, str] = field(default_factory=dict)  # of its [[[inputs]]]
-    # Those that a Python function gets of tasks before it, as JSON.
-    arguments: Mapping[str, object] = field(default_factory=dict)
+    arguments: Mapping[str, object] = field(default_factory=dict)  # of a Python function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,19 +313,13 @@ class _Asked:
         point, slash, name = task.rpartition("/")
         if not name or (slash and not point):
             raise BadSetting("task", task, "NAME or POINT/NAME: model, 3/model, '*/m*'")
-        name = self._mapped.get(name, name)
+        name = named_in_python(self.graph, name)
         if not names_meant(self.graph, name):
             known = [*self.graph.nodes, *self.graph.families]
             near = nearest(name, known)
             meant = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
             raise Refused(f"there is no task {name!r} in {self.graph.name}; {meant}")
         return point_pattern(point, self.loaded), name
-
-    @property
-    def _mapped(self) -> dict[str, str]:
-        """Returns the mapped tasks by the names that they have in Python."""
-        names = {one.partition("<")[0]: one for one in self.graph.mapped}
-        return {name: one for name, one in names.items() if name not in self.graph.nodes}
 
     def _check_outputs(self, task: str, name: str, outputs: Iterable[str]) -> None:
         for node in names_meant(self.graph, name):

@@ -86,6 +86,7 @@ def test_an_element_that_fails_for_good_keeps_the_join_and_its_own_alone(tidewhe
         assert "ValueError: no such file" in tidewheel("log", "shop", "1/process_file1").out
         assert "1 of 2 elements of process<file>" in tidewheel("why", "shop", "1/summary").out
         assert printed(tidewheel, "1/plot_file0") == "plotting 40\n"
+        assert "Did you mean process<file>?" in tidewheel("trigger", "shop", "1/process").err
         tidewheel("set", "shop", "1/process_file1", "--value", "size=7", "--out", "succeeded")
         run.read_until("completed")
     assert printed(tidewheel, "1/summary") == "sizes [40, 7] [None, None]\n"
@@ -108,7 +109,7 @@ def test_a_source_that_returns_no_list_fails_with_the_reason(tidewheel):
     with tidewheel.started("run", "shop.py") as run:
         run.read_until("stalled")
         said = tidewheel("why", "shop", "1/find").out
-        assert "1/find returned return, of which process<file>, plot<file> is made, and" in said
+        assert "1/find returned no list, of which process<file>, plot<file> is made" in said
         tidewheel("set", "shop", "1/find", "--value", 'return=["x"]', "--out", "succeeded")
         run.read_until("completed")
     assert printed(tidewheel, "1/summary") == "sizes [10] [None]\n"
@@ -134,6 +135,24 @@ def test_a_run_that_is_killed_again_and_again_runs_each_element_once(tidewheel):
     assert printed(tidewheel, "1/summary") == f"sizes {sizes} {[None] * 30}\n"
     ran = tidewheel.home / ".local/state/tidewheel/runs/shop/run1/share/ran"
     assert sorted(map(int, ran.read_text().split())) == list(range(30))
+
+
+def test_a_list_that_is_too_long_fails_and_says_where_its_bound_is(tidewheel):
+    text = shop(["a", "b"]).replace("names=files)", "names=files, max=1)")
+    put(tidewheel.folder, {"shop.py": text})
+    assert tidewheel("run", "shop.py", "--stall-timeout", "0").status == 1
+    said = tidewheel("why", "shop", "1/find").out
+    assert "1/find returned 2 elements, of which" in said
+    assert "in Python: map(…, max=…)" in said
+
+
+def test_a_rehearsal_plays_elements_by_their_names_and_by_that_of_their_function(tidewheel):
+    put(tidewheel.folder, {"shop.py": shop([])})
+    said = tidewheel("rehearse", "shop.py").out
+    assert "assumed: find returns a list of 2 elements" in said
+    for name, failures in (("process_file1", 1), ("process", 2)):
+        played = tidewheel("rehearse", "shop.py", "--fail", f"1/{name}", "--length", "find=1m")
+        assert f"{failures} failed" in played.out
 
 
 SCRIPTS = """\

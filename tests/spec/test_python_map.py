@@ -1,5 +1,7 @@
-"""`process.map(find())` in Python: the same definition as a parameter made of a list, and the
-mistakes that people make with it (issue 19)."""
+"""`process.map(find())` in Python means what a parameter made of a list means (issue 19).
+
+And the mistakes that people make with it are refused with what to write instead.
+"""
 
 from __future__ import annotations
 

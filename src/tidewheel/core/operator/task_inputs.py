@@ -15,6 +15,7 @@ from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph, element_of
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.queue.values import (
     FILE,
+    RETURN,
     FileValue,
     file_value,
     files_in,
@@ -68,14 +69,17 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
     over, mapped = tasks.over, ", ".join(tasks.templates)
     found = values.get(over.value)
     wish = f"of which {mapped} is made"
+    if over.value == RETURN and not isinstance(found, list):
+        raise Refused(f"returned no list, {wish}")
     if over.value not in values:
         raise Refused(f"returned no list {over.value}, {wish}")
     if not isinstance(found, list):
         raise Refused(f"returned {over.value}, {wish}, and it is no list")
     if len(found) > over.elements_max:
+        name = "" if over.value == RETURN else f" of {over.value}"
         raise Refused(
-            f"returned {len(found)} elements of {over.value}, {wish}; at most "
-            f"{over.elements_max} are accepted (max in [task parameters])"
+            f"returned {len(found)} elements{name}, {wish}; at most {over.elements_max} are "
+            "accepted (max in [task parameters]; in Python: map(…, max=…))"
         )
     return len(found)
 

@@ -288,9 +288,6 @@ def _at(node: Named, offset: object) -> Mention:
     return replace(node.mention, offset=f"-P{-offset}")
 
 
-Limitable = Task | Family | MappedTask[Any]
-
-
 # The tasks, families and xtriggers of a workflow, as they are declared one after the other.
 
 
@@ -375,7 +372,9 @@ class Declarations:
             hint = f"{again}, or choose another name"
             self.findings.error("duplicate-name", message, hint, position)
 
-    def add_limit(self, name: str, limit: int, members: Iterable[Limitable]) -> None:
+    def add_limit(
+        self, name: str, limit: int, members: Iterable[Task | Family | MappedTask[Any]]
+    ) -> None:
         if limit < 0:
             seen = f"the limit {name!r} is {limit}"
             hint = "write how many tasks may be active at once; 0 is no limit"

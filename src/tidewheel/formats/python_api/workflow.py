@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple, Unpack, overload
+from typing import Any, NamedTuple, Unpack, overload
 
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
@@ -36,7 +36,7 @@ from tidewheel.formats.python_api.declarations import (
     Declarations,
     Family,
     FunctionTask,
-    Limitable,
+    MappedTask,
     P,
     R,
     Task,
@@ -192,7 +192,9 @@ class Workflow:
         self._declared.add_xtrigger(label, call, position)
         return Xtrigger(self._ledger, label)
 
-    def limit(self, name: str, limit: int, members: Iterable[Limitable] = ()) -> None:
+    def limit(
+        self, name: str, limit: int, members: Iterable[Task | Family | MappedTask[Any]] = ()
+    ) -> None:
         """Limits how many members may be active at once; "default" is for all other tasks."""
         self._declared.add_limit(name, limit, members)
 

@@ -97,6 +97,12 @@ def names_meant(graph: Graph, pattern: str) -> list[str]:
     return found
 
 
+def named_in_python(graph: Graph, name: str) -> str:
+    """Returns the name of a mapped task that somebody calls as it is called in Python."""
+    names = {one.partition("<")[0]: one for one in graph.mapped if name not in graph.nodes}
+    return names.get(name, name)
+
+
 def point_pattern(text: str, loaded: LoadedWorkflow) -> str:
     """Returns the pattern of points that somebody wrote; "" is every point.
 
