@@ -230,6 +230,44 @@ def test_a_task_in_python_is_a_run_of_a_folder_beside_the_file(tidewheel, way):
     assert tidewheel("log", "outer/run1/1/image/01", "1/say").out == "it is say\n"
 
 
+SITES = """\
+from tidewheel import Workflow
+
+flow = Workflow("sites")
+
+
+@flow.task
+def find() -> list[str]:
+    return ["north", "south"]
+
+
+@flow.task
+def gather(said: list[dict[str, str]]) -> None:
+    print(said)
+
+
+one = flow.task("one", workflow="./one/")
+gather(one.map(site=find()).value("say"))
+"""
+ONE = """\
+#!jinja2
+[scheduling]
+    [[graph]]
+        R1 = say
+[runtime]
+    [[say]]
+        script = echo '{"site": "{{ CYLC_TASK_PARAM_site }}"}' > "$TIDEWHEEL_OUTPUTS"
+"""
+
+
+def test_a_run_of_a_workflow_is_mapped_as_any_task(tidewheel):
+    put(tidewheel.folder, {"sites.py": SITES, "one/flow.cylc": ONE})
+    ran = tidewheel("run", "sites.py")
+    assert ran.status == 0, ran.out + ran.err
+    said = tidewheel("log", "sites", "1/gather").out
+    assert said == "[{'site': 'north'}, {'site': 'south'}]\n"
+
+
 def test_a_folder_without_a_workflow_is_a_finding_of_the_python_file(tidewheel):
     put(tidewheel.folder, {"outer.py": OUTER})
     judged = tidewheel("validate", "outer.py")

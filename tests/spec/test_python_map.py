@@ -6,8 +6,12 @@ And the mistakes that people make with it are refused with what to write instead
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
 
 from tidewheel import Workflow
 from tidewheel.core.graph.definition import CYLC8, MappedOver
@@ -55,6 +59,10 @@ def summary(results: list[int]) -> int:
 
 def unnamed(results):
     return results
+
+
+def untyped(row, more):
+    return row, more
 
 
 def made(*functions, **how):
@@ -245,6 +253,48 @@ def test_the_same_map_may_be_said_twice_in_two_cycles():
     assert list(flow.definition().mapped) == ["process<file>"]
 
 
+@st.composite
+def workflows(draw_one) -> Workflow:
+    """A workflow of sources, maps over them and over each other, joins and arrows."""
+    flow = Workflow("w", initial=1, final=3)
+    number = draw_one(st.integers(1, 3))
+    sources = [flow.task(f"s{one}", script="true") for one in range(number)]
+    lists = [one.value(draw_one(st.sampled_from(["a", "b-c"]))) for one in sources]
+    mapped: list = []
+    with flow.cycle(draw_one(st.sampled_from(["P1", "R1", "R2/P2"]))):
+        for one in range(draw_one(st.integers(1, 4))):
+            over = draw_one(st.sampled_from([*lists, *mapped]))
+            task = flow.task(f"m{one}_x")(untyped)
+            constant = draw_one(st.sampled_from([1, "text", sources[0]]))
+            mapped.append(task.map(over, constant))
+        for one in range(draw_one(st.integers(0, 3))):
+            all_of_it = draw_one(st.sampled_from(mapped))
+            ways = [all_of_it, all_of_it.value("n"), all_of_it[-1], all_of_it.all]
+            flow.task(f"j{one}_x")(unnamed)(draw_one(st.sampled_from(ways)))
+        for one in range(draw_one(st.integers(0, 3))):
+            left, right = (draw_one(st.sampled_from(mapped)) for _ in range(2))
+            end = draw_one(st.sampled_from([left.all, left[-1].all, left.any.started]))
+            end >> (right if left is not right else flow.task(f"e{one}", script="true"))
+    if draw_one(st.booleans()):
+        flow.limit("few", 2, draw_one(st.lists(st.sampled_from(mapped), unique_by=str)))
+    return flow
+
+
+@given(workflows())
+def test_whatever_is_mapped_is_written_as_a_flow_cylc_that_means_the_same(flow):
+    try:
+        graph = flow.compile().graph
+    except InvalidDefinition as refused:  # such as elements that wait for each other
+        event(refused.findings[0].code)
+        return
+    event("written")
+    with TemporaryDirectory() as folder:
+        kept = read(flow.flow_text(), Path(folder)).graph
+    assert meaning(kept) == meaning(graph)
+    assert kept.mapped == graph.mapped
+    assert graph.mapped
+
+
 # ---- mistakes ----
 
 
@@ -345,9 +395,30 @@ def test_a_script_says_how_its_variable_is_called():
     assert "has several arguments" in wrong(lambda: shell.map(file=listed(), x=3))
     work.map(listed())
     assert "the element is ${CYLC_TASK_PARAM_file}" in wrong(lambda: shell.map(path=listed()))
-    assert "ends with a digit" in wrong(
-        lambda: shell.map(a1=flow.task("b", script="true").value("x"))
-    )
+    other = flow.task("b", script="true").value("x")
+    assert "a digit would be its last letter" in wrong(lambda: shell.map(a1=other))
+    assert "letters that no variable can have" in wrong(lambda: shell.map(größe=other))
+    assert "that name is taken" in wrong(lambda: shell.map(file=other))
+    assert "that name is taken" in wrong(lambda: shell.map(templates=other))
+
+
+def test_a_parameter_is_called_so_that_a_variable_can_be():
+    def measure(größe: int, templates: int = 1) -> None:  # noqa: PLC2401 - people may
+        pass
+
+    measure.__qualname__ = "measure"
+    flow = Workflow("w")
+    number = flow.task("list", script="true")
+    flow.task("a")(measure).map(number.value("sizes"))
+    flow.task("b")(measure).map(templates=number.value("templates"), größe=3)
+    assert list(flow.definition().mapped) == ["a<gr__e>", "b<templates_of_list>"]
+    assert flow.flow_text()
+
+
+def test_a_list_is_returned_by_a_task_that_a_parameter_can_name():
+    flow, work = made(process)
+    said = wrong(lambda: work.map(flow.task("1list", script="true").value("x")))
+    assert "1list cannot be the name of a task that returns a list" in said
 
 
 def test_a_list_of_another_workflow_is_refused():
@@ -519,6 +590,35 @@ def test_an_outcome_of_an_element_that_the_list_lacks_is_told():
         play(shop(), outcomes={"process_files": failed()})
     with pytest.raises(Refused, match="no task 'process_file1000'"):
         play(shop(), outcomes={"process_file1000": failed()})
+
+
+@pytest.mark.parametrize(
+    ("returned", "reason"),
+    [
+        ({"files": ["a"]}, "returned no list, of which process<file>, plot<file> is made"),
+        ("a", "returned no list, of which"),
+        (["a"] * 1001, "returned 1001 elements, of which process<file>, plot<file> is made"),
+    ],
+)
+def test_a_played_source_that_returns_no_list_that_can_be_used_fails(returned, reason):
+    played = play(shop(), values={"find": returned})
+    assert played.status == "stalled"
+    assert reason in played.stalled["1/find"][0]
+
+
+def test_a_value_at_another_point_is_never_too_much_for_a_function_in_silence():
+    """Where a function could not find it, the task is not started and says so."""
+    flow, listed, work, total = made(find, process, unnamed, initial=1, final=2)
+    with flow.cycle("P1"):
+        results = work.map(listed())
+        total(results[-1])
+    values = {"find": ["x"] * 900, "process": "y" * 150, "unnamed": 1}
+    played = play(flow, values=values)
+    assert played.status == "stalled"
+    assert "too much for a variable" in played.stalled["2/unnamed"][0]
+    few = play(flow, values={**values, "find": ["x"] * 2})
+    assert few["2/unnamed"].arguments == {"results": ["y" * 150] * 2}
+    assert few["1/unnamed"].arguments == {}
 
 
 def test_what_all_elements_return_may_be_too_much_for_a_variable():

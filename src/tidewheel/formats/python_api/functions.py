@@ -24,6 +24,8 @@ from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.core.queue.values import RETURN
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
+from tidewheel.formats.flow_cylc.items import TASK_PARAMETERS
+from tidewheel.formats.flow_cylc.values import BadValue, read_parameter
 from tidewheel.formats.python_api.terms import (
     BadStatement,
     MappedCall,
@@ -237,19 +239,28 @@ def _new_list(
     ledger: StatementLog, source: TermLeaf, value: str, argument: str, *, is_fixed: bool
 ) -> MappedList:
     """Returns a list with a parameter of its own, called as the argument if that is free."""
-    taken = {one.parameter for one in ledger.lists.values()}
-    name = argument
-    if is_fixed and (name in taken or name[-1:].isdigit()):
-        seen = f"the elements of {source} cannot be called {name}"
-        why = "another list has that name" if name in taken else "it ends with a digit"
+    try:
+        read_parameter(f"{source.mention.name}.{value}")
+    except BadValue:
+        seen = f"{source.mention.name} cannot be the name of a task that returns a list"
+        raise BadStatement(seen, "let it begin with a letter from A to Z") from None
+    taken = {one.parameter for one in ledger.lists.values()} | TASK_PARAMETERS.entries.keys()
+    name = _NO_VARIABLE.sub("_", argument)
+    if is_fixed and (name != argument or name in taken or name[-1:].isdigit()):
+        seen = f"the elements of {source} cannot be called {argument}"
+        why = "that name is taken" if name in taken else "a digit would be its last letter"
+        why = why if name == argument else "it has letters that no variable can have"
         raise BadStatement(seen, f"{why}; choose another")
     if name in taken:
-        name = f"{name}_of_{re.sub(r'[^0-9A-Za-z_]', '_', source.mention.name)}"
+        name = f"{name}_of_{_NO_VARIABLE.sub('_', source.mention.name)}"
     while name in taken or name[-1:].isdigit():
         name += "_"
     made = MappedList(name, source.mention.name, value)
     ledger.lists[made.source, value] = made
     return made
+
+
+_NO_VARIABLE = re.compile(r"[^0-9A-Za-z_]")
 
 
 def _bound(task: Task, over: MappedList, elements_max: int) -> None:
