@@ -253,6 +253,35 @@ def test_the_same_map_may_be_said_twice_in_two_cycles():
     assert list(flow.definition().mapped) == ["process<file>"]
 
 
+@pytest.mark.parametrize(
+    ("item", "how"),
+    [
+        ("clock-trigger = process<file>(PT1H)", {"wait_for_clock": "PT1H"}),
+        ("clock-expire = process<file>(PT6H)", {"expire_after": "PT6H"}),
+        (
+            'external-trigger = process<file>("it is there")',
+            {"wait_for_message": "it is there"},
+        ),
+    ],
+)
+def test_the_elements_of_a_list_may_be_special_tasks(tmp_path, item, how):
+    flow, listed = made(find, cycling="gregorian", initial="20300101T00Z", final="+P1D")
+    with flow.cycle("P1D"):
+        flow.task(**how)(process).map(listed())
+    head = "initial cycle point = 20300101T00Z\nfinal cycle point = +P1D\n"
+    means_the_same(
+        flow,
+        f"P1D = find => process<file>\n[[special tasks]]\n{item}",
+        tmp_path,
+        "file = find.return",
+        head,
+    )
+    played = play(flow)
+    assert [one.waited_for for one in played.tries("20300102T0000Z/process_file1")] == [
+        {"wait_for_clock": "clock", "wait_for_message": "xtrigger"}.get(*how, "parent")
+    ]
+
+
 @st.composite
 def workflows(draw_one) -> Workflow:
     """A workflow of sources, maps over them and over each other, joins and arrows."""

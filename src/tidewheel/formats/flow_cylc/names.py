@@ -214,7 +214,8 @@ class Parameters:
         if len(dynamic) > 1:
             seen = f"{_shown(text)} is made of two lists"
             raise BadParameter(seen, "one parameter of a task may be a list", "mapped-task")
-        if dynamic and (used[-1] is not dynamic[0] or pieces[-1] != ""):
+        after = str(pieces[-1]).partition("(")[0]  # a special task may have an argument
+        if dynamic and (used[-1] is not dynamic[0] or after):
             seen = f"{_shown(text)}: <{dynamic[0].name}> does not stand at the end of the name"
             hint = f"write it last, as in run<m,{dynamic[0].name}>"
             raise BadParameter(seen, hint, "mapped-task")

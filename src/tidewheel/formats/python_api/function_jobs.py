@@ -43,7 +43,9 @@ def run_job(ledger: StatementLog, task: str) -> None:
             arguments[name] = value
         elif name in sent:
             arguments[name] = _converted(name, sent[name], hints.get(name))
-        elif signature.parameters[name].default is inspect.Parameter.empty:
+        elif signature.parameters[name].default is inspect.Parameter.empty or is_element(
+            ledger, task, name
+        ):
             raise TypeError(f"the argument {name} is missing: {value} returned no such value")
     answer = call(function, arguments)
     mentions = {
@@ -59,7 +61,7 @@ def run_job(ledger: StatementLog, task: str) -> None:
 def _inputs() -> dict[str, object]:
     """Returns all that the tasks before a job returned."""
     path = os.environ.get(INPUTS)
-    read = json.loads(Path(path).read_text()) if path else {}
+    read = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
     assert isinstance(read, dict)
     return read
 
