@@ -146,6 +146,17 @@ def test_a_list_that_is_too_long_fails_and_says_where_its_bound_is(tidewheel):
     assert "in Python: map(…, max=…)" in said
 
 
+def test_a_join_gets_more_than_a_variable_can_hold(tidewheel):
+    text = shop(["a", "ü"]).replace('"size": len', '"text": "x" * 60_000, "size": len')
+    counted = 'print(sum(len(one["text"]) for one in results), "sizes"'
+    text = text.replace('print("sizes"', counted).replace("dict[str, int]]", "dict]")
+    put(tidewheel.folder, {"shop.py": text})
+    ran = tidewheel("run", "shop.py")
+    assert ran.status == 0, ran.out + ran.err
+    assert printed(tidewheel, "1/summary") == "120000 sizes [10, 10] [None, None]\n"
+    assert printed(tidewheel, "1/process_file1") == "reading ü of 2\n"
+
+
 def test_a_rehearsal_plays_elements_by_their_names_and_by_that_of_their_function(tidewheel):
     put(tidewheel.folder, {"shop.py": shop([])})
     said = tidewheel("rehearse", "shop.py").out

@@ -70,7 +70,8 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
     found = values.get(over.value)
     wish = f"of which {mapped} is made"
     if over.value == RETURN and not isinstance(found, list):
-        raise Refused(f"returned no list, {wish}")
+        but = "" if over.value in values else f"; it has {_names(values)}"
+        raise Refused(f"returned no list, {wish}{but}")
     if over.value not in values:
         raise Refused(f"returned no list {over.value}, {wish}")
     if not isinstance(found, list):
@@ -303,7 +304,13 @@ def _is_own(one: NodeInput) -> bool:
 def _value_text(one: NodeInput) -> str:
     if _is_own(one):
         return f"its element of {one.node}.{one.path[0]}"
-    return f"the value {one} for {one.variable}"
+    return f"the value {one} for {_called(one)}"
+
+
+def _called(one: NodeInput) -> str:
+    """Returns what people call an input: a variable, or an argument of a function."""
+    argument = one.variable.removeprefix(ARGUMENT)
+    return argument if argument == one.variable else f"the argument {argument}"
 
 
 def _elsewhere(one: NodeInput) -> str:
@@ -319,7 +326,7 @@ def _is_ever(graph: Graph, key: Key) -> bool:
 
 def _part_of(parent: str, one: NodeInput, values: object) -> object:
     """Returns the part of a parent's values that an input asks for."""
-    wish = f"it takes {one.variable} from {one}"
+    wish = f"it takes {_called(one)} from {one}"
     name = one.path[0] if one.path else "NAME"
     repair = f"give it (set {parent} --value {name}=…), then trigger this task"
     if values is None:
