@@ -136,7 +136,7 @@ def _standings(
             findings.error(
                 "required-and-optional",
                 f"{node}:{output} is required here and optional at {standing.optional_at}",
-                f"write '?' behind every {node}:{output}, or behind none",
+                f"write '?' (Python: .optional) behind every {node}:{output}, or behind none",
                 standing.required_at,
             )
         elif standing.required_at is not None and output in (EXPIRED, SUBMIT_FAILED):
@@ -167,7 +167,7 @@ def _check_opposites(
                 "opposite-outputs",
                 f"{node}:{output} and {node}:{OPPOSITE[output]} are both used, so neither can "
                 f"be required{because}",
-                f"write {node}:{name}? wherever it stands",
+                f"write {node}:{name}? wherever it stands (Python: .optional)",
                 required.required_at,
             )
 

@@ -137,6 +137,9 @@ class NodePlace:
     remote_host: str = ""
 
 
+ARGUMENT = "TIDEWHEEL_ARGUMENT_"  # and a parameter: the variable of a function's argument
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInput:
     """Says which value of a task before it a job gets as a variable: `model[-P1].path`."""
@@ -217,6 +220,11 @@ class ListSize(NamedTuple):
 def template_name(task: str, parameter: str) -> str:
     """Returns the name of a mapped task as a whole."""
     return f"{task}<{parameter}>"
+
+
+def parameter_of(node: str) -> str:
+    """Returns the parameter of a mapped task, `file` of `process<file>`; "" for any other."""
+    return node.partition("<")[2].removesuffix(">")
 
 
 def element_name(template: str, index: int) -> str:

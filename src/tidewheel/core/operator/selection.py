@@ -196,7 +196,8 @@ def _refuse_unknown_names(pool: TaskPool, written: WrittenId) -> None:
         return
     if written.name == "root":
         return
-    like = nearest(written.name, [*nodes, *families])
+    mapped = {one.partition("<")[0]: one for one in pool.plan.graph.mapped}
+    like = mapped.get(written.name) or nearest(written.name, [*nodes, *families])
     hint = f"; did you mean {like}?" if like else f"; there are {_some(nodes)}"
     raise Refused(f"there is no task {written.name} in this workflow{hint}")
 

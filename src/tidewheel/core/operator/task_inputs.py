@@ -12,11 +12,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import NodeInput, Pairs, element_name
+from tidewheel.core.graph.definition import ARGUMENT, NodeInput, Pairs, element_name
 from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph, element_of
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.queue.values import (
     FILE,
+    RETURN,
     FileValue,
     file_value,
     files_in,
@@ -109,14 +110,18 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
     over, mapped = tasks.over, ", ".join(tasks.templates)
     found = values.get(over.value)
     wish = f"of which {mapped} is made"
+    if over.value == RETURN and not isinstance(found, list):
+        but = "" if over.value in values else f"; it has {_names(values)}"
+        raise Refused(f"returned no list, {wish}{but}")
     if over.value not in values:
         raise Refused(f"returned no list {over.value}, {wish}")
     if not isinstance(found, list):
         raise Refused(f"returned {over.value}, {wish}, and it is no list")
     if len(found) > over.elements_max:
+        name = "" if over.value == RETURN else f" of {over.value}"
         raise Refused(
-            f"returned {len(found)} elements of {over.value}, {wish}; at most "
-            f"{over.elements_max} are accepted (max in [task parameters])"
+            f"returned {len(found)} elements{name}, {wish}; at most {over.elements_max} are "
+            "accepted (max in [task parameters]; in Python: map(…, max=…))"
         )
     return len(found)
 
@@ -358,13 +363,19 @@ def _chosen(
 ) -> Iterator[tuple[str, str]]:
     """Yields the variables that a task asks for, in the order of its definition."""
     for one, value in _chosen_values(graph, key, found, asked, sizes):
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        is_argument = one.variable.startswith(ARGUMENT)  # a text and a number differ there
+        if isinstance(value, str) and not is_argument:
+            text = value
+        else:
+            text = json.dumps(value, ensure_ascii=False)
         if "\0" in text:
             raise Refused(
                 f"{_value_text(one)} has a NUL character, which no variable can hold"
                 f"{_elsewhere(one)}"
             )
         if len(text.encode()) > VARIABLE_BYTES_MAX:
+            if is_argument and one.offset is None:
+                continue  # its function finds it in $TIDEWHEEL_INPUTS
             raise Refused(
                 f"{_value_text(one)} has more than {VARIABLE_BYTES_MAX} bytes, which is too "
                 f"much for a variable{_elsewhere(one)}"
@@ -380,7 +391,13 @@ def _is_own(one: NodeInput) -> bool:
 def _value_text(one: NodeInput) -> str:
     if _is_own(one):
         return f"its element of {one.node}.{one.path[0]}"
-    return f"the value {one} for {one.variable}"
+    return f"the value {one} for {_called(one)}"
+
+
+def _called(one: NodeInput) -> str:
+    """Returns what people call an input: a variable, or an argument of a function."""
+    argument = one.variable.removeprefix(ARGUMENT)
+    return argument if argument == one.variable else f"the argument {argument}"
 
 
 def _elsewhere(one: NodeInput) -> str:
@@ -396,7 +413,7 @@ def _is_ever(graph: Graph, key: Key) -> bool:
 
 def _part_of(parent: str, one: NodeInput, values: object) -> object:
     """Returns the part of a parent's values that an input asks for."""
-    wish = f"it takes {one.variable} from {one}"
+    wish = f"it takes {_called(one)} from {one}"
     name = one.path[0] if one.path else "NAME"
     repair = f"give it (set {parent} --value {name}=…), then trigger this task"
     if values is None:

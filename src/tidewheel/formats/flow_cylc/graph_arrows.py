@@ -331,9 +331,7 @@ class Lowering:
         return self._offsets[text]
 
 
-def _mapped_by(name: str) -> str:
-    """Returns the parameter of a mapped task, `file` of `process<file>`; "" for any other."""
-    return name.partition("<")[2].removesuffix(">")
+_mapped_by = definition.parameter_of
 
 
 def _suicide_on_the_left(token: Token) -> _Wrong:

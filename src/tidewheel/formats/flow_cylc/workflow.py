@@ -359,6 +359,10 @@ class LoadedWorkflow:
     graph: Graph | None = None
     # Of a definition in Python: returns the flow.cylc that is kept of it.
     kept_text: Callable[[], str] | None = None
+    # The same: returns the arguments of a node's function, by its variables and its inputs.
+    arguments: (
+        Callable[[str, Mapping[str, str], Mapping[str, object]], dict[str, object]] | None
+    ) = None
 
 
 def load_workflow(path: Path, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
@@ -366,11 +370,18 @@ def load_workflow(path: Path, options: LoadOptions, findings: Findings) -> Loade
     source = read_source(path, options.source, findings)
     loaded = load_source(source, options, findings)
     if loaded.graph is not None:
-        _check_folders(source.folder, loaded.graph, findings)
+        check_folders(source.folder, loaded.graph, findings)
     return loaded
 
 
-def _check_folders(folder: Path, graph: Graph, findings: Findings) -> None:
+def folders_run(graph: Graph) -> list[str]:
+    """Returns the folders of a definition of which tasks are runs, such as post/."""
+    named = dict.fromkeys(node.definition.workflow for node in graph.nodes.values())
+    folders = [one for one in named if is_folder(one) and not folder_problem(one)]
+    return [f"{one.removeprefix(FOLDER).removesuffix('/')}/" for one in folders]
+
+
+def check_folders(folder: Path, graph: Graph, findings: Findings) -> None:
     """Reports tasks that are runs of a folder of the definition in which there is no
     workflow."""
     for name, known in graph.nodes.items():
@@ -408,7 +419,15 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
     )
     graph_read = GraphReader(reader, cycling, families, findings).read(texts)
     nodes = _nodes(settings, graph_read, findings)
-    mapped = read_mapped(settings, graph_read.sections, options.policy, findings)
+    special = _special_nodes(settings, reader, findings)
+    mapped = read_mapped(
+        settings.parameters.lists,
+        settings.nodes,
+        special.sequential,
+        graph_read.sections,
+        options.policy,
+        findings,
+    )
     workflow = definition.WorkflowDef(
         name=options.name or source.folder.resolve().name,
         cycling=cycling,
@@ -421,7 +440,7 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
         marks=graph_read.marks,
         xtriggers=settings.xtriggers,
         limit_groups=definition.limit_groups(settings.queues, settings.families.members),
-        special=_special_nodes(settings, reader, findings),
+        special=special,
         inputs=read_inputs(nodes, reader, findings),
         mapped=mapped,
         root=settings.nodes.get(ROOT, definition.NodeDef(name=ROOT)),

@@ -20,8 +20,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_sizes
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_sizes, element_name
+from tidewheel.core.graph.graph import Graph, element_of
 from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.queue.status import Status
 from tidewheel.lazy_dataclasses import dataclass
@@ -86,8 +86,21 @@ def is_meant(node: NodeDef, pattern: str) -> bool:
 
 
 def names_meant(graph: Graph, pattern: str) -> list[str]:
-    """Returns the tasks of a graph that a name or glob means; a family means its members."""
-    return [name for name, node in graph.nodes.items() if is_meant(node.definition, pattern)]
+    """Returns the tasks of a graph that a name or glob means; a family means its members.
+
+    Elements of mapped tasks can be meant by themselves, those that a list may have.
+    """
+    found = [name for name, node in graph.nodes.items() if is_meant(node.definition, pattern)]
+    for mapped, over in graph.mapped.items():
+        names = (element_name(mapped, index) for index in range(over.elements_max))
+        found += (name for name in names if fnmatchcase(name, pattern))
+    return found
+
+
+def named_in_python(graph: Graph, name: str) -> str:
+    """Returns the name of a mapped task that somebody calls as it is called in Python."""
+    names = {one.partition("<")[0]: one for one in graph.mapped if name not in graph.nodes}
+    return names.get(name, name)
 
 
 def point_pattern(text: str, loaded: LoadedWorkflow) -> str:
@@ -218,11 +231,18 @@ class AssumedJobs:
             made = tuple(one for one in named if one not in STANDARD) if named else outputs
             return AssumedJob(0.0, False, FAILED in named, made, is_heard, sizes)
         limit, seconds = node.time_limit_seconds, simulated_seconds(node)
-        known = self._assumptions.lengths.get(name, self._assumptions.learnt.get(name))
+        known = self._length(name)
         over_limit = known is not None and limit is not None and known > limit
         if known is not None:
             seconds = limit if over_limit and limit is not None else known
         return AssumedJob(seconds, over_limit, False, outputs, is_heard, sizes)
+
+    def _length(self, name: str) -> float | None:
+        """Returns how long a job is said to take: by its own name, or by its mapped task's."""
+        lengths, element = self._assumptions.lengths, element_of(self._graph.mapped, name)
+        if name not in lengths and element is not None and element[0] in lengths:
+            return lengths[element[0]]
+        return lengths.get(name, self._assumptions.learnt.get(name))
 
 
 def simulated_seconds(node: NodeDef) -> float:

@@ -31,6 +31,7 @@ from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.run_log import triggered_off
 from tidewheel.core.operator.task_inputs import inputs_of, sizes_in, sizes_told
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.queue.values import RETURN
 from tidewheel.core.sched import events
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.lifecycle import left_over, root_causes
@@ -331,7 +332,8 @@ class _Play:
             element = element_of(self._graph.mapped, one.node)
             task = one.node if element is None else element[0]
             if one.variable.startswith(PARAMETER_VARIABLES):
-                what = f"{ELEMENTS_ASSUMED} elements of {one.path[0]}"
+                named = f"{one.path[0]}, " if one.path[0] != RETURN else ""
+                what = f"{named}a list of {ELEMENTS_ASSUMED} elements"
             else:
                 what = f"the value {'.'.join(one.path)}" if one.path else "values"
             self._assumed[f"{task} returns {what}"] = None
