@@ -62,7 +62,7 @@ class PendingBatch:
 
     touched: Touched = field(default_factory=Touched)
     consumed: list[int] = field(default_factory=list)
-    successes: Sequence[Report] = ()
+    job_reports: Sequence[Report] = ()
     submissions: dict[TaskId, NewTask] = field(default_factory=dict)
     cancellations: dict[TaskId, None] = field(default_factory=dict)
     nested: list[NewRun] = field(default_factory=list)

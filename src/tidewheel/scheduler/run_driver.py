@@ -87,8 +87,8 @@ OpenEngine = Callable[[], Awaitable[RunEngine]]
 OnBatch = Callable[[RunEngine, PendingBatch], None]
 
 
-class OfferedEnds(NamedTuple):
-    """Holds successes that are to be written with the next batch, and who waits for that."""
+class OfferedReports(NamedTuple):
+    """Holds reports that are to be written with the next batch, and who waits for that."""
 
     reports: Sequence[Report]
     answer: asyncio.Future[bool]  # whether they are written
@@ -123,7 +123,7 @@ class RunDriver(Service):
         self._is_cut = False  # a batch was full, and more is waiting
         self._is_half_done = False  # decisions were made that are not written
         self._is_at_rest = False  # the last pass went well, and the next has not begun
-        self._offer: OfferedEnds | None = None
+        self._offer: OfferedReports | None = None
         self._is_told = True  # the inbox may have something
         self._looked_at = -math.inf  # by the local clock: when the inbox was read
         self.past = HistoryCache()
@@ -137,7 +137,7 @@ class RunDriver(Service):
 
     async def run(self) -> None:
         deafen = self._store.listen(self.hear)
-        leave = self._store.attend(self.run_name, self.take_ends)
+        leave = self._store.attend(self.run_name, self.take_reports)
         try:
             await super().run()
         finally:
@@ -225,8 +225,8 @@ class RunDriver(Service):
         now = inbox.now
         if self._offer is not None and len(inbox.happenings) < INBOX_MAX:
             # Behind all that was said before, by the same jobs, too.
-            inbox.happenings.extend(map(partial(_success, now), self._offer.reports))
-            engine.batch.successes = self._offer.reports
+            inbox.happenings.extend(map(partial(_told, now), self._offer.reports))
+            engine.batch.job_reports = self._offer.reports
         self._now, self._read_at = now, self._clock.monotonic()
         if engine.pool.run.horizon is not None:
             await self._fetch_past(engine, inbox.happenings)
@@ -255,18 +255,18 @@ class RunDriver(Service):
 
     # ---- ends that a worker of this process offers ----
 
-    def take_ends(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
-        """Takes successes of jobs into the next batch, if nothing else is under way that they
-        would have to wait for (docs/decisions/0049)."""
+    def take_reports(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
+        """Takes starts and successes of jobs into the next batch, if nothing else is under way
+        that they would have to wait for (docs/decisions/0049)."""
         engine = self._engine
         if engine is None or not self._is_at_rest or self._stop_asked or self.pace_seconds:
             return None
         ids = {one.holder.task_id for one in reports}
         is_plain = len(ids) == len(reports) and ids <= engine.jobs.keys()
-        if not (is_plain and all(one.is_mere_success for one in reports)) or engine.is_slow:
+        if not (is_plain and all(one.is_mere_step for one in reports)) or engine.is_slow:
             return None
         self._is_at_rest = False
-        self._offer = OfferedEnds(reports, asyncio.get_running_loop().create_future())
+        self._offer = OfferedReports(reports, asyncio.get_running_loop().create_future())
         self.wake()
         return self._offer.answer
 
@@ -312,7 +312,7 @@ class RunDriver(Service):
         renewed, if that is due.
         """
         pending = engine.batch
-        heard = pending.consumed or pending.successes or pending.answers
+        heard = pending.consumed or pending.job_reports or pending.answers
         happened = pending.steps or heard or pending.broadcasts
         is_over = engine.gave_up or engine.pool.run.status in OVER
         if not (happened or pending.submissions or is_over):
@@ -333,7 +333,7 @@ class RunDriver(Service):
 
         if not await self.persist(write):
             return
-        self._settle_offer(are_written=bool(batch.successes))
+        self._settle_offer(are_written=bool(batch.job_reports))
         self._surroundings.failpoint("batch_written")
         self._written_at = self._clock.monotonic()
         self._status_written = batch.status
@@ -492,10 +492,11 @@ def as_compatible(options: RunOptions, definition: StoredDefinition) -> float:
 # who gave one saw the run without what was reported since.
 
 
-def _success(now: Instant, one: Report) -> requests.JobOver:
-    """Returns what a run would be told of a job that ended well, if it were told by the store;
-    without a seq, as it is not there."""
-    assert one.end is not None
+def _told(now: Instant, one: Report) -> requests.Happening:
+    """Returns what a run would be told of a job that started or ended well, if it were told by
+    the store; without a seq, as it is not there."""
+    if one.end is None:
+        return requests.JobStarted(UNSTORED, now, one.holder.task_id, one.holder.attempt)
     told = (Status.SUCCEEDED.value, None, None, one.end.exit_status)
     return requests.JobOver(UNSTORED, now, one.holder.task_id, one.holder.attempt, *told)
 

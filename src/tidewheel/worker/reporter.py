@@ -62,6 +62,12 @@ class _Draft:
         return self.started_at + START_HELD_SECONDS
 
 
+def _accepted(report: Report) -> Reported:
+    """Returns the answer to a report of a start or a success that a scheduler has written."""
+    status = Status.RUNNING if report.end is None else Status.SUCCEEDED
+    return Reported(task_id=report.holder.task_id, status=status)
+
+
 def _is_lost(attempt: Attempt, draft: _Draft) -> bool:
     return attempt.spoke_last and draft.end is None
 
@@ -130,10 +136,9 @@ class Reporter(Service):
         is_of_run = batch[0][0].task.run is not None
         # Not if somebody wanted one of them to end: what that means is for the store to say.
         if is_of_run and all(attempt.reason is None for attempt, _ in batch):
-            offered = self._store.offer_ends(reports)
+            offered = self._store.offer_reports(reports)
             if offered is not None and await offered:
-                done = Status.SUCCEEDED
-                return [Reported(task_id=one.holder.task_id, status=done) for one in reports]
+                return [_accepted(one) for one in reports]
         return await self._store.report(reports)
 
     def _take_down(self) -> None:
