@@ -62,12 +62,6 @@ class _Draft:
         return self.started_at + START_HELD_SECONDS
 
 
-def _accepted(report: Report) -> Reported:
-    """Returns the answer to a report of a start or a success that a scheduler has written."""
-    status = Status.RUNNING if report.end is None else Status.SUCCEEDED
-    return Reported(task_id=report.holder.task_id, status=status)
-
-
 def _is_lost(attempt: Attempt, draft: _Draft) -> bool:
     return attempt.spoke_last and draft.end is None
 
@@ -228,3 +222,9 @@ class Reporter(Service):
         if report.end is not None:
             attempt.spoke_last = False
             self._events.put(attempt, attempt.unacceptable)
+
+
+def _accepted(report: Report) -> Reported:
+    """Returns the answer to a report of a start or a success that a scheduler has written."""
+    status = Status.RUNNING if report.end is None else Status.SUCCEEDED
+    return Reported(task_id=report.holder.task_id, status=status)
