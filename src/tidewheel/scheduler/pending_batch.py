@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
@@ -81,6 +82,13 @@ class PendingBatch:
     notices: list[Notice] = field(default_factory=list)
     log: list[LogEntry] = field(default_factory=list)
     triggers: list[str] = field(default_factory=list)
+
+
+class OfferedReports(NamedTuple):
+    """Holds reports that are to be written with the next batch, and who waits for that."""
+
+    reports: Sequence[Report]
+    answer: asyncio.Future[bool]  # whether they are written
 
 
 class HistoryCache:

@@ -24,7 +24,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.operator import requests
@@ -56,15 +55,17 @@ from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.deferred_submissions import RENDERING
 from tidewheel.scheduler.inbox import (
+    UNSTORED,
     answer_command,
     hear_values,
     job_failed,
     job_said,
     job_started,
     tell_sizes,
+    told_by,
 )
 from tidewheel.scheduler.nested_runs import NESTED, ended_report
-from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
+from tidewheel.scheduler.pending_batch import HistoryCache, OfferedReports, PendingBatch
 from tidewheel.scheduler.run_engine import OVER, RunEngine
 from tidewheel.scheduler.simulated_jobs import PLAYED
 from tidewheel.services.service import Service, ServiceReport, Surroundings
@@ -81,17 +82,9 @@ UNSEEN_SECONDS_MAX = (
     0.05  # what another process stored meanwhile is seen no later than by a poll
 )
 ERROR = "error"
-UNSTORED = 0  # the seq of a happening of which the store does not know yet
 
 OpenEngine = Callable[[], Awaitable[RunEngine]]
 OnBatch = Callable[[RunEngine, PendingBatch], None]
-
-
-class OfferedReports(NamedTuple):
-    """Holds reports that are to be written with the next batch, and who waits for that."""
-
-    reports: Sequence[Report]
-    answer: asyncio.Future[bool]  # whether they are written
 
 
 class RunDriver(Service):
@@ -225,7 +218,7 @@ class RunDriver(Service):
         now = inbox.now
         if self._offer is not None and len(inbox.happenings) < INBOX_MAX:
             # Behind all that was said before, by the same jobs, too.
-            inbox.happenings.extend(map(partial(_told, now), self._offer.reports))
+            inbox.happenings.extend(map(partial(told_by, now), self._offer.reports))
             engine.batch.job_reports = self._offer.reports
         self._now, self._read_at = now, self._clock.monotonic()
         if engine.pool.run.horizon is not None:
@@ -333,7 +326,9 @@ class RunDriver(Service):
 
         if not await self.persist(write):
             return
-        self._settle_offer(are_written=bool(batch.job_reports))
+        if batch.job_reports:
+            self._surroundings.failpoint("report_after_commit")
+            self._settle_offer(are_written=True)
         self._surroundings.failpoint("batch_written")
         self._written_at = self._clock.monotonic()
         self._status_written = batch.status
@@ -490,15 +485,6 @@ def as_compatible(options: RunOptions, definition: StoredDefinition) -> float:
 # What has happened to a run is applied to its engine in this order: commands, reports, what
 # somebody outside has posted or found, timers that are due. Commands come first: the operator
 # who gave one saw the run without what was reported since.
-
-
-def _told(now: Instant, one: Report) -> requests.Happening:
-    """Returns what a run would be told of a job that started or ended well, if it were told by
-    the store; without a seq, as it is not there."""
-    if one.end is None:
-        return requests.JobStarted(UNSTORED, now, one.holder.task_id, one.holder.attempt)
-    told = (Status.SUCCEEDED.value, None, None, one.end.exit_status)
-    return requests.JobOver(UNSTORED, now, one.holder.task_id, one.holder.attempt, *told)
 
 
 async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) -> bool:

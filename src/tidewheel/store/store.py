@@ -11,9 +11,6 @@ queue ready carries it out before it commits, so from the end of one task to the
 next lies one commit less. A worker without room leaves one for the slots of those that end: its
 report of ends takes the next tasks along. If the write fails, so does the claim.
 
-A worker of this process offers the ends of jobs to the scheduler of their run, if that is here,
-too: one transaction writes the ends and the batch that they lead to.
-
 Most processes need only tasks. Operations on anything else are loaded when one is first asked
 for: a store that is opened for tasks alone would start half as slowly again with them.
 """
@@ -393,8 +390,6 @@ class DatabaseStore(ABC):
         await self._write(
             "write_batch", run_batch.write_batch, lease, batch, rows, self._failpoint
         )
-        if batch.job_reports:
-            self._failpoint("report_after_commit")
 
     def past(self, number: int) -> Past:
         """Returns a reader of what is known of tasks that the pool has forgotten."""
@@ -482,14 +477,11 @@ class DatabaseStore(ABC):
         return True
 
     def attend(self, run: str, take: TakeReports) -> Callable[[], None]:
-        """Has a scheduler of this loop asked about ends of its jobs; returns a function that
-        ends that."""
+        """Has the scheduler of a run offered reports; returns a function that ends that."""
         return self._attendance.attend(run, take)
 
     def offer_reports(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
-        """Offers ends to the scheduler of their run, to be written with the batch that they
-        lead to. Returns None if nobody here takes them; else the answer is whether they are
-        written: if not, they are to be reported."""
+        """Offers reports to the scheduler of their run (``Attendance``); None: to nobody."""
         return self._attendance.offer(reports)
 
     async def _write(
