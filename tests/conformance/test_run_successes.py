@@ -40,7 +40,7 @@ def test_a_batch_and_the_successes_it_was_decided_upon_are_written_together(stor
     a, b = held_of(driver, "a", "b")
     changes = [*ends("a", "b"), *active("c")]
     driver.write(
-        successes=[success(a), success(b)], changes=changes, submissions=[driver.task("c")]
+        job_reports=[success(a), success(b)], changes=changes, submissions=[driver.task("c")]
     )
     assert store.statuses(a.id, b.id) == ["succeeded"] * 2
     assert driver.inbox() == []  # the run was not told of what it knows
@@ -54,11 +54,24 @@ def test_a_batch_and_the_successes_it_was_decided_upon_are_written_together(stor
     assert store.verify() == []
 
 
+def test_a_start_that_a_batch_was_decided_upon_is_written_and_not_told(store):
+    driver = Driver.of(store)
+    [a] = held_of(driver, "a")
+    driver.write(job_reports=[Report(holder=a.holder, started=True)])
+    assert (store.status(a.id), driver.inbox()) == ("running", [])
+    store.finish(a)
+    [attempt] = store.attempts(a.id)
+    assert attempt.started_at is not None
+    late = Report(holder=a.holder, started=True)
+    with pytest.raises(Overtaken):
+        driver.write(job_reports=[late])
+
+
 def test_other_ends_of_the_same_run_are_told_as_ever(store):
     driver = Driver.of(store)
     a, b = held_of(driver, "a", "b")
     store.finish(b)
-    driver.write(successes=[success(a)], changes=ends("a"))
+    driver.write(job_reports=[success(a)], changes=ends("a"))
     assert [one.task_id for one in driver.inbox()] == [b.id]
 
 
@@ -77,7 +90,7 @@ def test_a_success_that_is_not_so_undoes_the_batch(store, why):
             store.finish(bad, "failed")
     before = seen(store, driver)
     with pytest.raises(Overtaken):
-        driver.write(successes=[success(good), success(bad)], submissions=[driver.task("c")])
+        driver.write(job_reports=[success(good), success(bad)], submissions=[driver.task("c")])
     assert seen(store, driver) == before
     assert store.status(good.id) == "running"
     store.finish(good)  # by itself it is as good as ever
@@ -92,10 +105,10 @@ def test_what_a_job_said_and_its_run_has_not_heard_undoes_the_batch(store):
     store.tell(a, started=True)
     heard = [one.seq for one in driver.inbox()]
     with pytest.raises(Overtaken):
-        driver.write(successes=[success(a)])
+        driver.write(job_reports=[success(a)])
     assert store.status(a.id) == "running"
-    driver.write(successes=[success(b)], changes=ends("b"))  # nothing is unheard of this one
-    driver.write(successes=[success(a)], changes=ends("a"), consumed=heard)
+    driver.write(job_reports=[success(b)], changes=ends("b"))  # nothing is unheard of this one
+    driver.write(job_reports=[success(a)], changes=ends("a"), consumed=heard)
     assert store.statuses(a.id, b.id) == ["succeeded"] * 2
 
 
@@ -103,7 +116,7 @@ def test_a_batch_whose_answer_was_lost_ends_its_tasks_once(store):
     driver = Driver.of(store)
     [a] = held_of(driver, "a")
     changes = [*ends("a"), *active("b")]
-    told = {"successes": [success(a)], "changes": changes, "submissions": [driver.task("b")]}
+    told = {"job_reports": [success(a)], "changes": changes, "submissions": [driver.task("b")]}
     batch = driver.batch(**told)
     store.write_batch(driver.lease, batch)
     store.write_batch(driver.lease, batch)
@@ -118,7 +131,7 @@ def test_the_ends_of_a_batch_take_the_next_tasks_of_a_full_worker_along(store):
     driver.submit("a", "b", "c")
     a, b = driver.take(2, worker=worker)
     told = left_by(store, worker, count=2, queue=driver.run.queue, for_ends=True)
-    driver.write(successes=[success(a)], changes=ends("a"))
+    driver.write(job_reports=[success(a)], changes=ends("a"))
     assert told.tasks == [driver.task("c").id]
     assert store.status(b.id) == "running"
 
@@ -128,6 +141,6 @@ def test_a_place_within_a_limit_is_known_to_be_free(store):
     [a] = held_of(driver, "a")
     woken = []
     stop = store.listen(woken.append)
-    driver.write(successes=[success(a, frees="elsewhere")], changes=ends("a"))
+    driver.write(job_reports=[success(a, frees="elsewhere")], changes=ends("a"))
     stop()
     assert any("elsewhere" in wake.queues for wake in woken)

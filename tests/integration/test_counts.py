@@ -29,7 +29,7 @@ MODULES_MAX = {
 # statement the look for what other processes wrote, each 50 ms.
 HOP_MAX = {"syncs": 1.2, "statements": 27, "calls": 525}
 # A job of many, four of which run at once: how many end together is up to the machine.
-FAN_MAX = {"syncs": 1.0, "statements": 14}
+FAN_MAX = {"syncs": 0.7, "statements": 13}
 JOB_MAX = {"processes": 1, "folders": 9, "files": 3, "links": 1, "syncs": 3.5}
 # The first run of a home, with one task: the store is made, and synced as a whole.
 START_MAX = {"syncs": 17, "statements": 580}

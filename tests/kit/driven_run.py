@@ -311,6 +311,10 @@ class DrivenRun:
         self._tell_store(names, started=True, end=_success(values))
         return self
 
+    def offers_start(self, *names: str) -> bool | None:
+        """The same of their start."""
+        return self._run(self._offer(self._reports(names, started=True)))
+
     def offers(self, *names: str, **values: object) -> bool | None:
         """A worker beside the scheduler offers their success. Says whether that was written
         with a batch of the scheduler; None if it did not take it."""
@@ -318,8 +322,8 @@ class DrivenRun:
 
     async def _offer(self, reports: list[Report]) -> bool | None:
         name = (await self._store.run(self._number)).name
-        leave = self._store.attend(name, self._driver.take_ends)
-        offered = self._store.offer_ends(reports)
+        leave = self._store.attend(name, self._driver.take_reports)
+        offered = self._store.offer_reports(reports)
         leave()
         if offered is None:
             return None

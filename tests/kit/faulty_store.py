@@ -77,9 +77,9 @@ class FaultyStore:
         """As the store, if that is near."""
         return self._near and self._store.post_claim(claim)
 
-    def offer_ends(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
+    def offer_reports(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
         """As the store, if that is near."""
-        return self._store.offer_ends(reports) if self._near else None
+        return self._store.offer_reports(reports) if self._near else None
 
     def as_store(self) -> Store:
         """The same, as a type checker wants it."""

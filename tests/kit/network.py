@@ -22,7 +22,7 @@ from tests.kit.processes import Process
 from tests.kit.rules.facts import NEVER
 from tidewheel.core.queue.requests import Report, Wake
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.ports.store import StandingClaim, Store, TakeEnds
+from tidewheel.ports.store import StandingClaim, Store, TakeReports
 
 NOTICED_SECONDS = 4.0  # the longest rest of a monitor, and some travel
 TRAVEL_SECONDS_MAX = 0.02
@@ -246,11 +246,11 @@ class Link:
         """False: the store is not in this process."""
         return False
 
-    def attend(self, _run: str, _take: TakeEnds) -> Callable[[], None]:
+    def attend(self, _run: str, _take: TakeReports) -> Callable[[], None]:
         """Nobody asks a scheduler of another process."""
         return lambda: None
 
-    def offer_ends(self, _reports: Sequence[Report]) -> None:
+    def offer_reports(self, _reports: Sequence[Report]) -> None:
         """None: the scheduler is not in this process."""
 
     async def close(self) -> None:

@@ -46,6 +46,15 @@ def test_an_end_and_what_follows_from_it_are_one_batch(run):
     assert run.status == "completed"
 
 
+def test_a_start_is_taken_as_well(run):
+    batch = run.view.batch
+    assert run.offers_start("1/a") is True
+    assert (run.view.batch, unheard(run)) == (batch + 1, [])
+    assert "[1/a/01:submitted] => running" in run.log
+    assert run.offers("1/a", "1/b") is True
+    assert run.running == ["1/c/1"]
+
+
 def test_the_run_is_the_same_after_a_crash(run):
     assert run.offers("1/a") is True
     assert run.crash().running == ["1/b/1"]

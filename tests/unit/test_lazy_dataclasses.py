@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, FrozenInstanceError, field
 from typing import ClassVar
 
@@ -210,3 +211,44 @@ def test_an_instance_that_holds_itself_can_be_shown(made_by):
 def test_slots_are_asked_for():
     with pytest.raises(AssertionError, match="write slots=True"):
         dataclass(slots=False)
+
+
+def test_the_first_instances_are_made_without_looking_for_fields(monkeypatch):
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Base:
+        name: str
+        masts: list[str] = field(default_factory=list)
+
+    @dataclass(frozen=True, slots=True)
+    class Mast(Base):
+        height: float = 1.0
+        total: int = field(init=False, default=7)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("somebody looks for fields")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dataclasses, "dataclass", refuse)
+        one, other = Mast(2.0, name="a"), Mast(name="b", masts=["x"])
+    assert (one.name, one.masts, one.height, one.total) == ("a", [], 2.0, 7)
+    assert (other.name, other.masts, other.height, other.total) == ("b", ["x"], 1.0, 7)
+    assert [of.name for of in dataclasses.fields(Mast)] == ["name", "masts", "height", "total"]
+    assert Mast(2.0, name="a") == one
+    assert Mast.__match_args__ == ("height",)
+
+
+def test_threads_that_ask_for_fields_at_once_find_the_same():
+    kinds = []
+    for _ in range(20):
+
+        @dataclass(frozen=True, slots=True)
+        class Pair:
+            a: int
+            b: str = "x"
+
+        kinds.append(Pair)
+    with ThreadPoolExecutor(4) as pool:
+        for kind in kinds:
+            found = list(pool.map(lambda _, kind=kind: dataclasses.fields(kind), range(4)))
+            assert all(one == found[0] for one in found)
+            assert [of.type for of in found[0]] == ["int", "str"]

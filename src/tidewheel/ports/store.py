@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     Store = object
 
-__all__ = ["Attendance", "StandingClaim", "StandingClaims", "Store", "TakeEnds"]
+__all__ = ["Attendance", "StandingClaim", "StandingClaims", "Store", "TakeReports"]
 
 
 class StandingClaim:
@@ -128,7 +128,7 @@ class StandingClaims:
 
 # Takes ends of a run's jobs into its next batch; None if the scheduler is at something else.
 # The answer says whether they are written.
-TakeEnds = Callable[[Sequence[Report]], Awaitable[bool] | None]
+TakeReports = Callable[[Sequence[Report]], Awaitable[bool] | None]
 
 
 class Attendance:
@@ -140,9 +140,9 @@ class Attendance:
     """
 
     def __init__(self) -> None:
-        self._takers: dict[str, tuple[asyncio.AbstractEventLoop, TakeEnds]] = {}
+        self._takers: dict[str, tuple[asyncio.AbstractEventLoop, TakeReports]] = {}
 
-    def attend(self, run: str, take: TakeEnds) -> Callable[[], None]:
+    def attend(self, run: str, take: TakeReports) -> Callable[[], None]:
         """Adds the scheduler of a run; returns a function that removes it."""
         own = self._takers[run] = (asyncio.get_running_loop(), take)
 

@@ -34,7 +34,7 @@ from tidewheel.core.operator.definition import (
 from tidewheel.core.operator.selection import job_of
 from tidewheel.core.operator.task_inputs import lists_in, sizes_given, sizes_told
 from tidewheel.core.operator.verbs import Command, read_command
-from tidewheel.core.queue.requests import PAGE_COUNT_MAX
+from tidewheel.core.queue.requests import PAGE_COUNT_MAX, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.queue.values import read_value, values_text
@@ -63,7 +63,17 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "CUSTOM", "NORMAL")
 SEVERITY_DEFAULT = "INFO"
+UNSTORED = 0  # the seq of a happening of which the store does not know yet
 MISTAKEN = "mistaken"  # the notice that a job probably meant an output with what it said
+
+
+def told_by(now: Instant, one: Report) -> requests.Happening:
+    """Returns what a run would be told of a job that started or ended well, if it were told by
+    the store; without a seq, as it is not there."""
+    if one.end is None:
+        return requests.JobStarted(UNSTORED, now, one.holder.task_id, one.holder.attempt)
+    told = (Status.SUCCEEDED.value, None, None, one.end.exit_status)
+    return requests.JobOver(UNSTORED, now, one.holder.task_id, one.holder.attempt, *told)
 
 
 def job_started(engine: RunEngine, one: requests.JobStarted) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
@@ -62,7 +63,7 @@ class PendingBatch:
 
     touched: Touched = field(default_factory=Touched)
     consumed: list[int] = field(default_factory=list)
-    successes: Sequence[Report] = ()
+    job_reports: Sequence[Report] = ()
     submissions: dict[TaskId, NewTask] = field(default_factory=dict)
     cancellations: dict[TaskId, None] = field(default_factory=dict)
     nested: list[NewRun] = field(default_factory=list)
@@ -81,6 +82,13 @@ class PendingBatch:
     notices: list[Notice] = field(default_factory=list)
     log: list[LogEntry] = field(default_factory=list)
     triggers: list[str] = field(default_factory=list)
+
+
+class OfferedReports(NamedTuple):
+    """Holds reports that are to be written with the next batch, and who waits for that."""
+
+    reports: Sequence[Report]
+    answer: asyncio.Future[bool]  # whether they are written
 
 
 class HistoryCache:

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.operator import requests
@@ -56,15 +56,17 @@ from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.deferred_submissions import RENDERING
 from tidewheel.scheduler.inbox import (
+    UNSTORED,
     answer_command,
     hear_values,
     job_failed,
     job_said,
     job_started,
     tell_sizes,
+    told_by,
 )
 from tidewheel.scheduler.nested_runs import NESTED, ended_report
-from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
+from tidewheel.scheduler.pending_batch import HistoryCache, OfferedReports, PendingBatch
 from tidewheel.scheduler.run_engine import OVER, RunEngine
 from tidewheel.scheduler.simulated_jobs import PLAYED
 from tidewheel.services.service import Service, ServiceReport, Surroundings
@@ -81,18 +83,10 @@ UNSEEN_SECONDS_MAX = (
     0.05  # what another process stored meanwhile is seen no later than by a poll
 )
 ERROR = "error"
-UNSTORED = 0  # the seq of a happening of which the store does not know yet
 
 T = TypeVar("T")
 OpenEngine = Callable[[], Awaitable[RunEngine]]
 OnBatch = Callable[[RunEngine, PendingBatch], None]
-
-
-class OfferedEnds(NamedTuple):
-    """Holds successes that are to be written with the next batch, and who waits for that."""
-
-    reports: Sequence[Report]
-    answer: asyncio.Future[bool]  # whether they are written
 
 
 class RunDriver(Service):
@@ -124,7 +118,7 @@ class RunDriver(Service):
         self._is_cut = False  # a batch was full, and more is waiting
         self._is_half_done = False  # decisions were made that are not written
         self._is_at_rest = False  # the last pass went well, and the next has not begun
-        self._offer: OfferedEnds | None = None
+        self._offer: OfferedReports | None = None
         self._is_told = True  # the inbox may have something
         self._looked_at = -math.inf  # by the local clock: when the inbox was read
         self.past = HistoryCache()
@@ -138,7 +132,7 @@ class RunDriver(Service):
 
     async def run(self) -> None:
         deafen = self._store.listen(self.hear)
-        leave = self._store.attend(self.run_name, self.take_ends)
+        leave = self._store.attend(self.run_name, self.take_reports)
         try:
             await super().run()
         finally:
@@ -226,8 +220,8 @@ class RunDriver(Service):
         now = inbox.now
         if self._offer is not None and len(inbox.happenings) < INBOX_MAX:
             # Behind all that was said before, by the same jobs, too.
-            inbox.happenings.extend(map(partial(_success, now), self._offer.reports))
-            engine.batch.successes = self._offer.reports
+            inbox.happenings.extend(map(partial(told_by, now), self._offer.reports))
+            engine.batch.job_reports = self._offer.reports
         self._now, self._read_at = now, self._clock.monotonic()
         if engine.pool.run.horizon is not None:
             await self._fetch_past(engine, inbox.happenings)
@@ -256,18 +250,18 @@ class RunDriver(Service):
 
     # ---- ends that a worker of this process offers ----
 
-    def take_ends(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
-        """Takes successes of jobs into the next batch, if nothing else is under way that they
-        would have to wait for (docs/decisions/0049)."""
+    def take_reports(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
+        """Takes starts and successes of jobs into the next batch, if nothing else is under way
+        that they would have to wait for (docs/decisions/0049)."""
         engine = self._engine
         if engine is None or not self._is_at_rest or self._stop_asked or self.pace_seconds:
             return None
         ids = {one.holder.task_id for one in reports}
         is_plain = len(ids) == len(reports) and ids <= engine.jobs.keys()
-        if not (is_plain and all(one.is_mere_success for one in reports)) or engine.is_slow:
+        if not (is_plain and all(one.is_mere_step for one in reports)) or engine.is_slow:
             return None
         self._is_at_rest = False
-        self._offer = OfferedEnds(reports, asyncio.get_running_loop().create_future())
+        self._offer = OfferedReports(reports, asyncio.get_running_loop().create_future())
         self.wake()
         return self._offer.answer
 
@@ -313,7 +307,7 @@ class RunDriver(Service):
         renewed, if that is due.
         """
         pending = engine.batch
-        heard = pending.consumed or pending.successes or pending.answers
+        heard = pending.consumed or pending.job_reports or pending.answers
         happened = pending.steps or heard or pending.broadcasts
         is_over = engine.gave_up or engine.pool.run.status in OVER
         if not (happened or pending.submissions or is_over):
@@ -334,7 +328,9 @@ class RunDriver(Service):
 
         if not await self.persist(write):
             return
-        self._settle_offer(are_written=bool(batch.successes))
+        if batch.job_reports:
+            self._surroundings.failpoint("report_after_commit")
+            self._settle_offer(are_written=True)
         self._surroundings.failpoint("batch_written")
         self._written_at = self._clock.monotonic()
         self._status_written = batch.status
@@ -488,14 +484,6 @@ def as_compatible(options: RunOptions, definition: StoredDefinition) -> float:
 # What has happened to a run is applied to its engine in this order: commands, reports, what
 # somebody outside has posted or found, timers that are due. Commands come first: the operator
 # who gave one saw the run without what was reported since.
-
-
-def _success(now: Instant, one: Report) -> requests.JobOver:
-    """Returns what a run would be told of a job that ended well, if it were told by the store;
-    without a seq, as it is not there."""
-    assert one.end is not None
-    told = (Status.SUCCEEDED.value, None, None, one.end.exit_status)
-    return requests.JobOver(UNSTORED, now, one.holder.task_id, one.holder.attempt, *told)
 
 
 async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) -> bool:

@@ -73,7 +73,7 @@ from tidewheel.services.service import ReadsDefinitions, read_in_thread
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 # What is written of a batch as it was decided.
 _AS_DECIDED = (
-    *("consumed", "successes", "answers", "xtriggers", "broadcasts", "values"),
+    *("consumed", "job_reports", "answers", "xtriggers", "broadcasts", "values"),
     *("definition", "options", "goes_on"),
 )
 READS_OTHERWISE = (

@@ -267,7 +267,7 @@ class PostgresStore(DatabaseStore):
         for connection in self._connections:
             connection.close()
 
-    def offer_ends(self, reports: Sequence[Report]) -> None:
+    def offer_reports(self, reports: Sequence[Report]) -> None:
         """Returns None: whoever reports ends locks tasks before runs, a batch its run first."""
         del reports
 

@@ -11,9 +11,6 @@ queue ready carries it out before it commits, so from the end of one task to the
 next lies one commit less. A worker without room leaves one for the slots of those that end: its
 report of ends takes the next tasks along. If the write fails, so does the claim.
 
-A worker of this process offers the ends of jobs to the scheduler of their run, if that is here,
-too: one transaction writes the ends and the batch that they lead to.
-
 Most processes need only tasks. Operations on anything else are loaded when one is first asked
 for: a store that is opened for tasks alone would start half as slowly again with them.
 """
@@ -39,7 +36,7 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.ports.store import Attendance, StandingClaim, StandingClaims, TakeEnds
+from tidewheel.ports.store import Attendance, StandingClaim, StandingClaims, TakeReports
 from tidewheel.store.operations import Later, LaterFunction, leases, queries, task_admin
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
@@ -386,7 +383,7 @@ class DatabaseStore(ABC):
 
     async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
         """Writes a batch; raises RunLost if the epoch is not the current one, Overtaken if it
-        was decided upon successes that cannot be written. A batch that was written already is
+        was decided upon reports that cannot be accepted. A batch that was written already is
         left alone; the lease is renewed, or given back if the batch says so."""
         from tidewheel.store.change_rows import changed_rows  # noqa: PLC0415
         from tidewheel.store.operations import run_batch  # noqa: PLC0415
@@ -395,8 +392,6 @@ class DatabaseStore(ABC):
         await self._write(
             "write_batch", run_batch.write_batch, lease, batch, rows, self._failpoint
         )
-        if batch.successes:
-            self._failpoint("report_after_commit")
 
     def past(self, number: int) -> Past:
         """Returns a reader of what is known of tasks that the pool has forgotten."""
@@ -483,15 +478,12 @@ class DatabaseStore(ABC):
         self._standing.post(claim)
         return True
 
-    def attend(self, run: str, take: TakeEnds) -> Callable[[], None]:
-        """Has a scheduler of this loop asked about ends of its jobs; returns a function that
-        ends that."""
+    def attend(self, run: str, take: TakeReports) -> Callable[[], None]:
+        """Has the scheduler of a run offered reports; returns a function that ends that."""
         return self._attendance.attend(run, take)
 
-    def offer_ends(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
-        """Offers ends to the scheduler of their run, to be written with the batch that they
-        lead to. Returns None if nobody here takes them; else the answer is whether they are
-        written: if not, they are to be reported."""
+    def offer_reports(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
+        """Offers reports to the scheduler of their run (``Attendance``); None: to nobody."""
         return self._attendance.offer(reports)
 
     async def _write(

@@ -126,10 +126,9 @@ class Reporter(Service):
         is_of_run = batch[0][0].task.run is not None
         # Not if somebody wanted one of them to end: what that means is for the store to say.
         if is_of_run and all(attempt.reason is None for attempt, _ in batch):
-            offered = self._store.offer_ends(reports)
+            offered = self._store.offer_reports(reports)
             if offered is not None and await offered:
-                done = Status.SUCCEEDED
-                return [Reported(task_id=one.holder.task_id, status=done) for one in reports]
+                return [_accepted(one) for one in reports]
         return await self._store.report(reports)
 
     def _take_down(self) -> None:
@@ -227,3 +226,9 @@ class Reporter(Service):
         if report.end is not None:
             attempt.spoke_last = False
             self._events.put(attempt, attempt.unacceptable)
+
+
+def _accepted(report: Report) -> Reported:
+    """Returns the answer to a report of a start or a success that a scheduler has written."""
+    status = Status.RUNNING if report.end is None else Status.SUCCEEDED
+    return Reported(task_id=report.holder.task_id, status=status)

@@ -201,7 +201,7 @@ class RunBatch:
     status: str  # of the run, afterwards
     reason: str = ""  # why it has this status, for people
     consumed: Sequence[int] = ()  # seqs of happenings
-    successes: Sequence[Report] = ()  # that are written with it, as it was decided upon them
+    job_reports: Sequence[Report] = ()  # upon which it was decided; written with it
     changes: Sequence[Change] = ()
     submissions: Sequence[NewTask] = ()
     cancellations: Sequence[TaskId] = ()
@@ -222,7 +222,7 @@ class RunBatch:
 
 
 class Overtaken(Exception):
-    """A batch was decided upon successes that are not so in the store; nothing was written."""
+    """A batch was decided upon reports that the store does not accept; nothing was written."""
 
 
 # ---- commands ----

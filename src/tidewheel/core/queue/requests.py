@@ -272,12 +272,14 @@ class Report:
         return self.started_seconds_ago if self.started else None
 
     @property
-    def is_mere_success(self) -> bool:
-        """Says whether the attempt ended well, and returned and said nothing."""
-        end = self.end
-        if end is None or end.ending is not Ending.SUCCEEDED or end.values is not None:
+    def is_mere_step(self) -> bool:
+        """Says whether this tells of a start or of a success, and of nothing else."""
+        if self.messages or self.usage:
             return False
-        return not self.messages and not self.usage
+        end = self.end
+        if end is None:
+            return self.started
+        return end.ending is Ending.SUCCEEDED and end.values is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,13 +113,13 @@ def write_batch(
     """Writes everything that a scheduler decided in a batch, or nothing.
 
     A batch that was written already is left alone; raises RunLost if the epoch is out of date,
-    Overtaken if it was decided upon successes that cannot be written.
+    Overtaken if it was decided upon reports that cannot be accepted.
     """
     if not _advance(tx, lease, batch):
         return
     run = lease.run
     _strike_out(tx, run, batch, effects)
-    if batch.successes:
+    if batch.job_reports:
         failpoint("report_before_commit")
     failpoint("output_recorded")
     _write_changes(tx, run, batch.number, rows)
@@ -173,21 +173,25 @@ def _advance(tx: Transaction, lease: requests.RunLease, batch: requests.RunBatch
 
 
 def _strike_out(tx: Transaction, run: int, batch: requests.RunBatch, effects: Effects) -> None:
-    """Deletes the happenings that a batch was decided upon, and writes the successes, as their
-    worker would report them.
+    """Deletes the happenings that a batch was decided upon, and applies the reports, as if
+    their worker had brought them.
 
     Raises Overtaken if one of these is refused, as its lease is lost or its task was cancelled,
     or if the run was told something of such a task that the batch does not know of.
     """
     if batch.consumed:
         _put(tx, "delete_events", run, "seqs", batch.consumed)
-    if not batch.successes:
+    if not batch.job_reports:
         return
-    ids = [one.holder.task_id for one in batch.successes]
+    ids = [one.holder.task_id for one in batch.job_reports]
     effects.known = frozenset(ids)
-    answers = report(tx, effects, batch.successes, _no_chance)
+    answers = report(tx, effects, batch.job_reports, _no_chance)
     effects.known = frozenset()
-    is_so = all(answer.status is Status.SUCCEEDED for answer in answers)
+    pairs = zip(batch.job_reports, answers, strict=True)
+    is_so = all(
+        answer.refused is None and (one.end is None or answer.status is Status.SUCCEEDED)
+        for one, answer in pairs
+    )
     if not is_so or tx.rows("find_unheard", run=run, ids=ids):
         raise requests.Overtaken(ids)
 

@@ -356,7 +356,7 @@ class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, Remote
         del claim
         return False
 
-    def offer_ends(self, reports: Sequence[Report]) -> None:
+    def offer_reports(self, reports: Sequence[Report]) -> None:
         """Returns None: the runs of a server are driven by other processes."""
         del reports
 

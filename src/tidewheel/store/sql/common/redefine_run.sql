@@ -1,3 +1,2 @@
--- Scheduler: the run goes on with another definition. Apart from advance_run, as SQLite would write the index
--- of definitions with each batch.
+-- Scheduler: the run goes on with another definition. With advance_run every batch would write that index.
 UPDATE tidewheel.run SET definition = :definition WHERE number = :run;
