@@ -10,7 +10,8 @@ failures and our own Conflict run the script again.
 
 Other processes are told by NOTIFY and heard by LISTEN. NOTIFY inside a writing transaction
 takes a database-wide lock at its commit; so it follows the COMMIT as a statement of its own, in
-the same round trip. Behind a transaction pooler LISTEN hears nothing: then workers find tasks
+the same round trip. The thread that hears of tasks for which a worker of this process has left a
+standing claim carries it out, and the worker's loop is given the tasks. Behind a transaction pooler LISTEN hears nothing: then workers find tasks
 by polling.
 """
 
@@ -64,11 +65,7 @@ from tidewheel.store.transaction import (
 ARRAYS_OF_SUCCESSES = ("ids", "attempts", "started_ago", "exit_status", "metrics")
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
 RECONNECT_SECONDS = 1.0
-# Without waiting for the disk, in a transaction of its own behind the one that it tells of.
-# A crash that loses a notice ends the connections of all who listen, too: then they look.
-TELL_OTHERS = (
-    b"SELECT pg_notify('tidewheel', %s) FROM set_config('synchronous_commit', 'off', true)"
-)
+TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
 TRIES_MAX = 8
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
 NOTICE_DEAD_NETWORK = {
@@ -198,13 +195,13 @@ def _as_array(value: object) -> object:
     if not isinstance(value, list | tuple):
         return as_parameter(value)
     if None in value:
-        if not any(one is not None for one in value):
+        if value.count(None) == len(value):
             return None  # beside other arrays, which say how many rows there are
         return as_parameter("{" + ",".join(map(_as_element, value)) + "}")
     if value and isinstance(value[0], str):
         whole = "".join(value)
         if "\\" in whole or '"' in whole:
-            value = list(map(_escaped, value))
+            value = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
         return as_parameter('{"' + '","'.join(value) + '"}')
     return "{" + ",".join(map(str, value)) + "}"
 
@@ -212,11 +209,9 @@ def _as_array(value: object) -> object:
 def _as_element(value: object) -> str:
     if value is None:
         return "NULL"
-    return f'"{_escaped(value)}"' if isinstance(value, str) else str(value)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"")
+    if not isinstance(value, str):
+        return str(value)
+    return '"' + value.replace("\\", r"\\").replace('"', r"\"") + '"'
 
 
 class PostgresStore(DatabaseStore):
