@@ -10,9 +10,11 @@ failures and our own Conflict run the script again.
 
 Other processes are told by NOTIFY and heard by LISTEN. NOTIFY inside a writing transaction
 takes a database-wide lock at its commit; so it follows the COMMIT as a statement of its own, in
-the same round trip. The thread that hears of tasks for which a worker of this process has left a
-standing claim carries it out, and the worker's loop is given the tasks. Behind a transaction pooler LISTEN hears nothing: then workers find tasks
+the same round trip. Behind a transaction pooler LISTEN hears nothing: then workers find tasks
 by polling.
+
+The thread that hears of tasks for which a worker of this process has left a standing claim
+carries it out, and hands the tasks to the worker's loop.
 """
 
 from __future__ import annotations
@@ -257,7 +259,7 @@ class PostgresStore(DatabaseStore):
     async def close(self) -> None:
         self._is_closed = True
         if self._listener is not None:
-            self._listener.stop()
+            await asyncio.to_thread(self._listener.stop)  # it may be at a claim
         await asyncio.to_thread(self._threads.shutdown)
         for connection in self._connections:
             connection.close()
@@ -448,8 +450,21 @@ class NoticeListener:
             # Whatever was said before this moment was not heard.
             self._tell(Wake(everything=True))
             while not self._stopping.is_set():
-                for notice in connection.notifies(timeout=0.2):
-                    self._tell(_heard(notice.payload))
+                # All that came while the last were being told are told as one.
+                notices = connection.notifies(timeout=0.2, stop_after=1)
+                if wakes := [_heard(notice.payload) for notice in notices]:
+                    self._tell(_together(wakes))
+
+
+def _together(wakes: Sequence[Wake]) -> Wake:
+    if len(wakes) == 1:
+        return wakes[0]
+    return Wake(
+        queues=frozenset().union(*(one.queues for one in wakes)),
+        workers=frozenset().union(*(one.workers for one in wakes)),
+        runs=frozenset().union(*(one.runs for one in wakes)),
+        everything=any(one.everything for one in wakes),
+    )
 
 
 def _heard(payload: str) -> Wake:
