@@ -27,6 +27,35 @@ def test_success_ends_a_task_with_full_progress_and_its_metrics(store, clock):
     assert (attempt.ended_at, attempt.ended_by, attempt.error) == (clock.now, "succeed", None)
 
 
+@pytest.mark.req("R002-48")
+def test_each_success_of_one_report_keeps_what_was_said_of_it_and_of_no_other(store, clock):
+    ends = {
+        'q"uo\\te': (0, None, 3.0),
+        "NULL": (None, '{"a": "\\\\ \\" , {}"}', None),
+        "all": (7, '"NULL"', 0.5),
+        "none": (None, None, None),
+    }
+    worker = store.hire()
+    store.put(*ends)
+    held = {name: store.hold(name, worker) for name in ends}
+    clock.advance(5)
+    reports = [
+        Report(
+            holder=held[name].holder,
+            started=ago is not None,
+            started_seconds_ago=ago or 0.0,
+            end=End(ending=Ending.SUCCEEDED, exit_status=status, metrics=metrics),
+        )
+        for name, (status, metrics, ago) in ends.items()
+    ]
+    assert [answer.refused for answer in store.report(reports)] == [None] * 4
+    for name, (status, metrics, ago) in ends.items():
+        (attempt,) = store.attempts(name)
+        started_at = None if ago is None else clock.now - ago
+        assert (attempt.exit_status, attempt.metrics) == (status, metrics), name
+        assert (attempt.started_at, attempt.ended_by) == (started_at, "succeed"), name
+
+
 @pytest.mark.req("R002-50", "R002-51", "R002-19")
 def test_an_abort_says_why_and_is_never_retried(store):
     store.put("a", max_retries=9)

@@ -337,3 +337,35 @@ def test_a_claim_that_fails_where_others_are_heard_is_told_as_unsure(world):
     eventually(lambda: store.in_loop(asyncio.sleep(0)) or {"q"} in listening.met, "a wake")
     assert other.verify() == []
     store.leave()
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_what_others_say_while_a_claim_is_made_is_heard_after_it(world):
+    is_claiming, may_go_on = threading.Event(), threading.Event()
+
+    def wait(name):
+        if name == "claim_before_commit":
+            is_claiming.set()
+            assert may_go_on.wait(allowed(20))
+
+    async def opening():
+        return PostgresStore(world.settings, failpoint=wait)
+
+    store, other = Door(opening), world.open()
+    listening = Listening(store, store.hire())
+    other.put("a")
+    assert is_claiming.wait(allowed(20))
+    queues = {f"q{number}" for number in range(9)}
+    for queue in sorted(queues):
+        other.put(f"in {queue}", queue=queue)
+    may_go_on.set()
+    assert listening.settles().tasks == ["a"]
+    eventually(
+        lambda: (
+            store.in_loop(asyncio.sleep(0))
+            or queues | {"q"}
+            == set().union(*(met for met in listening.met if met != "settled"))
+        ),
+        "all wakes",
+    )
+    store.leave()

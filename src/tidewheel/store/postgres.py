@@ -12,6 +12,9 @@ Other processes are told by NOTIFY and heard by LISTEN. NOTIFY inside a writing 
 takes a database-wide lock at its commit; so it follows the COMMIT as a statement of its own, in
 the same round trip. Behind a transaction pooler LISTEN hears nothing: then workers find tasks
 by polling.
+
+The thread that hears of tasks for which a worker of this process has left a standing claim
+carries it out, and hands the tasks to the worker's loop.
 """
 
 from __future__ import annotations
@@ -64,11 +67,7 @@ from tidewheel.store.transaction import (
 ARRAYS_OF_SUCCESSES = ("ids", "attempts", "started_ago", "exit_status", "metrics")
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
 RECONNECT_SECONDS = 1.0
-# Without waiting for the disk, in a transaction of its own behind the one that it tells of.
-# A crash that loses a notice ends the connections of all who listen, too: then they look.
-TELL_OTHERS = (
-    b"SELECT pg_notify('tidewheel', %s) FROM set_config('synchronous_commit', 'off', true)"
-)
+TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
 TRIES_MAX = 8
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
 NOTICE_DEAD_NETWORK = {
@@ -198,13 +197,13 @@ def _as_array(value: object) -> object:
     if not isinstance(value, list | tuple):
         return as_parameter(value)
     if None in value:
-        if not any(one is not None for one in value):
+        if value.count(None) == len(value):
             return None  # beside other arrays, which say how many rows there are
         return as_parameter("{" + ",".join(map(_as_element, value)) + "}")
     if value and isinstance(value[0], str):
         whole = "".join(value)
         if "\\" in whole or '"' in whole:
-            value = list(map(_escaped, value))
+            value = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
         return as_parameter('{"' + '","'.join(value) + '"}')
     return "{" + ",".join(map(str, value)) + "}"
 
@@ -212,11 +211,9 @@ def _as_array(value: object) -> object:
 def _as_element(value: object) -> str:
     if value is None:
         return "NULL"
-    return f'"{_escaped(value)}"' if isinstance(value, str) else str(value)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"")
+    if not isinstance(value, str):
+        return str(value)
+    return '"' + value.replace("\\", r"\\").replace('"', r"\"") + '"'
 
 
 class PostgresStore(DatabaseStore):
@@ -262,7 +259,7 @@ class PostgresStore(DatabaseStore):
     async def close(self) -> None:
         self._is_closed = True
         if self._listener is not None:
-            self._listener.stop()
+            await asyncio.to_thread(self._listener.stop)  # it may be at a claim
         await asyncio.to_thread(self._threads.shutdown)
         for connection in self._connections:
             connection.close()
@@ -457,8 +454,21 @@ class NoticeListener:
             # Whatever was said before this moment was not heard.
             self._tell(Wake(everything=True))
             while not self._stopping.is_set():
-                for notice in connection.notifies(timeout=0.2):
-                    self._tell(_heard(notice.payload))
+                # All that came while the last were being told are told as one.
+                notices = connection.notifies(timeout=0.2, stop_after=1)
+                if wakes := [_heard(notice.payload) for notice in notices]:
+                    self._tell(_together(wakes))
+
+
+def _together(wakes: Sequence[Wake]) -> Wake:
+    if len(wakes) == 1:
+        return wakes[0]
+    return Wake(
+        queues=frozenset().union(*(one.queues for one in wakes)),
+        workers=frozenset().union(*(one.workers for one in wakes)),
+        runs=frozenset().union(*(one.runs for one in wakes)),
+        everything=any(one.everything for one in wakes),
+    )
 
 
 def _heard(payload: str) -> Wake:
