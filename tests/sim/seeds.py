@@ -96,6 +96,7 @@ CAMPAIGNS = {
             3687068975: "the oracle let nobody fail who had succeeded without an output",
             2380396632: "a reload did not see that a new arrow asks for a failure before all",
             1370946374: "a reload gave a verdict another member of the family as its cause",
+            50000220: "any of no elements was not taken while another flow's list was to come",
         },
     ),
 }

@@ -345,6 +345,21 @@ def test_elements_of_two_lists_never_are_one_task():
     assert run.submitted.count("1/join") == 2
 
 
+def test_what_waits_for_any_element_in_two_flows_waits_for_both_lists():
+    graph = "list => process<file>\nprocess<file>:succeed-any & x => join"
+    run = Scenario(graph, parameters=FILES).returns("1/list", "files[0@1]")
+    run.reflows("1/x").triggers("1/list", flow=2)
+    assert run.flows == {"1/x": [1, 2], "1/list": [2]}
+    run.succeeds("1/x")
+    assert run.flows == {"1/join": [2], "1/list": [2]}
+    both = Scenario(graph, parameters=FILES).reflows("1/x").succeeds("1/x")
+    assert both.flows == {"1/list": [1], "1/join": [1, 2]}
+    both.returns("1/list", "files[0@1]")
+    assert both.flows == {"1/join": [1, 2]}
+    both.triggers("1/list", flow=2).returns("1/list", "files[1@2]").succeeds("1/process_file0")
+    assert both.pool == {"1/join": "running"}
+
+
 def test_nobody_merges_elements_of_two_lists_by_hand():
     run = joined().returns("1/list", "files[1@1]").reflows("1/list")
     run.returns("1/list", "files[1@2]").triggers("1/process_file0", flow=2)
