@@ -212,6 +212,17 @@ def test_a_reload_with_a_smaller_bound_drops_elements_that_wait():
     assert set(run.pool) == {"1/process_file0", "1/process_file1"}
 
 
+def test_a_reload_to_another_list_does_not_take_its_elements_for_done():
+    graph = "list & other => process<file>\nprocess<file>:succeed-all & x => join"
+    run = Scenario(graph, parameters=FILES).succeeds("1/other").returns("1/list", "files[1]")
+    run.succeeds("1/process_file0")
+    assert run.pool["1/join"] == "waiting"
+    later = "list & more => process<file>\nprocess<file>:succeed-all & x => join"
+    run.reloads(later, parameters="file = more.files")
+    run.succeeds("1/x")
+    assert "1/join" not in run.submitted
+
+
 def test_a_reload_that_changes_nothing_changes_nothing():
     run = joined().returns("1/list", "files[2]")
     before = run.pool
