@@ -67,6 +67,9 @@ class FlowOracle(Oracle):
     def is_listed(self, point: int) -> Worth:
         return Worth.TRUE if point in self.borrowed else super().is_listed(point)
 
+    def worth_of_group(self, leaf: Leaf, parent: int) -> Worth:
+        return self._elements(leaf, parent)
+
     def _judge(self, key: Key) -> Fate:
         return self._seen.get(key) or super()._judge(key)
 
@@ -95,6 +98,13 @@ class FlowsOracle(FlowOracle):
 
     def is_listed(self, point: int) -> Worth:
         return max(one.is_listed(point) for one in self._flows)
+
+    def _elements(self, leaf: Leaf, parent: int) -> Worth:
+        """Any element of any flow will do, also if the list of one is still to come."""
+        worth = super()._elements(leaf, parent)
+        if leaf.every:
+            return worth
+        return max(worth, *(one.worth_of_group(leaf, parent) for one in self._flows))
 
 
 class ReflowRun:

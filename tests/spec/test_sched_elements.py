@@ -212,6 +212,17 @@ def test_a_reload_with_a_smaller_bound_drops_elements_that_wait():
     assert set(run.pool) == {"1/process_file0", "1/process_file1"}
 
 
+def test_a_reload_to_another_list_does_not_take_its_elements_for_done():
+    graph = "list & other => process<file>\nprocess<file>:succeed-all & x => join"
+    run = Scenario(graph, parameters=FILES).succeeds("1/other").returns("1/list", "files[1]")
+    run.succeeds("1/process_file0")
+    assert run.pool["1/join"] == "waiting"
+    later = "list & more => process<file>\nprocess<file>:succeed-all & x => join"
+    run.reloads(later, parameters="file = more.files")
+    run.succeeds("1/x")
+    assert "1/join" not in run.submitted
+
+
 def test_a_reload_that_changes_nothing_changes_nothing():
     run = joined().returns("1/list", "files[2]")
     before = run.pool
@@ -343,6 +354,21 @@ def test_elements_of_two_lists_never_are_one_task():
     run.succeeds("1/join", "1/process_file1", "1/plot_file1")
     assert run.succeeds("1/join").completed
     assert run.submitted.count("1/join") == 2
+
+
+def test_what_waits_for_any_element_in_two_flows_waits_for_both_lists():
+    graph = "list => process<file>\nprocess<file>:succeed-any & x => join"
+    run = Scenario(graph, parameters=FILES).returns("1/list", "files[0@1]")
+    run.reflows("1/x").triggers("1/list", flow=2)
+    assert run.flows == {"1/x": [1, 2], "1/list": [2]}
+    run.succeeds("1/x")
+    assert run.flows == {"1/join": [2], "1/list": [2]}
+    both = Scenario(graph, parameters=FILES).reflows("1/x").succeeds("1/x")
+    assert both.flows == {"1/list": [1], "1/join": [1, 2]}
+    both.returns("1/list", "files[0@1]")
+    assert both.flows == {"1/join": [1, 2]}
+    both.triggers("1/list", flow=2).returns("1/list", "files[1@2]").succeeds("1/process_file0")
+    assert both.pool == {"1/join": "running"}
 
 
 def test_nobody_merges_elements_of_two_lists_by_hand():

@@ -227,6 +227,13 @@ def count_elements(
     if changing != tasks.over.source:
         value = output_value(source, SUCCEEDED, flows)
         size = size_at(pool, tasks, point, flows)
+    if size == 0 and not group.every and len(flows) > 1:
+        # None will be there only if that is so in each flow.
+        open_in = frozenset(
+            flow for flow in flows if size_at(pool, tasks, point, frozenset({flow})) is None
+        )
+        if open_in:
+            value, size = output_value(source, SUCCEEDED, open_in), None
     if size is None:
         count = GroupCount(1)
         if value <= LOST:  # as if there were one, which never runs

@@ -441,8 +441,11 @@ def _atom(plan: DependencyIndex, leaf: IndexedAtom, point: Point) -> Atom:
     group = leaf.group
     if group is None:
         names: tuple[str, ...] = (leaf.node,)
-    else:  # of elements, as many as there are
-        names = (group.family,) if group.elements else tuple(group.members)
+    elif group.elements is not None:  # as many as there are, of the same list
+        over = group.elements.over
+        names = (group.family, over.source, over.value)
+    else:
+        names = tuple(group.members)
     outputs = (leaf.output,) if group is None else group.outputs
     every = group is None or group.every
     return (leaf.parent_point(point, plan.initial), names, outputs, every)
