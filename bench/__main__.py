@@ -34,6 +34,7 @@ BENCHES: tuple[tuple[str, str, str | None], ...] = (
     ("bench.claims --claims 200", "", None),
     ("bench.heartbeats --seconds 15 --only tidewheel-server", "", ""),
     ("bench.compile --tasks 100", "", ""),
+    ("bench.values", "", ""),
 )
 HEADER = ("goal", "what", "wanted", "measured", "second round", "verdict")
 MISSING = "–"

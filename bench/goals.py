@@ -1,4 +1,4 @@
-"""The goals P1 to P14, said once: each bench judges its figures by this table.
+"""The goals P1 to P14 and P18, said once: each bench judges its figures by this table.
 
 A figure is a ratio to a peer in the same run, or a count or time of ours where no peer does the
 same. ``python -m bench`` runs all benches with ``BENCH_FIGURES=FILE`` in their environment;
@@ -95,6 +95,7 @@ GOALS: dict[str, Goal] = {
     "overload postgres": _least("P13", "stored in overload on PostgreSQL, of the peak", 0.95),
     "rules sqlite": Goal("P14", "SQLite, claim under rules, of a plain claim", 2),
     "rules postgres": Goal("P14", "PostgreSQL, claim under rules, of a plain claim", 2),
+    "value": Goal("P18", "a value passed to a child, live jobs, of a task's CPU", 10, "%"),
 }
 
 

@@ -413,6 +413,33 @@ def test_why_says_who_paused_the_run_of_a_task(flow):
     assert "tidewheel resume flow/run1/1/post/01" in lines
 
 
+def test_the_outermost_run_is_told_once_of_a_run_that_stalls_two_levels_down(flow):
+    middle = CHILD.replace("script = true", "workflow = ./deep/")
+    run = flow(parent(), files={"post/flow.cylc": middle, "post/deep/flow.cylc": CHILD})
+    run.ends("1/a").fails("1/post/01/1/x/01/1/x")
+    deep = "flow/run1/1/post/01/1/x/01"
+    told = f"[1/post/01:running] (received)its run {deep}: stalled: 1/x failed, incomplete"
+    assert run.log.count(told) == 1
+    run.crash_everywhere()
+    assert run.log.count(told) == 1
+    assert run.status == "running"
+
+
+def test_why_of_a_task_after_a_run_names_what_is_stalled_in_it(flow):
+    run = flow(parent())
+    run.ends("1/a").fails("1/post/01/1/x")
+    first, *others = why(run, "1/z")
+    assert first["text"] == "1/z needs 1/post:succeeded, which is active"
+    assert not first["passes"]
+    inside = "flow/run1/1/post/01"
+    assert [one["text"] for one in others][:2] == [
+        f"1/post is the run {inside}, stalled: 1/x failed, incomplete",
+        f"{inside}: 1/x failed and is incomplete: it needs the output succeeded",
+    ]
+    run.tells("1/post/01", Trigger(ids=("1/x",)))
+    assert [one["passes"] for one in why(run, "1/z")] == [True]
+
+
 def test_why_says_that_nobody_has_taken_the_run_yet(flow):
     run = flow(parent())
     run.takes_nested = False

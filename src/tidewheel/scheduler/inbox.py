@@ -99,6 +99,7 @@ def job_said(engine: RunEngine, one: requests.JobSaid) -> None:
         if one.told is not None:  # before the step that may submit those that read it
             hear_values(engine, found, one.told)
         job_message(engine, found, one.text, one.output, one.at)
+        engine.nested.hear(found[0], one.text)
 
 
 def hear_values(engine: RunEngine, job: tuple[Key, int], body: str) -> None:

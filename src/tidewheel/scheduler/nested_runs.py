@@ -84,6 +84,7 @@ class NestedRuns:
     code_trusted: bool  # code of definitions runs in this process, if their owner gave them
     read: ReadsDefinitions
     _paused: dict[Key, bool] = field(default_factory=dict)
+    _heard: str = ""  # what a run said with this batch that is a task
 
     def restore(self, timers: Iterable[RunTimer], pool: TaskPool) -> None:
         """Takes up the nested runs that the store knows, as they were told last."""
@@ -241,16 +242,23 @@ class NestedRuns:
 
     # ---- what goes up ----
 
+    def hear(self, key: Key, text: str) -> None:
+        """Keeps what a run says that is a task: that it is stalled, which somebody who looks at
+        the outermost run wants to know, too."""
+        if key in self._paused:
+            self._heard = text
+
     async def report(self, engine: RunEngine, batch: RunBatch, was: str) -> ParentReport | None:
         """Returns what this batch tells the run of which this one is a task, if it is one. Its
         status ``was`` this before."""
         run, status = engine.run, batch.status
         is_stuck = status == RunStatus.STALLED and status != was
-        if run.parent is None or not (batch.ends or batch.number == 1 or is_stuck):
+        heard, self._heard = self._heard, ""
+        if run.parent is None or not (batch.ends or batch.number == 1 or is_stuck or heard):
             return None
         report = ended_report(run, status, batch.reason)
         if not batch.ends:
-            said = f"WARNING:{report.error}" if is_stuck and batch.number > 1 else ""
+            said = f"WARNING:{report.error}" if is_stuck and batch.number > 1 else heard
             return report._replace(status=None, error=None, said=said)
         if report.status is not Status.SUCCEEDED:
             return report

@@ -49,7 +49,7 @@ from tidewheel.views.snapshot import (
     due_times,
     is_stuck,
 )
-from tidewheel.views.task_lookup import few_tasks
+from tidewheel.views.task_lookup import few_tasks, parents
 from tidewheel.vocabulary import time_text
 
 PROGRAM = "tidewheel"
@@ -91,15 +91,34 @@ async def _reasons_within(
     is_run = bool(nested) and one.task is not None and one.task.stage is JobPhase.RUNNING
     # That a task is running says nothing of the run that it is.
     of_task = [] if is_run else task_reasons(snapshot, key)
+    stuck = await _stuck_parents(asked, snapshot, key) if depth else {}
+    told = [
+        reason_document(run, each, post_commands(snapshot, key, each.text)) for each in of_task
+    ]
+    for reason in told:
+        reason["passes"] &= not any(f" {parent}:" in reason["text"] for parent in stuck)
     return [
-        *(
-            reason_document(run, each, post_commands(snapshot, key, each.text))
-            for each in of_task
-        ),
+        *told,
+        *(each for reasons in stuck.values() for each in reasons),
         *await _of_the_inputs(asked, snapshot, one),
         *await _of_the_job(asked, snapshot, one),
         *nested,
     ]
+
+
+async def _stuck_parents(
+    asked: AskedView, snapshot: RunSnapshot, key: Key
+) -> dict[str, list[RunReason]]:
+    """Returns the tasks before a task that are runs in which somebody is needed, with why."""
+    runs = nested_tasks(snapshot)
+    before = set(parents(snapshot.pool, key)) if runs else set()
+    found: dict[str, list[RunReason]] = {}
+    for parent in runs:
+        if parent in before:
+            reasons = await reasons_in_nested(asked, snapshot, parent)
+            if not all(one["passes"] for one in reasons):
+                found[snapshot.id_of(parent)] = reasons
+    return found
 
 
 async def nested_run(store: Store, snapshot: RunSnapshot, one: ShownTask) -> RunView | None:

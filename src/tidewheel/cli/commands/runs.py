@@ -144,7 +144,10 @@ def why_command(session: Session, words: Words) -> int:
 
     def arguments(target: Target) -> Document:
         if not target.rest:
-            raise click.UsageError(f"name a task: tidewheel why {target.run} POINT/NAME")
+            raise click.UsageError(
+                f"name a task: tidewheel why {target.run} POINT/NAME. What keeps the whole "
+                f"run: tidewheel show {target.run}"
+            )
         return {"ids": list(target.rest)}
 
     return session.answer(look(session, "why", words, arguments), say_why)

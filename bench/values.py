@@ -1,0 +1,90 @@
+"""``python -m bench.values``: what a value costs that a task passes to the next one (P18).
+
+A chain of live jobs, each of which takes a value of the one before and returns another, beside
+the same chain whose jobs write the same text to nowhere. CPU is that of ``tidewheel run`` with
+all its jobs; what it takes to start and to end is left out, as a short chain has it, too. The
+two take turns in one run, and of each the least counts: others on the machine only add.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.folders import data_folder
+from bench.goals import Verdict, judged
+from bench.scheduler.bounded import Failed, run
+from bench.scheduler.tidewheel_side import NOT_PASSED_ON, PROGRAM
+
+FEW, MANY = 20, 220  # tasks
+SECONDS_MAX = 300.0
+FLOW = """\
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = {tasks}
+    [[graph]]
+        P1 = a[-P1] => a
+[runtime]
+    [[a]]
+        script = echo "{{\\"n\\": ${{N:-0}}, \\"file\\": \\"obs.nc\\"}}" > "{where}"
+"""
+TAKES = """\
+        [[[inputs]]]
+            N = a[-P1].n
+"""
+PLAIN = FLOW.replace("{where}", "/dev/null")
+WITH_VALUE = FLOW.replace("{where}", "$TIDEWHEEL_OUTPUTS") + TAKES
+KINDS = {"plain": PLAIN, "with a value": WITH_VALUE}
+
+
+def cpu_seconds(folder: Path, text: str, tasks: int) -> float:
+    """Of a whole run of this many tasks, in a new home."""
+    flow, home = folder / "flow", folder / "home"
+    flow.mkdir(exist_ok=True)
+    (flow / "flow.cylc").write_text(text.format(tasks=tasks))
+    shutil.rmtree(home, ignore_errors=True)
+    kept = {name: value for name, value in os.environ.items() if name not in NOT_PASSED_ON}
+    environment = kept | {"TIDEWHEEL_HOME": str(home)}
+    log = folder / "run.log"
+    ran = run(
+        [PROGRAM, "run", str(flow)], log, seconds_max=SECONDS_MAX, environment=environment
+    )
+    if not ran.is_complete or f"{tasks} succeeded" not in ran.output:
+        raise Failed(f"tidewheel run: {ran.output[-300:]}")
+    return ran.cpu_seconds
+
+
+def rounds(folder: Path, count: int) -> Iterator[dict[tuple[str, int], float]]:
+    """Yields the CPU of each kind and length, round by round; who is first changes."""
+    for number in range(count):
+        names = list(KINDS)[:: 1 if number % 2 else -1]
+        yield {
+            (name, tasks): cpu_seconds(folder, KINDS[name], tasks)
+            for tasks in (FEW, MANY)
+            for name in names
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.values", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=6)
+    wish = parser.parse_args()
+    with data_folder() as folder:
+        found = list(rounds(folder, wish.rounds))
+    least = {one: min(each[one] for each in found) for one in found[0]}
+    cost_ms = {
+        name: (least[name, MANY] - least[name, FEW]) / (MANY - FEW) * 1000 for name in KINDS
+    }
+    for name, cost in cost_ms.items():
+        print(f"{name}: {cost:.2f} ms of CPU a task")
+    plain, valued = cost_ms.values()
+    beside = f"{valued:.2f} to {plain:.2f} ms"
+    print(judged([Verdict("value", (valued / plain - 1) * 100, beside)]))
+
+
+if __name__ == "__main__":
+    main()
