@@ -100,6 +100,7 @@ class Skip:
     """Names the outputs that a skipped task makes without having a job."""
 
     outputs: tuple[str, ...] = ()
+    remark: str = ""  # told beside its state, so that nobody takes it for work that was done
     handlers_disabled: bool = True
 
 
@@ -158,7 +159,7 @@ ELEMENTS_ASSUMED = 2  # of a list that no job returns: in rehearsals, previews, 
 
 def assumed_size(over: MappedOver) -> int:
     """Returns how many elements a list is taken to have that no job returns."""
-    return min(ELEMENTS_ASSUMED, over.elements_max)
+    return min(ELEMENTS_ASSUMED, over.elements_max) if over.size is None else over.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,8 @@ class MappedOver:
     source: str  # the task that returns the list, at the same point
     value: str  # the list's name among its values
     elements_max: int = ELEMENTS_DEFAULT
+    size: int | None = None  # of a list that is known with the definition: nobody returns it
+    max_item: str = field(default="max in [task parameters]", compare=False)
 
     def size_output(self, size: int) -> str:
         """Returns the output by which the source says how many elements there are."""

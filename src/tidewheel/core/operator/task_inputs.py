@@ -66,6 +66,8 @@ def values_for(rows: Iterable[StoredValues], flows: Flows) -> StoredValues | Non
 def size_returned(tasks: MappedTasks, values: Values) -> int:
     """Returns how many elements a list has that was returned; raises Refused without one."""
     over, mapped = tasks.over, ", ".join(tasks.templates)
+    if over.size is not None:
+        return over.size
     found = values.get(over.value)
     wish = f"of which {mapped} is made"
     if over.value not in values:
@@ -75,7 +77,7 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
     if len(found) > over.elements_max:
         raise Refused(
             f"returned {len(found)} elements of {over.value}, {wish}; at most "
-            f"{over.elements_max} are accepted (max in [task parameters])"
+            f"{over.elements_max} are accepted ({over.max_item})"
         )
     return len(found)
 

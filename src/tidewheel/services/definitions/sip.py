@@ -114,16 +114,24 @@ class StageSource:
     request: Values
     rendered: Mapping[str, RenderedStage]  # with what was known when the run was asked for
 
-    def is_late(self, stage: str) -> bool:
-        """Says whether a stage can be rendered only when the stages before it have ended."""
-        found = self.rendered.get(stage)
+    def is_late(self, name: str) -> bool:
+        """Says whether a task is a stage that can be rendered only when the stages before it
+        have ended, or an element of one."""
+        part = self.parameters.definition.part(name)
+        if part is not None and part[0].is_mapped:
+            return True
+        found = self.rendered.get(name)
         return found is not None and not found.is_whole
 
     @property
     def in_containers(self) -> frozenset[str]:
-        """Returns the stages with a compose file."""
-        folders = self.parameters.folders.values()
-        return frozenset(folder.stage for folder in folders if folder.compose is not None)
+        """Returns the nodes of stages with a compose file."""
+        folders = self.parameters.folders
+        return frozenset(
+            stage.node
+            for stage in self.parameters.definition.stages
+            if stage.id in folders and folders[stage.id].compose is not None and stage.is_on
+        )
 
     def whole(self, stage: str) -> RenderedStage | None:
         return None if self.is_late(stage) else self.rendered.get(stage)
