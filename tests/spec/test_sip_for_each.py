@@ -473,6 +473,20 @@ def test_an_element_that_no_stage_can_take_is_not_started_and_the_reason_is_told
     assert "a NUL character" in flow.log
 
 
+def test_containers_of_an_element_are_told_their_item(run):
+    compose = (
+        "services:\n  work:\n    image: busybox:1.36\n"
+        "    command: [echo, '{{ item }}', '{{ stage.index }}']\n"
+    )
+    text = definition(stage("image", more="for_each: '{{ beams }}'"))
+    flow = run(text, {"image": {"docker_compose.yaml.j2": compose}}, beams=["a", "$(b) c"])
+    told = json.loads(flow.tasks["1/image_item1"].spec)
+    assert told["stage"] == "image"
+    assert told["parameters"]["item"] == "$(b) c"
+    assert "$$(b) c" in json.dumps(told)
+    assert flow.ends("1/image_item0").ends("1/image_item1").status == "completed"
+
+
 def test_many_outputs_reach_only_stages_that_declare_them_and_not_too_many_of_them(run):
     text = definition(
         stage("image", more="for_each: [1, 2, 3]"),

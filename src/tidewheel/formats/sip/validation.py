@@ -291,16 +291,26 @@ class Validation:
         return merged
 
 
-def validate(source: SipSource, request: Values | None = None) -> Validation:
-    """Returns what a definition says and what is wrong; with a request, whether it can run."""
-    return _Validator(source, request).validate()
+def validate(
+    source: SipSource,
+    request: Values | None = None,
+    elements_checked_max: int = ELEMENTS_CHECKED_MAX,
+) -> Validation:
+    """Returns what a definition says and what is wrong; with a request, whether it can run.
+
+    Of lists that are known so many elements are rendered, together, besides the first of each.
+    """
+    return _Validator(source, request, elements_checked_max).validate()
 
 
 class _Validator:
     """Validates one definition, in one pass."""
 
-    def __init__(self, source: SipSource, request: Values | None) -> None:
+    def __init__(
+        self, source: SipSource, request: Values | None, elements_checked_max: int
+    ) -> None:
         self._source = source
+        self._elements_checked_max = elements_checked_max
         self._request = request or {}
         self._moment = RenderMoment.CHECK if request is None else RenderMoment.REQUEST
         self._findings = Findings()
@@ -416,7 +426,7 @@ class _Validator:
     def _check_elements(self, wish: Wish) -> None:
         """Renders elements of lists that are known, and reports the first of each stage that
         cannot be; of the others there is no trace."""
-        left = ELEMENTS_CHECKED_MAX
+        left = self._elements_checked_max
         for first in wish.parts:
             rest = other_parts(wish.source.definition, first, left)
             left -= len(rest)

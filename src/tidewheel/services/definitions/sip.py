@@ -27,7 +27,7 @@ from tidewheel.formats.sip.parameters import REQUEST, ParameterSource, Values
 from tidewheel.formats.sip.stage_renderer import RenderedStage
 from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.translation import workflow_of
-from tidewheel.formats.sip.validation import Validation, validate
+from tidewheel.formats.sip.validation import ELEMENTS_CHECKED_MAX, Validation, validate
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
 
@@ -186,13 +186,19 @@ def load_sip_request(
 
 
 def load_sip(
-    source: SipSource, folder: Path, request: Values | None, findings: Findings
+    source: SipSource,
+    folder: Path,
+    request: Values | None,
+    findings: Findings,
+    *,
+    elements_checked_max: int = ELEMENTS_CHECKED_MAX,
 ) -> ValidatedSip:
     """Loads a definition from the content of its files; ``folder`` is where they lie or lay.
 
     Scripts are not checked again: bash read them when the definition came.
     """
-    return _validated(validate(source, request), source, folder, request, findings)
+    validation = validate(source, request, elements_checked_max)
+    return _validated(validation, source, folder, request, findings)
 
 
 def _validated(
