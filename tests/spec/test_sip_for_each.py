@@ -300,6 +300,22 @@ def test_hostile_lists_in_a_definition_are_refused(items, code):
     assert told and told[0][0] == code
 
 
+@pytest.mark.parametrize(
+    ("beams", "code"),
+    [
+        ([0] * 1_000_000, "parameters-too-large"),
+        (["x" * 200 * 1024], "parameters-too-large"),
+        (["a\0"], "reserved-character"),
+        ({"a": 1}, "value-kind"),
+        (None, "value-kind"),
+    ],
+)
+def test_hostile_lists_of_a_request_are_refused(beams, code):
+    text = definition(stage("image", more="for_each: '{{ beams }}'"))
+    source = sip(text, {"image": SCRIPT}, file="flow-1.0.0.yaml.j2")
+    assert code in [one for one, *_ in errors(validate(source, {"beams": beams}))]
+
+
 def test_a_net_of_many_stages_with_elements_is_read_at_once_and_too_many_are_refused():
     names = [f"s{number}" for number in range(60)]
     stages = [stage("find"), stage("s0", more="for_each: find.beams")]
