@@ -16,6 +16,7 @@ from tidewheel import testing
 from tidewheel.client.async_client import QueueChanges
 from tidewheel.client.embedded import WorkerFields
 from tidewheel.client.fields import Filters, TaskFields
+from tidewheel.formats.python_api.declarations import FunctionTask, MappedTask
 from tidewheel.formats.python_api.settings import Settings
 
 FOLDER = Path(__file__).with_name("reference")
@@ -28,6 +29,7 @@ class Part(NamedTuple):
     name: str
     hidden: tuple[str, ...] = ()
     forms: tuple[tuple[str, type], ...] = ()  # what its keyword arguments are
+    kind: type | None = None  # of what tidewheel does not offer by name: others return it
 
 
 PARTS = (
@@ -50,9 +52,11 @@ PARTS = (
     ),
     Part(
         "Workflow",
-        ("load", "run_job", "function"),
+        ("load", "run_job", "function", "folder", "arguments"),
         (("Settings of tasks: `task`, `family`, `defaults`", Settings),),
     ),
+    Part("FunctionTask", ("leaves", "expression"), kind=FunctionTask),
+    Part("MappedTask", ("leaves", "expression"), kind=MappedTask),
 )
 FUNCTIONS = ("all_of", "any_of")
 TESTING = """\
@@ -120,9 +124,9 @@ def _name_for_tests(name: str) -> str:
 
 
 def _class(part: Part) -> str:
-    kind = getattr(tidewheel, part.name)
+    kind = part.kind or getattr(tidewheel, part.name)
     lines = [f"## {part.name}\n\n{_words(kind)}"]
-    if part.name != "JobContext":  # which the runner makes
+    if part.name != "JobContext" and part.kind is None:  # which others make
         lines.append(f"`{part.name}{_signature(kind.__init__)}`\n")
         if kind.__init__.__doc__ and kind.__init__ is not Exception.__init__:
             lines.append(_words(kind.__init__))
@@ -201,22 +205,27 @@ def _table(form: type) -> str:
     return "| name | type | |\n| --- | --- | --- |\n" + "".join(rows)
 
 
-def _fields(form: type) -> Iterator[tuple[str, str, str]]:
-    """Yields the fields of a form: name, type, and the comment or explanation beside it."""
+def annotated_fields(form: type) -> Iterator[tuple[str, ast.AnnAssign, str]]:
+    """Yields the fields of a class: name, how it is written, and the comment beside it."""
     source = inspect.getsource(form)
     lines = source.splitlines()
     [tree] = ast.parse(source).body
     assert isinstance(tree, ast.ClassDef)
     for node in tree.body:
-        if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
-            continue
-        words = lines[(node.end_lineno or node.lineno) - 1].partition("  # ")[2].strip()
-        kind = node.annotation
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            line = lines[(node.end_lineno or node.lineno) - 1]
+            yield node.target.id, node, line.partition("  # ")[2].strip()
+
+
+def _fields(form: type) -> Iterator[tuple[str, str, str]]:
+    """Yields the fields of a form: name, type, and the comment or explanation beside it."""
+    for name, node, comment in annotated_fields(form):
+        kind, words = node.annotation, comment
         if isinstance(kind, ast.Subscript) and ast.unparse(kind.value) == "Annotated":
             assert isinstance(kind.slice, ast.Tuple)
             kind, said = kind.slice.elts
             words = words or str(ast.literal_eval(said))
-        yield node.target.id, ast.unparse(kind).replace("|", "\\|"), words.replace("|", "\\|")
+        yield name, ast.unparse(kind).replace("|", "\\|"), words.replace("|", "\\|")
 
 
 def files() -> dict[str, str]:

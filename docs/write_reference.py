@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from item_words import KEPT, OF_TIDEWHEEL, OURS, WORDS
+from write_python_page import annotated_fields
 
 from tidewheel import config
 from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
@@ -178,14 +179,7 @@ commands](../cli.md); applications that embed a part give them from Python (`tid
 
 
 def _settings_of(kind: type) -> Iterator[tuple[str, ...]]:
-    source = inspect.getsource(kind)
-    lines = source.splitlines()
-    [tree] = ast.parse(source).body
-    assert isinstance(tree, ast.ClassDef)
-    for node in tree.body:
-        if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
-            continue
-        comment = lines[(node.end_lineno or node.lineno) - 1].partition("#")[2].strip()
+    for name, node, comment in annotated_fields(kind):
         default = "" if node.value is None else ast.unparse(node.value)
         constant = getattr(config, default, None)
         shown = constant if isinstance(constant, int | float | str) else default
@@ -193,7 +187,7 @@ def _settings_of(kind: type) -> Iterator[tuple[str, ...]]:
             shown = "its own defaults"
         typed = ast.unparse(node.annotation)
         yield (
-            f"`{node.target.id}`",
+            f"`{name}`",
             f"`{typed}`",
             f"`{shown}`" if default else "required",
             comment,

@@ -4,11 +4,11 @@ Theory of operation
 -------------------
 ``dataclasses.dataclass`` writes up to six methods of each class as text and compiles them: 0.5
 ms for a frozen class. A command loads 350 classes and uses a third of them: that was a third
-of the time from its start to its end. Here ``dataclasses`` finds the fields; each method is
-a stub that puts the compiled one in its place. The first few instances of a class are filled
-field by field, without that: many a class has no more of them. ``fields``, ``replace``,
-``asdict``, pickle, msgspec and type checkers (for whom this *is* ``dataclasses.dataclass``) see
-no difference.
+of the time from its start to its end. Here each method is a stub that puts the compiled one in
+its place, and ``dataclasses`` finds the fields when somebody first asks for them. The first few
+instances of a class are filled field by field: many a class has no more. ``fields``,
+``replace``, ``asdict``, pickle, msgspec and type checkers (for whom this *is*
+``dataclasses.dataclass``) see no difference.
 Offered is what is used here: slots always, no ordering, no ``InitVar``. A frozen instance is
 filled through its slots, at two thirds of the cost of ``object.__setattr__``. Figures are in
 docs/decisions/0048.
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
     import dataclasses
+    from _thread import RLock
     from collections.abc import Callable, Iterable, Iterator
     from dataclasses import MISSING, Field, FrozenInstanceError
+    from functools import partial
     from inspect import get_annotations
     from reprlib import recursive_repr
     from typing import NoReturn
@@ -33,10 +35,13 @@ else:
     Fields = tuple[Field, ...]
     Method = Callable[..., object]
     Maker = Callable[[type, Fields], Method]
+    Parameters = dict[str, tuple[object, object, bool, bool]]
 
     _LITERALS = {dict: "{}", list: "[]"}  # how these are made without a call
     FILLED_BY_HAND_MAX = 6  # instances of a class; to compile costs as much as to fill twenty
     _NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
+    _FOUND = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
+    _finding = RLock()  # one finds the fields of a class, and first those of its bases
 
     def dataclass(
         *,
@@ -59,14 +64,45 @@ else:
             owner: list[type] = []
             stubs = {name: make and _stub(owner, name, make) for name, make in methods.items()}
             stubs["__init__"] = _first_init(owner, stubs["__init__"])
-            fields = _found_fields(cls, frozen=frozen, kw_only=kw_only)
-            content = stubs | dict(cls.__dict__) | (_FROZEN if frozen else {})
+            written = get_annotations(cls)
+            if _are_plain(written.values()):  # each is a field, whatever it is
+                names = list(written)
+                find = partial(_find_later, owner, cls, frozen=frozen, kw_only=kw_only)
+                later = {name: _Later(name, find, cls, kw_only=kw_only) for name in _FOUND}
+            else:
+                found = _found_fields(cls, frozen=frozen, kw_only=kw_only)
+                names, later = [one.name for one in found], {}
+            content = stubs | dict(cls.__dict__) | later | (_FROZEN if frozen else {})
             if eq and content["__hash__"] is None:  # Python's own, beside a written __eq__
                 content["__hash__"] = stubs["__hash__"]
-            owner.append(_with_slots(cls, [one.name for one in fields], content))
+            owner.append(_with_slots(cls, names, content))
             return owner[0]
 
         return decorated
+
+    class _Later:
+        """Is an attribute of a class that ``dataclasses`` makes when it is first asked for."""
+
+        __slots__ = ("find", "kw_only", "name", "written")
+
+        def __init__(
+            self, name: str, find: Callable[[], None], written: type, *, kw_only: bool
+        ) -> None:
+            self.name, self.find = name, find
+            self.written, self.kw_only = written, kw_only  # the class as it is in the source
+
+        def __get__(self, _: object, of: type) -> object:
+            self.find()
+            return getattr(of, self.name)
+
+    def _find_later(owner: list[type], cls: type, *, frozen: bool, kw_only: bool) -> None:
+        """Lets ``dataclasses`` find the fields of a class as it was written; once."""
+        (made,) = owner
+        with _finding:
+            if isinstance(made.__dict__[_FOUND[0]], _Later):
+                _found_fields(cls, frozen=frozen, kw_only=kw_only)
+                for name in reversed(_FOUND):  # the one that is looked at last of all
+                    setattr(made, name, cls.__dict__[name])
 
     def _found_fields(cls: type, *, frozen: bool, kw_only: bool) -> Fields:
         """Lets ``dataclasses`` find the fields, and note them in the class."""
@@ -90,8 +126,15 @@ else:
 
     def _plain(hint: object) -> object:
         """Returns a type in place of the text of one that can be no more than that."""
-        is_text = isinstance(hint, str)
-        return object if is_text and not any(word in hint for word in _NO_FIELDS) else hint
+        return object if _are_plain([hint]) else hint
+
+    def _are_plain(hints: Iterable[object]) -> bool:
+        """Says whether annotations are texts that can be nothing but the types of fields."""
+        try:
+            text = " ".join(hints)
+        except TypeError:
+            return False
+        return not any(word in text for word in _NO_FIELDS)
 
     def _with_slots(cls: type, names: list[str], content: dict[str, object]) -> type:
         """Makes the class again, with slots for its own fields in place of their defaults."""
@@ -128,7 +171,7 @@ else:
             filled += 1
             found = None
             if filled <= FILLED_BY_HAND_MAX:
-                found = _given(dataclasses.fields(cls), values, named)
+                found = _given(_parameters(cls), values, named)
             if found is None:
                 compiling(self, *values, **named)
                 return
@@ -139,24 +182,50 @@ else:
 
         return stub
 
+    def _parameters(cls: type) -> Parameters:
+        """Returns for each field its default, its factory, and whether it is given, and by name
+        only; as far as possible without ``dataclasses``, which takes ten times as long."""
+        found: Parameters = {}
+        for one in cls.__mro__[-2::-1]:
+            fields = one.__dict__.get(_FOUND[0])
+            if isinstance(fields, _Later):
+                found |= _written_parameters(fields.written, fields.kw_only)
+            elif fields is not None:
+                for of in dataclasses.fields(one):
+                    found[of.name] = (of.default, of.default_factory, of.init, of.kw_only)
+        return found
+
+    def _written_parameters(cls: type, kw_only: bool) -> Parameters:
+        found: Parameters = {}
+        for name in get_annotations(cls):
+            default = cls.__dict__.get(name, MISSING)
+            if isinstance(default, Field):
+                by_name = kw_only if default.kw_only is MISSING else default.kw_only
+                found[name] = (default.default, default.default_factory, default.init, by_name)
+            else:
+                found[name] = (default, MISSING, True, kw_only)
+        return found
+
     def _given(
-        fields: Fields, values: tuple[object, ...], named: dict[str, object]
+        parameters: Parameters, values: tuple[object, ...], named: dict[str, object]
     ) -> dict[str, object] | None:
         """Returns the value of each field that gets one; None if the call is wrong."""
-        places = [one.name for one in fields if one.init and not one.kw_only]
+        places = [
+            name for name, (_, _, init, by_name) in parameters.items() if init and not by_name
+        ]
         given = dict(zip(places, values, strict=False))
         if len(values) > len(places) or not given.keys().isdisjoint(named):
             return None
         given |= named
         found = {}
-        for one in fields:
-            if one.init and one.name in given:
-                found[one.name] = given.pop(one.name)
-            elif one.default_factory is not MISSING:
-                found[one.name] = one.default_factory()
-            elif one.default is not MISSING:
-                found[one.name] = one.default
-            elif one.init:
+        for name, (default, factory, init, _) in parameters.items():
+            if init and name in given:
+                found[name] = given.pop(name)
+            elif factory is not MISSING:
+                found[name] = factory()
+            elif default is not MISSING:
+                found[name] = default
+            elif init:
                 return None
         return None if given else found
 

@@ -29,7 +29,7 @@ from tidewheel.errors import BadSetting, Refused
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, PointTexts
-from tidewheel.formats.python_api.functions import arguments_in, values_of
+from tidewheel.formats.python_api.function_jobs import values_of
 from tidewheel.formats.python_api.workflow import Workflow
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import parse_duration, show_duration
@@ -39,6 +39,7 @@ from tidewheel.services.rehearsal.assumptions import (
     AssumedEnd,
     AssumedValues,
     Assumptions,
+    named_in_python,
     names_meant,
     point_of,
     point_pattern,
@@ -112,11 +113,7 @@ class PlayedTask:
     parents: tuple[str, ...]  # the tasks whose outputs let it go
     inputs: Mapping[str, object] = field(default_factory=dict)  # $TIDEWHEEL_INPUTS
     variables: Mapping[str, str] = field(default_factory=dict)  # of its [[[inputs]]]
-
-    @property
-    def arguments(self) -> dict[str, object]:
-        """Returns the arguments that a Python function gets of tasks before it, as JSON."""
-        return arguments_in(self.variables)
+    arguments: Mapping[str, object] = field(default_factory=dict)  # of a Python function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +245,7 @@ def play(  # noqa: PLR0913 - each is named where it is given
             f"{graph.name} would run more than {len(rehearsal.submissions) - 1} tasks; play "
             "less of it: until=POINT"
         )
-    return _played(rehearsal)
+    return _played(rehearsal, loaded)
 
 
 def _load(
@@ -316,6 +313,7 @@ class _Asked:
         point, slash, name = task.rpartition("/")
         if not name or (slash and not point):
             raise BadSetting("task", task, "NAME or POINT/NAME: model, 3/model, '*/m*'")
+        name = named_in_python(self.graph, name)
         if not names_meant(self.graph, name):
             known = [*self.graph.nodes, *self.graph.families]
             near = nearest(name, known)
@@ -339,10 +337,10 @@ def _body(task: str, value: object) -> str:
         raise Refused(f"the value of {task} is nothing that JSON can hold: {error}") from None
 
 
-def _played(rehearsal: Rehearsal) -> Played:
+def _played(rehearsal: Rehearsal, loaded: LoadedWorkflow) -> Played:
     return Played(
         status=str(rehearsal.status),
-        tasks=[_task(one, rehearsal) for one in rehearsal.submissions],
+        tasks=[_task(one, rehearsal, loaded) for one in rehearsal.submissions],
         stalled={rehearsal.id_of(one.key): list(one.reasons) for one in rehearsal.causes},
         lost=list(rehearsal.lost),
         expired=[rehearsal.id_of(key) for key in rehearsal.expired],
@@ -354,8 +352,12 @@ def _played(rehearsal: Rehearsal) -> Played:
     )
 
 
-def _task(one: PlayedSubmission, rehearsal: Rehearsal) -> PlayedTask:
+def _task(one: PlayedSubmission, rehearsal: Rehearsal, loaded: LoadedWorkflow) -> PlayedTask:
     task, begin = rehearsal.id_of(one.key), rehearsal.begins_at
+    inputs = json.loads(one.inputs.text) if one.inputs.text else {}
+    variables, arguments = dict(one.inputs.variables), {}
+    if loaded.arguments is not None:
+        arguments = loaded.arguments(one.key[1], variables, inputs)
     return PlayedTask(
         id=task,
         name=one.key[1],
@@ -366,6 +368,7 @@ def _task(one: PlayedSubmission, rehearsal: Rehearsal) -> PlayedTask:
         end_seconds=None if one.end_at is None else one.end_at - begin,
         waited_for=str(one.waited_for),
         parents=tuple(map(rehearsal.id_of, one.parents)),
-        inputs=json.loads(one.inputs.text) if one.inputs.text else {},
-        variables=dict(one.inputs.variables),
+        inputs=inputs,
+        variables=variables,
+        arguments=arguments,
     )

@@ -5,6 +5,8 @@ import signal
 
 import pytest
 
+from tests.support.cli_fixture import EVERYWHERE
+
 FLOW = r"""
 [task parameters]
     file = list.files max 50
@@ -47,6 +49,7 @@ def folder(tidewheel):
     return made
 
 
+@EVERYWHERE
 def test_each_element_gets_its_own_value_and_the_join_gets_all(tidewheel, folder):
     (folder / "flow.cylc").write_text(FLOW)
     assert tidewheel("run", str(folder)).status == 0
@@ -62,6 +65,7 @@ def test_each_element_gets_its_own_value_and_the_join_gets_all(tidewheel, folder
     assert json.loads(everything[1]) == {"plot<file>": [{"n": 1}] * 3}
 
 
+@EVERYWHERE
 def test_a_list_without_elements_completes_the_join(tidewheel, folder):
     (folder / "flow.cylc").write_text(FLOW.replace('["a.nc", "b c.nc", {"x": 1}]', "[]"))
     assert tidewheel("run", str(folder)).status == 0
@@ -75,6 +79,7 @@ BAD = {
 }
 
 
+@EVERYWHERE
 @pytest.mark.parametrize("returned", BAD)
 def test_a_list_that_cannot_be_used_fails_its_task_and_is_mended_by_hand(
     tidewheel, folder, returned
@@ -102,6 +107,7 @@ def test_an_element_that_no_variable_can_hold_is_not_started(tidewheel, folder):
         tidewheel("stop", "flow", "--now")
 
 
+@EVERYWHERE
 def test_all_elements_can_be_named_by_the_mapped_task(tidewheel, folder):
     (folder / "flow.cylc").write_text(FLOW.replace('echo "doing', 'sleep 600; echo "doing'))
     with tidewheel.started("run", str(folder)) as run:
@@ -168,6 +174,7 @@ JOINED = """
 """
 
 
+@EVERYWHERE
 def test_a_join_that_is_run_again_alone_gets_all_elements_again(tidewheel, folder):
     (folder / "flow.cylc").write_text(JOINED)
     assert tidewheel("run", str(folder)).status == 0

@@ -6,6 +6,8 @@ import signal
 
 import pytest
 
+from tests.support.cli_fixture import BOTH_STORES, EVERYWHERE
+
 FLOW = r"""
 [scheduling]
     cycling mode = integer
@@ -69,6 +71,7 @@ MISSING = """
 """
 
 
+@EVERYWHERE
 @pytest.mark.req("R007-5")
 def test_a_missing_value_stops_its_task_and_why_names_it_and_a_value_set_by_hand_mends_it(
     tidewheel, folder
@@ -114,6 +117,7 @@ RETRIED = """
 """.replace("'''", '"""')
 
 
+@BOTH_STORES
 @pytest.mark.req("R007-6")
 def test_a_retry_and_a_new_flow_hand_on_what_they_returned_themselves(tidewheel, folder):
     (folder / "flow.cylc").write_text(RETRIED)
@@ -146,6 +150,7 @@ AGAIN = """
 """.replace("'''", '"""')
 
 
+@BOTH_STORES
 @pytest.mark.req("R007-6")
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_later_run_that_returned_nothing_hides_what_an_earlier_one_returned(
@@ -324,6 +329,7 @@ OUTPUTS = r"""
 """.replace("'''", '"""')
 
 
+@EVERYWHERE
 @pytest.mark.req("R007-1")
 def test_an_output_carries_values_to_its_children_before_the_task_ends(tidewheel, folder):
     (folder / "flow.cylc").write_text(OUTPUTS)
@@ -518,6 +524,7 @@ def test_a_value_may_be_a_file_which_is_recorded_with_size_and_sha256(tidewheel,
         ("printf x | dd conv=notrunc status=none of=", "has changed since"),
     ],
 )
+@EVERYWHERE
 def test_a_file_that_is_not_as_it_was_fails_its_reader_and_why_says_so(
     tidewheel, folder, change, seen
 ):

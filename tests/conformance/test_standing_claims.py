@@ -1,31 +1,38 @@
 """A claim that a worker left is carried out by the write that makes its tasks ready."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
+import psycopg
 import pytest
 
 from tests.conformance.door import Door, Held, new_task
+from tests.conformance.together import together
 from tests.kit.memory.store import MemoryStore
-from tests.support.patience import allowed
+from tests.support.patience import allowed, eventually
+from tidewheel.core.queue.access import AuditEntry
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import ClaimRequest, End, Ending, QueueSettings, Report
 from tidewheel.core.queue.resources import Resources
-from tidewheel.errors import Refused
+from tidewheel.errors import NotFound, Refused, StoreUnreachable
 from tidewheel.ports.store import StandingClaim
+from tidewheel.store.postgres import PostgresStore
 from tidewheel.store.transaction import Conflict, no_news
 
 SUCCEEDED = End(ending=Ending.SUCCEEDED)
 
 
-def left_by(store, worker, count=1, queue="q", *, for_ends=False):
+def left_by(store, worker, count=1, queue="q", *, for_ends=False, on_settled=lambda: None):
     """A claim that a worker left with the store, and what became of it."""
     told = SimpleNamespace(tasks="standing", unsure=False, asked_at=None)
 
-    def on_settled(claim, tasks):
+    def settle(claim, tasks):
+        on_settled()
         told.tasks = tasks if tasks is None else [task.id for task in tasks]
         told.held = [Held(task, worker) for task in tasks or ()]
         told.unsure, told.asked_at = claim.is_unsure, claim.asked_at
@@ -33,7 +40,7 @@ def left_by(store, worker, count=1, queue="q", *, for_ends=False):
     async def leave():
         free = Resources(cpu=8)
         request = ClaimRequest(queue=queue, worker=worker, count=count, free=free)
-        told.claim = StandingClaim(request, lambda: 7.0, on_settled, for_ends=for_ends)
+        told.claim = StandingClaim(request, lambda: 7.0, settle, for_ends=for_ends)
         assert store.store.post_claim(told.claim)
 
     store.in_loop(leave())
@@ -182,6 +189,57 @@ def test_a_write_does_not_fail_for_a_worker_whose_loop_is_closed(store):
     assert store.get("a").status == "running"  # until its lease lapses, as of any dead worker
 
 
+def entry_of(target):
+    given = {"token": 1, "who": "me", "client": "here", "verb": "POST /tasks", "status": 201}
+    return AuditEntry(target=target, correlation="c", **given)
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_a_submission_that_waits_while_it_claims_holds_up_no_entry_of_the_audit(store, world):
+    """Decision 0053: the head of the audit is locked last, also behind a standing claim."""
+    other, told = world.open(), left_by(store, store.hire())
+    with psycopg.connect(world.settings.url) as blocker, ThreadPoolExecutor(1) as threads:
+        blocker.execute("LOCK TABLE tidewheel.lease IN SHARE MODE")  # no lease is written
+        waiting = threads.submit(
+            store.submit_audited, [new_task("a")], lambda _: [entry_of("a")]
+        )
+        blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+        eventually(lambda: world.execute(blocked) != [(0,)], "the claim waits")
+        other.add_audit([entry_of("b")])
+        assert not waiting.done()
+        blocker.rollback()
+        waiting.result(allowed(20))
+    assert told.tasks == ["a"]
+    assert [one.target for one in store.audit()] == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_servers_that_submit_claim_and_audit_at_once_run_into_no_deadlock(store, world):
+    deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    names = [f"t{n}" for n in range(40)]
+
+    def serve(number):
+        def submit(door):
+            worker = door.hire(slots=100)
+            for name in names:
+                left_by(door, worker, count=3)
+                task = new_task(f"{name}-{number}")
+                door.submit_audited([task], lambda _, one=task: [entry_of(one.id)])
+
+        return submit
+
+    def cancel(door):
+        for name in names:
+            with suppress(NotFound):
+                door.cancel_one(f"{name}-0")
+            door.add_audit([entry_of(name)])
+
+    together(world, *(serve(number) for number in range(4)), cancel)
+    assert len(store.audit(count=1000)) == 5 * len(names)
+    assert world.execute("SELECT pg_stat_force_next_flush()")
+    assert world.execute(deadlocks) == [(0,)]
+
+
 class StoreWithRival(MemoryStore):
     """A store where somebody else is first: what a write did is undone, and it runs again."""
 
@@ -215,4 +273,67 @@ def test_a_write_that_is_run_again_hands_over_nothing_of_its_first_run():
     store.finish(first)
     assert store.get("b").status == "cancelled"
     assert told.tasks in ("standing", [])
+    store.leave()
+
+
+# ---- what other processes say (PostgreSQL) ----
+
+
+class Listening:
+    """A process with a standing claim that hears what others say, and what it met, in order."""
+
+    def __init__(self, store, worker):
+        self._store, self.met, self._is_listening = store, [], threading.Event()
+        self.stop = store.listen(self._hear)
+        assert self._is_listening.wait(allowed(20))
+        self.met.clear()
+        self.told = left_by(store, worker, on_settled=lambda: self.met.append("settled"))
+
+    def _hear(self, wake):
+        self.met.append("everything" if wake.everything else set(wake.queues))
+        self._is_listening.set()
+
+    def settles(self):
+        async def settled():
+            async with asyncio.timeout(allowed(20)):
+                await self.told.claim.wait()
+
+        self._store.in_loop(settled())
+        return self.told
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_what_another_process_submits_is_handed_over_before_anybody_is_woken(store, world):
+    worker = store.hire()
+    listening = Listening(store, worker)
+    world.open().put("a", "b")
+    told = listening.settles()
+    assert (told.tasks, told.asked_at, told.unsure) == (["a"], 7.0, False)
+    assert told.claim.is_first
+    eventually(lambda: store.in_loop(asyncio.sleep(0)) or {"q"} in listening.met, "a wake")
+    assert listening.met == ["settled", {"q"}]
+    task = store.get("a")
+    assert (task.status, task.owner, task.attempt) == ("running", worker, 1)
+    assert store.get("b").status == "ready"
+    listening.stop()
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_a_claim_that_fails_where_others_are_heard_is_told_as_unsure(world):
+    def fail(name):
+        if name == "claim_before_commit":
+            raise StoreUnreachable("gone")
+
+    async def opening():
+        return PostgresStore(world.settings, failpoint=fail)
+
+    store = Door(opening)
+    listening = Listening(store, store.hire())
+    other = world.open()
+    other.put("a")
+    told = listening.settles()
+    assert (told.tasks, told.unsure) == (None, True)
+    assert other.get("a").status == "ready"
+    eventually(lambda: store.in_loop(asyncio.sleep(0)) or {"q"} in listening.met, "a wake")
+    assert other.verify() == []
     store.leave()

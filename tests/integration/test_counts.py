@@ -27,12 +27,12 @@ MODULES_MAX = {
 }
 # What each further task of a chain costs; a fraction of a turn may be a renewed lease, one of a
 # statement the look for what other processes wrote, each 50 ms.
-HOP_MAX = {"syncs": 2.2, "statements": 30, "calls": 560}
+HOP_MAX = {"syncs": 1.2, "statements": 27, "calls": 525}
 # A job of many, four of which run at once: how many end together is up to the machine.
 FAN_MAX = {"syncs": 1.0, "statements": 14}
-JOB_MAX = {"processes": 1, "folders": 9, "files": 3, "links": 1, "syncs": 4.5}
+JOB_MAX = {"processes": 1, "folders": 9, "files": 3, "links": 1, "syncs": 3.5}
 # The first run of a home, with one task: the store is made, and synced as a whole.
-START_MAX = {"syncs": 18, "statements": 590}
+START_MAX = {"syncs": 17, "statements": 580}
 # What a submit_many of 1,000 tasks costs; calls are those for one of them.
 SUBMISSION_MAX = {"syncs": 1.4, "statements": 6, "calls": 1.2}
 SUBMISSION_TO_POSTGRES_MAX = {"waits": 6, "statements": 4, "calls": 1.2}
@@ -76,8 +76,7 @@ def stays_below(unit, most, *store):
 
 
 # What each further task of a queue costs that is drained by a worker with 200 slots.
-# An end is told once, also of a job that ends while it is started: two calls more than before.
-DRAINED_MAX = {"syncs": 0.011, "statements": 0.14, "calls": 36}
+DRAINED_MAX = {"syncs": 0.011, "statements": 0.14, "calls": 26}
 ASKED_MAX = {"plain": 2, "keys": 3}  # beside BEGIN and COMMIT
 
 
@@ -137,7 +136,7 @@ def test_the_first_run_of_a_home_syncs_no_more_often_than_it_did():
 
 
 # Calls of our functions for a completion in the core, whatever is stored of it.
-COMPLETION_MAX = {"chain": 31, "cycles": 36, "lone tasks": 44}
+COMPLETION_MAX = {"chain": 30, "cycles": 35, "lone tasks": 40}
 # What is stored of a task that is spawned by one batch and ends in a later one. That it was
 # spawned follows from its row in the pool, which a batch in between may write again.
 ROWS_MAX = {"PutTask": 1.7, "DropTask": 1.0, "PutMemory": 1.0, "PutChain": 0.5}

@@ -198,7 +198,9 @@ class DrivenRun:
         claim = RunClaim(run=self._number, process=SCHEDULER, dead_epoch=self._epoch)
         lease = await self._store.claim_run(claim)
         self._epoch = lease.epoch
-        return driver_of(view, lease, self._scheduler_home())
+        driver = driver_of(view, lease, self._scheduler_home())
+        self._store.listen(driver.hear)  # as it does where it is run
+        return driver
 
     async def _take_nested(self) -> None:
         """Takes the runs that are tasks of this one and that nobody drives."""
@@ -295,26 +297,49 @@ class DrivenRun:
         return self._report(names, end=End(ending=Ending.FAILED, error=error))
 
     def says(self, name: str, text: str = "", output: str | None = None) -> Self:
+        return self.says_unheard(name, text, output).goes_on()
+
+    def says_unheard(self, name: str, text: str = "", output: str | None = None) -> Self:
+        """It says something, and the scheduler has not looked yet."""
         self._heard[name] += 1
         said = JobMessage(number=self._heard[name], text=text, output=output)
-        return self._report((name,), messages=(said,))
+        self._tell_store((name,), messages=(said,))
+        return self
 
     def ends_unheard(self, *names: str, **values: object) -> Self:
         """They succeed, and the scheduler has not looked yet."""
         self._tell_store(names, started=True, end=_success(values))
         return self
 
+    def offers(self, *names: str, **values: object) -> bool | None:
+        """A worker beside the scheduler offers their success. Says whether that was written
+        with a batch of the scheduler; None if it did not take it."""
+        return self._run(self._offer(self._reports(names, end=_success(values))))
+
+    async def _offer(self, reports: list[Report]) -> bool | None:
+        name = (await self._store.run(self._number)).name
+        leave = self._store.attend(name, self._driver.take_ends)
+        offered = self._store.offer_ends(reports)
+        leave()
+        if offered is None:
+            return None
+        await self._settle()
+        return await offered
+
     def _report(self, names: tuple[str, ...], **facts: object) -> Self:
         self._tell_store(names, **facts)
         return self.goes_on()
 
-    def _tell_store(self, names: tuple[str, ...], **facts: object) -> None:
+    def _reports(self, names: tuple[str, ...], **facts: object) -> list[Report]:
         reports = []
         for name in names:
             task = self.tasks[name]
             holder = Holder(task_id=task.id, attempt=task.attempt, worker=self._worker)
             reports.append(Report(holder=holder, **facts))  # type: ignore[arg-type]
-        answers = self._run(self._store.report(reports))
+        return reports
+
+    def _tell_store(self, names: tuple[str, ...], **facts: object) -> None:
+        answers = self._run(self._store.report(self._reports(names, **facts)))
         for answer in answers:
             if answer.refused is not None:
                 raise answer.refused

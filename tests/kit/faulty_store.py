@@ -15,7 +15,7 @@ from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import StandingClaim, Store
 
 # Answered without a call to the database.
-_LOCAL = frozenset({"listen", "close", "past"})
+_LOCAL = frozenset({"attend", "listen", "close", "past"})
 
 
 class FaultyStore:
@@ -76,6 +76,10 @@ class FaultyStore:
     def post_claim(self, claim: StandingClaim) -> bool:
         """As the store, if that is near."""
         return self._near and self._store.post_claim(claim)
+
+    def offer_ends(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
+        """As the store, if that is near."""
+        return self._store.offer_ends(reports) if self._near else None
 
     def as_store(self) -> Store:
         """The same, as a type checker wants it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from random import Random
 from typing import Any, cast
@@ -20,9 +20,9 @@ from tests.kit.invariants import BrokenInvariant, Call, Invariants
 from tests.kit.memory import MemoryStore
 from tests.kit.processes import Process
 from tests.kit.rules.facts import NEVER
-from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.requests import Report, Wake
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.ports.store import StandingClaim, Store
+from tidewheel.ports.store import StandingClaim, Store, TakeEnds
 
 NOTICED_SECONDS = 4.0  # the longest rest of a monitor, and some travel
 TRAVEL_SECONDS_MAX = 0.02
@@ -245,6 +245,13 @@ class Link:
     def post_claim(self, _claim: StandingClaim) -> bool:
         """False: the store is not in this process."""
         return False
+
+    def attend(self, _run: str, _take: TakeEnds) -> Callable[[], None]:
+        """Nobody asks a scheduler of another process."""
+        return lambda: None
+
+    def offer_ends(self, _reports: Sequence[Report]) -> None:
+        """None: the scheduler is not in this process."""
 
     async def close(self) -> None:
         """Nothing to let go of."""

@@ -214,6 +214,8 @@ class NamedBug(NamedTuple):
 
 FAULTS = "tests/spec/test_driving_faults.py::"
 DRIVEN = "tests/spec/test_driving.py::"
+LISTS = "tests/spec/test_driving_lists.py::"
+ELEMENTS = "tests/spec/test_sched_elements.py::"
 
 # Too rare in the simulation, or nothing that it does: found by tests that are named.
 NAMED_BUGS = (
@@ -278,5 +280,97 @@ NAMED_BUGS = (
             ),
         ),
         f"{FAULTS}test_a_stall_that_does_not_end_the_run_is_told_once",
+    ),
+    NamedBug(
+        Bug(
+            "elements read the list that was returned last",
+            (
+                Edit(
+                    "scheduler/run_values.py",
+                    "lists_in(pool, parent, flows) if pool.plan.mapped else NO_LISTS",
+                    "NO_LISTS",
+                ),
+            ),
+        ),
+        f"{LISTS}test_elements_that_start_while_the_list_is_made_again_read_the_first",
+    ),
+    NamedBug(
+        Bug(
+            "of a list that was returned again only the last is read from the store",
+            (
+                Edit(
+                    "scheduler/deferred_submissions.py",
+                    "await self.values.fetch(again, one_flow=False)\n",
+                    "await self.values.fetch(again, one_flow=True)\n",
+                ),
+            ),
+        ),
+        f"{LISTS}test_the_first_list_is_found_by_a_scheduler_that_heard_the_second_alone",
+    ),
+    NamedBug(
+        Bug(
+            "real jobs work on elements that are assumed",
+            (
+                Edit(
+                    "scheduler/simulated_jobs.py",
+                    "    if settings.mode is not RunMode.LIVE:\n",
+                    "    if settings.mode:\n",
+                ),
+            ),
+        ),
+        f"{LISTS}test_real_jobs_never_work_on_elements_that_nobody_returned",
+    ),
+    NamedBug(
+        Bug(
+            "what an element made before its list came is not seen",
+            (
+                Edit(
+                    "core/sched/propagation.py",
+                    "if was_made or _has_made_pair(pool, node, point, one)",
+                    "if was_made",
+                ),
+            ),
+        ),
+        f"{LISTS}test_a_list_that_is_forgotten_is_replaced_by_the_next",
+    ),
+    NamedBug(
+        Bug(
+            "elements of two lists are one task",
+            (
+                Edit(
+                    "core/sched/elements.py",
+                    "if other is None or other[:3] == own[:3]",
+                    "if other is None or own[:3]",
+                ),
+            ),
+        ),
+        f"{ELEMENTS}test_elements_of_two_lists_never_are_one_task",
+    ),
+    NamedBug(
+        Bug(
+            "a flow that meets a list that was told does not have it",
+            (
+                Edit(
+                    "core/sched/propagation.py",
+                    "            record_size(task.memory, output, *told, new)\n",
+                    "",
+                ),
+            ),
+        ),
+        f"{ELEMENTS}test_a_flow_that_meets_a_list_that_was_told_has_it_too",
+    ),
+    NamedBug(
+        Bug(
+            "the list that was returned last counts",
+            (
+                Edit(
+                    "core/sched/elements.py",
+                    "flow for flow, there in known.items() if there is None",
+                    "flow for flow, there in known.items()",
+                ),
+            ),
+        ),
+        f"{ELEMENTS}test_a_list_that_changes_when_its_task_is_run_again_keeps_its_size"
+        "_in_that_flow",
     ),
 )

@@ -13,6 +13,7 @@ SPAWN = f"{SCHED}/spawn.py"
 LIFECYCLE = f"{SCHED}/lifecycle.py"
 ELEMENTS = f"{SCHED}/elements.py"
 POOL = f"{SCHED}/pool.py"
+INTERVENTIONS = f"{SCHED}/interventions.py"
 
 SCHED_BUGS = (
     Bug(
@@ -285,6 +286,43 @@ SCHED_BUGS = (
     ),
     Bug(
         "elements do not see what died before there were any",
-        (Edit(PROPAGATION, "not size or not template.may_be_born_dead", "True"),),
+        (Edit(PROPAGATION, "size and template.may_be_born_dead", "False"),),
+    ),
+)
+
+# Of lists: found where operators forget them, or begin flows among their elements.
+LIST_BUGS = (
+    Bug(
+        "elements of a list that is forgotten stay",
+        (
+            Edit(
+                INTERVENTIONS,
+                "    for tasks in node.lists:\n        _forget",
+                "    for tasks in ():\n        _forget",
+            ),
+        ),
+        seed=98,
+    ),
+    Bug(
+        "a flow has as many elements as another",
+        (
+            Edit(
+                ELEMENTS,
+                "(flow, size_at(pool, tasks, point, frozenset({flow}))) for flow in flows",
+                "(flow, size_at(pool, tasks, point, frozenset(pool.flows))) for flow in flows",
+            ),
+        ),
+        seed=139,
+    ),
+    Bug(
+        "a flow that begins at elements has none",
+        (
+            Edit(
+                ELEMENTS,
+                "    made[output] = made.get(output, NO_FLOW) | lacking\n",
+                "    made.get(output)\n",
+            ),
+        ),
+        seed=192,
     ),
 )

@@ -13,7 +13,7 @@ import pytest
 
 from tests.planted.bug import Bug, Edit, run_with, some_of
 from tests.planted.run_bugs import NAMED_BUGS, RUN_BUGS
-from tests.planted.sched_bugs import SCHED_BUGS
+from tests.planted.sched_bugs import LIST_BUGS, SCHED_BUGS
 from tests.planted.service_bugs import SERVICE_BUGS
 from tests.planted.store_bugs import STORE_BUGS
 
@@ -58,7 +58,7 @@ def test_there_are_enough_bugs_and_each_has_its_name():
 def test_every_bug_fits_the_source_and_uses_names_that_are_there(package, tmp_path):
     """A bug that ends in a NameError would be found by anything."""
     named = [one.bug for one in NAMED_BUGS]
-    bugs = (*STORE_BUGS, *SERVICE_BUGS, *RUN_BUGS, *SCHED_BUGS, *named)
+    bugs = (*STORE_BUGS, *SERVICE_BUGS, *RUN_BUGS, *SCHED_BUGS, *LIST_BUGS, *named)
     edits = [edit for bug in bugs for edit in bug.edits]
     (tmp_path / "edited").mkdir()
     for number, edit in enumerate(edits):

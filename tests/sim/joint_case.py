@@ -6,15 +6,17 @@ executes it, however often, in whatever order: the oracle can tell what the run 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from tests.kit import machines
 from tests.kit.machines import Script
 from tests.sim.sched_oracle import FAILED, SUBMIT_FAILED, SUCCEEDED, Key, Try
 from tests.sim.sched_oracle_flow import flow_text
-from tests.sim.sched_oracle_graphs import Case, draw
+from tests.sim.sched_oracle_graphs import Case
+from tests.sim.sched_oracle_lists import draw_with_lists
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.queue.requests import Claimed, End
 
@@ -44,7 +46,7 @@ class Flow:
     """A workflow of a seed, with the jobs of its run."""
 
     def __init__(self, seed: int, chance: Random) -> None:
-        self.case: Case = draw(seed)
+        self.case: Case = draw_with_lists(seed)
         self._seed = seed
         self._longest = chance.choice((1.0, 10.0, 40.0))
         self._obeys = chance.choice((True, True, False))
@@ -72,12 +74,18 @@ class Flow:
         said = zip(times, job.customs, strict=True)
         return Script(
             seconds=seconds,
-            end=ENDS[job.end],
+            end=self._with_list(one.key, ENDS[job.end]),
             obeys=self._obeys,
             # An output is named, or its message is said.
             words=tuple((at, one, chance.choice((None, one))) for at, one in said),
             start_fails=job.end == SUBMIT_FAILED,
         )
+
+    def _with_list(self, key: Key, end: End) -> End:
+        part = self.case.graph.list
+        if part is None or key[1] != part.source or end is not machines.SUCCEEDED:
+            return end
+        return replace(end, values=json.dumps({"l": [*range(part.sizes[key[0]])]}))
 
 
 Scripts = Callable[[Claimed], Script]

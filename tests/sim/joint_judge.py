@@ -240,10 +240,12 @@ class JointInvariants(Invariants):
         parent = condition.parent_point(point)
         if parent < self.graph.start:
             return not BAD_ENDS.issuperset(condition.outputs)
-        made = [
-            not self._made[(parent, one)].isdisjoint(condition.outputs)
-            for one in condition.names
-        ]
+        names = condition.names
+        if condition.source and self.graph.list is not None:
+            if SUCCEEDED not in self._made[(parent, condition.source)]:
+                return False
+            names = tuple(one for one in names if self.graph.list.has((parent, one)))
+        made = [not self._made[(parent, one)].isdisjoint(condition.outputs) for one in names]
         return all(made) if condition.every else any(made)
 
     def _note_outputs(self, event: Record) -> None:

@@ -88,6 +88,7 @@ class List:
     source: str
     sizes: Mapping[int, int]
     lines: tuple[str, ...]  # of the graph, with `<f>`
+    most: int = 5  # elements that are accepted
 
     def has(self, key: Key) -> bool:
         """Whether there is such an element at that point, once the list is there."""
@@ -330,12 +331,16 @@ class Oracle:
         """Whether an element has come: with the list. Of other tasks it is True."""
         if not is_element(key[1]) or self.graph.list is None:
             return True
-        listed = self.atom(key[0], self.graph.list.source, SUCCEEDED)
-        return listed is Worth.TRUE and self.graph.list.has(key)
+        return self.is_listed(key[0]) is Worth.TRUE and self.graph.list.has(key)
+
+    def is_listed(self, point: int) -> Worth:
+        """What it is worth that the list of a point is there."""
+        assert self.graph.list is not None
+        return self.atom(point, self.graph.list.source, SUCCEEDED)
 
     def _elements(self, leaf: Leaf, parent: int) -> Worth:
         """All or any elements: as many as there are; before that, what the list is worth."""
-        listed = self.atom(parent, leaf.source, SUCCEEDED)
+        listed = self.is_listed(parent)
         inside = self.graph.start <= parent <= self.graph.final
         if listed is not Worth.TRUE or not inside:
             bad = Worth.NOT_TAKEN if listed < Worth.OPEN else listed

@@ -39,7 +39,7 @@ def flow_text(graph: Graph) -> str:
         left = "" if arrow.condition is None else f"{text_of(arrow.condition)} => "
         lines.append(f"        {arrow.recurrence} = {left}{arrow.target_text}")
     if graph.list is not None:
-        lines += ["[task parameters]", f"    f = {graph.list.source}.l max 5"]
+        lines += ["[task parameters]", f"    f = {graph.list.source}.l max {graph.list.most}"]
     lines += ["[runtime]", *_runtime(graph)]
     return "\n".join(lines) + "\n"
 

@@ -7,6 +7,7 @@ elements by one rule of its own (`Leaf.source`). The product reads the lines wit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
@@ -45,6 +46,28 @@ def draw_with_lists(seed: int) -> Case:
         if not circles and not never_there(graph) and not sometimes_missing(graph):
             return Case(graph, {**draw_outcomes(graph, rng), **case.outcomes})
     return case
+
+
+def everywhere(graph: Graph) -> Graph:
+    """With as many elements at each point as there ever are: which of them are there is then a
+    matter of sizes alone, which may differ from flow to flow."""
+    if graph.list is None:
+        return graph
+    points = frozenset(graph.list.sizes)
+    arrows = tuple(replace(one, points=points) if one.hidden else one for one in graph.arrows)
+    return replace(graph, arrows=arrows)
+
+
+def with_sizes(graph: Graph, sizes: Mapping[int, int]) -> Graph:
+    """With lists of these sizes, by point; where none is given there are no elements."""
+    if graph.list is None:
+        return graph
+    return replace(graph, list=replace(graph.list, sizes=sizes))
+
+
+def size_text(size: int, submit: int | None = None) -> str:
+    """The output by which a list of so many elements, of a submission, is told."""
+    return f"l[{size}]" if submit is None else f"l[{size}@{submit}]"
 
 
 def with_list(graph: Graph, rng: Random) -> Graph:

@@ -31,14 +31,22 @@ from tests.sim.sched_oracle import (
     Oracle,
     Try,
     Worth,
+    is_element,
     leaves,
 )
 from tests.sim.sched_oracle_flow import flow_text
-from tests.sim.sched_oracle_graphs import draw
+from tests.sim.sched_oracle_lists import (
+    SIZE_MAX,
+    draw_with_lists,
+    everywhere,
+    size_text,
+    with_sizes,
+)
 from tests.sim.sched_oracle_runs import ENDS, Broken
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import Event, FlowChoice, Submit
+from tidewheel.errors import Refused
 
 STEPS_MAX = 4_000
 IMPLIED = {SUCCEEDED: (SUBMITTED, STARTED), FAILED: (SUBMITTED, STARTED), STARTED: (SUBMITTED,)}
@@ -49,9 +57,15 @@ Made = defaultdict[Key, defaultdict[str, set[int]]]
 class FlowOracle(Oracle):
     """The fates of all tasks in one flow, given those that the flow came to."""
 
-    def __init__(self, graph: Graph, seen: Mapping[Key, Fate]) -> None:
+    def __init__(
+        self, graph: Graph, seen: Mapping[Key, Fate], borrowed: frozenset[int] = frozenset()
+    ) -> None:
         self._seen = seen
+        self.borrowed = borrowed  # points at which it has the list of another flow
         super().__init__(graph, {})
+
+    def is_listed(self, point: int) -> Worth:
+        return Worth.TRUE if point in self.borrowed else super().is_listed(point)
 
     def _judge(self, key: Key) -> Fate:
         return self._seen.get(key) or super()._judge(key)
@@ -66,10 +80,21 @@ class FlowsOracle(FlowOracle):
 
     def __init__(self, graph: Graph, flows: Iterable[FlowOracle]) -> None:
         self._flows = list(flows)
-        super().__init__(graph, {})
+        super().__init__(self._with_longest_lists(graph), {})
+
+    def _with_longest_lists(self, graph: Graph) -> Graph:
+        """Of lists of several flows the longest counts."""
+        sizes: dict[int, int] = {}
+        for part in (one.graph.list for one in self._flows):
+            for point, size in () if part is None else part.sizes.items():
+                sizes[point] = max(size, sizes.get(point, 0))
+        return with_sizes(graph, sizes)
 
     def atom(self, point: int, name: str, output: str) -> Worth:
         return max(one.atom(point, name, output) for one in self._flows)
+
+    def is_listed(self, point: int) -> Worth:
+        return max(one.is_listed(point) for one in self._flows)
 
 
 class ReflowRun:
@@ -77,9 +102,14 @@ class ReflowRun:
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
-        drawn = draw(seed).graph
+        drawn = everywhere(draw_with_lists(seed).graph)
         arrows = tuple(one for one in drawn.arrows if not one.suicide)
         self.graph = replace(drawn, arrows=arrows, retries={}, limit=None, runahead=None)
+        # By flow: how many elements there are at a point; the first number counts.
+        self.sizes: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self._told_size: dict[Key, tuple[int, int]] = {}  # by jobs that have not ended
+        self._lists: dict[tuple[int, int], int] = {}  # which submission returned them
+        self._borrowed: defaultdict[int, set[int]] = defaultdict(set)  # by flow
         self.seed = seed
         self.placed = self.graph.placed()
         self.failing = self.rng.choice((0.0, 0.1, 0.3))
@@ -102,6 +132,8 @@ class ReflowRun:
     def plays(self, flows: int) -> None:
         """Starts so many flows, each whenever and wherever, and goes on to the end."""
         keys = list(self._rules.fates)
+        if elements := [key for key in keys if is_element(key[1])]:  # as often as others
+            keys += elements * (len(keys) // len(elements))
         rate = self.rng.choice((0.02, 0.1, 0.3))
         for _ in range(STEPS_MAX):
             if keys and flows and (not self._jobs or self.rng.random() < rate):
@@ -113,19 +145,39 @@ class ReflowRun:
                 self._ends_something()
             if self.rng.random() < 0.05:
                 self.history.append("restart")
-                self.run.restarts()
+                self.run.restarts(None if self.graph.list is None else tuple)
         raise Broken(f"still running after {STEPS_MAX} steps")
 
     def _reflows(self, key: Key) -> None:
         core = self.run.core
         flow = core.run.flows_made + 1
         task = core.tasks.get(_core(key))
+        if is_element(key[1]) and not self._borrows(key, flow):
+            return
         if task is None or not task.is_active:
             self._now.add(key)
             self.triggered.add((key, flow))
         event = events.TasksTriggered(tasks=(_core(key),), at=self.run.now, flow=FlowChoice.NEW)
         self.history.append(f"reflow {key[0]}/{key[1]}")
         self._apply(event)
+
+    def _borrows(self, key: Key, flow: int) -> bool:
+        """Whether an element is there in any flow; if so, a new one has the longest list."""
+        point, name = key
+        task = self.run.core.tasks.get(_core(key))
+        among = self.sizes if task is None else task.flows
+        found = [(self.sizes[one][point], one) for one in among if point in self.sizes[one]]
+        if max(found, default=(0, 0))[0] <= int(name.partition("_f")[2]):
+            event = events.TasksTriggered(tasks=(_core(key),), at=self.run.now)
+            try:
+                self.run.happens(event)
+            except Refused:
+                return False
+            raise Broken(f"{point}/{name} is not there, and was triggered")
+        size, of = max(found)
+        self.sizes[flow][point], self._lists[flow, point] = size, self._lists[of, point]
+        self._borrowed[flow].add(point)
+        return True
 
     def _ends_something(self) -> None:
         key = self.rng.choice(sorted(self._jobs))
@@ -137,6 +189,12 @@ class ReflowRun:
             output = next(word for word, how in ENDS.items() if how is event.how)
         self.history.append(f"{key[0]}/{key[1]} {output}")
         flows = self.run.core.tasks[_core(key)].flows
+        if self._is_size(output):
+            size, _, submit = output[2:-1].partition("@")
+            self._told_size[key] = int(size), int(submit)
+        if output == SUCCEEDED and (told := self._told_size.pop(key, None)) is not None:
+            for flow in flows:
+                self._has_list(flow, key[0], *told)
         for one in (*IMPLIED.get(output, ()), output):
             self.told[key][one] |= flows - self.made[key][one]
             self.made[key][one] |= flows
@@ -147,6 +205,13 @@ class ReflowRun:
         task = self.run.core.tasks.get(_core(key))  # perhaps one of another flow, then
         if stays is not (task is not None and not task.flows.isdisjoint(flows)):
             raise Broken(f"{key[0]}/{key[1]} {output}: {'left' if stays else 'stays'}")
+
+    def _has_list(self, flow: int, point: int, size: int, submit: int) -> None:
+        if point in self._borrowed[flow]:  # its own is better
+            self._borrowed[flow].remove(point)
+            del self.sizes[flow][point]
+        if point not in self.sizes[flow]:
+            self.sizes[flow][point], self._lists[flow, point] = size, submit
 
     def _finishes(self, key: Key, end: str, flows: frozenset[int]) -> bool:
         """SEMANTICS §3: who is complete leaves, everybody else stays."""
@@ -210,12 +275,20 @@ class ReflowRun:
             yield events.OutputMade(core, submit, STARTED, now)
         for one in job.customs:
             yield events.OutputMade(core, submit, one, now)
+        part = self.graph.list
+        if part is not None and key[1] == part.source and end == SUCCEEDED:
+            size = rng.choice((part.sizes[key[0]], rng.randint(0, SIZE_MAX)))
+            yield events.OutputMade(core, submit, size_text(size, submit), now)
         yield events.JobEnded(core, submit, ENDS[end], now)
+
+    def _is_size(self, output: str) -> bool:
+        return output.startswith("l[")
 
     # What each flow must have done.
 
     def oracle(self, flow: int) -> FlowOracle:
-        return FlowOracle(self.graph, self.seen_in(flow))
+        graph = with_sizes(self.graph, self.sizes[flow])
+        return FlowOracle(graph, self.seen_in(flow), frozenset(self._borrowed[flow]))
 
     def seen_in(self, flow: int) -> dict[Key, Fate]:
         """The fates of all tasks that a flow came to; of pooled ones, what they have made."""
@@ -243,8 +316,18 @@ class ReflowRun:
 
     def _left_out(self, flow: int, oracle: FlowOracle) -> Iterator[str]:
         for key in sorted(oracle.with_word("due")):
+            if self._waits_for_another(key, flow):
+                continue
             if self._is_told(oracle, key, flow) or self._is_in_chain(oracle, key, flow):
                 yield f"{key[0]}/{key[1]} did not run in flow {flow}"
+
+    def _waits_for_another(self, key: Key, flow: int) -> bool:
+        """Whether an element of another list has its name: it comes when that one has left."""
+        task = self.run.core.tasks.get(_core(key))
+        if task is None or not is_element(key[1]):
+            return False
+        own = self._lists.get((flow, key[0]))
+        return any(self._lists.get((other, key[0])) != own for other in task.flows)
 
     def _is_told(self, oracle: FlowOracle, key: Key, flow: int) -> bool:
         """Whether an output that the flow made spawns a task."""

@@ -22,13 +22,16 @@ from tests.sim.sched_oracle import (
     Key,
     Leaf,
     Try,
+    is_element,
     leaves,
 )
 from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import Case
+from tests.sim.sched_oracle_lists import size_text, with_sizes
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import CancelTimer, Event, JobEnd, SetTimer, Submit
+from tidewheel.errors import Refused
 
 STEPS_MAX = 2_000
 ENDS = {SUCCEEDED: JobEnd.SUCCEEDED, FAILED: JobEnd.FAILED, SUBMIT_FAILED: JobEnd.NOT_STARTED}
@@ -85,10 +88,15 @@ class Driven:
         graph = compile_flow(flow_text(case.graph))
         self._apply(events.RunReloaded(graph, self.run.now))
 
-    def runs_again(self, key: Key, job: Try) -> None:
-        """Forget that a task ran, and run it once more: its job does this then."""
+    def runs_again(self, key: Key, job: Try, size: int = 0) -> None:
+        """Forget that a task ran, and run it once more: its job does this then. A list has so
+        many elements this time."""
         self._made.pop(key, None)
         self._apply(events.TasksRemoved(tasks=(_core_key(key),), at=self.run.now))
+        part, graph = self.case.graph.list, self.case.graph
+        if part is not None and key[1] == part.source:
+            graph = with_sizes(graph, {**part.sizes, key[0]: size})
+        self._follow(Case(graph, self.case.outcomes))
         self.mends(key, job)
 
     def mends(self, key: Key, job: Try) -> None:
@@ -114,9 +122,8 @@ class Driven:
         done = self.by_hand
         self.by_hand = replace(done, succeeded=done.succeeded | {key})
         self._made[key].update((SUBMITTED, STARTED, SUCCEEDED))
-        self._apply(
-            events.OutputsSet(task=_core_key(key), at=self.run.now, outputs=(SUCCEEDED,))
-        )
+        outputs = (*self._sizes(key), SUCCEEDED)
+        self._apply(events.OutputsSet(task=_core_key(key), at=self.run.now, outputs=outputs))
 
     def removes(self, key: Key) -> None:
         """Take a task out of the pool; of one that is not there nothing is forgotten."""
@@ -124,6 +131,22 @@ class Driven:
             done = self.by_hand
             self.by_hand = replace(done, removed=done.removed | {key})
         self._apply(events.TasksRemoved(tasks=(_core_key(key),), at=self.run.now))
+
+    def is_refused(self, key: Key) -> bool:
+        """Whether nobody may trigger, set, remove or hold a task."""
+        core, now = _core_key(key), self.run.now
+        for event in (
+            events.TasksTriggered(tasks=(core,), at=now),
+            events.OutputsSet(task=core, at=now, outputs=(SUCCEEDED,)),
+            events.TasksRemoved(tasks=(core,), at=now),
+            events.TasksHeld((core,), now),
+        ):
+            try:
+                self.run.happens(event)
+            except Refused:
+                continue
+            return False
+        return True
 
     def holds(self, key: Key) -> None:
         self._apply(events.TasksHeld((_core_key(key),), self.run.now))
@@ -225,11 +248,23 @@ class Driven:
             if talks or job.end == FAILED:
                 found.append(events.OutputMade(core, submit, STARTED, now))
             found += [events.OutputMade(core, submit, one, now) for one in job.customs]
-        part = self.case.graph.list
-        if part is not None and key[1] == part.source and job.end == SUCCEEDED:
-            size = f"l[{part.sizes[key[0]]}]"
+        for size in self._sizes(key) if job.end == SUCCEEDED else ():
             found.append(events.OutputMade(core, submit, size, now))
         return [*found, events.JobEnded(core, submit, ENDS[job.end], now)]
+
+    def _sizes(self, key: Key) -> tuple[str, ...]:
+        """What a task tells of its list before it succeeds, if it has one."""
+        part = self.case.graph.list
+        if part is None or key[1] != part.source:
+            return ()
+        return (size_text(part.sizes[key[0]]),)
+
+    def has_come(self, key: Key) -> bool:
+        """Whether there is such a task by now: an element comes with its list."""
+        part = self.case.graph.list
+        if part is None or not is_element(key[1]):
+            return True
+        return part.has(key) and SUCCEEDED in self._made[(key[0], part.source)]
 
     def _check_limit(self, key: Key) -> None:
         """P12, from what is seen outside: who is active, incomplete or blocked."""

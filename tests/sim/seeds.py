@@ -84,6 +84,7 @@ CAMPAIGNS = {
         once_failed={
             250830045: "a trigger behind the horizon did not see who waits for a fixed point",
             13132420: "nothing was advised for a family that is off its sequence",
+            1990095: "what waits for a list was advised to take it as there, which no task can",
         },
     ),
     "properties": Campaign(

@@ -16,7 +16,7 @@ import pytest
 from tests.kit.scenario import Scenario, compile_flow
 from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle_flow import flow_text
-from tests.sim.sched_oracle_graphs import draw
+from tests.sim.sched_oracle_lists import draw_with_lists, size_text
 from tests.sim.seeds import CAMPAIGNS
 from tidewheel.core.operator.command_events import events_of
 from tidewheel.core.operator.verbs import Set, Trigger
@@ -35,11 +35,11 @@ class Repair:
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
-        graph = draw(seed).graph
+        graph = draw_with_lists(seed).graph
         # A suicide arrow may take away again what was mended; the oracle judges those.
         graph = replace(graph, arrows=tuple(one for one in graph.arrows if not one.suicide))
         self.text = flow_text(graph)
-        self.customs = graph.customs
+        self.customs, self.list = graph.customs, graph.list
         self.run = Scenario(compile_flow(self.text), start=graph.start)
         self.said: list[str] = []
 
@@ -72,6 +72,8 @@ class Repair:
             else:
                 self.said.append(f"{one} succeeds")
                 self.run.makes(one, *self.customs.get(key[1], ()))
+                if self.list is not None and key[1] == self.list.source:
+                    self.run.makes(one, size_text(self.list.sizes[key[0]]))
                 self.run.succeeds(one)
         raise AssertionError("it goes on and on")
 

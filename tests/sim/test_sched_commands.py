@@ -15,19 +15,24 @@ import pytest
 from tests.kit.scenario import Scenario, compile_flow
 from tests.kit.sched_invariants import fingerprint
 from tests.sim.campaigns import campaigns_of
-from tests.sim.sched_oracle import Arrow
+from tests.sim.sched_oracle import Arrow, leaves
 from tests.sim.sched_oracle import Graph as Drawn
 from tests.sim.sched_oracle_flow import flow_text
-from tests.sim.sched_oracle_graphs import Case, draw, has_cycle, never_there
+from tests.sim.sched_oracle_graphs import Case, has_cycle, never_there
+from tests.sim.sched_oracle_lists import SIZE_MAX, draw_with_lists, size_text
 from tests.sim.seeds import CAMPAIGNS
+from tidewheel.core.graph.definition import element_name
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.run_log import RunLog
 from tidewheel.core.operator.verbs import Command
 from tidewheel.core.sched import events
+from tidewheel.core.sched.elements import refuse_other_lists
 from tidewheel.core.sched.events import SetTimer
 from tidewheel.core.sched.explain import preview, why
+from tidewheel.core.sched.interventions import completing
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 
 COMMANDS = CAMPAIGNS["commands"]
@@ -50,7 +55,7 @@ class Operator:
         self.said: list[str] = []
 
     def draws(self, seed: int) -> Case:
-        return draw(seed)
+        return draw_with_lists(seed)
 
     def plays(self) -> None:
         for _ in range(STEPS_MAX):
@@ -60,7 +65,7 @@ class Operator:
             elif roll < 0.6:
                 self.lets_a_timer_fire()
             elif roll < 0.65:
-                self.run.restarts()
+                self.restarts()
             elif roll < 0.67:
                 self.reloads()
             else:
@@ -76,7 +81,22 @@ class Operator:
         how = self.rng.choice((*[events.JobEnd.SUCCEEDED] * 3, *events.JobEnd))
         self.said.append(f"{key} {how}")
         submit = self.run.core.tasks[key].submit
+        if how is events.JobEnd.SUCCEEDED:
+            self.tells_sizes(key, submit)
         self.run.happens(events.JobEnded(key, submit, how, self.run.now))
+
+    def tells_sizes(self, key: Key, submit: int) -> None:
+        """Of a list, which a job sometimes forgets to return."""
+        part, size = self.drawn.list, self.rng.randint(-1, SIZE_MAX)
+        if part is not None and key[1] == part.source and size >= 0:
+            self.said.append(f"{key} returns {size}")
+            told = size_text(size, submit)
+            self.run.happens(events.OutputMade(key, submit, told, self.run.now))
+
+    def restarts(self) -> None:
+        """With lists, by another process, which has made no elements yet."""
+        self.said.append("restart")
+        self.run.restarts(None if self.drawn.list is None else tuple)
 
     def lets_a_timer_fire(self) -> None:
         timers = [one for one in self.run.effects if isinstance(one, SetTimer)]
@@ -89,13 +109,14 @@ class Operator:
         """Another definition, under the same rules: names and points are much alike."""
         seed = self.rng.randrange(1_000_000)
         self.said.append(f"reload {seed}")
-        self.goes_on_with(draw(seed).graph)
+        self.goes_on_with(draw_with_lists(seed).graph)
 
     def goes_on_with(self, drawn: Drawn) -> None:
         policy = self.run.graph.policy.name
         try:
             graph = compile_flow(flow_text(drawn), policy)
-        except AssertionError:
+            refuse_other_lists(self.run.core, graph)
+        except (AssertionError, Refused):
             return
         self.run.happens(events.RunReloaded(graph, self.run.now))
         self.drawn, self.names, self.final = drawn, sorted(graph.nodes), drawn.final
@@ -109,13 +130,25 @@ class Operator:
                 preview(self.run.core, applied.events[0])
                 assert fingerprint(self.run.core) == before, "a preview changed something"
             known = len(self.run.effects)
-            for event in applied.events:
+            for event in map(self.with_size, applied.events):
                 self.run.happens(event)
         except Refused:
             assert fingerprint(self.run.core) == before, "a refused command changed something"
             return
         answer_of(self.run.core, applied, self.run.effects[known:])
         RunLog(self.run.core)
+
+    def with_size(self, event: events.Event) -> events.Event:
+        """A success by hand has the size of the list that was set before."""
+        part = self.drawn.list
+        if part is None or not isinstance(event, events.OutputsSet):
+            return event
+        if event.task[1] != part.source:
+            return event
+        memory, node = self.run.core.recall(*event.task), self.run.core.node(part.source)
+        outputs = event.outputs or completing(node, () if memory is None else memory.made)
+        size = size_text(self.rng.randint(0, min(SIZE_MAX, part.most)))
+        return replace(event, outputs=(size, *outputs))
 
     def chooses(self) -> Command:
         rng = self.rng
@@ -153,6 +186,8 @@ class Operator:
         rng = self.rng
         point = rng.choice(("*", *map(str, range(1, self.final + 1))))
         name = rng.choice(("*", *self.names, *self.names))
+        if "<" in name and rng.random() < 0.7:
+            name = element_name(name, rng.randint(0, SIZE_MAX))
         return f"{point}/{name}{rng.choice(SELECTORS)}"
 
 
@@ -163,8 +198,9 @@ class Editor(Operator):
     """
 
     def draws(self, seed: int) -> Case:
-        cases = (draw(self.rng.randrange(1_000_000_000)) for _ in range(DRAWS_MAX))
-        return next((case for case in cases if case.graph.families), draw(seed))
+        seeds = (self.rng.randrange(1_000_000_000) for _ in range(DRAWS_MAX))
+        cases = map(draw_with_lists, seeds)
+        return next((case for case in cases if case.graph.families), draw_with_lists(seed))
 
     def plays(self) -> None:
         for _ in range(STEPS_MAX):
@@ -172,7 +208,7 @@ class Editor(Operator):
             if roll < 0.45:
                 self.ends_a_job()
             elif roll < 0.5:
-                self.run.restarts()
+                self.restarts()
             elif roll < 0.65:
                 self.edits()
             elif roll < 0.7 and self.run.status == "stopped":
@@ -186,7 +222,7 @@ class Editor(Operator):
     def edits(self) -> None:
         rng, drawn = self.rng, self.drawn
         edited = drawn
-        match rng.randrange(5):
+        match rng.randrange(6):
             case 0:
                 edited = replace(drawn, limit=rng.choice((None, 1, 2, 3)))
             case 1:
@@ -196,6 +232,8 @@ class Editor(Operator):
                 edited = replace(drawn, arrows=kept)
             case 3:
                 edited = replace(drawn, arrows=(*drawn.arrows, *self.other_arrows()))
+            case 4 if drawn.list is not None:
+                edited = self.another_list(drawn)
             case _:
                 pass  # as it was
         self.said.append(f"edit {flow_text(edited)}")
@@ -205,10 +243,19 @@ class Editor(Operator):
     def other_arrows(self) -> list[Arrow]:
         """Of another definition with the same points."""
         for _ in range(DRAWS_MAX):
-            other = draw(self.rng.randrange(1_000_000_000)).graph
+            other = draw_with_lists(self.rng.randrange(1_000_000_000)).graph
             if other.final == self.drawn.final and other.families == self.drawn.families:
-                return [one for one in other.arrows if self.rng.random() < 0.3]
+                plain = [one for one in other.arrows if not _is_mapped(one)]
+                return [one for one in plain if self.rng.random() < 0.3]
         return []
+
+    def another_list(self, drawn: Drawn) -> Drawn:
+        """One with another bound, or none."""
+        assert drawn.list is not None
+        if self.rng.random() < 0.7:
+            return replace(drawn, list=replace(drawn.list, most=self.rng.randint(1, 5)))
+        plain = tuple(one for one in drawn.arrows if not _is_mapped(one))
+        return replace(drawn, arrows=plain, list=None)
 
     def an_id(self) -> str:
         one = super().an_id()
@@ -217,6 +264,10 @@ class Editor(Operator):
 
     def a_plain_id(self) -> str:
         return f"{self.rng.randint(1, self.final)}/{self.rng.choice(self.names)}"
+
+
+def _is_mapped(arrow: Arrow) -> bool:
+    return arrow.hidden or any(leaf.source for leaf in leaves(arrow.condition))
 
 
 def _compiled(text: str, rng: Random) -> Graph:

@@ -30,7 +30,14 @@ from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle import SUCCEEDED, Arrow, Graph, Key, Oracle, Try, leaves
 from tests.sim.sched_oracle_comparing import disagreements
 from tests.sim.sched_oracle_flow import flow_text
-from tests.sim.sched_oracle_graphs import Case, draw, has_cycle, never_there, sometimes_missing
+from tests.sim.sched_oracle_graphs import (
+    Case,
+    draw_outcomes,
+    has_cycle,
+    never_there,
+    sometimes_missing,
+)
+from tests.sim.sched_oracle_lists import SIZE_MAX, draw_with_lists, everywhere
 from tests.sim.sched_oracle_reflow import ReflowRun
 from tests.sim.sched_oracle_runs import Broken, Driven
 from tests.sim.seeds import CAMPAIGNS
@@ -42,7 +49,7 @@ DEEDS_MAX = 4
 
 def the_same_definition(seed: int) -> bool:
     """Loaded again, whenever, nothing changes."""
-    rng, case = Random(seed), draw(seed)
+    rng, case = Random(seed), draw_with_lists(seed)
     run = Driven(case, rng.randrange)
     again = rng.choice((0.1, 0.5, 1.0))
     while run.happens_next():
@@ -57,7 +64,7 @@ def the_same_definition(seed: int) -> bool:
 
 def higher_limits(seed: int) -> bool:
     """What waits for room, or for the limit, goes on at once."""
-    rng, case = Random(seed), draw(seed)
+    rng, case = Random(seed), draw_with_lists(seed)
     graph = case.graph
     tight = replace(
         graph,
@@ -72,9 +79,10 @@ def higher_limits(seed: int) -> bool:
 
 def later_arrows(seed: int) -> bool:
     """What is added before anything of it could have happened counts as if always there."""
-    rng, case = Random(seed), draw(seed)
+    rng, case = Random(seed), draw_with_lists(seed)
     graph = case.graph
-    dropped = tuple(one for one in graph.arrows if one.condition and rng.random() < 0.3)
+    arrows = [one for one in graph.arrows if one.condition and not one.hidden]
+    dropped = tuple(one for one in arrows if rng.random() < 0.3)
     fewer = replace(graph, arrows=tuple(one for one in graph.arrows if one not in dropped))
     # A parent that is off its sequence is seen as soon as its child is near.
     if sometimes_missing(graph) or fewer.placed() != graph.placed():
@@ -91,11 +99,12 @@ def later_arrows(seed: int) -> bool:
 
 def run_again(seed: int) -> bool:
     """Removed and run again, a task is one that ran once, later."""
-    rng, case = Random(seed), draw(seed)
+    rng, case = Random(seed), draw_with_lists(seed)
     if any(arrow.suicide for arrow in case.graph.arrows):
         return False
     # A task that is triggered asks for no room, and holds the limit back.
-    case = Case(replace(case.graph, limit=None, runahead=None), case.outcomes)
+    graph = everywhere(replace(case.graph, limit=None, runahead=None))
+    case = Case(graph, {**draw_outcomes(graph, Random(seed)), **case.outcomes})
     run = Driven(case, rng.randrange)
     for _ in range(rng.randint(1, 30)):
         if not run.happens_next():
@@ -105,7 +114,8 @@ def run_again(seed: int) -> bool:
         return False
     key = rng.choice(keys)
     customs = tuple(one for one in case.graph.customs.get(key[1], ()) if rng.random() < 0.7)
-    run.runs_again(key, rng.choice((Try(SUCCEEDED, customs), case.outcomes[key][-1])))
+    job = rng.choice((Try(SUCCEEDED, customs), case.outcomes[key][-1]))
+    run.runs_again(key, job, rng.randint(0, SIZE_MAX))
     run.to_the_end()
     if key in run.pool:
         return False  # incomplete: children that were there before wait for it in the pool
@@ -118,7 +128,7 @@ def run_again(seed: int) -> bool:
 
 def mended(seed: int) -> bool:
     """What failed and others are lost by, tried again or set: all run that it kept from it."""
-    rng, case = Random(seed), draw(seed)
+    rng, case = Random(seed), draw_with_lists(seed)
     if any(arrow.suicide for arrow in case.graph.arrows):
         return False
     graph = replace(case.graph, limit=None, runahead=None)
@@ -156,7 +166,7 @@ def _is_why_others_are_lost(run: Driven, key: Key) -> bool:
             (point, name) in lost
             for arrow in graph.arrows
             for leaf in leaves(arrow.condition)
-            if key[1] in leaf.names and made.isdisjoint(leaf.outputs)
+            if (key[1] in leaf.names and made.isdisjoint(leaf.outputs)) or key[1] == leaf.source
             if leaf.every or len(leaf.names) == 1
             for point in arrow.points
             if leaf.parent_point(point) == key[0]
@@ -171,7 +181,7 @@ def operated(seed: int) -> bool:
     The oracle is told of it and of nothing else: what is triggered needs nothing, what is set
     has succeeded, what is removed is lost, whenever that was.
     """
-    rng, case = Random(seed), draw(seed)
+    rng, case = Random(seed), draw_with_lists(seed)
     if any(arrow.suicide for arrow in case.graph.arrows):
         return False
     case = Case(replace(case.graph, limit=None, runahead=None), case.outcomes)
@@ -194,6 +204,9 @@ def operated(seed: int) -> bool:
 
 def _does_something(run: Driven, key: Key, rng: Random) -> bool:
     if key in run.submitted or not _is_remembered(run, key) or key[0] < run.case.graph.start:
+        return False
+    if not run.has_come(key):
+        assert run.is_refused(key), f"{key[0]}/{key[1]} is not there, and somebody may say so"
         return False
     graph = run.case.graph
     may_be_set = key[1] not in graph.customs and key[1] not in graph.optional()
@@ -276,7 +289,8 @@ def _is_untouched(run: Driven, arrows: tuple[Arrow, ...]) -> bool:
             wanted = {(point, name) for name in arrow.targets}
             for leaf in leaves(arrow.condition):
                 parent = leaf.parent_point(point)
-                wanted |= {(parent, name) for name in leaf.names if parent >= start}
+                names = (*leaf.names, *[leaf.source] * bool(leaf.source))
+                wanted |= {(parent, name) for name in names if parent >= start}
             if any(core.recall(*key) is not None for key in wanted):  # type: ignore[arg-type]
                 return False
     return True
@@ -294,7 +308,7 @@ def _may_run_again(run: Driven, key: Key) -> bool:
 def _children(graph: Graph, key: Key) -> Iterator[Key]:
     for arrow in graph.arrows:
         for leaf in leaves(arrow.condition):
-            if key[1] in leaf.names:
+            if key[1] in (*leaf.names, leaf.source):
                 for point in arrow.points:
                     if leaf.parent_point(point) == key[0]:
                         yield from ((point, name) for name in arrow.targets)

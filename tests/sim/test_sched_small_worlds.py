@@ -19,12 +19,17 @@ from tests.sim.sched_oracle import (
     STARTED,
     SUBMIT_FAILED,
     SUCCEEDED,
+    Arrow,
+    Every,
     Graph,
     Key,
+    Leaf,
+    List,
     Oracle,
     Try,
 )
 from tests.sim.sched_oracle_flow import flow_text
+from tests.sim.sched_oracle_lists import size_text
 from tests.sim.sched_oracle_text import read_graph
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.queue.task import Instant
@@ -95,6 +100,49 @@ BOUNDED = {
 }
 
 
+# Elements p_f0, p_f1 of lists with so many at the two points: (sizes, beside the list, join).
+MAPPED = {
+    "all elements": ({1: 2, 2: 0}, "", "succeed-all"),
+    "any element": ({1: 0, 2: 2}, "", "succeed-any"),
+    "a failed element": ({1: 2, 2: 1}, "", "fail-any"),
+    "elements and another parent": ({1: 1, 2: 0}, "x", "succeed-all"),
+    "elements of the point before": ({1: 2, 2: 0}, "", "[-P1]:succeed-all"),
+}
+
+
+def mapped_world(sizes: dict[int, int], beside: str, join: str) -> Graph:
+    """A source s, elements p<f> and what joins them, j."""
+    points = frozenset(sizes)
+    place, _, word = join.rpartition(":")
+    output = FAILED if word.startswith("fail") else SUCCEEDED
+    names = tuple(f"p_f{index}" for index in range(max(sizes.values())))
+    group = Leaf(
+        names,
+        (output,),
+        -1 if place else 0,
+        None,
+        word.endswith("all"),
+        text=f"p<f>{place}:{word}",
+        source="s",
+    )
+    parents = Every((Leaf(("s",)), Leaf((beside,)))) if beside else Leaf(("s",))
+    elements = [
+        Arrow(
+            "P1",
+            frozenset(point for point, size in sizes.items() if size > index),
+            parents,
+            (name,),
+            name,
+            hidden=True,
+        )
+        for index, name in enumerate(names)
+    ]
+    homes = [Arrow("P1", points, None, (one,), one) for one in ("s", beside) if one]
+    line = f"P1 = {f's & {beside}' if beside else 's'} => p<f>"
+    joined = Arrow("P1", points, group, ("j",), "j")
+    return Graph(2, (*homes, *elements, joined), list=List("s", sizes, (line,)))
+
+
 def worlds() -> dict[str, Graph]:
     found = {name: read_graph(text) for name, text in SEEDS.items()}
     for name, text in FAMILY.items():
@@ -104,6 +152,7 @@ def worlds() -> dict[str, Graph]:
     found["runahead"] = read_graph(BOUNDED["runahead"], runahead=0)
     late = "an absolute parent that ends late"
     found[late] = read_graph(BOUNDED[late], final=3, runahead=0)
+    found |= {name: mapped_world(*parts) for name, parts in MAPPED.items()}
     return found
 
 
@@ -191,6 +240,10 @@ class World:
         if job.end == FAILED:
             found.append(events.OutputMade(key, submit, STARTED, NOW))
         found += [events.OutputMade(key, submit, one, NOW) for one in job.customs]
+        part = self.graph.list
+        if part is not None and key[1] == part.source and job.end == SUCCEEDED:
+            size = size_text(part.sizes[int(key[0])])
+            found.append(events.OutputMade(key, submit, size, NOW))
         return [
             *found,
             events.JobEnded(key, submit, ends.get(job.end, JobEnd.NOT_STARTED), NOW),

@@ -123,6 +123,11 @@ def test_a_graph_without_quotes_ends_at_a_comment(tmp_path):
         ("[runtime]\n[[ ]]\n", 2, "this heading has no name"),
         ("[runtime]\n[[a]] b\n", 2, "not closed, or something follows it"),
         ("[runtime]\n[[a]]\nscript\n", 3, "neither a heading nor an item: 'script'"),
+        (
+            "[runtime]\n[[a]]\nscript=x\n[[b]]\nscript\n",
+            5,
+            "neither a heading nor an item: 'script'",
+        ),
         ("[runtime]\n[[a]]\nscript = one\n  two\n", 4, "if this belongs to 'script'"),
         ("[scheduling]\n[[graph]]\na => b\n", 3, "a line of a graph, but it is not inside"),
         ("[runtime]\n[[a]]\nscript = 'x\n", 3, 'the quotes of "\'x" are not closed'),

@@ -392,12 +392,25 @@ def test_why_reaches_a_run_that_is_stalled_two_levels_down(flow):
     reasons = why(run, "1/post")
     deep = "flow/run1/1/post/01/1/x/01"
     texts = [one["text"] for one in reasons]
-    assert "1/post is the run flow/run1/1/post/01, running" in texts
+    stuck = "running, and something in it does not go on by itself"
+    assert f"1/post is the run flow/run1/1/post/01, {stuck}" == texts[0]
     assert f"1/x is the run {deep}, stalled: 1/x failed, incomplete" in texts
     last = next(one for one in reasons if one["text"].startswith(f"{deep}: 1/x failed"))
     assert not last["passes"]
     assert last["commands"][0] == f"tidewheel trigger {deep} 1/x"
     assert all(one["actions"] == [] for one in reasons[-2:])  # not for the run that was asked
+
+
+def test_why_says_who_paused_the_run_of_a_task(flow):
+    run = flow(parent())
+    run.ends("1/a").gives(Hold(ids=("1/post",)))
+    held = [one for one in why(run, "1/post") if one["text"] == "1/post is held"]
+    assert [one["commands"] for one in held] == [["tidewheel release flow/run1 1/post"]]
+    assert not any("resume" in line for one in why(run, "1/post") for line in one["commands"])
+    run.gives(Release(ids=("1/post",)))
+    run.tells("1/post/01", Pause())
+    lines = [line for one in why(run, "1/post") for line in one["commands"]]
+    assert "tidewheel resume flow/run1/1/post/01" in lines
 
 
 def test_why_says_that_nobody_has_taken_the_run_yet(flow):
@@ -418,6 +431,41 @@ def test_why_names_how_the_last_run_ended_and_how_a_new_one_is_begun(flow):
         one.startswith("1/post is the run flow/run1/1/post/01, stopped") for one in texts
     )
     assert "tidewheel trigger flow/run1 1/post" in reasons[0]["commands"]
+
+
+def test_why_says_that_the_run_of_a_failed_task_was_carried_on_and_how_the_task_is_mended(flow):
+    run = flow(parent())
+    run.ends("1/a").tells("1/post/01", Stop(mode="now"))
+    assert run.status == "stalled"
+    run.tells("1/post/01", Trigger(ids=("1/x",)))
+    carried_on = "the run flow/run1/1/post/01 was carried on after 1/post had failed"
+    told = [one for one in why(run, "1/post") if carried_on in one["text"]]
+    assert [(one["passes"], one["commands"][0]) for one in told] == [
+        (False, "tidewheel show flow/run1/1/post/01")
+    ]
+    run.ends("1/post/01/1/x").ends("1/post/01/1/y")
+    assert run.nested("1/post/01").status == "completed"
+    reasons = why(run, "1/post")
+    (told,) = [one for one in reasons if carried_on in one["text"]]
+    assert told["text"].endswith("and has completed: 1/post does not hear of it")
+    assert not told["passes"]
+    assert told["commands"] == [
+        "tidewheel set flow/run1 1/post",
+        "tidewheel show flow/run1/1/post/01",
+    ]
+    assert not [one for one in reasons if "1/post is the run" in one["text"]]
+
+
+def test_a_run_that_takes_longer_to_read_than_its_lease_lasts_is_kept(flow):
+    run = flow(parent())
+    run.takes_nested = False
+    run.ends("1/a")
+    run.takes_nested = True
+    run.way_to_store.delays("definition", before=25.0)
+    renewed = run.way_to_store.calls["renew_run"]
+    run.waits_in_the_middle(4.0, times=7)
+    assert run.way_to_store.calls["renew_run"] - renewed >= 5
+    assert (run.nested("1/post/01").status, run.nested("1/post/01").epoch) == ("running", 1)
 
 
 def test_a_run_that_waits_for_a_stalled_one_shows_it_among_its_causes(flow):

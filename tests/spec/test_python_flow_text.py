@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidewheel import Workflow, all_of, any_of
-from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, PointTexts, load_workflow
 from tidewheel.formats.python_api import InvalidDefinition, ReadOptions, load_python
@@ -24,7 +24,7 @@ def read(text: str, tmp_path: Path, name: str = "w"):
     findings = Findings()
     how = LoadOptions(now=NOW, name=name, source=SourceOptions(), points=PointTexts())
     loaded = load_workflow(tmp_path, how, findings)
-    assert [str(one) for one in findings if one.severity == "error"] == []
+    assert [str(one) for one in findings if one.severity is Severity.ERROR] == []
     return loaded.workflow
 
 

@@ -2,9 +2,15 @@
 
 import pytest
 
-from tests.kit.scenario import Scenario
-from tidewheel.core.sched.events import TasksTriggered
+from tests.kit.scenario import Scenario, compile_flow, compile_graph
+from tidewheel.core.operator.command_events import events_of
+from tidewheel.core.operator.selection import select
+from tidewheel.core.operator.task_inputs import lists_in
+from tidewheel.core.operator.verbs import Set
+from tidewheel.core.sched.elements import refuse_other_lists
+from tidewheel.core.sched.events import FlowChoice, TasksTriggered
 from tidewheel.core.sched.explain import preview
+from tidewheel.core.sched.spawn import CLOCK
 from tidewheel.errors import Refused
 
 FILES = "file = list.files"
@@ -248,6 +254,16 @@ def test_why_says_how_many_elements_are_missing_and_which_needs_help():
     assert run.why("1/plot_file7")[0].text == "there is no 1/plot_file7: 1/list returned 3"
 
 
+def test_why_advises_to_run_the_task_that_returns_a_list_that_never_comes():
+    graph = "a => list => process<file>\nx & process<file>:succeed-all => join"
+    run = Scenario(graph, parameters=FILES).succeeds("1/x").fails("1/a")
+    assert run.stalled
+    [reason] = run.why("1/join")
+    assert (reason.passes, reason.command) == (False, "trigger 1/list")
+    run.triggers("1/list").returns("1/list", "files[1]").succeeds("1/process_file0")
+    assert "1/join" in run.submitted
+
+
 def test_a_preview_takes_a_list_to_have_two_elements():
     run = joined().fails("1/list")
     event = TasksTriggered(tasks=(run.key("1/list"),), at=run.now)
@@ -260,3 +276,186 @@ def test_all_children_hear_of_no_elements_also_if_one_of_them_looked_first():
     graph = "list => process<file>\nprocess<file>:succeed-all & list => a\nprocess<file> => b"
     run = Scenario(graph, parameters=FILES).returns("1/list", "files[0]")
     assert set(run.pool) == {"1/a", "1/b"}
+
+
+# ---- flows ----
+
+
+def test_a_flow_that_begins_at_elements_goes_on_with_them_and_joins_them():
+    run = joined().returns("1/list", "files[2]")
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    run.succeeds("1/join").reflows("1/process_file0", "1/process_file1").restarts(tuple)
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0")
+    assert run.submitted.count("1/join") == 1
+    run.succeeds("1/plot_file1")
+    assert run.submitted.count("1/join") == 2
+    assert run.succeeds("1/join").completed
+
+
+def test_a_flow_that_begins_at_one_element_goes_on_with_that_alone():
+    run = joined().returns("1/list", "files[2]")
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    run.succeeds("1/join").reflows("1/process_file1").succeeds("1/process_file1")
+    assert run.flows == {"1/plot_file1": [2]}
+    assert run.succeeds("1/plot_file1").completed  # as of a family: others are not in the flow
+    assert run.submitted.count("1/join") == 1
+
+
+def test_a_flow_with_a_list_of_its_own_goes_on_with_that():
+    run = joined().returns("1/list", "files[2]")
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    run.succeeds("1/join").reflows("1/process_file0").triggers("1/list", flow=2)
+    run.returns("1/list", "files[3]").succeeds("1/process_file0", "1/process_file1")
+    run.succeeds("1/process_file2", "1/plot_file0", "1/plot_file1")
+    assert run.submitted.count("1/join") == 1
+    run.succeeds("1/plot_file2")
+    assert run.submitted.count("1/join") == 2
+
+
+def test_an_element_that_is_triggered_waits_for_no_list_of_a_flow_that_is_still_to_come():
+    run = Scenario("a => list => process<file> => join", parameters=FILES)
+    run.succeeds("1/a").returns("1/list", "files[2]").fails("1/process_file0")
+    run.reflows("1/a").triggers("1/process_file0")
+    assert run.flows["1/process_file0"] == [1]
+    run.succeeds("1/a").returns("1/list", "files[3]")
+    assert run.flows["1/process_file2"] == [2]
+
+
+def test_a_flow_that_meets_a_list_that_was_told_has_it_too():
+    run = joined(final=2).makes("1/list", "files[2]")
+    run.reflows("1/list").succeeds("1/list")
+    assert run.flows == {"1/process_file0": [1, 2], "1/process_file1": [1, 2], "2/list": [1]}
+
+
+def test_elements_of_two_lists_never_are_one_task():
+    run = joined().returns("1/list", "files[2@1]").reflows("1/list")
+    run.returns("1/list", "files[2@2]")
+    assert run.flows == {"1/process_file0": [1], "1/process_file1": [1]}
+    run.restarts(tuple).succeeds("1/process_file0")
+    assert run.flows["1/process_file0"] == [2]
+    assert run.flows["1/plot_file0"] == [1]
+    run.succeeds("1/process_file0", "1/plot_file0")
+    assert run.flows["1/plot_file0"] == [2]
+    run.fails("1/process_file1").succeeds("1/plot_file0")
+    assert run.stalled
+    run.triggers("1/process_file1").succeeds("1/process_file1", "1/plot_file1")
+    assert run.flows == {"1/process_file1": [2], "1/join": [1]}
+    run.succeeds("1/join", "1/process_file1", "1/plot_file1")
+    assert run.succeeds("1/join").completed
+    assert run.submitted.count("1/join") == 2
+
+
+def test_nobody_merges_elements_of_two_lists_by_hand():
+    run = joined().returns("1/list", "files[1@1]").reflows("1/list")
+    run.returns("1/list", "files[1@2]").triggers("1/process_file0", flow=2)
+    assert run.flows == {"1/process_file0": [1]}
+    assert "comes after this one" in run.notices("another list")[0]
+    run.succeeds("1/process_file0")
+    assert run.flows == {"1/process_file0": [2], "1/plot_file0": [1]}
+
+
+def test_a_flow_with_the_same_list_meets_its_elements():
+    run = joined().returns("1/list", "files[2@1]")
+    run.triggers("1/process_file0", flow=FlowChoice.NEW)
+    assert run.flows == {"1/process_file0": [1, 2], "1/process_file1": [1]}
+
+
+def test_elements_of_a_list_that_is_forgotten_come_with_the_next():
+    queues = "[[queues]]\n    [[[few]]]\n        limit = 1\n        members = process<file>"
+    run = joined(scheduling=queues).returns("1/list", "files[3]")
+    run.removes("1/list")
+    assert set(run.pool) == {"1/process_file0"}  # which runs
+    run.triggers("1/list", flow=1).returns("1/list", "files[2]")
+    assert set(run.pool) == {"1/process_file0", "1/process_file1"}
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    assert run.succeeds("1/join").completed
+
+
+def test_a_source_that_nobody_waited_for_is_no_source_after_a_reload():
+    run = Scenario("list\nx", parameters=FILES).succeeds("1/list")
+    graph = compile_graph("list => process<file> => join\nx", parameters=FILES)
+    with pytest.raises(Refused, match="1/list has succeeded and has not told"):
+        refuse_other_lists(run.core, graph)
+
+
+def test_a_point_with_fewer_elements_has_no_others():
+    run = joined(final=2).returns("1/list", "files[3]").returns("2/list", "files[1]")
+    chosen = select(run.core, ("2/process<file>",), all_at_point=True)
+    assert [run.id_of(key) for key in chosen] == ["2/process_file0"]
+
+
+def test_a_join_does_not_wait_for_the_list_itself():
+    run = joined().returns("1/list", "files[2]")
+    command = Set(ids=("1/join",), prerequisites=("1/list:succeeded",))
+    with pytest.raises(Refused, match='does not depend on "1/list:succeeded"'):
+        events_of(run.core, command, run.now)
+
+
+def test_a_list_that_is_returned_again_counts_no_second_time():
+    run = joined().returns("1/list", "files[2@1]")
+    run.triggers("1/list", flow=1).returns("1/list", "files[2@2]")
+    assert run.notices("list changed") == [
+        "1/list returned 2 elements of files; flow 1 goes on with the list that it has"
+    ]
+    assert lists_in(run.core, run.key("1/list"), frozenset({1})) == {"files": 1}
+    run.reflows("1/list").returns("1/list", "files[1@3]")
+    assert lists_in(run.core, run.key("1/list"), frozenset({2})) == {"files": 3}
+
+
+# ---- clocks, xtriggers, expiry, suicide ----
+
+DATED = """
+[scheduler]
+    allow implicit tasks = True
+    UTC mode = True
+[task parameters]
+    file = list.files
+[scheduling]
+    initial cycle point = 20300101T00Z
+    final cycle point = 20300102T00Z
+    {more}
+    [[graph]]
+        P1D = {graph}
+"""
+DAY = "20300101T0000Z"
+
+
+def dated(more: str, graph: str = "list => process<file> => join") -> Scenario:
+    run = Scenario(compile_flow(DATED.format(more=more, graph=graph)))
+    return run.returns(f"{DAY}/list", "files[2]")
+
+
+@pytest.mark.parametrize(
+    ("more", "left"),
+    [
+        ("[[special tasks]]\n        clock-trigger = process<file>(P9D)", "list"),
+        ('[[special tasks]]\n        external-trigger = process<file>("go")', "list"),
+        ("[[xtriggers]]\n        x = wall_clock(offset=P9D)", "@x & list"),
+        ("[[xtriggers]]\n        x = echo(1, succeed=True, sequential=True)", "@x & list"),
+    ],
+)
+def test_each_element_waits_for_what_comes_from_outside(more: str, left: str):
+    run = dated(more, f"{left} => process<file> => join")
+    waiting = [one for one, word in run.pool.items() if word == "pending"]
+    assert waiting == [f"{DAY}/process_file0", f"{DAY}/process_file1"]
+    task = run.core.tasks[run.key(waiting[1])]
+    [wait] = task.waits
+    run.timer(waiting[1], wait) if wait == CLOCK else run.xtrigger(wait, waiting[1])
+    assert run.pool[waiting[1]] == "running"
+    assert run.pool[waiting[0]] == "pending"
+
+
+def test_elements_expire_each_by_itself():
+    more = "[[special tasks]]\n        clock-expire = process<file>(PT1M)"
+    run = dated(more, "list => process<file>:expire? => mail<file>")
+    running = {one for one, word in run.pool.items() if word == "running"}
+    assert running >= {f"{DAY}/mail_file0", f"{DAY}/mail_file1"}
+
+
+def test_all_elements_together_can_remove_another_task():
+    graph = "list => process<file>\nprocess<file>:fail-any? => !other\nx => other"
+    run = Scenario(graph, parameters=FILES).returns("1/list", "files[2]")
+    run.fails("1/process_file1").succeeds("1/x")
+    assert "1/other" not in run.submitted
+    none = Scenario(graph, parameters=FILES).returns("1/list", "files[0]").succeeds("1/x")
+    assert "1/other" in none.submitted

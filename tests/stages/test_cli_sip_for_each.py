@@ -93,7 +93,7 @@ def test_validate_config_graph_and_rehearse_know_lists(tidewheel, flow):
     assert "for_each = find.beams" in shown
     assert "image<item>" in tidewheel("graph", flow).out
     played = tidewheel("rehearse", flow, "-p", 'sites=["x", "y", "z"]').out
-    assert "find returns 2 elements of beams" in played
+    assert "find returns beams, a list of 2 elements" in played
     assert "list@site returns" not in played
 
 

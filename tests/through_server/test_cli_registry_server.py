@@ -101,6 +101,59 @@ def test_a_workflow_in_python_runs_on_a_server_and_its_functions_on_workers(here
     assert len(read_by.read_text().splitlines()) == 3
 
 
+MAPPED = """\
+from tidewheel import Workflow
+
+flow = Workflow("shop")
+image = flow.task("image", workflow="./image/")
+
+
+@flow.task
+def find() -> list[str]:
+    return ["a", "b c"]
+
+
+@flow.task
+def process(file: str) -> int:
+    print("reading", file)
+    return len(file)
+
+
+@flow.task
+def summary(sizes: list[int]) -> None:
+    print("sizes", sizes)
+
+
+with flow.cycle("R1"):
+    summary(process.map(find())) >> image
+"""
+IMAGE = """\
+[scheduling]
+    [[graph]]
+        R1 = say
+[runtime]
+    [[say]]
+        script = echo "said"
+"""
+
+
+@pytest.mark.usefixtures("crew")
+@pytest.mark.parametrize("way", ["run", "register"])
+def test_a_map_and_a_folder_of_a_workflow_in_python_run_on_a_server(here, way):
+    folder = put(here.folder / "code", {"shop.py": MAPPED, "image/flow.cylc": IMAGE})
+    if way == "register":
+        assert here("register", "code/shop.py", "--version", "1.0").status == 0
+        begun = here("run", "shop", "--detach")
+    else:
+        begun = here("run", "code/shop.py", "--detach")
+    assert begun.status == 0, begun.err
+    shutil.rmtree(folder)
+    assert here("run", "shop/run1").status == 0
+    assert here("log", "shop/run1", "1/process_file1").out == "reading b c\n"
+    assert here("log", "shop/run1", "1/summary").out == "sizes [1, 3]\n"
+    assert here("log", "shop/run1/1/image/01", "1/say").out == "said\n"
+
+
 @pytest.mark.usefixtures("crew")
 def test_a_flow_cylc_is_run_by_name_and_the_run_is_followed_again_by_its_own(here):
     put(here.folder / "tide", {"flow.cylc": FLOW})

@@ -110,6 +110,15 @@ def test_marks_that_contradict_each_other_are_named(text: str, codes: list[str])
     assert mistakes(text) == codes
 
 
+def test_of_tasks_that_are_marked_alike_each_is_told_what_is_wrong_with_it() -> None:
+    findings = Findings()
+    for task in ("t", "u"):
+        completion_of(
+            task, marks("succeeded failed?"), (), marked_by_policy=False, findings=findings
+        )
+    assert [one.message.partition(":")[0] for one in findings] == ["t", "u"]
+
+
 def test_the_message_names_the_question_mark_that_asks_for_it() -> None:
     findings = Findings()
     completion_of(
@@ -117,7 +126,7 @@ def test_the_message_names_the_question_mark_that_asks_for_it() -> None:
     )
     (finding,) = findings
     assert "the '?' at flow.cylc:1:2" in finding.message
-    assert finding.hint == "write t:succeeded? wherever it stands"
+    assert finding.hint == "write t:succeeded? wherever it stands (Python: .optional)"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def words(text: str) -> str:
             "FROM json_to_recordset(:rows::json) AS put (\n point bigint, name text)",
             "FROM json_to_recordset(%(rows)s::json) AS put ( point bigint, name text)",
             "FROM (SELECT value ->> 'point' AS point, value ->> 'name' AS name"
-            " FROM json_each(:rows)) AS put",
+            " FROM jsonb_each(:rows)) AS put",
         ),
         ("ORDER BY seq\n FOR UPDATE;", "ORDER BY seq FOR UPDATE;", "ORDER BY seq;"),
         (

@@ -1,4 +1,4 @@
-"""Names the type of a store, and what a worker may leave with one.
+"""Names the type of a store, and what workers and schedulers of a process leave with one.
 
 ``Store`` is the class that does everything with a database: what a store can be asked is listed
 there and nowhere else. It has this name here because loading it would load the whole store into
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tidewheel.core.queue.requests import ClaimedTasks, ClaimRequest
+from tidewheel.core.queue.requests import ClaimedTasks, ClaimRequest, Report
 from tidewheel.core.queue.task import WorkerId
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     Store = object
 
-__all__ = ["Store", "StandingClaim", "StandingClaims"]
+__all__ = ["Attendance", "StandingClaim", "StandingClaims", "Store", "TakeEnds"]
 
 
 class StandingClaim:
@@ -54,7 +54,7 @@ class StandingClaim:
         # Takes it back from the store that keeps it; False: a write is carrying it out, or has.
         self.withdraw: Callable[[], bool] = lambda: False
         self._clock, self._on_settled = clock, on_settled
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()
 
     def begin(self) -> None:
@@ -62,14 +62,16 @@ class StandingClaim:
         self.asked_at = self._clock()
 
     def settle(self, tasks: ClaimedTasks | None, *, unsure: bool = False) -> None:
-        """Hands over what was claimed; from the loop of any thread."""
+        """Hands over what was claimed; from any thread."""
         self.is_unsure = unsure
-        self.is_first = asyncio.get_running_loop() is self._loop
+        self.is_first = False
+        with suppress(RuntimeError):  # no loop runs in this thread
+            self.is_first = asyncio.get_running_loop() is self.loop
         if self.is_first:
             self._settle(tasks)
         else:
             with suppress(RuntimeError):  # its loop is closed: the worker is gone
-                self._loop.call_soon_threadsafe(self._settle, tasks)
+                self.loop.call_soon_threadsafe(self._settle, tasks)
 
     async def wait(self) -> None:
         """Waits until a claim that is being carried out is settled."""
@@ -101,6 +103,16 @@ class StandingClaims:
                 self._claims.remove(claim)
             return is_here
 
+    def loop_of(self, queues: Collection[str]) -> asyncio.AbstractEventLoop | None:
+        """Returns the loop of a worker that has left a claim of one of these queues."""
+        with self._lock:
+            loops = (
+                one.loop
+                for one in self._claims
+                if not one.for_ends and one.request.queue in queues
+            )
+            return next(loops, None)
+
     def take(self, queues: Collection[str], ended: Collection[WorkerId]) -> list[StandingClaim]:
         """Takes out the claims of these queues, and those for ends of these workers."""
         with self._lock:
@@ -112,3 +124,40 @@ class StandingClaims:
             ]
             self._claims = [one for one in self._claims if one not in taken]
             return taken
+
+
+# Takes ends of a run's jobs into its next batch; None if the scheduler is at something else.
+# The answer says whether they are written.
+TakeEnds = Callable[[Sequence[Report]], Awaitable[bool] | None]
+
+
+class Attendance:
+    """Knows the schedulers of this process that may be offered ends of their jobs.
+
+    What is offered is written with the batch that it leads to: from the end of one task to the
+    start of the next lies one commit. Only those in the same event loop are asked, as they are
+    called at once.
+    """
+
+    def __init__(self) -> None:
+        self._takers: dict[str, tuple[asyncio.AbstractEventLoop, TakeEnds]] = {}
+
+    def attend(self, run: str, take: TakeEnds) -> Callable[[], None]:
+        """Adds the scheduler of a run; returns a function that removes it."""
+        own = self._takers[run] = (asyncio.get_running_loop(), take)
+
+        def leave() -> None:
+            if self._takers.get(run) is own:
+                del self._takers[run]
+
+        return leave
+
+    def offer(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
+        """Offers ends, all of one run, to its scheduler; None if nobody takes them."""
+        if not self._takers:
+            return None
+        run = reports[0].holder.task_id.rsplit("/", 3)[0]
+        loop, take = self._takers.get(run, (None, None))
+        if take is None or loop is not asyncio.get_running_loop():
+            return None
+        return take(reports)

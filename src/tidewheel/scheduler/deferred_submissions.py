@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
 from tidewheel.core.operator.requests import TimerKey
-from tidewheel.core.operator.task_inputs import parents_of, sizes_in
+from tidewheel.core.operator.task_inputs import parents_of, sizes_given, sizes_in
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.events import JobEnd, JobEnded, Submit
+from tidewheel.core.sched.elements import has_told
+from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, Submit
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
@@ -33,6 +34,7 @@ from tidewheel.ports.store import Store
 from tidewheel.scheduler.inbox import tell_failure
 from tidewheel.scheduler.nested_runs import NestedRuns, is_nested
 from tidewheel.scheduler.run_values import RunValues
+from tidewheel.scheduler.simulated_jobs import SIMULATED_MODES
 from tidewheel.scheduler.submissions import DefinitionInForce, Submissions
 from tidewheel.scheduler.timers import timer_key
 
@@ -129,16 +131,19 @@ class DeferredSubmissions:
             for key, one in due.items()
             for parent in parents_of(graph, key, sizes[one.flows])
         }
-        await self.values.fetch(wanted, one_flow=pool.run.flows_made <= 1)
+        await self.values.fetch_for(pool, wanted)
         for key, one in due.items():
+            if engine.settings.node(key).run_mode in SIMULATED_MODES:
+                await self._play(engine, one, now)
+                continue
             try:
                 if is_nested(engine.settings.node(key)):
-                    parameters = self.values.parameters(graph, key, one.flows, sizes[one.flows])
-                    new = await self.nested.new_run(engine, one, parameters, now)
+                    given = self.values.run_inputs(pool, key, one.flows, sizes[one.flows])
+                    new = await self.nested.new_run(engine, one, given, now)
                     self.nested.begin(engine, one, new, now)
                     self.troubles.pop(key, None)
                     continue
-                inputs = self.values.inputs(graph, key, one.flows, sizes[one.flows])
+                inputs = self.values.inputs(pool, key, one.flows, sizes[one.flows])
             except Refused as refused:
                 self.troubles[key] = f"{pool.plan.name_of(key)}: {refused}"
                 _cannot(engine, one, str(refused), now)
@@ -147,6 +152,25 @@ class DeferredSubmissions:
             node = engine.settings.node(key)
             task = self.submissions.new_task(one, node, node.run_mode, inputs)
             engine.enqueue(task, one)
+
+    async def _play(self, engine: RunEngine, one: Submit, now: Instant) -> None:
+        """Plays a task on whose lists real jobs work, with the lists that it returned earlier
+        or that somebody has set; without them it cannot be done."""
+        key, pool = one.task, engine.pool
+        await self.values.fetch([key], one_flow=False)
+        row, name = self.values.of(key, one.flows), pool.plan.name_of(key)
+        mode, task = engine.settings.node(key).run_mode, pool.tasks[key]
+        lists = [tasks for tasks in task.plan.lists if not has_told(tasks, task)]
+        try:
+            sizes = sizes_given(name, lists, row)
+        except Refused as refused:
+            self.troubles[key] = f"{name} is not run (run mode {mode}): {refused}"
+            _cannot(engine, one, self.troubles[key], now)
+            return
+        self.troubles.pop(key, None)
+        for output in sizes:
+            engine.todo.append(OutputMade(key, one.submit, output, now))
+        engine.simulated.begin(engine, one, mode, now)
 
     def take_up(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
         """Makes a stage due that was put off until now, unless it was killed or removed."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_size
+from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_sizes
 from tidewheel.core.graph.findings import nearly_said
 from tidewheel.core.graph.outputs import (
     STANDARD,
@@ -32,26 +32,32 @@ from tidewheel.core.operator.definition import (
     sealed,
 )
 from tidewheel.core.operator.selection import job_of
-from tidewheel.core.operator.task_inputs import size_returned
+from tidewheel.core.operator.task_inputs import lists_in, sizes_given, sizes_told
 from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.queue.values import read_value, values_text
 from tidewheel.core.sched import events
+from tidewheel.core.sched.elements import (
+    refuse_absent_element,
+    refuse_other_lists,
+    size_at,
+)
 from tidewheel.core.sched.interventions import completing
-from tidewheel.core.sched.task_state import Key
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
 from tidewheel.scheduler.broadcasts import check_inputs, rows_of
 from tidewheel.scheduler.run_files import RunFolderUnusable
+from tidewheel.scheduler.simulated_jobs import may_assume
 from tidewheel.scheduler.timers import STOP_AT_TIME, timer_key
 from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
 from tidewheel.worker.jobs import START_FAILED
 
 if TYPE_CHECKING:
-    from tidewheel.core.graph.graph import Graph
     from tidewheel.scheduler.run_engine import RunEngine
 
 
@@ -153,22 +159,23 @@ def tell_sizes(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -
     Without a list that can be used the job has failed, since nobody could say what is to run.
     """
     key, submit = job
-    node = engine.settings.node(key)
-    values = json.loads(one.text) if one.text else {}
-    told = []
-    for tasks in engine.pool.plan.nodes[key[1]].lists:
-        if RunMode.DUMMY in (engine.settings.mode, node.run_mode):
-            told.append(tasks.over.size_output(assumed_size(tasks.over)))
-            continue
-        try:
-            told.append(tasks.over.size_output(size_returned(tasks, values)))
-        except Refused as refused:
-            why = f"{engine.pool.plan.name_of(key)} {refused}"
-            tell_failure(engine, key, submit, why)
+    node, task = engine.settings.node(key), engine.pool.tasks[key]
+    lists, values = task.plan.lists, json.loads(one.text) if one.text else {}
+    try:
+        if RunMode.DUMMY in (engine.settings.mode, node.run_mode) and (
+            all(may_assume(engine.settings, key[0], tasks) for tasks in lists)
+        ):
+            told = assumed_sizes(tasks.over for tasks in lists)
+        else:
+            told = sizes_told(lists, values, submit)
+    except Refused as refused:
+        why = f"{engine.pool.plan.name_of(key)} {refused}"
+        tell_failure(engine, key, submit, why)
+        if STARTED not in task.outputs:
             engine.step(events.OutputMade(key, submit, STARTED, one.at))
-            failed = events.JobEnd.FAILED
-            engine.step(events.JobEnded(key, submit, failed, one.at, node.retries, why), "ERR")
-            return False
+        failed = events.JobEnd.FAILED
+        engine.step(events.JobEnded(key, submit, failed, one.at, node.retries, why), "ERR")
+        return False
     for output in told:
         engine.step(events.OutputMade(key, submit, output, one.at))
     return True
@@ -187,17 +194,7 @@ async def _with_sizes(engine: RunEngine, event: events.Event) -> events.Event:
         return event
     await engine.values.fetch([event.task], one_flow=False)
     row = engine.values.of(event.task, frozenset(engine.pool.flows))
-    values = {} if row is None else json.loads(row.body)
-    name = engine.pool.plan.name_of(event.task)
-    sizes = []
-    for tasks in node.lists:
-        value = tasks.over.value
-        try:
-            sizes.append(tasks.over.size_output(size_returned(tasks, values)))
-        except Refused as refused:
-            raise Refused(
-                f"{name} {refused}; give it first (set {name} --value '{value}=[…]')"
-            ) from None
+    sizes = sizes_given(engine.pool.plan.name_of(event.task), node.lists, row)
     return replace(event, outputs=(*sizes, *outputs))
 
 
@@ -267,11 +264,13 @@ async def _obey(
     if applied.by_scheduler:
         return await _obey_itself(engine, command, at, store)
     if isinstance(command, verbs.Set) and command.values:
+        _refuse_other_lists(engine.pool, applied.tasks, command.values)
         await _set_values(engine, applied.tasks, command.values)
+    happening: Sequence[events.Event] = applied.events
+    if engine.pool.plan.mapped:  # all of them, before anything is done for the first
+        happening = [await _with_sizes(engine, event) for event in happening]
     effects: list[events.Effect] = []
-    for event in applied.events:
-        if engine.pool.plan.mapped:
-            event = await _with_sizes(engine, event)  # noqa: PLW2901
+    for event in happening:
         effects += engine.step(event)
     if isinstance(command, verbs.Stop) and command.reason:
         engine.aborted = command.reason
@@ -300,7 +299,42 @@ async def _set_values(engine: RunEngine, tasks: Sequence[Key], given: Sequence[s
                 else (known.submit, frozenset(json.loads(known.flows)))
             )
             rows.append((key, *where, body))
+        rows += _rows_of_lists(engine, key, flows, new, submit)
     engine.batch.values += [engine.values.heard(*row) for row in rows]
+
+
+def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str]) -> None:
+    """Raises Refused if values are set of an element that is not there, or a list of which
+    there are elements already, and not as many: what is beyond them would never run."""
+    new = dict(read_value(text) for text in given)
+    for point, name in keys:
+        if (point, name) not in pool.tasks:
+            refuse_absent_element(pool, pool.plan.nodes[name], point)
+        for tasks in pool.plan.nodes[name].lists:
+            over, value = tasks.over, new.get(tasks.over.value)
+            size = size_at(pool, tasks, point, frozenset(pool.flows))
+            if over.value not in new or size is None:
+                continue
+            if not isinstance(value, list) or len(value) != size:
+                id_ = pool.plan.name_of((point, name))
+                mapped = ", ".join(tasks.templates)
+                raise Refused(
+                    f"{id_} has returned {size} elements of {over.value}, of which {mapped} is "
+                    f"made: set as many, or forget them first (remove {id_})"
+                )
+
+
+def _rows_of_lists(
+    engine: RunEngine, key: Key, flows: Flows, new: Mapping[str, object], submit: int
+) -> Iterator[tuple[Key, int, Flows, str]]:
+    """Yields rows for lists that are set by hand, of submissions before the newest, since those
+    are what elements read."""
+    for value, first in lists_in(engine.pool, key, flows).items():
+        rows = engine.values.rows_of(key)
+        row = next((one for one in reversed(rows) if one.submit == first and one.body), None)
+        if value in new and first != submit and row is not None:
+            body = values_text(json.dumps(json.loads(row.body) | {value: new[value]}))
+            yield key, first, frozenset(json.loads(row.flows)), body
 
 
 async def _obey_itself(
@@ -348,34 +382,13 @@ async def _reload(
     changed = not is_same_content(new.digest, old.digest)
     restored = restore(new, options, directory, is_new=changed)
     engine.check_places(restored.graph)
-    _check_lists(engine, restored.graph)
+    refuse_other_lists(engine.pool, restored.graph)
     try:
         engine.reload(new, restored, at)
     except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
         raise Refused(f"not reloaded: {error}") from error
     engine.batch.definition = new.digest
     return {"definition": new.digest, "changed": changed}
-
-
-def _check_lists(engine: RunEngine, graph: Graph) -> None:
-    """Raises Refused if a task has succeeded whose list nobody could tell the size of then."""
-    pool = engine.pool
-    for over in dict.fromkeys(graph.mapped.values()):
-        for point, there in pool.memory.items():
-            made = there[over.source].made if over.source in there else {}
-            for flow in made.get(SUCCEEDED, ()):
-                told = (over.size_of(one) for one, flows in made.items() if flow in flows)
-                size = max((one for one in told if one is not None), default=None)
-                if size is None or size > over.elements_max or over.size not in (None, size):
-                    name = pool.plan.name_of((point, over.source))
-                    has = "has not told" if size is None else f"told {size}"
-                    takes = f"accepts {over.elements_max}"
-                    if over.size is not None:
-                        takes = f"has {over.size}"
-                    raise Refused(
-                        f"{name} has succeeded and {has} elements of {over.value}, of which "
-                        f"the new definition {takes}: what is made of them could not run"
-                    )
 
 
 async def _narrow_to_registrant(run: int, new: StoredDefinition, store: Store) -> None:

@@ -43,6 +43,7 @@ from tidewheel.core.operator.requests import (
     TimerKey,
 )
 from tidewheel.core.operator.run_log import RunLogLine
+from tidewheel.core.operator.task_inputs import RunInputs, files_text
 from tidewheel.core.operator.views import ABORTED_BY, RunView
 from tidewheel.core.queue.access import covers, workflow_name
 from tidewheel.core.queue.status import Status
@@ -94,7 +95,7 @@ class NestedRuns:
     # ---- beginning ----
 
     async def new_run(
-        self, engine: RunEngine, one: Submit, parameters: Mapping[str, object], now: Instant
+        self, engine: RunEngine, one: Submit, given: RunInputs, now: Instant
     ) -> NewRun:
         """Returns the run that is this submission; its definition is stored by then.
 
@@ -117,13 +118,14 @@ class NestedRuns:
         asked = RunRequest(
             workflow=workflow,
             version=version,
-            parameters=dict(parameters),
+            parameters=dict(given.parameters),
             name=name,
             options=RunOptions(
                 now=float(now),
                 compat=run.options.compat,
                 job_commands=run.options.job_commands,
                 priority=run.options.priority,
+                files=files_text(run.name, given.files),
             ),
             queue=run.queue,  # whoever works for the parent works for it
             sees=run.sees,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from tidewheel.core.operator.run_log import (
     glance,
     shown,
 )
+from tidewheel.core.queue.requests import Report
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.events import (
     Event,
@@ -61,6 +62,7 @@ class PendingBatch:
 
     touched: Touched = field(default_factory=Touched)
     consumed: list[int] = field(default_factory=list)
+    successes: Sequence[Report] = ()
     submissions: dict[TaskId, NewTask] = field(default_factory=dict)
     cancellations: dict[TaskId, None] = field(default_factory=dict)
     nested: list[NewRun] = field(default_factory=list)

@@ -23,6 +23,8 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.operator import requests
@@ -36,7 +38,7 @@ from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.selection import named_tasks
 from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView, Undone, sees_object, with_undone
-from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.requests import Report, Wake
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import dependents
@@ -75,10 +77,22 @@ FAILURES_MAX = 3  # in a row, before a run is put aside
 CALM_SECONDS = 60.0
 RENEWALS_PER_LEASE = 3
 NEARLY_SECONDS = 0.001  # too short to rest for
+UNSEEN_SECONDS_MAX = (
+    0.05  # what another process stored meanwhile is seen no later than by a poll
+)
 ERROR = "error"
+UNSTORED = 0  # the seq of a happening of which the store does not know yet
 
+T = TypeVar("T")
 OpenEngine = Callable[[], Awaitable[RunEngine]]
 OnBatch = Callable[[RunEngine, PendingBatch], None]
+
+
+class OfferedEnds(NamedTuple):
+    """Holds successes that are to be written with the next batch, and who waits for that."""
+
+    reports: Sequence[Report]
+    answer: asyncio.Future[bool]  # whether they are written
 
 
 class RunDriver(Service):
@@ -109,6 +123,10 @@ class RunDriver(Service):
         self._trouble = ""  # with the run's logs
         self._is_cut = False  # a batch was full, and more is waiting
         self._is_half_done = False  # decisions were made that are not written
+        self._is_at_rest = False  # the last pass went well, and the next has not begun
+        self._offer: OfferedEnds | None = None
+        self._is_told = True  # the inbox may have something
+        self._looked_at = -math.inf  # by the local clock: when the inbox was read
         self.past = HistoryCache()
         self._status_written = run.status
         self.pace_seconds = 0.0  # at least between two passes
@@ -119,11 +137,14 @@ class RunDriver(Service):
     # ---- the shape of a service ----
 
     async def run(self) -> None:
-        deafen = self._store.listen(self._hear_wake)
+        deafen = self._store.listen(self.hear)
+        leave = self._store.attend(self.run_name, self.take_ends)
         try:
             await super().run()
         finally:
+            leave()
             deafen()
+            self._settle_offer(are_written=False)
             await self.close()
         if not self.status:  # not after a cancellation, which stands for a crash
             # The next scheduler need not wait for the end of the lease.
@@ -141,8 +162,9 @@ class RunDriver(Service):
             await self._engine.close(is_hurried=not self.status)
             self._engine = None
 
-    def _hear_wake(self, wake: Wake) -> None:
+    def hear(self, wake: Wake) -> None:
         if wake.everything or self._number in wake.runs:
+            self._is_told = True
             self.wake()
 
     def rest_seconds(self) -> float | None:
@@ -163,11 +185,16 @@ class RunDriver(Service):
         That ends: each time at least one task more of a finite past is known.
         """
         missed: list[Key] = []
+        self._is_at_rest = False
         while True:
             try:
                 if missed:
                     await self._fetch_missed(missed)
                 await self._pass()
+                self._is_at_rest = True
+            except requests.Overtaken:
+                await self._drop_what_was_half_done()
+                continue
             except PastNeeded as needed:
                 missed.append(needed.key)
                 continue
@@ -180,21 +207,27 @@ class RunDriver(Service):
                 return [self.report("run.lost", run=self.run_name, reason=str(lost))]
             except Exception as error:
                 return await self._fail(error)
+            finally:
+                self._settle_offer(are_written=False)  # unless they are by now
             return ()
 
     # ---- one pass ----
 
     async def _pass(self) -> None:
         if self._engine is None:
-            self._engine = await self._open_engine()
+            self._engine = await self._keeping(self._lease, self._open_engine())
             self._surroundings.failpoint("run_opened")
         engine = self._engine
         early = self._passed_at + self.pace_seconds - self._clock.monotonic()
         if self.pace_seconds and early > 0.0:
             await self._clock.sleep(early)
         self._passed_at = self._clock.monotonic()
-        inbox = await self._store.read_inbox(self._number, INBOX_MAX)
+        inbox = await self._happened()
         now = inbox.now
+        if self._offer is not None and len(inbox.happenings) < INBOX_MAX:
+            # Behind all that was said before, by the same jobs, too.
+            inbox.happenings.extend(map(partial(_success, now), self._offer.reports))
+            engine.batch.successes = self._offer.reports
         self._now, self._read_at = now, self._clock.monotonic()
         if engine.pool.run.horizon is not None:
             await self._fetch_past(engine, inbox.happenings)
@@ -202,13 +235,46 @@ class RunDriver(Service):
         is_all = await apply_inbox(engine, inbox, self._store)
         self._is_cut = len(inbox.happenings) == INBOX_MAX or not is_all
         if engine.due:
-            await self._submit_deferred(engine, now)
+            await self._keeping(engine.lease, engine.deferred.submit(engine, now))
         if self._status_written == RunStatus.STOPPING:
             await stop_if_nothing_has_begun(engine, now, self._store)
         engine.run_timers.after_steps(engine, now)
         await self._write(engine, now)
         if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
             self._failures = 0
+
+    async def _happened(self) -> requests.Inbox:
+        """Returns what has happened to the run. Where ends were offered, and nobody has rung
+        since the last look, that is all: in this process nothing is stored without ringing, and
+        a batch that lacks what others have stored of its tasks is not written."""
+        since = self._clock.monotonic() - self._looked_at
+        if self._offer is not None and not self._is_told and since < UNSEEN_SECONDS_MAX:
+            now = self._now + (self._clock.monotonic() - self._read_at)
+            return requests.Inbox(Instant(now), [])
+        self._is_told, self._looked_at = False, self._clock.monotonic()
+        return await self._store.read_inbox(self._number, INBOX_MAX)
+
+    # ---- ends that a worker of this process offers ----
+
+    def take_ends(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
+        """Takes successes of jobs into the next batch, if nothing else is under way that they
+        would have to wait for (docs/decisions/0049)."""
+        engine = self._engine
+        if engine is None or not self._is_at_rest or self._stop_asked or self.pace_seconds:
+            return None
+        ids = {one.holder.task_id for one in reports}
+        is_plain = len(ids) == len(reports) and ids <= engine.jobs.keys()
+        if not (is_plain and all(one.is_mere_success for one in reports)) or engine.is_slow:
+            return None
+        self._is_at_rest = False
+        self._offer = OfferedEnds(reports, asyncio.get_running_loop().create_future())
+        self.wake()
+        return self._offer.answer
+
+    def _settle_offer(self, *, are_written: bool) -> None:
+        offer, self._offer = self._offer, None
+        if offer is not None and not offer.answer.done():  # else its worker has gone away
+            offer.answer.set_result(are_written)
 
     # ---- the past ----
 
@@ -247,7 +313,8 @@ class RunDriver(Service):
         renewed, if that is due.
         """
         pending = engine.batch
-        happened = pending.steps or pending.consumed or pending.answers or pending.broadcasts
+        heard = pending.consumed or pending.successes or pending.answers
+        happened = pending.steps or heard or pending.broadcasts
         is_over = engine.gave_up or engine.pool.run.status in OVER
         if not (happened or pending.submissions or is_over):
             await self._renew_if_due(engine)
@@ -267,6 +334,7 @@ class RunDriver(Service):
 
         if not await self.persist(write):
             return
+        self._settle_offer(are_written=bool(batch.successes))
         self._surroundings.failpoint("batch_written")
         self._written_at = self._clock.monotonic()
         self._status_written = batch.status
@@ -300,14 +368,11 @@ class RunDriver(Service):
         forgotten |= {key: memory.verdicts for key, memory in evicted}
         return with_undone(reason, _undone(engine.pool, forgotten))
 
-    async def _submit_deferred(self, engine: RunEngine, now: Instant) -> None:
-        """Submits what waits for values of earlier tasks, and renews the lease meanwhile.
-
-        Templates may take longer than the lease lasts, and another scheduler would need as
-        long.
-        """
-        lease = engine.lease
-        making = asyncio.ensure_future(engine.deferred.submit(engine, now))
+    async def _keeping(self, lease: requests.RunLease, doing: Awaitable[T]) -> T:
+        """Returns what something answers that may take longer than the lease lasts, and renews
+        the lease meanwhile: another scheduler would need as long to read the run or to render
+        its templates."""
+        making = asyncio.ensure_future(doing)
         try:
             while not making.done():
                 due = asyncio.ensure_future(
@@ -319,7 +384,7 @@ class RunDriver(Service):
                     due.cancel()
                 if not making.done():
                     await self._store.renew_run(lease)
-            await making
+            return await making
         finally:
             making.cancel()
 
@@ -425,6 +490,14 @@ def as_compatible(options: RunOptions, definition: StoredDefinition) -> float:
 # who gave one saw the run without what was reported since.
 
 
+def _success(now: Instant, one: Report) -> requests.JobOver:
+    """Returns what a run would be told of a job that ended well, if it were told by the store;
+    without a seq, as it is not there."""
+    assert one.end is not None
+    told = (Status.SUCCEEDED.value, None, None, one.end.exit_status)
+    return requests.JobOver(UNSTORED, now, one.holder.task_id, one.holder.attempt, *told)
+
+
 async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) -> bool:
     """Applies all that happened, beginning the run if need be.
 
@@ -436,8 +509,8 @@ async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) ->
     happened = inbox.happenings  # it is consumed with the batch of this pass
     commands = [one for one in happened if isinstance(one, requests.CommandGiven)]
     reports = [one for one in happened if not isinstance(one, requests.CommandGiven)]
+    engine.batch.consumed += [one.seq for one in happened if one.seq != UNSTORED]
     for one in (*commands, *reports):
-        engine.batch.consumed.append(one.seq)
         match one:
             case requests.JobStarted():
                 job_started(engine, one)

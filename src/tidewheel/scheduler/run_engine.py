@@ -54,7 +54,12 @@ from tidewheel.scheduler.placement import UNKNOWN_PLATFORM, check_places, check_
 from tidewheel.scheduler.restart_options import RestartOptions, stop_point
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.run_values import RunValues
-from tidewheel.scheduler.simulated_jobs import PLAYED, SIMULATED_MODES, SimulatedJobs
+from tidewheel.scheduler.simulated_jobs import (
+    PLAYED,
+    SIMULATED_MODES,
+    SimulatedJobs,
+    may_assume,
+)
 from tidewheel.scheduler.submissions import (
     DefinitionInForce,
     EffectiveSettings,
@@ -68,7 +73,7 @@ from tidewheel.services.service import ReadsDefinitions, read_in_thread
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 # What is written of a batch as it was decided.
 _AS_DECIDED = (
-    *("consumed", "answers", "xtriggers", "broadcasts", "values"),
+    *("consumed", "successes", "answers", "xtriggers", "broadcasts", "values"),
     *("definition", "options", "goes_on"),
 )
 READS_OTHERWISE = (
@@ -129,6 +134,7 @@ class RunEngine:
         if restart is not None:
             self._own_stops.add(restart.restored.graph.cycling.stop)
 
+        self._has_nested = _has_nested(graph)
         self.begun = False
         self.has_written = False  # a batch, since this scheduler has the run
         self.batch = PendingBatch()
@@ -182,6 +188,12 @@ class RunEngine:
     def task_id(self, key: Key, submit: int) -> TaskId:
         """Returns the id that one submission of a task has in the queue."""
         return TaskId(f"{self.run.name}/{self.pool.plan.name_of(key)}/{submit}")
+
+    @property
+    def is_slow(self) -> bool:
+        """Says whether a submission may take long, as templates or other definitions have to be
+        read for it."""
+        return self.deferred.source is not None or self._has_nested
 
     # ---- beginning ----
 
@@ -327,13 +339,16 @@ class RunEngine:
     def _submit(self, one: events.Submit, now: Instant) -> None:
         if self.files.trigger_log is not None:
             self.batch.triggers.append(trigger_line(self.pool, one))
-        if one.submit > 1 and self.values.is_used:
-            # What an earlier run told is hidden by a later one, from its beginning.
-            self.batch.values.append(self.values.heard(one.task, one.submit, one.flows, ""))
         node = self.settings.node(one.task)
         # It is run as the run says; in a live run, as the node says.
         mode = node.run_mode if self.settings.mode is RunMode.LIVE else self.settings.mode
-        if mode in SIMULATED_MODES:
+        is_given = mode in SIMULATED_MODES and self._is_given_lists(one.task)
+        if one.submit > 1 and self.values.is_used and not is_given:
+            # What an earlier run told is hidden by a later one, from its beginning.
+            self.batch.values.append(self.values.heard(one.task, one.submit, one.flows, ""))
+        if is_given:
+            self.due[one.task] = one
+        elif mode in SIMULATED_MODES:
             self.simulated.begin(self, one, mode, now)
         elif mode is RunMode.LIVE and is_nested(node):
             self.due[one.task] = one
@@ -351,6 +366,14 @@ class RunEngine:
             self.due[one.task] = one
         else:
             self.enqueue(self._submissions.new_task(one, node, mode), one)
+
+    def _is_given_lists(self, key: Key) -> bool:
+        """Says whether real jobs work on lists of a task that is played: then somebody has to
+        give them."""
+        lists = self.pool.plan.nodes[key[1]].lists
+        if not lists or self.deferred.source is not None:
+            return False
+        return not all(may_assume(self.settings, key[0], tasks) for tasks in lists)
 
     def _needs_values(self, name: str) -> bool:
         """Says whether a task is to be given values of earlier ones, as far as is known."""
@@ -429,7 +452,7 @@ class RunEngine:
         self.step(events.RunReloaded(graph, now))
         self.restored = restored
         self._own_stops.add(graph.cycling.stop)
-        self.graph = graph
+        self.graph, self._has_nested = graph, _has_nested(graph)
         self.delivery.reload(new)
         self.xtriggers.redefine(graph, now)
 
@@ -492,3 +515,7 @@ class RunEngine:
         """Ends all that the run was driven with, such as xtriggers and handlers."""
         await self.xtriggers.close()
         await self.delivery.close(is_hurried=is_hurried)
+
+
+def _has_nested(graph: Graph) -> bool:
+    return any(is_nested(node.definition) for node in graph.nodes.values())

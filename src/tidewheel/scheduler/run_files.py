@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from tidewheel.core.operator.definition import StoredDefinition
@@ -22,6 +24,7 @@ MESSAGE = "CYLC_MESSAGE="
 STATUS_BYTES_MAX = 1024 * 1024  # of job.status, when a job is polled
 LOG_BYTES_MAX = 16 * 1024 * 1024  # then the log begins anew
 LOGS_KEPT = 4  # of those before it
+_APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 class RunFolderUnusable(Unavailable):
@@ -83,7 +86,7 @@ class RunFiles:
 
     def write_log(self, entries: Sequence[LogEntry], at: Instant) -> None:
         """Appends to the run log, which people and jobs read while it grows."""
-        when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = _shown(math.floor(at))
         lines: list[str] = []
         around: dict[Way, list[str]] = {}  # names, in the lines of each way at this time
         for one in entries:
@@ -107,10 +110,13 @@ class RunFiles:
     def _append(self, path: Path, text: str) -> None:
         try:
             content = text.encode(errors="backslashreplace")
-            with open(path, "ab", buffering=0) as log:  # as bytes: half the calls of the kernel
+            log = os.open(path, _APPENDING, 0o666)  # a file object would ask the kernel more
+            try:
                 while content:  # at once, unless the disk is full
-                    content = content[log.write(content) :]
-                size = log.tell()
+                    content = content[os.write(log, content) :]
+                size = os.lseek(log, 0, os.SEEK_CUR)
+            finally:
+                os.close(log)
             if size > self._log_bytes_max and path is self.log_path:
                 self._begin_anew(path)
         except OSError as error:
@@ -130,6 +136,12 @@ class RunFiles:
             unwanted.append(path.with_suffix(".old"))
         for one in unwanted:
             one.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=4)
+def _shown(second: int) -> str:
+    """Returns the time that stands before each line of the log: that of its batch."""
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _spelled(text: str) -> str:

@@ -15,24 +15,29 @@ before the first value was heard, unless its task says which values it takes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
-from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import (
     Inputs,
+    RunInputs,
     Sizes,
     inputs_of,
-    parameters_of,
+    lists_in,
     parents_of,
+    run_inputs_of,
     values_for,
+    values_with_lists,
 )
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.ports.store import Store
 
 KEPT_BYTES_MAX = 16 * 1024 * 1024  # of values in memory, behind a batch
 ROW_BYTES = 450  # of a row in memory, besides its body
 NO_FLOWS = "[]"
+NO_LISTS: Mapping[str, int] = MappingProxyType({})
 
 
 class RunValues:
@@ -66,6 +71,15 @@ class RunValues:
             self._fetched[row.point, row.name].append(row)
             self._bytes += ROW_BYTES + len(row.body)
 
+    async def fetch_for(self, pool: TaskPool, keys: Iterable[Key]) -> None:
+        """Reads the values of these tasks, and all lists of those that returned them again: of
+        a list the first counts, too."""
+        wanted = list(keys)
+        await self.fetch(wanted, one_flow=pool.run.flows_made <= 1)
+        if pool.plan.mapped:
+            again = [one for one in wanted if _was_listed_again(pool, one)]
+            await self.fetch(again, one_flow=False)
+
     def _is_here(self, key: Key, *, one_flow: bool) -> bool:
         if key in self._fetched:
             return True
@@ -79,27 +93,46 @@ class RunValues:
             self._fetched.clear()
             self._bytes = 0
 
-    def of(self, key: Key, flows: Flows) -> StoredValues | None:
+    def of(
+        self, key: Key, flows: Flows, lists: Mapping[str, int] = NO_LISTS
+    ) -> StoredValues | None:
         """Returns the values of a task for one in these flows; None if it returned none. They
-        must have been fetched."""
-        rows = (*self._fetched.get(key, ()), *self._heard.get(key, ()))
+        must have been fetched. ``lists`` are of the submissions that these numbers name."""
+        rows = self.rows_of(key)
+        if lists:
+            return values_with_lists(rows, flows, lists)
         return values_for(rows, flows) if rows else None
 
-    def inputs(self, graph: Graph, key: Key, flows: Flows, sizes: Sizes) -> Inputs:
-        """Returns what a task is given; raises Refused if it lacks a value that it asks for."""
-        known = self._of_parents(graph, key, flows, sizes)
-        return inputs_of(graph, key, known, sizes)
+    def rows_of(self, key: Key) -> tuple[StoredValues, ...]:
+        """Returns all that is here of a task's values, of each submission the last row last."""
+        return (*self._fetched.get(key, ()), *self._heard.get(key, ()))
 
-    def parameters(
-        self, graph: Graph, key: Key, flows: Flows, sizes: Sizes
-    ) -> dict[str, object]:
+    def inputs(self, pool: TaskPool, key: Key, flows: Flows, sizes: Sizes) -> Inputs:
+        """Returns what a task is given; raises Refused if it lacks a value that it asks for."""
+        known = self._of_parents(pool, key, flows, sizes)
+        return inputs_of(pool.plan.graph, key, known, sizes)
+
+    def run_inputs(self, pool: TaskPool, key: Key, flows: Flows, sizes: Sizes) -> RunInputs:
         """Returns what a task that is a run of another workflow is given; raises Refused if it
         lacks a value that it asks for."""
-        known = self._of_parents(graph, key, flows, sizes)
-        return parameters_of(graph, key, known, sizes)
+        known = self._of_parents(pool, key, flows, sizes)
+        return run_inputs_of(pool.plan.graph, key, known, sizes)
 
     def _of_parents(
-        self, graph: Graph, key: Key, flows: Flows, sizes: Sizes
+        self, pool: TaskPool, key: Key, flows: Flows, sizes: Sizes
     ) -> dict[Key, StoredValues]:
-        found = {parent: self.of(parent, flows) for parent in parents_of(graph, key, sizes)}
+        found = {
+            parent: self.of(
+                parent, flows, lists_in(pool, parent, flows) if pool.plan.mapped else NO_LISTS
+            )
+            for parent in parents_of(pool.plan.graph, key, sizes)
+        }
         return {parent: row for parent, row in found.items() if row is not None}
+
+
+def _was_listed_again(pool: TaskPool, key: Key) -> bool:
+    """Says whether a task of whose lists others are made has been submitted more than once."""
+    node, memory = pool.plan.nodes.get(key[1]), pool.recall(*key)
+    if node is None or not node.lists or memory is None:
+        return False
+    return memory.submits > 1 or key in pool.tasks

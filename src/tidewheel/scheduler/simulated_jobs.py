@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.definition import RunMode
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import RunMode, assumed_sizes
 from tidewheel.core.graph.outputs import FAILED, STARTED
 from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.dependency_index import MappedTasks
+from tidewheel.core.sched.elements import has_told
 from tidewheel.core.sched.events import JobEnd, JobEnded, KillJob, OutputMade, Submit
-from tidewheel.scheduler.submissions import DefinitionInForce
+from tidewheel.core.sched.task_state import PooledTask
+from tidewheel.scheduler.submissions import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.timers import timer_key
 from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
 
@@ -22,6 +26,16 @@ if TYPE_CHECKING:
 
 PLAYED = "played"  # the timer at whose time a played job ends
 SIMULATED_MODES = (RunMode.SIMULATION, RunMode.SKIP)
+
+
+def may_assume(settings: EffectiveSettings, point: Point, tasks: MappedTasks) -> bool:
+    """Says whether a list that no job returns may be taken to have some elements: in a run that
+    is played as a whole, if all that is made of it is played, or if its size is known. Else
+    real jobs would work on elements that nobody has returned."""
+    if settings.mode is not RunMode.LIVE or tasks.over.size is not None:
+        return True
+    modes = (settings.node((point, name)).run_mode for name in tasks.templates)
+    return all(mode is not RunMode.LIVE for mode in modes)
 
 
 class SimulatedJobs:
@@ -60,10 +74,20 @@ class SimulatedJobs:
         if not part.is_plain and self._jobs.fails(timer.point, timer.name, task.try_number):
             engine.todo.append(JobEnded(key, submit, JobEnd.FAILED, now))
             return
-        for output in (*part.outputs, *part.sizes):
+        sizes = () if not part.sizes else self._sizes(engine, task)
+        for output in (*part.outputs, *sizes):
             if output != FAILED:
                 engine.todo.append(OutputMade(key, submit, output, now))
         engine.todo.append(JobEnded(key, submit, JobEnd.SUCCEEDED, now))
+
+    @staticmethod
+    def _sizes(engine: RunEngine, task: PooledTask) -> tuple[str, ...]:
+        """Returns what a played job tells of lists of which nothing was told when it began. Of
+        one that real jobs would work on that is nothing: then it has failed."""
+        lists = [one for one in task.plan.lists if not has_told(one, task)]
+        if not all(may_assume(engine.settings, task.point, one) for one in lists):
+            return ()
+        return assumed_sizes(one.over for one in lists)
 
     def kill(self, engine: RunEngine, one: KillJob, now: Instant) -> None:
         """Ends a played job before its time."""

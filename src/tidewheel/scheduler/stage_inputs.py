@@ -2,9 +2,10 @@
 
 It stands apart, since only SIP runs load all this.
 
-Of each stage before, what its newest submission returned counts. Of a stage with
-`for_each` a later one sees each output as a list, in the order of the elements, if all of them
-have it; an element that follows one of another stage sees that one's outputs alone.
+Of each stage before, what its newest submission returned counts, but for lists of which
+elements were made: these stay as they were. Of a stage with `for_each` a later one sees each
+output as a list, in the order of the elements, if all of them have it; an element that follows
+one of another stage sees that one's outputs alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.definition import element_name
-from tidewheel.core.operator.task_inputs import sizes_in
+from tidewheel.core.operator.task_inputs import lists_in, sizes_in
 from tidewheel.core.sched.events import Submit
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.formats.sip.model import PARAMETERS_BYTES_MAX, ListGiven, ListReturned, Stage
@@ -62,7 +63,7 @@ class StageInputs:
         """Returns each of these with its values."""
         due = list(due)
         keys = dict.fromkeys(key for one in due for key in self._keys(one))
-        await self._engine.values.fetch(keys, one_flow=self._engine.pool.run.flows_made <= 1)
+        await self._engine.values.fetch_for(self._engine.pool, keys)
         return [self._wanted(one) for one in due]
 
     def _keys(self, one: Submit) -> Iterator[Key]:
@@ -110,7 +111,7 @@ class StageInputs:
             for other in self._before(stage)
             if self._definition.are_alongside(stage, other)
         )
-        own = {other.id: self._values(other.part_name(index)) for other in along}
+        own = {other.id: self._values(other.part_name(index), one.flows) for other in along}
         item = self._item(stage, index, known)
         if isinstance(item, _Absent):
             return DueStage(one.task, item.why, known)
@@ -139,8 +140,8 @@ class StageInputs:
         If these are too many, a later stage gets those that it declares.
         """
         if not stage.is_mapped:
-            return self._values(stage.id)
-        every = [self._values(name) or {} for name in self._tasks(stage, flows)]
+            return self._values(stage.id, flows)
+        every = [self._values(name, flows) or {} for name in self._tasks(stage, flows)]
         if not every:
             return {name: [] for name in self._folders[stage.id].outputs}
         names = [name for name in every[0] if all(name in one for one in every)]
@@ -151,6 +152,8 @@ class StageInputs:
             return {name: values for name, values in found.items() if name in asked}
         return found
 
-    def _values(self, name: str) -> Values | None:
-        row = self._engine.values.of((self._point, name), NEWEST)
+    def _values(self, name: str, flows: Flows) -> Values | None:
+        key, pool = (self._point, name), self._engine.pool
+        lists = lists_in(pool, key, flows) if pool.plan.mapped else {}
+        row = self._engine.values.of(key, NEWEST, lists)
         return None if row is None else json.loads(row.body)

@@ -24,7 +24,7 @@ from tidewheel.core.operator.definition import (
     StoredDefinition,
 )
 from tidewheel.core.operator.requests import StoredBroadcast
-from tidewheel.core.operator.task_inputs import NO_INPUTS, Inputs
+from tidewheel.core.operator.task_inputs import NO_INPUTS, Inputs, files_named
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.resources import NO_RESOURCES
 from tidewheel.core.queue.secret_references import is_reference
@@ -301,6 +301,10 @@ class Submissions:
             stage = self._stages.whole(node.name)
             if stage is not None and stage.compose is not None:
                 return self.new_stage_task(one, stage)
+        # What the task was given that this run is: compared where it is read, as any other.
+        if given := self._run.options.files:
+            files = (*inputs.files, *files_named(given, node_text(node)))
+            inputs = replace(inputs, files=files) if files else inputs
         return self._writer.new_task(node, self._facts(one, inputs))
 
     def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:

@@ -96,8 +96,9 @@ class StoredTimers(TimerHeap[TimerKey]):
             super().set(key, timer.at)
 
     def set(self, key: TimerKey, at: Instant) -> None:
-        super().set(key, at)
-        self._changed[key] = at
+        self._order += 1
+        self._at[key] = self._changed[key] = at
+        heappush(self._heap, (at, self._order, key))
 
     def cancel(self, key: TimerKey) -> bool:
         is_gone = super().cancel(key)
@@ -107,10 +108,13 @@ class StoredTimers(TimerHeap[TimerKey]):
 
     def due(self, now: Instant) -> Iterator[TimerKey]:
         """Takes out and yields the timers that are due, one by one, also ones set meanwhile."""
-        while (at := self.next_at()) is not None and at <= now:
-            key = self.pop()
-            self._changed[key] = None
-            yield key
+        heap, set_for = self._heap, self._at
+        while heap and heap[0][0] <= now:
+            at, _, key = heappop(heap)
+            if set_for.get(key) == at:  # else it was moved or cancelled
+                del set_for[key]
+                self._changed[key] = None
+                yield key
 
     def take_changes(self) -> tuple[list[RunTimer], list[TimerKey]]:
         """Returns what the store has to be told: timers that were set, and those that are gone.

@@ -200,19 +200,19 @@ class Wakeup:
     then. So no news is overlooked, and a thousand rings in a row cost one waking.
     """
 
-    __slots__ = ("_clock", "_loop", "_rung", "_thread", "_waiter")
+    __slots__ = ("_clock", "_loop", "_thread", "_waiter", "is_rung")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._rung = False
+        self.is_rung = False  # the waiter will look, or has been told to: no need to ring
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._waiter: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
-        if self._rung:
+        if self.is_rung:
             return
-        self._rung = True
+        self.is_rung = True
         if self._loop is None:
             return
         if threading.get_ident() == self._thread:
@@ -225,7 +225,7 @@ class Wakeup:
         """Waits for a ring, at most so many seconds; None: until there is one."""
         loop = self._loop = asyncio.get_running_loop()
         self._thread, timer = threading.get_ident(), None
-        if not self._rung:
+        if not self.is_rung:
             assert self._waiter is None, "one waits at a time"
             waiter = self._waiter = loop.create_future()
             if seconds is not None:
@@ -236,7 +236,7 @@ class Wakeup:
                 self._waiter = None
                 if timer is not None:
                     timer.cancel()
-        self._rung = False
+        self.is_rung = False
 
 
 def _release(waiter: asyncio.Future[None] | None) -> None:

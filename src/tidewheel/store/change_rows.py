@@ -226,6 +226,9 @@ def read_changes(text: str) -> list[Change]:
     return [read_change(kind, bytes(body)) for kind, body in pairs]
 
 
+Facts = dict[tuple[str, str], str | None]  # bodies by kind and key; None: it is gone
+
+
 @dataclass(slots=True)
 class ChangedRows:
     """Holds the rows of a batch by table.
@@ -235,7 +238,7 @@ class ChangedRows:
 
     pool: dict[Key, Record | None] = field(default_factory=dict)  # None: it left
     memory: dict[Key, Record] = field(default_factory=dict)
-    facts: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
     text: str = "[]"  # for the log of changes
 
 
@@ -249,39 +252,47 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
     rows = ChangedRows()
     log: list[str] = []
     for change in changes:
-        kind = _KINDS[type(change)]  # by its type, since this is done for every row
+        kind = _KINDS[type(change)]
         body = kind.body(change).decode()
         log.append(f'["{kind.name}",{body}]')
-        match change:
-            case PutTask(row):
-                rows.pool[row.point, row.name] = {
-                    "point": row.point,
-                    "name": row.name,
-                    "stage": int(row.stage),
-                    "submit": row.submit,
-                    "flows": _flows_text(row.flows),
-                    "body": body,
-                }
-            case DropTask(key):
-                rows.pool[key] = None
-            case PutMemory() | ForgetMemory():
-                memory = change.row if isinstance(change, ForgetMemory) else change
-                point, name = memory.key
-                rows.memory[memory.key] = {
-                    "point": point,
-                    "name": name,
-                    "submits": memory.submits,
-                    "forgotten": memory is not change,
-                    "body": body,
-                }
-            case PutChain():
-                chain = json.dumps([change.name, change.flow])
-                rows.facts[kind.name, chain] = None if change.point is None else body
-            case PutAbsolute(absolute, values):
-                rows.facts[kind.name, json.dumps(absolute)] = body if values else None
-            case PutFlow(flow_state):
-                rows.facts[kind.name, str(flow_state.number)] = body
-            case PutRun():
-                rows.facts[kind.name, ""] = body
+        # Tasks and memories by type, since there are thousands; patterns would cost more.
+        if type(change) is PutTask:
+            row = change.row
+            rows.pool[row.point, row.name] = {
+                "point": row.point,
+                "name": row.name,
+                "stage": int(row.stage),
+                "submit": row.submit,
+                "flows": _flows_text(row.flows),
+                "body": body,
+            }
+        elif type(change) is DropTask:
+            rows.pool[change.key] = None
+        elif type(change) is ForgetMemory:
+            rows.memory[change.row.key] = _memory_record(change.row, body, forgotten=True)
+        elif type(change) is PutMemory:
+            rows.memory[change.key] = _memory_record(change, body, forgotten=False)
+        else:
+            _add_fact(rows.facts, kind.name, change, body)
     rows.text = f"[{','.join(log)}]"
     return rows
+
+
+def _memory_record(memory: PutMemory, body: str, *, forgotten: bool) -> Record:
+    point, name = memory.key
+    said = {"point": point, "name": name, "submits": memory.submits}
+    return {**said, "forgotten": forgotten, "body": body}
+
+
+def _add_fact(facts: Facts, kind: str, change: Change, body: str) -> None:
+    match change:
+        case PutChain():
+            chain = json.dumps([change.name, change.flow])
+            facts[kind, chain] = None if change.point is None else body
+        case PutAbsolute(absolute, values):
+            facts[kind, json.dumps(absolute)] = body if values else None
+        case PutFlow(flow_state):
+            facts[kind, str(flow_state.number)] = body
+        case _:
+            assert isinstance(change, PutRun), change
+            facts[kind, ""] = body

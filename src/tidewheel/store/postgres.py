@@ -33,7 +33,7 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.requests import Report, Wake
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.migrate import (
@@ -44,9 +44,10 @@ from tidewheel.store.migrate import (
     load_migrations,
     pending,
 )
+from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
-from tidewheel.store.store import DatabaseStore
+from tidewheel.store.store import CarriedOut, DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
     News,
@@ -54,14 +55,20 @@ from tidewheel.store.transaction import (
     Result,
     Row,
     Script,
+    Success,
     Transaction,
     as_parameter,
     no_news,
 )
 
+ARRAYS_OF_SUCCESSES = ("ids", "attempts", "started_ago", "exit_status", "metrics")
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
 RECONNECT_SECONDS = 1.0
-TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
+# Without waiting for the disk, in a transaction of its own behind the one that it tells of.
+# A crash that loses a notice ends the connections of all who listen, too: then they look.
+TELL_OTHERS = (
+    b"SELECT pg_notify('tidewheel', %s) FROM set_config('synchronous_commit', 'off', true)"
+)
 TRIES_MAX = 8
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
 NOTICE_DEAD_NETWORK = {
@@ -169,8 +176,10 @@ class PostgresTransaction(Transaction):
     def candidates(self, of: type[Record], **parameters: object) -> list[Record]:
         return self.records("list_candidates", of, **parameters)
 
-    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
-        return self.rows("succeed_tasks", worker=worker, ends=ends)
+    def succeed(self, worker: str, ends: Sequence[Success]) -> list[Row]:
+        # Arrays: to read a row from JSON takes the server as long as to find its task.
+        columns = dict(zip(ARRAYS_OF_SUCCESSES, zip(*ends, strict=True), strict=True))
+        return self.rows("succeed_tasks", worker=worker, **columns)
 
 
 @cache
@@ -188,12 +197,26 @@ def _as_array(value: object) -> object:
     """
     if not isinstance(value, list | tuple):
         return as_parameter(value)
+    if None in value:
+        if not any(one is not None for one in value):
+            return None  # beside other arrays, which say how many rows there are
+        return as_parameter("{" + ",".join(map(_as_element, value)) + "}")
     if value and isinstance(value[0], str):
         whole = "".join(value)
         if "\\" in whole or '"' in whole:
-            value = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
+            value = list(map(_escaped, value))
         return as_parameter('{"' + '","'.join(value) + '"}')
     return "{" + ",".join(map(str, value)) + "}"
+
+
+def _as_element(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return f'"{_escaped(value)}"' if isinstance(value, str) else str(value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"")
 
 
 class PostgresStore(DatabaseStore):
@@ -244,13 +267,51 @@ class PostgresStore(DatabaseStore):
         for connection in self._connections:
             connection.close()
 
+    def offer_ends(self, reports: Sequence[Report]) -> None:
+        """Returns None: whoever reports ends locks tasks before runs, a batch its run first."""
+        del reports
+
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)
         if self._listener is None:
-            self._listener = NoticeListener(
-                partial(connect, self._settings), self.tell_listeners
-            )
+            self._listener = NoticeListener(partial(connect, self._settings), self._hear)
         return stop
+
+    def _hear(self, wake: Wake) -> None:
+        """Tells listeners what others say, and carries out standing claims that it is for; in
+        the listener's thread.
+
+        To wake a claimer, which would have another thread ask for the same, takes half as long
+        as the claim itself.
+        """
+        loop = self._standing.loop_of(wake.queues) if wake.queues else None
+        if loop is None:
+            self.tell_listeners(wake)
+            return
+        claims, is_written = CarriedOut(self._standing), False
+
+        def script(tx: Transaction) -> None:
+            claims.carry_out(tx, Effects(queues=set(wake.queues)))
+            self._failpoint("claim_before_commit")
+
+        # Whatever went wrong: the claimers are told, and meet it by themselves.
+        with contextlib.suppress(Exception):
+            self._transact(script, no_news)
+            is_written = True
+
+        def conclude() -> None:
+            if is_written:
+                self._failpoint("claim_after_commit")
+                claims.settle()
+            else:
+                claims.fail()
+            self.tell_listeners(wake)
+
+        try:
+            # In this order and there: a worker has its tasks before it is woken for them.
+            loop.call_soon_threadsafe(conclude)
+        except RuntimeError:  # it is closed: that worker is gone
+            conclude()
 
     async def _in_thread(self, run: Callable[[], Result]) -> Result:
         if self._is_closed:

@@ -52,6 +52,7 @@ from tidewheel.store.transaction import (
     Result,
     Row,
     Script,
+    Success,
     Transaction,
     as_parameter,
     no_news,
@@ -131,17 +132,13 @@ class SqliteTransaction(Transaction):
             self.fold_lanes(str(parameters["queue"]))
         return self.records("list_candidates", of, **parameters)
 
-    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
-        found = self.rows("succeed_tasks", worker=worker, ends=ends)
+    def succeed(self, worker: str, ends: Sequence[Success]) -> list[Row]:
+        found = self.rows("succeed_tasks", worker=worker, ends=[end[:2] for end in ends])
         if not found:
             return []
         done = {task_id: seq for task_id, seq, _ in found}
         seqs = list(done.values())
-        ended = [
-            (done[end["id"]], end["started_ago"], end["exit_status"], end["metrics"])
-            for end in ends
-            if end["id"] in done
-        ]
+        ended = [(done[end[0]], *end[2:]) for end in ends if end[0] in done]
         self.rows("keep_successes", ended=ended)
         self.rows("drop_leases", seqs=seqs)
         self.rows("add_successes", seqs=seqs)

@@ -11,6 +11,9 @@ queue ready carries it out before it commits, so from the end of one task to the
 next lies one commit less. A worker without room leaves one for the slots of those that end: its
 report of ends takes the next tasks along. If the write fails, so does the claim.
 
+A worker of this process offers the ends of jobs to the scheduler of their run, if that is here,
+too: one transaction writes the ends and the batch that they lead to.
+
 Most processes need only tasks. Operations on anything else are loaded when one is first asked
 for: a store that is opened for tasks alone would start half as slowly again with them.
 """
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -36,7 +39,7 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.ports.store import StandingClaim, StandingClaims
+from tidewheel.ports.store import Attendance, StandingClaim, StandingClaims, TakeEnds
 from tidewheel.store.operations import Later, LaterFunction, leases, queries, task_admin
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
@@ -196,6 +199,7 @@ class DatabaseStore(ABC):
         self._failpoint = failpoint
         self._listeners: list[Callable[[Wake], None]] = []
         self._standing = StandingClaims()
+        self._attendance = Attendance()
 
     @abstractmethod
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
@@ -243,13 +247,15 @@ class DatabaseStore(ABC):
 
         def audited(
             tx: Transaction, effects: Effects
-        ) -> tuple[Sequence[Submitted], AuditEntry | None]:
-            answers = store(tx, effects)
-            # Last, since nobody else can add to the audit until this is committed.
-            entries = entries_of(answers)
-            return answers, add_audit(tx, entries) if entries else None
+        ) -> tuple[Sequence[Submitted], list[AuditEntry]]:
+            answers, last = store(tx, effects), []
+            if entries := entries_of(answers):
+                # Nobody else can add to the audit until this is committed.
+                effects.at_last = lambda: last.append(add_audit(tx, entries))
+            return answers, last
 
-        return await self._write("submit", audited)
+        answers, last = await self._write("submit", audited)
+        return answers, last[0] if last else None
 
     async def arm(self, task_id: TaskId) -> Task:
         await self._write("arm", task_admin.arm, task_id)
@@ -379,9 +385,9 @@ class DatabaseStore(ABC):
     take_code = writes("take_code", run_batch.take_code)
 
     async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
-        """Writes a batch; raises RunLost if the epoch is not the current one. A batch that was
-        written already is left alone; the lease is renewed, or given back if the batch says
-        so."""
+        """Writes a batch; raises RunLost if the epoch is not the current one, Overtaken if it
+        was decided upon successes that cannot be written. A batch that was written already is
+        left alone; the lease is renewed, or given back if the batch says so."""
         from tidewheel.store.change_rows import changed_rows  # noqa: PLC0415
         from tidewheel.store.operations import run_batch  # noqa: PLC0415
 
@@ -389,6 +395,8 @@ class DatabaseStore(ABC):
         await self._write(
             "write_batch", run_batch.write_batch, lease, batch, rows, self._failpoint
         )
+        if batch.successes:
+            self._failpoint("report_after_commit")
 
     def past(self, number: int) -> Past:
         """Returns a reader of what is known of tasks that the pool has forgotten."""
@@ -475,6 +483,17 @@ class DatabaseStore(ABC):
         self._standing.post(claim)
         return True
 
+    def attend(self, run: str, take: TakeEnds) -> Callable[[], None]:
+        """Has a scheduler of this loop asked about ends of its jobs; returns a function that
+        ends that."""
+        return self._attendance.attend(run, take)
+
+    def offer_ends(self, reports: Sequence[Report]) -> Awaitable[bool] | None:
+        """Offers ends to the scheduler of their run, to be written with the batch that they
+        lead to. Returns None if nobody here takes them; else the answer is whether they are
+        written: if not, they are to be reported."""
+        return self._attendance.offer(reports)
+
     async def _write(
         self,
         name: str,
@@ -494,6 +513,8 @@ class DatabaseStore(ABC):
             answer = operation(tx, effects, *args, **kwargs)
             if takes_claims and (effects.queues or effects.ended or claims):
                 claims.carry_out(tx, effects)
+            if effects.at_last is not None:
+                effects.at_last()
             self._failpoint(f"{name}_before_commit")
             return answer
 
@@ -557,7 +578,7 @@ class SharedWriter(DatabaseStore):
     def __init__(self, writer: DatabaseStore, reader: DatabaseStore) -> None:
         super().__init__(writer._limits, writer._chance, writer._failpoint)
         self._writer, self._reader = writer, reader
-        self._standing = writer._standing
+        self._standing, self._attendance = writer._standing, writer._attendance
 
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
         return await self._writer.transact(script, news)

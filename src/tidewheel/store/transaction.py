@@ -52,6 +52,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 ROWS_PER_STATEMENT_MAX = 1_000
 
 
+class Success(NamedTuple):
+    """Holds what a worker says of an attempt that succeeded."""
+
+    id: str
+    attempt: int
+    started_ago: float | None  # seconds; None: its start was told before
+    exit_status: int | None
+    metrics: str | None  # JSON text
+
+
 class Transaction(ABC):
     """Runs the queries of one script in one transaction.
 
@@ -139,11 +149,10 @@ class Transaction(ABC):
         """Puts the lanes of a queue right, and returns the rows of list_candidates."""
 
     @abstractmethod
-    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """Ends attempts (``id``, ``attempt``, ``started``, ``exit_status``, ``metrics``) with
-        success where no other task is concerned: those that are running, owned by the worker,
-        and without dependencies. Returns (id, seq, run or None) of each of these; others are
-        left alone."""
+    def succeed(self, worker: str, ends: Sequence[Success]) -> list[Row]:
+        """Ends attempts with success where no other task is concerned: those that are running,
+        owned by the worker, and without dependencies. Returns (id, seq, run or None) of each of
+        these; others are left alone."""
 
 
 class Conflict(Unavailable):

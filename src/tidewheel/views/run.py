@@ -9,7 +9,7 @@ from typing import cast
 
 from tidewheel.api import runs as api
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.elements import is_there
+from tidewheel.core.sched.elements import nodes_at
 from tidewheel.core.sched.limits import next_point
 from tidewheel.core.sched.pool import FlowState
 from tidewheel.core.sched.reachability import chain_text
@@ -91,10 +91,9 @@ def _point_document(
 ) -> api.PointProgress:
     pool = snapshot.pool
     states = [words_of(pool, key) for key in keys]
-    total = sum(1 for node in pool.plan.nodes.values() if is_there(pool, node, point))
     return {
         "point": pool.plan.text(point),
-        "tasks": max(total, len(keys)),
+        "tasks": max(len(nodes_at(pool, point)), len(keys)),
         "done": sum(not words.in_pool and words.state in DONE for words in states),
         "counts": counts(snapshot, keys),
     }

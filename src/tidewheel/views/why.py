@@ -14,14 +14,16 @@ from tidewheel.api.runs import RunAction, RunReason, RunStall
 from tidewheel.core.graph.outputs import SUBMIT_FAILED
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.definition import JobName
-from tidewheel.core.operator.nested import DEPTH_MAX, nested_run_name
+from tidewheel.core.operator.nested import DEPTH_MAX, nested_end, nested_run_name
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import (
     inputs_of,
+    lists_in,
     parents_of,
     size_returned,
     sizes_in,
     values_for,
+    values_with_lists,
 )
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES, RunView, sees_object
 from tidewheel.core.queue.status import Status
@@ -85,14 +87,18 @@ async def _reasons_within(
 ) -> list[RunReason]:
     """Returns why a task does not run in a run that goes on."""
     run, one = snapshot.view.name, snapshot.shown(key)
+    nested = await reasons_in_nested(asked, snapshot, key, depth)
+    is_run = bool(nested) and one.task is not None and one.task.stage is JobPhase.RUNNING
+    # That a task is running says nothing of the run that it is.
+    of_task = [] if is_run else task_reasons(snapshot, key)
     return [
         *(
             reason_document(run, each, post_commands(snapshot, key, each.text))
-            for each in task_reasons(snapshot, key)
+            for each in of_task
         ),
         *await _of_the_inputs(asked, snapshot, one),
         *await _of_the_job(asked, snapshot, one),
-        *await reasons_in_nested(asked, snapshot, key, depth),
+        *nested,
     ]
 
 
@@ -128,20 +134,64 @@ async def reasons_in_nested(
     inside = asked._replace(run=found)
     inner = await inside.snapshot()
     view = inner.view
-    said = view.reason.removeprefix(f"{view.status}: ")
-    text = f"{snapshot.id_of(key)} is the run {view.name}, {view.status}"
-    text += f": {said}" if said not in ("", view.status) else ""
     show = f"{PROGRAM} show {shlex.quote(view.name)}"
-    reasons = [_plain_reason(text, view.status in PASSING_STATUSES, [show])]
-    if view.ended_at is None or view.wants_scheduler:
-        reasons += await _reasons_of_run(inside, inner)
+    task = snapshot.pool.tasks.get(key)
+    if task is not None and task.stage is JobPhase.INCOMPLETE and _goes_on(view):
+        first = _carried_on(snapshot, key, view, show)
+    else:
+        said = view.reason.removeprefix(f"{view.status}: ")
+        text = f"{snapshot.id_of(key)} is the run {view.name}, {view.status}"
+        text += f": {said}" if said not in ("", view.status) else ""
+        first = _plain_reason(text, view.status in PASSING_STATUSES, [show])
+    below: list[RunReason] = []
+    of_run: list[RunReason] = []
+    if inner.pool.run.paused and inner.started and view.is_driven(inner.now):
+        of_run = _why_paused_inside(snapshot, key, view.name)
+    elif view.ended_at is None or view.wants_scheduler:
+        of_run = await _reasons_of_run(inside, inner)
     if view.wants_scheduler:
         for task in causes_of(inner)[:STUCK_SHOWN_MAX]:
             within = await _reasons_within(inside, inner, task.key, 0)
-            reasons += [_placed(view.name, inner.id_of(task.key), one) for one in within]
+            below += [_placed(view.name, inner.id_of(task.key), one) for one in within]
         for nested in nested_tasks(inner):
-            reasons += await reasons_in_nested(inside, inner, nested, depth - 1)
-    return [{**one, "actions": []} for one in reasons]
+            below += await reasons_in_nested(inside, inner, nested, depth - 1)
+    is_stuck_inside = not all(one["passes"] for one in below)
+    if first["passes"] and is_stuck_inside:
+        first["text"] += ", and something in it does not go on by itself"
+    first["passes"] &= not is_stuck_inside and all(one["passes"] for one in of_run)
+    return [{**one, "actions": []} for one in (first, *of_run, *below)]
+
+
+def _goes_on(view: RunView) -> bool:
+    """Says whether a run that is a task's is under way, or has ended as a success."""
+    is_success = nested_end(view.name, view.status, view.reason).status is Status.SUCCEEDED
+    return view.wants_scheduler or is_success
+
+
+def _carried_on(snapshot: RunSnapshot, key: Key, view: RunView, show: str) -> RunReason:
+    """Returns the reason of a task that failed as its run was stopped, and does not hear that
+    somebody has carried that run on."""
+    task = snapshot.id_of(key)
+    text = f"the run {view.name} was carried on after {task} had failed"
+    if view.wants_scheduler:
+        text += f", and is {view.status}: {task} does not hear of its end, so set it then"
+        return _plain_reason(text, False, [show])
+    set_it = f"{PROGRAM} set {shlex.quote(snapshot.view.name)} {shlex.quote(task)}"
+    told = f"{text} and has {view.status}: {task} does not hear of it"
+    return _plain_reason(told, False, [set_it, show])
+
+
+def _why_paused_inside(snapshot: RunSnapshot, key: Key, run: str) -> list[RunReason]:
+    """Returns what lets a paused run go on that a task is: while that is held, or the run
+    around it is paused, the pause comes from there."""
+    task, name = snapshot.pool.tasks.get(key), snapshot.view.name
+    if task is not None and task.held:
+        id_ = snapshot.id_of(key)
+        held = Reason(f"{id_} is held", passes=False, command=f"release {id_}")
+        return [reason_document(name, held)]
+    if snapshot.pool.run.paused:
+        return [reason_document(name, Reason(f"{name} is paused", False, "resume"))]
+    return [reason_document(run, Reason(f"{run} is paused", passes=False, command="resume"))]
 
 
 def _placed(run: str, task: str, reason: RunReason) -> RunReason:
@@ -237,7 +287,10 @@ async def _of_the_inputs(
     found: dict[Key, list[StoredValues]] = {}
     for row in await asked.store.run_values(snapshot.view.number, list(parents)):
         found.setdefault((row.point, row.name), []).append(row)
-    known = {key: values_for(rows, task.flows) for key, rows in found.items()}
+    known = {
+        key: values_with_lists(rows, task.flows, lists_in(snapshot.pool, key, task.flows))
+        for key, rows in found.items()
+    }
     try:
         inputs_of(graph, task.key, {key: row for key, row in known.items() if row}, sizes)
     except Refused as refused:
@@ -256,6 +309,8 @@ async def _of_the_job(
         return found
     name, stage = snapshot.view.name, one.task.stage
     task_id = TaskId(f"{name}/{one.id}/{one.submit}")
+    if stage is JobPhase.INCOMPLETE and one.task.plan.lists:
+        found += await _of_the_lists(asked, snapshot, one.task, task_id)
     with suppress(NotFound):  # it was never handed over, is played, or was removed since
         # Of a run that is withdrawn nobody can claim a job: that is said elsewhere.
         is_claimable = snapshot.view.status not in WITHDRAWN_STATUSES
@@ -269,8 +324,6 @@ async def _of_the_job(
             if said and said[-1].text.startswith(WAITING):
                 text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
                 found.append(reason_document(name, Reason(text, False, f"kill {one.id}")))
-        if stage is JobPhase.INCOMPLETE and one.task.plan.lists:
-            found += await _of_the_lists(asked, snapshot, one.task, task_id)
         if stage is JobPhase.INCOMPLETE and (errors := (await store.get(task_id)).errors):
             text = f"its last job: {errors[-1].description}"
             log = f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(one.id)} --err"
@@ -281,10 +334,11 @@ async def _of_the_job(
 async def _of_the_lists(
     asked: AskedView, snapshot: RunSnapshot, task: PooledTask, task_id: TaskId
 ) -> list[RunReason]:
-    """Returns why a job that succeeded has failed for the run: it returned no list of which
-    other tasks are made."""
-    if (await asked.store.get(task_id)).status != Status.SUCCEEDED:
-        return []
+    """Returns why a job that succeeded has failed for the run, or one that is not run: it
+    returned no list of which other tasks are made."""
+    with suppress(NotFound):  # it was played
+        if (await asked.store.get(task_id)).status != Status.SUCCEEDED:
+            return []
     rows = await asked.store.run_values(snapshot.view.number, [task.key])
     row = values_for(rows, task.flows)
     values = {} if row is None else json.loads(row.body)

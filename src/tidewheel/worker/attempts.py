@@ -146,7 +146,8 @@ class JobEvents:
     def put(self, attempt: Attempt, said: Said) -> None:
         """Adds an event and wakes the reporter; from any thread."""
         self.said.append((attempt, said))
-        self.wakeup.ring()
+        if not self.wakeup.is_rung:  # of many that end at once only the first has to ring
+            self.wakeup.ring()
 
 
 class StopReason(Enum):
@@ -251,9 +252,9 @@ class LeaseBook:
         with self._lock:
             for attempt in attempts:
                 self._held[attempt.key] = attempt
-                earlier = (
-                    earlier or attempt.task.fence_kill or _due_at(attempt) < self._next_due_at
-                )
+                task = attempt.task
+                due_at = attempt.confirmed_at + task.lease_seconds / BEATS_PER_LEASE
+                earlier = earlier or task.fence_kill or due_at < self._next_due_at
         if earlier:
             self._wake_heartbeats()
 
@@ -457,7 +458,8 @@ class AttemptTable:
     def let_go(self, attempts: Sequence[Attempt]) -> None:
         """Frees what these attempts had, tells the machine's claimers, and wakes the worker."""
         for attempt in attempts:
-            self.folders.clear(attempt.task)
+            if attempt.task.run is not None:
+                self.folders.clear(attempt.task)
             del self._attempts[attempt.key]
         freed = [attempt.task.resources for attempt in attempts]
         self.machine.change_all(freed, 1)

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from tidewheel.core.queue.requests import End, JobMessage, Report, Reported, UsageSample
+from tidewheel.core.queue.status import Status
 from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
@@ -59,10 +60,6 @@ class _Draft:
         if self.started_at is None or self.messages or self.usage or self.end is not None:
             return -math.inf
         return self.started_at + START_HELD_SECONDS
-
-
-def _is_lost(attempt: Attempt, draft: _Draft) -> bool:
-    return attempt.spoke_last and draft.end is None
 
 
 def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
@@ -118,19 +115,33 @@ class Reporter(Service):
             self._batch = self._next_batch()
         if not self._batch:
             return ()
-        answers = await self._store.report([report for _, report in self._batch])
+        answers = await self._bring(self._batch)
         batch, self._batch = self._batch, []
         return self._heed(batch, answers)
 
+    async def _bring(self, batch: Sequence[tuple[Attempt, Report]]) -> Sequence[Reported]:
+        """Brings reports to the store: ends by way of their run's scheduler, if that is here
+        and takes them, so that one transaction writes what follows from them, too."""
+        reports = [report for _, report in batch]
+        is_of_run = batch[0][0].task.run is not None
+        # Not if somebody wanted one of them to end: what that means is for the store to say.
+        if is_of_run and all(attempt.reason is None for attempt, _ in batch):
+            offered = self._store.offer_ends(reports)
+            if offered is not None and await offered:
+                done = Status.SUCCEEDED
+                return [Reported(task_id=one.holder.task_id, status=done) for one in reports]
+        return await self._store.report(reports)
+
     def _take_down(self) -> None:
         """Sorts all that attempts have said by now into their drafts."""
+        take, drafts = self._events.said.popleft, self._drafts
         for _ in range(len(self._events.said)):
-            attempt, said = self._events.said.popleft()
+            attempt, said = take()
             if attempt.spoke_last:
                 continue
-            if attempt not in self._drafts:
-                self._drafts[attempt] = _Draft()
-            draft = self._drafts[attempt]
+            draft = drafts.get(attempt)
+            if draft is None:
+                draft = drafts[attempt] = _Draft()
             match said:
                 case End():
                     draft.end = said if attempt.unacceptable is None else attempt.unacceptable
@@ -145,9 +156,16 @@ class Reporter(Service):
     def _next_batch(self) -> list[tuple[Attempt, Report]]:
         """Makes at most one report of each attempt, from the drafts that are due."""
         reports, now = [], self._clock.monotonic()
-        for attempt in [one for one, draft in self._drafts.items() if _is_lost(one, draft)]:
+        due, lost = [], []
+        for attempt, draft in self._drafts.items():
+            if draft.end is not None:
+                due.append(attempt)
+            elif attempt.spoke_last:
+                lost.append(attempt)
+            elif draft.due_at() <= now:
+                due.append(attempt)
+        for attempt in lost:
             del self._drafts[attempt]  # its lease is lost, so there is nobody to tell
-        due = [attempt for attempt, draft in self._drafts.items() if draft.due_at() <= now]
         for attempt in due[:REPORTS_PER_CALL_MAX]:
             draft = self._drafts.pop(attempt)
             left = draft.messages[MESSAGES_PER_REPORT_MAX:]

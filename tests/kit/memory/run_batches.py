@@ -26,7 +26,9 @@ __all__ = [
     "drop_xtriggers",
     "find_memory",
     "find_run_values",
+    "find_unheard",
     "get_command",
+    "get_run_now",
     "insert_command",
     "keep_command",
     "list_broadcasts",
@@ -53,6 +55,7 @@ __all__ = [
     "put_run_values",
     "put_timers",
     "put_xtriggers",
+    "redefine_run",
 ]
 
 _EVENT = (
@@ -81,9 +84,7 @@ def advance_run(
     if (row["epoch"], row["batch"]) != (epoch, batch - 1):
         return []
     now = t.clock()
-    definition = said["definition"] or row["definition"]
     # What the SQL schemas promise.
-    assert definition in t.definition, definition
     assert said["status"] in _STATUSES, said
     held: Record = {"deadline_at": now + lease_seconds}
     if ends:
@@ -97,7 +98,6 @@ def advance_run(
         batch=batch,
         status=said["status"],
         reason=said["reason"],
-        definition=definition,
         options=said["options"] or row["options"],
         given=None,
         updated_at=now,
@@ -105,6 +105,16 @@ def advance_run(
     )
     tell_run(t, run)
     return [(run,)]
+
+
+def redefine_run(t: Tables, *, run: int, definition: str) -> list[Row]:
+    assert definition in t.definition, definition
+    t.update(t.run, run, definition=definition)
+    return []
+
+
+def get_run_now(t: Tables, run: int) -> list[Row]:
+    return [(t.clock(),)] if run in t.run else []
 
 
 # ---- events and commands ----
@@ -137,6 +147,11 @@ def list_events(t: Tables, *, run: int, count: int) -> list[Row]:
                 )
             )
     return found[:count]
+
+
+def find_unheard(t: Tables, *, run: int, ids: Sequence[str]) -> list[Row]:
+    told = ((seq, one["run"], one["task_id"]) for seq, one in t.event.items())
+    return [(seq,) for seq, of, task_id in told if of == run and task_id in ids][:1]
 
 
 def list_unheard_commands(t: Tables, run: int) -> list[Row]:

@@ -32,6 +32,7 @@ from tidewheel.store.transaction import (
     Result,
     Row,
     Script,
+    Success,
     Transaction,
     columns_of,
     no_news,
@@ -107,7 +108,7 @@ class MemoryTransaction(Transaction):
             self.rows("fold_lanes", queue=parameters["queue"])
         return self.records("list_candidates", of, **parameters)
 
-    def succeed(self, worker: str, ends: Sequence[Mapping[str, Any]]) -> list[Row]:
+    def succeed(self, worker: str, ends: Sequence[Success]) -> list[Row]:
         """None: in memory the long way is as fast."""
         del worker, ends
         return []

@@ -73,39 +73,44 @@ export async function getBytes(
   path: string,
   signal?: AbortSignal,
 ): Promise<{ bytes: Uint8Array; headers: Headers }> {
-  const answer = await answered("GET", path, undefined, signal);
-  return { bytes: new Uint8Array(await answer.arrayBuffer()), headers: answer.headers };
+  const answer = await answered("GET", path, undefined, signal, AWAY);
+  return { bytes: new Uint8Array(await received(answer.arrayBuffer(), AWAY, signal)), headers: answer.headers };
 }
 
-async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal, away?: string): Promise<T> {
+async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal, away = method === "GET" ? AWAY : UNKNOWN): Promise<T> {
   const answer = await answered(method, path, body, signal, away);
-  return (answer.status === 204 ? undefined : await answer.json()) as T;
+  return (answer.status === 204 ? undefined : await received(answer.json(), away, signal)) as T;
+}
+
+/** A server may also die while it answers. What is no JSON is a fault, which no further try mends. */
+async function received<T>(answer: Promise<T>, away: string, signal?: AbortSignal): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (signal?.aborted || error instanceof SyntaxError) throw error;
+    throw new Problem(0, "unreachable", away);
+  }
 }
 
 async function answered(
   method: string,
   path: string,
-  body?: unknown,
-  signal?: AbortSignal,
-  away = method === "GET" ? AWAY : UNKNOWN,
+  body: unknown,
+  signal: AbortSignal | undefined,
+  away: string,
 ): Promise<Response> {
   const headers: Record<string, string> = {};
   const isFile = body instanceof Blob;
   if (body !== undefined) headers["Content-Type"] = isFile ? body.type : "application/json";
   if (method !== "GET" && csrf !== null) headers["X-CSRF-Token"] = csrf;
-  let answer: Response;
-  try {
-    answer = await fetch(address(path), {
-      method,
-      headers,
-      credentials: "same-origin",
-      ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
-      ...(signal ? { signal } : {}),
-    });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new Problem(0, "unreachable", away);
-  }
+  const asked = fetch(address(path), {
+    method,
+    headers,
+    credentials: "same-origin",
+    ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
+  });
+  const answer = await received(asked, away, signal);
   if (answer.status === 401) tellSessionEnd();
   if (!answer.ok) throw await problemOf(answer);
   return answer;

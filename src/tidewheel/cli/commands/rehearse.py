@@ -204,9 +204,9 @@ def _learnt(
 
 
 def _meant(graph: Graph, pattern: str) -> list[str]:
-    from tidewheel.services.rehearsal.assumptions import names_meant
+    from tidewheel.services.rehearsal.assumptions import named_in_python, names_meant
 
-    found = names_meant(graph, pattern)
+    found = names_meant(graph, named_in_python(graph, pattern))
     if not found:
         known = [*graph.nodes, *graph.families]
         raise UnknownName("task or family", pattern, known, "see: tidewheel list")
@@ -214,7 +214,11 @@ def _meant(graph: Graph, pattern: str) -> list[str]:
 
 
 def _failure(loaded: LoadedWorkflow, text: str) -> AssumedEnd:
-    from tidewheel.services.rehearsal.assumptions import AssumedEnd, point_pattern
+    from tidewheel.services.rehearsal.assumptions import (
+        AssumedEnd,
+        named_in_python,
+        point_pattern,
+    )
 
     assert loaded.graph is not None
     task, at, number = text.partition("@")
@@ -222,6 +226,7 @@ def _failure(loaded: LoadedWorkflow, text: str) -> AssumedEnd:
     if not name or (slash and not point) or (at and not number.isdecimal()):
         raise BadSetting("--fail", text, FAIL_ACCEPTED)
     _meant(loaded.graph, name)
+    name = named_in_python(loaded.graph, name)
     return AssumedEnd(point_pattern(point, loaded), name, int(number) if at else None)
 
 

@@ -31,6 +31,7 @@ from tidewheel.lazy_dataclasses import dataclass
 
 ALTERNATIVES_MAX = 256  # of one `completion`: more cannot be read by a person either
 MARKED_KNOWN_MAX = 1_024  # ways in which the outputs of a task are marked
+ALIKE_MAX = 20  # outputs and marks of a task; with more it is hardly like others
 
 _WORD = re.compile(r"\s*(?:(?P<sign>[()])|(?P<word>\w+)|(?P<wrong>\S))")
 
@@ -86,10 +87,32 @@ def completion_of(
     marks = list(marks)
     reason = next((one for one in marks if one.explicit and one.optional), None)
     if reason is None and not marked_by_policy:
-        # Success with any of the custom outputs that are used, or another end that is.
-        customs = [frozenset({SUCCEEDED, one}) for one in used if one not in STANDARD]
-        others = [frozenset({end}) for end in ENDS if end != SUCCEEDED and end in used]
-        return Completion((*(customs or [frozenset({SUCCEEDED})]), *others), marked=False)
+        make = _unmarked if len(used) <= ALIKE_MAX else _unmarked.__wrapped__
+        return make(tuple(used))
+    known = _sound(tuple([mark[1:4] for mark in marks])) if len(marks) <= ALIKE_MAX else None
+    return known or _judged(node, marks, reason, findings)
+
+
+@lru_cache(maxsize=MARKED_KNOWN_MAX)
+def _unmarked(used: tuple[str, ...]) -> Completion:
+    """Returns success with any of the custom outputs that are used, or another end that is."""
+    customs = [frozenset({SUCCEEDED, one}) for one in used if one not in STANDARD]
+    others = [frozenset({end}) for end in ENDS if end != SUCCEEDED and end in used]
+    return Completion((*(customs or [frozenset({SUCCEEDED})]), *others), marked=False)
+
+
+@lru_cache(maxsize=MARKED_KNOWN_MAX)
+def _sound(marks: tuple[tuple[str, bool, bool], ...]) -> Completion | None:
+    """Returns the completion of tasks that are marked so, each mark without its task and its
+    place; None if there is something to be said of them. Many tasks are marked alike."""
+    findings = Findings()
+    judged = _judged("", [OutputMark("", *mark) for mark in marks], None, findings)
+    return None if any(findings) else judged
+
+
+def _judged(
+    node: str, marks: Iterable[OutputMark], reason: OutputMark | None, findings: Findings
+) -> Completion:
     standings = _standings(node, marks, findings)
     _check_opposites(node, standings, reason, findings)
     optional = frozenset(output for output, one in standings.items() if one.optional)
@@ -113,7 +136,7 @@ def _standings(
             findings.error(
                 "required-and-optional",
                 f"{node}:{output} is required here and optional at {standing.optional_at}",
-                f"write '?' behind every {node}:{output}, or behind none",
+                f"write '?' (Python: .optional) behind every {node}:{output}, or behind none",
                 standing.required_at,
             )
         elif standing.required_at is not None and output in (EXPIRED, SUBMIT_FAILED):
@@ -144,7 +167,7 @@ def _check_opposites(
                 "opposite-outputs",
                 f"{node}:{output} and {node}:{OPPOSITE[output]} are both used, so neither can "
                 f"be required{because}",
-                f"write {node}:{name}? wherever it stands",
+                f"write {node}:{name}? wherever it stands (Python: .optional)",
                 required.required_at,
             )
 

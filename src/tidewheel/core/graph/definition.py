@@ -138,6 +138,9 @@ class NodePlace:
     remote_host: str = ""
 
 
+ARGUMENT = "TIDEWHEEL_ARGUMENT_"  # and a parameter: the variable of a function's argument
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInput:
     """Says which value of a task before it a job gets as a variable: `model[-P1].path`."""
@@ -157,9 +160,18 @@ ELEMENTS_MAX = 10_000
 ELEMENTS_ASSUMED = 2  # of a list that no job returns: in rehearsals, previews, simulation
 
 
-def assumed_size(over: MappedOver) -> int:
-    """Returns how many elements a list is taken to have that no job returns."""
-    return min(ELEMENTS_ASSUMED, over.elements_max) if over.size is None else over.size
+def assumed_sizes(lists: Iterable[MappedOver]) -> tuple[str, ...]:
+    """Returns the outputs by which lists that no job returns are taken to have few elements: as
+    many as everything may have that is made of them."""
+    sizes: dict[str, int] = {}
+    for over in lists:
+        known = sizes.get(over.value, ELEMENTS_ASSUMED)
+        assumed = min(known, over.elements_max)
+        sizes[over.value] = assumed if over.size is None else over.size
+    return tuple(str(ListSize(value, size)) for value, size in sizes.items())
+
+
+_MAX_ITEM = "max in [task parameters]; in Python: map(…, max=…)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,21 +183,55 @@ class MappedOver:
     value: str  # the list's name among its values
     elements_max: int = ELEMENTS_DEFAULT
     size: int | None = None  # of a list that is known with the definition: nobody returns it
-    max_item: str = field(default="max in [task parameters]", compare=False)
+    max_item: str = field(default=_MAX_ITEM, compare=False)
 
-    def size_output(self, size: int) -> str:
-        """Returns the output by which the source says how many elements there are."""
-        return f"{self.value}[{size}]"
+    def size_output(self, size: int, submit: int | None = None) -> str:
+        """Returns the output by which the source says how many elements there are: `files[3]`,
+        or `files[3@2]` if its second submission returned them."""
+        return str(ListSize(self.value, size, submit))
+
+    def size_said(self, output: str) -> ListSize | None:
+        """Returns what an output of the source says of this list; None for any other."""
+        name, bracket, rest = output.removesuffix("]").partition("[")
+        if not bracket or name != self.value:
+            return None
+        number, _, submit = rest.removesuffix(TAKEN_OVER).partition("@")
+        if not number.isdecimal() or not (submit.isdecimal() or not submit):
+            return None
+        taken_over = rest.endswith(TAKEN_OVER)
+        return ListSize(name, int(number), int(submit) if submit else None, taken_over)
 
     def size_of(self, output: str) -> int | None:
         """Returns the number of elements that an output of the source says; None for others."""
-        name, bracket, number = output.removesuffix("]").partition("[")
-        return int(number) if bracket and name == self.value and number.isdecimal() else None
+        said = self.size_said(output)
+        return None if said is None else said.size
+
+
+TAKEN_OVER = "+"
+
+
+class ListSize(NamedTuple):
+    """Says how many elements a list has, and which submission of its source returned it."""
+
+    value: str
+    size: int
+    submit: int | None = None  # None: of a job that was played
+    # It counts in a flow in which the source has not run: of another flow.
+    taken_over: bool = False
+
+    def __str__(self) -> str:
+        submit = "" if self.submit is None else f"@{self.submit}"
+        return f"{self.value}[{self.size}{submit}{TAKEN_OVER if self.taken_over else ''}]"
 
 
 def template_name(task: str, parameter: str) -> str:
     """Returns the name of a mapped task as a whole."""
     return f"{task}<{parameter}>"
+
+
+def parameter_of(node: str) -> str:
+    """Returns the parameter of a mapped task, `file` of `process<file>`; "" for any other."""
+    return node.partition("<")[2].removesuffix(">")
 
 
 def element_name(template: str, index: int) -> str:

@@ -21,7 +21,9 @@ from tidewheel.core.operator.selection import read_point, select, unique_key, un
 from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.dependency_index import AtomMeaning, IndexedNode, names_of
+from tidewheel.core.sched.dependency_index import AtomMeaning, IndexedNode
+from tidewheel.core.sched.elements import refuse_absent_element
+from tidewheel.core.sched.evaluation import members_at
 from tidewheel.core.sched.events import Effect, Event, FlowChoice
 from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
 from tidewheel.core.sched.interventions import completing
@@ -70,7 +72,7 @@ def _trigger(pool: TaskPool, command: verbs.Trigger, at: Instant) -> AppliedComm
         at=at,
         flow=flow,
         until=_point(pool, command.until),
-        until_tasks=frozenset(unique_key(pool, one) for one in command.until_tasks),
+        until_tasks=frozenset(_one_that_is_there(pool, one) for one in command.until_tasks),
         wait=command.wait,
         ignore_before=command.ignore_before,
         chains_from=_point(pool, command.from_point),
@@ -104,6 +106,9 @@ def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
         )
     if command.values and not (command.outputs or command.prerequisites):
         return AppliedCommand(tasks=keys)  # the scheduler has the values
+    for key in keys:  # before anything is done for the first of them
+        if key not in pool.tasks:
+            refuse_absent_element(pool, pool.node(key[1]), key[0])
     meant = _prerequisites if command.prerequisites else _outputs
     found: list[Event] = []
     for event in unrefused(pool, keys, lambda key: meant(pool, command, key, at)):
@@ -194,7 +199,7 @@ def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
     if point is not None:
         return AppliedCommand(events=(events.StopPointSet(point, at),))
     if command.after_task:
-        key = unique_key(pool, command.after_task)
+        key = _one_that_is_there(pool, command.after_task)
         return AppliedCommand(events=(events.StopTaskSet(key, at),), tasks=(key,))
     if command.flow is not None:
         return AppliedCommand(events=(events.FlowStopped(known_flow(pool, command.flow), at),))
@@ -202,6 +207,14 @@ def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
         modes = ", ".join(events.StopMode)
         raise Refused(f"a run is stopped in one of these modes: {modes}; not {command.mode!r}")
     return AppliedCommand(events=(events.RunStopped(events.StopMode(command.mode), at),))
+
+
+def _one_that_is_there(pool: TaskPool, text: str) -> Key:
+    """Returns the one task that an id names; raises Refused for an element that is not there,
+    after which nothing would ever stop."""
+    key = unique_key(pool, text)
+    refuse_absent_element(pool, pool.node(key[1]), key[0])
+    return key
 
 
 def _point(pool: TaskPool, text: str) -> Point | None:
@@ -374,9 +387,12 @@ def _atoms_of(pool: TaskPool, key: Key) -> Iterator[AtomMeaning]:
     """Yields every atom of a task's prerequisites, a family's as those of its members."""
     point, name = key
     for leaf, _ in pool.node(name).leaves_at(point):
-        outputs = (leaf.output,) if leaf.group is None else leaf.group.outputs
-        parent = leaf.parent_point(point, pool.plan.initial)
-        yield from ((parent, one, output) for one in names_of(leaf) for output in outputs)
+        parent, group = leaf.parent_point(point, pool.plan.initial), leaf.group
+        if group is None:
+            yield (parent, leaf.node, leaf.output)
+            continue
+        members = members_at(pool, group, parent, frozenset(pool.flows))
+        yield from ((parent, one, output) for one in members for output in group.outputs)
 
 
 def _split(texts: Iterable[str]) -> Iterator[str]:

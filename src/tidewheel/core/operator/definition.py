@@ -117,6 +117,7 @@ class RunOptions:
     stall_timeout_seconds: float | None = None  # None: as the definition says
     parameters: str = ""  # JSON: what a request gives to a SIP definition; "": nothing
     priority: int | None = None  # of all its tasks, -1 to 100; None: as tasks have it
+    files: str = ""  # JSON: files that a task's run was given, to be compared by who reads them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

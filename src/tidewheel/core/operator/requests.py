@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import NewRun, RunOptions
 from tidewheel.core.queue.lease import RUN_LEASE_SECONDS_DEFAULT
-from tidewheel.core.queue.requests import HostProcess
+from tidewheel.core.queue.requests import HostProcess, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.lazy_dataclasses import dataclass
@@ -201,6 +201,7 @@ class RunBatch:
     status: str  # of the run, afterwards
     reason: str = ""  # why it has this status, for people
     consumed: Sequence[int] = ()  # seqs of happenings
+    successes: Sequence[Report] = ()  # that are written with it, as it was decided upon them
     changes: Sequence[Change] = ()
     submissions: Sequence[NewTask] = ()
     cancellations: Sequence[TaskId] = ()
@@ -218,6 +219,10 @@ class RunBatch:
     options: RunOptions | None = None  # carried on with others than it had
     ends: bool = False  # the scheduler lets the run go with this batch
     goes_on: bool = False  # it had been let go: what was withdrawn then can be claimed again
+
+
+class Overtaken(Exception):
+    """A batch was decided upon successes that are not so in the store; nothing was written."""
 
 
 # ---- commands ----

@@ -355,7 +355,8 @@ def _steps(way: Iterable[Glance]) -> list[tuple[str, str]]:
 def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
     """Returns how a task that left the pool ended, or why it was removed without an end."""
     memory = pool.recall(*key)
-    for flow in sorted(before.flows):
+    flows = before.flows
+    for flow in flows if len(flows) == 1 else sorted(flows):
         verdict = None if memory is None else memory.verdicts.get(flow)
         if verdict is not None and verdict.kind is VerdictKind.FINISHED:
             return verdict.ended
@@ -387,6 +388,11 @@ def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
     if not arrows:
         return ()
     point, true = task.point, task.true
+    if len(arrows) == 1 and len(leaves := arrows[0][0].leaves) == 1:
+        leaf = leaves[0]
+        if leaf.shift is not None and leaf.group is None:  # one parent, as most tasks have
+            is_here = arrows[0][0].sequence.has(point)
+            return ((Point(point + leaf.shift), leaf.node),) if is_here else ()
     initial = pool.plan.initial
     all_true = true and true == task.plan.suffices
     found: set[Key] = set()

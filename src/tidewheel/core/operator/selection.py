@@ -34,6 +34,7 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import CyclingDef
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.elements import nodes_at, size_at
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState, VerdictKind
 from tidewheel.errors import Refused
@@ -109,8 +110,8 @@ def named_tasks(pool: TaskPool, command: object) -> list[Key]:
             written = read_id(text)
             if written.has_plain_point:
                 point = read_point(pool.plan.graph.cycling, written.point)
-                nodes = _nodes(pool, written)
-                found += [(point, node.name) for node in nodes if node.is_at(point)]
+                there = nodes_at(pool, point)
+                found += [(point, node.name) for node in there if _fits(node, written)]
     return found
 
 
@@ -139,10 +140,29 @@ def _matching(
     found.update(_named(pool, written, extra))
     if all_at_point and not pooled_only and not written.status and written.has_plain_point:
         point = read_point(pool.plan.graph.cycling, written.point)
-        found |= {(point, node.name) for node in _nodes(pool, written) if node.is_at(point)}
+        there = nodes_at(pool, point)
+        found |= {(point, node.name) for node in there if _fits(node, written)}
     if not found:
+        _refuse_before_the_list(pool, written)
         raise Refused(_nothing_matches(pool, written, all_at_point, pooled_only))
     return found
+
+
+def _refuse_before_the_list(pool: TaskPool, written: WrittenId) -> None:
+    """Says of a mapped task at a point how many elements it has there."""
+    tasks = next((one for one in pool.plan.mapped if written.name in one.templates), None)
+    if tasks is None or not written.has_plain_point or written.status:
+        return
+    point = read_point(pool.plan.graph.cycling, written.point)
+    source = pool.plan.name_of((point, tasks.over.source))
+    size = size_at(pool, tasks, point, frozenset(pool.flows))
+    if size is None and tasks.templates[written.name].is_at(point):
+        raise Refused(
+            f"there is no element of {written.text} yet: how many there are is known when "
+            f"{source} succeeds; name {source} instead"
+        )
+    if size == 0:
+        raise Refused(f"there is no element of {written.text}: {source} returned 0")
 
 
 def _plain(pool: TaskPool, written: WrittenId, pooled_only: bool) -> Key:
@@ -176,7 +196,8 @@ def _refuse_unknown_names(pool: TaskPool, written: WrittenId) -> None:
         return
     if written.name == "root":
         return
-    like = nearest(written.name, [*nodes, *families])
+    mapped = {one.partition("<")[0]: one for one in pool.plan.graph.mapped}
+    like = mapped.get(written.name) or nearest(written.name, [*nodes, *families])
     hint = f"; did you mean {like}?" if like else f"; there are {_some(nodes)}"
     raise Refused(f"there is no task {written.name} in this workflow{hint}")
 
@@ -202,11 +223,11 @@ def _named(pool: TaskPool, written: WrittenId, keys: Iterable[Key]) -> Iterator[
 
 def _nodes(pool: TaskPool, written: WrittenId) -> Iterator[IndexedNode]:
     """Yields the nodes whose name, or that of a family of theirs, fits what was written."""
-    pattern = written.name or "*"
-    for node in pool.plan.nodes.values():
-        lineage = node.definition.lineage
-        if _any_fits((node.name, *lineage, "root"), pattern):
-            yield node
+    return (node for node in pool.plan.nodes.values() if _fits(node, written))
+
+
+def _fits(node: IndexedNode, written: WrittenId) -> bool:
+    return _any_fits((node.name, *node.definition.lineage, "root"), written.name or "*")
 
 
 def _words(pool: TaskPool, key: Key) -> tuple[str, ...]:

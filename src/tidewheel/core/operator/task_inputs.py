@@ -1,7 +1,9 @@
 """Decides which values of the tasks before it a task is given (docs/howto/passing_data.md).
 
 Of each parent the newest submission counts that ran in a flow of the child; if none did, the
-newest of any flow. A child names parents at its own point by their names, others by their ids.
+newest of any flow. Of a list of which tasks are made it is the one that has counted in that
+flow since, whatever was returned later: no element is worked on twice or passed over because
+the list changes. A child names parents at its own point by their names, others by their ids.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import NodeInput, Pairs, element_name
+from tidewheel.core.graph.definition import ARGUMENT, NodeInput, Pairs, element_name
 from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph, element_of
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.queue.values import (
     FILE,
+    RETURN,
     FileValue,
     file_value,
     files_in,
@@ -22,7 +25,7 @@ from tidewheel.core.queue.values import (
     may_have_files,
 )
 from tidewheel.core.sched.dependency_index import MappedTasks
-from tidewheel.core.sched.elements import size_at
+from tidewheel.core.sched.elements import list_at, size_at
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
@@ -63,6 +66,45 @@ def values_for(rows: Iterable[StoredValues], flows: Flows) -> StoredValues | Non
     return found if found is not None and found.body else None
 
 
+def lists_in(pool: TaskPool, key: Key, flows: Flows) -> dict[str, int]:
+    """Returns, for each list of a task of which elements are made in these flows, the number of
+    the submission that returned it; one that was run before the task could say so is left out.
+    """
+    node = pool.plan.nodes.get(key[1])
+    found = {}
+    for tasks in () if node is None else node.lists:
+        said = list_at(pool, tasks, key[0], flows)
+        if said is None:  # as of values: of any flow, if there is none of its own
+            said = list_at(pool, tasks, key[0], frozenset(pool.flows))
+        if said is not None and said.submit is not None:
+            found[said.value] = said.submit
+    return found
+
+
+def values_with_lists(
+    rows: Sequence[StoredValues], flows: Flows, lists: Mapping[str, int]
+) -> StoredValues | None:
+    """Returns the values of a task that count for a child in these flows, as `values_for` does,
+    with each of these lists as that submission has returned it."""
+    found = values_for(rows, flows)
+    by_submit = {one.submit: one for one in rows}
+    others = {
+        name: by_submit.get(submit)
+        for name, submit in lists.items()
+        if found is None or found.submit != submit
+    }
+    if not others:
+        return found
+    values = {} if found is None else json.loads(found.body)
+    for name, row in others.items():
+        values.pop(name, None)  # better none than those of another list
+        first = json.loads(row.body) if row is not None and row.body else {}
+        if name in first:
+            values[name] = first[name]
+    row = found or next((one for one in others.values() if one is not None), None)
+    return row and row._replace(body=json.dumps(values, ensure_ascii=False))
+
+
 def size_returned(tasks: MappedTasks, values: Values) -> int:
     """Returns how many elements a list has that was returned; raises Refused without one."""
     over, mapped = tasks.over, ", ".join(tasks.templates)
@@ -70,16 +112,45 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
         return over.size
     found = values.get(over.value)
     wish = f"of which {mapped} is made"
+    if over.value == RETURN and not isinstance(found, list):
+        but = "" if over.value in values else f"; it has {_names(values)}"
+        raise Refused(f"returned no list, {wish}{but}")
     if over.value not in values:
         raise Refused(f"returned no list {over.value}, {wish}")
     if not isinstance(found, list):
         raise Refused(f"returned {over.value}, {wish}, and it is no list")
     if len(found) > over.elements_max:
+        name = "" if over.value == RETURN else f" of {over.value}"
         raise Refused(
-            f"returned {len(found)} elements of {over.value}, {wish}; at most "
-            f"{over.elements_max} are accepted ({over.max_item})"
+            f"returned {len(found)} elements{name}, {wish}; at most {over.elements_max} are "
+            f"accepted ({over.max_item})"
         )
     return len(found)
+
+
+def sizes_told(
+    lists: Iterable[MappedTasks], values: Values, submit: int | None = None
+) -> tuple[str, ...]:
+    """Returns the outputs by which a task says how many elements its lists have, each once;
+    raises Refused if it has not returned one that can be used."""
+    sizes = (one.over.size_output(size_returned(one, values), submit) for one in lists)
+    return tuple(dict.fromkeys(sizes))
+
+
+def sizes_given(
+    name: str, lists: Iterable[MappedTasks], row: StoredValues | None
+) -> tuple[str, ...]:
+    """Returns what `sizes_told` does of values that are stored of a task; raises Refused with
+    the command by which a list is given."""
+    values, submit = ({}, None) if row is None else (json.loads(row.body), row.submit)
+    found: dict[str, None] = {}
+    for one in lists:
+        try:
+            found |= dict.fromkeys(sizes_told((one,), values, submit))
+        except Refused as refused:
+            repair = f"give it first (set {name} --value '{one.over.value}=[…]')"
+            raise Refused(f"{name} {refused}; {repair}") from None
+    return tuple(found)
 
 
 def sizes_in(pool: TaskPool, flows: Flows) -> Sizes:
@@ -224,16 +295,37 @@ def parents_of(graph: Graph, key: Key, sizes: Sizes = no_elements) -> dict[Key, 
     )
 
 
-def parameters_of(
-    graph: Graph, key: Key, known: Mapping[Key, StoredValues], sizes: Sizes = no_elements
-) -> dict[str, object]:
-    """Returns the values that a task asks for, by name, which is a run of another workflow.
+@dataclass(frozen=True, slots=True)
+class RunInputs:
+    """Holds the values that a run is given which is a task, by name, and the files in them."""
 
-    Raises Refused if it lacks one.
+    parameters: Mapping[str, object]
+    files: tuple[tuple[str, FileValue], ...] = ()
+
+
+def run_inputs_of(
+    graph: Graph, key: Key, known: Mapping[Key, StoredValues], sizes: Sizes = no_elements
+) -> RunInputs:
+    """Returns what a task asks for that is a run of another workflow.
+
+    Raises Refused if it lacks a value.
     """
-    found = _returned(graph, key, known, sizes)
-    chosen = _chosen_values(graph, key, found, graph.inputs_of(key[1]), sizes)
-    return {one.variable: value for one, value in chosen}
+    found, asked = _returned(graph, key, known, sizes), graph.inputs_of(key[1])
+    chosen = _chosen_values(graph, key, found, asked, sizes)
+    parameters = {one.variable: value for one, value in chosen}
+    return RunInputs(parameters, tuple(_files(graph, key, found, asked)) if asked else ())
+
+
+def files_text(run: str, files: Iterable[tuple[str, FileValue]]) -> str:
+    """Returns the files that a run is given by a task of another, as text; "" for none."""
+    told = [(f"{task} of {run}", *file) for task, file in files]
+    return json.dumps(told, ensure_ascii=False) if told else ""
+
+
+def files_named(text: str, script: str) -> tuple[tuple[str, FileValue], ...]:
+    """Returns those of such files whose paths stand in a script."""
+    told = ((task, FileValue(*file)) for task, *file in json.loads(text))
+    return tuple((task, file) for task, file in told if file.path in script)
 
 
 def _elements(mapped: str, size: int) -> Iterator[str]:
@@ -273,13 +365,19 @@ def _chosen(
 ) -> Iterator[tuple[str, str]]:
     """Yields the variables that a task asks for, in the order of its definition."""
     for one, value in _chosen_values(graph, key, found, asked, sizes):
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        is_argument = one.variable.startswith(ARGUMENT)  # a text and a number differ there
+        if isinstance(value, str) and not is_argument:
+            text = value
+        else:
+            text = json.dumps(value, ensure_ascii=False)
         if "\0" in text:
             raise Refused(
                 f"{_value_text(one)} has a NUL character, which no variable can hold"
                 f"{_elsewhere(one)}"
             )
         if len(text.encode()) > VARIABLE_BYTES_MAX:
+            if is_argument and one.offset is None:
+                continue  # its function finds it in $TIDEWHEEL_INPUTS
             raise Refused(
                 f"{_value_text(one)} has more than {VARIABLE_BYTES_MAX} bytes, which is too "
                 f"much for a variable{_elsewhere(one)}"
@@ -295,7 +393,13 @@ def _is_own(one: NodeInput) -> bool:
 def _value_text(one: NodeInput) -> str:
     if _is_own(one):
         return f"its element of {one.node}.{one.path[0]}"
-    return f"the value {one} for {one.variable}"
+    return f"the value {one} for {_called(one)}"
+
+
+def _called(one: NodeInput) -> str:
+    """Returns what people call an input: a variable, or an argument of a function."""
+    argument = one.variable.removeprefix(ARGUMENT)
+    return argument if argument == one.variable else f"the argument {argument}"
 
 
 def _elsewhere(one: NodeInput) -> str:
@@ -311,7 +415,7 @@ def _is_ever(graph: Graph, key: Key) -> bool:
 
 def _part_of(parent: str, one: NodeInput, values: object) -> object:
     """Returns the part of a parent's values that an input asks for."""
-    wish = f"it takes {one.variable} from {one}"
+    wish = f"it takes {_called(one)} from {one}"
     name = one.path[0] if one.path else "NAME"
     repair = f"give it (set {parent} --value {name}=…), then trigger this task"
     if values is None:

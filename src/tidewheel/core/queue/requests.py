@@ -271,6 +271,14 @@ class Report:
         """Returns how many seconds ago the job started; None if the report does not say so."""
         return self.started_seconds_ago if self.started else None
 
+    @property
+    def is_mere_success(self) -> bool:
+        """Says whether the attempt ended well, and returned and said nothing."""
+        end = self.end
+        if end is None or end.ending is not Ending.SUCCEEDED or end.values is not None:
+            return False
+        return not self.messages and not self.usage
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:

@@ -44,7 +44,7 @@ from tidewheel.core.sched.propagation import (
     finished_as,
     judge,
     mark_unreachable,
-    publish,
+    publish_late,
 )
 from tidewheel.core.sched.task_state import (
     AtomValue,
@@ -118,7 +118,8 @@ def tell_size(
         there = size_told_in(tasks, task.memory, other)
         name, where = context.plan.name_of(task.key), ", ".join(map(str, sorted(other)))
         text = f"{name} returned {size} elements of {tasks.over.value}; flow {where} goes on"
-        context.notice("list changed", task.key, f"{text} with the {there} that it has")
+        first = "the list that it has" if there == size else f"the {there} that it has"
+        context.notice("list changed", task.key, f"{text} with {first}")
     context.touched.tasks[task.key] = context.touched.memory[task.key] = None
 
 
@@ -435,7 +436,6 @@ def flow_on(context: StepContext) -> None:
         memory.spawned |= flows
         context.touched.memory[(point, node.name)] = None
         for output in outputs:
-            if output in node.heard or size_told(node, output) is not None:
-                publish(context, node, point, output, known | flows)
+            publish_late(context, node, point, output, known | flows)
         ended = next((output for output in ENDS if output in outputs), SUCCEEDED)
         mark_unreachable(context, node, point, known | flows, finished_as(ended))

@@ -296,12 +296,11 @@ class IndexedNode:
     def atoms_of(self, point: Point, true: int, initial: Point) -> tuple[AtomMeaning, ...]:
         """Returns the atoms, by their meaning, that the bits of a task at a point stand for."""
         found: dict[AtomMeaning, None] = {}
+        # As text, since to shift a number with a bit for each of many parents is slow.
+        bits = f"{true:b}"[::-1].ljust(self.atoms, "0")
         for arrow, base in self.arrows:
-            mask = true >> base & arrow.full
-            if not mask:
-                continue
             for leaf in arrow.leaves:
-                if mask >> leaf.number & 1:
+                if bits[base + leaf.number] == "1":
                     shift = leaf.shift
                     parent = (
                         leaf.parent_point(point, initial) if shift is None else point + shift

@@ -5,40 +5,99 @@ an output such as `files[3]` of its own, which is remembered by flow as all outp
 restart, a reload and the end of a point need nothing else. The first number counts in a flow:
 children of a success come once, whatever the task returns when it is run again in that flow.
 Before the success there are no elements. Which values they stand for the core never sees.
+
+A flow that begins at elements, by hand, has no list of its own unless it comes to the source:
+it takes over the number of the flow whose elements are run again, until then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import element_name
+from tidewheel.core.graph.definition import ListSize, element_name
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedNode, MappedTasks
-from tidewheel.core.sched.pool import TaskPool
-from tidewheel.core.sched.task_state import Flows, TaskHistory
+from tidewheel.core.sched.pool import StepContext, TaskPool
+from tidewheel.core.sched.task_state import NO_FLOW, Flows, PooledTask, TaskHistory
+from tidewheel.errors import Refused
 
 
 def size_at(pool: TaskPool, tasks: MappedTasks, point: Point, flows: Flows) -> int | None:
     """Returns how many elements there are; None before their source succeeds in the flows."""
+    said = list_at(pool, tasks, point, flows)
+    return None if said is None else said.size
+
+
+def list_at(pool: TaskPool, tasks: MappedTasks, point: Point, flows: Flows) -> ListSize | None:
+    """Returns what is known of a list in these flows, of several the longest; None before its
+    source succeeds."""
     memory = pool.recall(point, tasks.over.source)
-    if memory is None or SUCCEEDED not in memory.made:
+    if memory is None:
         return None
-    return size_told_in(tasks, memory, flows & memory.made[SUCCEEDED])
+    succeeded = flows & memory.made.get(SUCCEEDED, NO_FLOW)
+    own = [said for said, where in _said(tasks, memory) if not where.isdisjoint(succeeded)]
+    if succeeded != flows:  # in some it has no list of its own, or not yet
+        own += [
+            said
+            for said, where in _said(tasks, memory, taken_over=True)
+            if not where.isdisjoint(flows - succeeded)
+        ]
+    found = max(own, key=_by_size, default=None)
+    if found is not None:
+        tasks.make(found.size)
+    return found
+
+
+def _by_size(said: ListSize) -> int:
+    return said.size
+
+
+def _said(
+    tasks: MappedTasks, memory: TaskHistory, *, taken_over: bool = False
+) -> Iterator[tuple[ListSize, Flows]]:
+    """Yields what the source of a list has said of it, or what flows have taken over."""
+    for output, where in memory.made.items():
+        said = tasks.over.size_said(output) if output[-1] == "]" else None
+        if said is not None and said.taken_over is taken_over:
+            yield said, where
 
 
 def size_told_in(tasks: MappedTasks, memory: TaskHistory, flows: Flows) -> int | None:
     """Returns the size of a list that its source, of this history, has told in these flows; it
     has not succeeded yet, perhaps."""
-    found = None
-    for output, where in memory.made.items():
-        if output[-1] == "]" and not where.isdisjoint(flows):
-            size = tasks.over.size_of(output)
-            if size is not None and (found is None or size > found):
-                found = size
-    if found is not None:
-        tasks.make(found)
-    return found
+    found = [said.size for said, where in _said(tasks, memory) if not where.isdisjoint(flows)]
+    if not found:
+        return None
+    tasks.make(max(found))
+    return max(found)
+
+
+def take_over_size(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
+    """Lets flows without a list, into which an element is brought by hand, have as many as
+    there are in others."""
+    if node.element is None:
+        return
+    pool = context.pool
+    tasks, source = node.element[0], (point, node.element[0].over.source)
+    task = pool.tasks.get((point, node.name))
+    known = frozenset(pool.flows) if task is None or not task.flows else task.flows
+    said = list_at(pool, tasks, point, known)
+    if said is None:
+        return
+    lacking = frozenset(
+        flow for flow in flows if size_at(pool, tasks, point, frozenset({flow})) is None
+    )
+    if not lacking:
+        return
+    made, output = pool.remember(*source).made, str(said._replace(taken_over=True))
+    made[output] = made.get(output, NO_FLOW) | lacking
+    for group in chain.from_iterable(tasks.groups.values()):
+        for flow in lacking:  # what was counted without the number is counted anew
+            pool.groups.get((group.index, point), {}).pop(flow, None)
+    context.touched.memory[source] = None
 
 
 def flows_there(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> Flows:
@@ -53,6 +112,13 @@ def flows_there(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -
 def is_there(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
     """Says whether the graph has a task of this node at a point; an element, in any flow."""
     return node.is_at(point) and bool(flows_there(pool, node, point, frozenset(pool.flows)))
+
+
+def nodes_at(pool: TaskPool, point: Point) -> list[IndexedNode]:
+    """Returns the nodes of which the graph has a task at a point, in any flow."""
+    for tasks in pool.plan.mapped:  # makes the elements of which nobody has asked so far
+        size_at(pool, tasks, point, frozenset(pool.flows))
+    return [node for node in pool.plan.nodes.values() if is_there(pool, node, point)]
 
 
 def element_names(group: IndexedFamily, size: int) -> Iterator[str]:
@@ -72,14 +138,23 @@ def size_told(node: IndexedNode, output: str) -> tuple[MappedTasks, int] | None:
 def record_size(
     memory: TaskHistory, output: str, tasks: MappedTasks, size: int, flows: Flows
 ) -> Flows:
-    """Records the size of a list that a source tells in these flows; returns those that have
-    another already, which they keep."""
+    """Records the size of a list that a source tells in these flows; returns those that have a
+    list already, which they keep."""
     known = {flow: size_told_in(tasks, memory, frozenset({flow})) for flow in flows}
     tasks.make(size)
     new = frozenset(flow for flow, there in known.items() if there is None)
     if new:
         memory.made[output] = memory.made.get(output, frozenset()) | new
-    return frozenset(flow for flow, there in known.items() if there not in (None, size))
+    return flows - new
+
+
+def has_told(tasks: MappedTasks, task: PooledTask) -> bool:
+    """Says whether a task has told the size of a list: now, or before in all of its flows."""
+    if any(tasks.over.size_of(output) is not None for output in task.outputs):
+        return True
+    flows = task.flows
+    known = (size_told_in(tasks, task.memory, frozenset({flow})) for flow in flows)
+    return bool(flows) and all(size is not None for size in known)
 
 
 def untold(node: IndexedNode, memory: TaskHistory, flows: Flows) -> list[MappedTasks]:
@@ -89,3 +164,57 @@ def untold(node: IndexedNode, memory: TaskHistory, flows: Flows) -> list[MappedT
         for tasks in node.lists
         if any(size_told_in(tasks, memory, frozenset({flow})) is None for flow in flows)
     ]
+
+
+def flows_with_its_list(
+    pool: TaskPool, node: IndexedNode, task: PooledTask, flows: Flows
+) -> Flows:
+    """Returns those of the flows that may merge into a pooled task: of an element only those
+    with the same list, since of another its index stands for something else."""
+    if node.element is None or not task.flows:
+        return flows
+    tasks, point = node.element[0], task.point
+    own = list_at(pool, tasks, point, task.flows)
+    if own is None:
+        return flows
+    others = ((flow, list_at(pool, tasks, point, frozenset({flow}))) for flow in flows)
+    return frozenset(flow for flow, other in others if other is None or other[:3] == own[:3])
+
+
+def refuse_absent_element(pool: TaskPool, node: IndexedNode, point: Point) -> None:
+    """Raises Refused for an element of which its list, in no flow, has so many, or that is not
+    there yet."""
+    if node.element is None:
+        return
+    tasks, index = node.element
+    name = pool.plan.name_of((point, node.name))
+    source = pool.plan.name_of((point, tasks.over.source))
+    size = size_at(pool, tasks, point, frozenset(pool.flows))
+    if size is None:
+        why = f"how many there are is known when {source} succeeds"
+        raise Refused(f"there is no {name} yet: {why}")
+    if index >= size:
+        raise Refused(f"there is no {name}: {source} returned {size}")
+
+
+def refuse_other_lists(pool: TaskPool, graph: Graph) -> None:
+    """Raises Refused if a task has succeeded whose list, under another graph, would be another
+    one or too long: nobody could say then which elements there are."""
+    for over in dict.fromkeys(graph.mapped.values()):
+        for point, there in pool.memory.items():
+            memory = there.get(over.source, TaskHistory())
+            made, ends = memory.made, memory.verdicts.items()
+            # Of one that nobody waited for only its verdict says that it succeeded.
+            ended = {flow for flow, verdict in ends if verdict.ended == SUCCEEDED}
+            for flow in sorted(ended.union(made.get(SUCCEEDED, ()))):
+                told = (over.size_of(one) for one, flows in made.items() if flow in flows)
+                size = max((one for one in told if one is not None), default=None)
+                if size is None or size > over.elements_max or over.size not in (None, size):
+                    name = pool.plan.name_of((point, over.source))
+                    has = "has not told" if size is None else f"told {size}"
+                    takes = "accepts" if over.size is None else "has"
+                    raise Refused(
+                        f"{name} has succeeded and {has} elements of {over.value}, of which "
+                        f"the new definition {takes} {over.elements_max}: what is made of them "
+                        "could not run"
+                    )

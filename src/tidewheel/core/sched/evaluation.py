@@ -223,10 +223,10 @@ def count_elements(
     assert group.elements is not None
     tasks = group.elements
     source = pool.recall(point, tasks.over.source)
-    value = OPEN
+    value, size = OPEN, None
     if changing != tasks.over.source:
         value = output_value(source, SUCCEEDED, flows)
-    size = size_at(pool, tasks, point, flows) if value is TRUE else None
+        size = size_at(pool, tasks, point, flows)
     if size is None:
         count = GroupCount(1)
         if value <= LOST:  # as if there were one, which never runs

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import assumed_size
+from tidewheel.core.graph.definition import assumed_sizes
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
@@ -231,10 +231,12 @@ def _why_elements(
     size = size_at(pool, group.elements, point, flows)
     if size is None:
         known = f"the number of elements of {group.family} is known when"
-        atom = _Atom(child, source, SUCCEEDED, flows)
+        atom, name = _Atom(child, source, SUCCEEDED, flows), pool.plan.name_of(source)
         reason = _why_atom(pool, atom, output_value(pool.recall(*source), SUCCEEDED, flows))
-        text = f"{known} {pool.plan.name_of(source)} succeeds; {reason.text}"
-        return reason._replace(text=text)
+        # That a list is there can be set of no task: it has to be returned.
+        by_hand = reason.command.startswith("set ")
+        command = f"trigger {name}" if by_hand else reason.command
+        return reason._replace(text=f"{known} {name} succeeds; {reason.text}", command=command)
     values = {
         name: member_value(pool.recall(point, name), group, flows)
         for name in members_at(pool, group, point, flows)
@@ -400,8 +402,8 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
     take(start.effects)
     while todo and len(runs) < SUBMISSIONS_MAX:
         one = todo.popleft()
-        for tasks in copy.plan.nodes[one.task[1]].lists:  # a few, as in a rehearsal
-            size = tasks.over.size_output(assumed_size(tasks.over))
+        lists = (tasks.over for tasks in copy.plan.nodes[one.task[1]].lists)
+        for size in assumed_sizes(lists):  # a few, as in a rehearsal
             step(start.graph, copy, events.OutputMade(one.task, one.submit, size, at))
         end = events.JobEnded(one.task, one.submit, events.JobEnd.SUCCEEDED, at)
         take(step(start.graph, copy, end).effects)

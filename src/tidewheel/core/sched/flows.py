@@ -8,6 +8,7 @@ from __future__ import annotations
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.dependents import all_dependents, evicted_dependents
+from tidewheel.core.sched.elements import flows_there
 from tidewheel.core.sched.evaluation import leaf_value
 from tidewheel.core.sched.events import FlowChoice, TasksTriggered
 from tidewheel.core.sched.index_builder import BAD_ENDS
@@ -23,6 +24,13 @@ def active_flows(pool: TaskPool) -> Flows:
         if count and not (flow in pool.flows and pool.flows[flow].stopped)
     )
     return found or frozenset({pool.run.flows_made})
+
+
+def active_flows_of(pool: TaskPool, node: IndexedNode, point: Point) -> Flows:
+    """Returns the active flows in which a task is: an element where its list is, if anywhere;
+    in others the list is still to come."""
+    active = active_flows(pool)
+    return flows_there(pool, node, point, active) or active
 
 
 def _begin(context: StepContext, state: FlowState) -> None:
@@ -70,7 +78,7 @@ def flows_to_trigger(context: StepContext, node: IndexedNode, point: Point) -> F
     If there are none, the task runs alone: nothing follows from its outputs.
     """
     pool = context.pool
-    active = active_flows(pool)
+    active = active_flows_of(pool, node, point)
     if point < pool.run.start:
         return NO_FLOW
     if pool.plan.policy.trigger_joins_active_flows:

@@ -28,11 +28,28 @@ from tidewheel.core.sched.completion import (
     stop_after,
     tell_size,
 )
-from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode, names_of
+from tidewheel.core.sched.dependency_index import (
+    IndexedAtom,
+    IndexedNode,
+    MappedTasks,
+    names_of,
+)
 from tidewheel.core.sched.dependents import Dependent, all_dependents, dependents
-from tidewheel.core.sched.elements import record_size, size_at, size_told
+from tidewheel.core.sched.elements import (
+    flows_there,
+    flows_with_its_list,
+    refuse_absent_element,
+    size_at,
+    size_told,
+    take_over_size,
+)
 from tidewheel.core.sched.evaluation import leaf_value, member_value, members_at
-from tidewheel.core.sched.flows import active_flows, flows_to_trigger, named_flows
+from tidewheel.core.sched.flows import (
+    active_flows,
+    active_flows_of,
+    flows_to_trigger,
+    named_flows,
+)
 from tidewheel.core.sched.limits import admit_by_hand, join_chain, launch
 from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.propagation import (
@@ -40,7 +57,7 @@ from tidewheel.core.sched.propagation import (
     finished_as,
     mark_unreachable,
     merge,
-    publish,
+    publish_late,
     reevaluate_dependents,
     restore,
 )
@@ -154,20 +171,19 @@ def removed(context: StepContext, event: events.TasksRemoved) -> None:
 
 def _remove(context: StepContext, task: PooledTask, event: events.TasksRemoved) -> None:
     flows = (event.flows & task.flows) if event.flows else task.flows
-    left = task.flows - flows
-    node, point = task.plan, task.point
-    if left:
-        _leave_flows(context, task, flows)
-    else:
-        if task.is_active:
-            context.effects.append(events.KillJob(task.key, task.submit))
-            deactivate(context, task)
-        leave(context, task)
+    if task.is_active and task.flows <= flows:
+        context.effects.append(events.KillJob(task.key, task.submit))
+        deactivate(context, task)
+    _leave_flows(context, task, flows)
     if not event.forget:
-        mark_unreachable(context, node, point, flows, REMOVED)
+        mark_unreachable(context, task.plan, task.point, flows, REMOVED)
 
 
 def _leave_flows(context: StepContext, task: PooledTask, flows: Flows) -> None:
+    """Takes a task out of these flows, and out of the pool if it is in no other."""
+    if task.flows <= flows:
+        leave(context, task)
+        return
     counts = context.pool.flow_counts
     for flow in flows:
         counts[flow] -= 1
@@ -204,20 +220,39 @@ def forget(context: StepContext, key: Key, flows: Flows) -> None:
             del memory.made[output]
     context.touched.memory[key] = None
     node = pool.node(name)
+    for tasks in node.lists:
+        _forget_elements(context, tasks, point, flows)
     reevaluate_dependents(context, node, point, flows)
     for child in all_dependents(pool, node, point):
         _open_again(context, child, flows)
     context.evaluate(key, flows)
 
 
+def _forget_elements(
+    context: StepContext, tasks: MappedTasks, point: Point, flows: Flows
+) -> None:
+    """Drops elements of a list that is forgotten, unless they have run or were helped by hand:
+    the next list may be shorter."""
+    pool = context.pool
+    for node in [node for made in tasks.made.values() for node in made.values()]:
+        memory = pool.recall(point, node.name)
+        if memory is None:
+            continue
+        gone = flows - flows_there(pool, node, point, flows)
+        task = pool.tasks.get((point, node.name))
+        if task is not None and _only_waits(task) and gone & task.flows:
+            _leave_flows(context, task, gone & task.flows)
+            memory.spawned -= gone
+        for flow in sorted(gone & memory.verdicts.keys()):
+            if memory.verdicts[flow].kind is VerdictKind.PRUNED:
+                restore(context, node, point, flow)
+
+
 def _open_again(context: StepContext, child: Dependent, flows: Flows) -> None:
     """Opens an atom of a child again, unless the child was submitted or helped by hand."""
     pool = context.pool
     task = pool.tasks.get(child.key)
-    if task is None or task.stage is not JobPhase.WAITING:
-        return
-    by_hand = task.manual or task.satisfied_by_hand
-    if by_hand or task.outputs or task.submit != task.memory.submits:
+    if task is None or not _only_waits(task):
         return
     # It may have been earned in a flow that is not concerned, and was left since.
     others = frozenset(pool.flows) - flows
@@ -228,6 +263,12 @@ def _open_again(context: StepContext, child: Dependent, flows: Flows) -> None:
     task.true &= ~child.bit
     look_up(pool, task)
     settle(context, task)
+
+
+def _only_waits(task: PooledTask) -> bool:
+    """Says whether a task was neither submitted nor helped by hand."""
+    by_hand = task.manual or task.satisfied_by_hand or task.stage is not JobPhase.WAITING
+    return not by_hand and not task.outputs and task.submit == task.memory.submits
 
 
 def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
@@ -241,21 +282,8 @@ def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
         if not node.is_at(point) and (point, name) not in pool.tasks:
             text = pool.plan.text(point)
             raise Refused(f"{name} is on no sequence at {text}: there is no {text}/{name}")
-        if node.element is not None and (point, name) not in pool.tasks:
-            _refuse_absent_element(pool, node, point)
-
-
-def _refuse_absent_element(pool: TaskPool, node: IndexedNode, point: Point) -> None:
-    assert node.element is not None
-    tasks, index = node.element
-    name = pool.plan.name_of((point, node.name))
-    source = pool.plan.name_of((point, tasks.over.source))
-    size = size_at(pool, tasks, point, frozenset(pool.flows))
-    if size is None:
-        why = f"how many there are is known when {source} succeeds"
-        raise Refused(f"there is no {name} yet: {why}")
-    if index >= size:
-        raise Refused(f"there is no {name}: {source} returned {size}")
+        if (point, name) not in pool.tasks:
+            refuse_absent_element(pool, node, point)
 
 
 def triggered(context: StepContext, event: events.TasksTriggered) -> None:
@@ -316,14 +344,21 @@ def _trigger(
 def bring(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> PooledTask:
     """Puts a task into the pool by hand; verdicts that it would not run are taken back."""
     _acquit(context, node, point, flows)
+    take_over_size(context, node, point, flows)
     return spawn(context, node, point, flows)
 
 
 def merge_by_hand(context: StepContext, task: PooledTask, flows: Flows) -> None:
     """Lets a task that is pooled join the flows that it is not in."""
-    new = flows - task.flows
+    asked = flows - task.flows
+    new = flows_with_its_list(context.pool, task.plan, task, asked)
+    if new != asked:
+        name = context.plan.name_of(task.key)
+        text = f"{name} is of another list: in the flow that was named it comes after this one"
+        context.notice("another list", task.key, text)
     if new:
         _acquit(context, task.plan, task.point, new)
+        take_over_size(context, task.plan, task.point, new)
         merge(context, task, new)
 
 
@@ -467,10 +502,7 @@ def _set_absent(
         memory.spawned |= flows
         return
     for output in made:
-        if output in node.heard:
-            publish(context, node, key[0], output, flows)
-        elif (told := size_told(node, output)) is not None:
-            record_size(memory, output, *told, flows)
+        publish_late(context, node, key[0], output, flows)
     for flow in sorted(flows):
         earlier = _made_before(memory, flow)
         if node.completion.is_complete(earlier | made.keys()):
@@ -512,7 +544,8 @@ def prerequisites_set(context: StepContext, event: events.PrerequisitesSet) -> N
     flows = named_flows(context, event.flow)
     task = pool.tasks.get(event.task)
     if task is None:
-        task = bring(context, node, point, active_flows(pool) if flows is None else flows)
+        chosen = active_flows_of(pool, node, point) if flows is None else flows
+        task = bring(context, node, point, chosen)
     else:
         merge_by_hand(context, task, flows or NO_FLOW)
     if task.stage is not JobPhase.WAITING:

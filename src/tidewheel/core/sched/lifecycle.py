@@ -371,7 +371,7 @@ def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIn
     base = pool.counted.earliest()
     if base is None:
         base = pool.run.horizon or pool.run.start
-    for node in plan.nodes.values():
+    for node in list(plan.nodes.values()):  # a look at a list may make elements of it
         if node.name not in old.graph.nodes and plan.policy.reload_spawns_new_tasks:
             first = base
         elif old.final is not None and _ended(old, plan):

@@ -177,7 +177,7 @@ def admit(context: StepContext, task: PooledTask) -> None:
     if task.waits:
         begin_checks(context, task)
     settle(context, task)
-    if not task.satisfied_by_hand:
+    if task.plan.suicides and not task.satisfied_by_hand:
         apply_level_to(context, task)
 
 
@@ -379,7 +379,8 @@ def _withdraw(context: StepContext, task: PooledTask) -> None:
 def move_on(context: StepContext, task: PooledTask) -> None:
     """Spawns the next task of a chain whose head was admitted, or is gone."""
     chains, node, point = context.pool.chains, task.plan, task.point
-    for flow in sorted(task.flows):
+    flows = task.flows
+    for flow in flows if len(flows) == 1 else sorted(flows):
         if chains.get((node.name, flow)) == point:
             _spawn_next(context, node, flow, point)
 
@@ -418,12 +419,17 @@ def next_parentless(pool: TaskPool, node: IndexedNode, flow: int, after: Point) 
     flows, point = only(flow), after
     early = Point(_first_point(pool, flow) + pool.plan.reach_back) if node.arrows else after
     for _ in range(STEPS_MAX):
-        found = _next_candidate(pool, node, flows, point, early)
+        is_alone = not node.arrows
+        found = (
+            node.next_after(point)
+            if is_alone
+            else _next_candidate(pool, node, flows, point, early)
+        )
         if found is None:
             return None
         point, memory = found, pool.recall(found, node.name)
         is_known = memory is not None and (flow in memory.spawned or flow in memory.verdicts)
-        if not is_known and is_parentless(pool, node, point, flows):
+        if not is_known and (is_alone or is_parentless(pool, node, point, flows)):
             return point
     return None
 
@@ -443,7 +449,7 @@ def _next_candidate(
     From `early` on no parent lies before the start, so sequences are left out on which an arrow
     needs parents.
     """
-    if after < early or not node.arrows:
+    if after < early:
         return node.next_after(after)
     barred = {
         id(arrow.sequence)

@@ -167,7 +167,7 @@ class TaskPool:
         self.queues = [LimitQueue(limit) for limit in plan.limits]
         self.base: Point | None = None
         self.limit: Point | None = None  # the last point that may be admitted
-        self.scratch: object = None  # the context of the last step, to be used again
+        self.scratch: StepContext | None = None  # of the last step, to be used again
         self.window: list[Point] = []  # the points from the base to the limit
         # What was to be evaluated too far ahead, until the run comes there: (task, flow).
         self.ahead: dict[tuple[Key, int], None] = {}
@@ -180,6 +180,21 @@ class TaskPool:
         memory = None if there is None else there.get(name)
         if memory is None and self.run.horizon is not None and point < self.run.horizon:
             return self.past.recall(point, name)
+        return memory
+
+    def begin(self, point: Point, name: str, flows: Flows) -> TaskHistory:
+        """Returns the history of a task that is spawned in these flows; begins it, if there is
+        none. What it says then is said by the task's row in the pool, too."""
+        there = self.memory.get(point)
+        if there is None:
+            there = self.memory[point] = {}
+        horizon = self.run.horizon
+        if name not in there and (horizon is None or point >= horizon):
+            memory = there[name] = TaskHistory(flows)
+            return memory
+        memory = self.remember(point, name)
+        if memory.is_blank:
+            memory.spawned = flows
         return memory
 
     def remember(self, point: Point, name: str) -> TaskHistory:
@@ -213,11 +228,11 @@ class TaskPool:
 
     def add(self, task: PooledTask) -> None:
         """Puts a task into the pool, to wait beyond the limit unless it was admitted."""
-        point = task.point
+        point, standing = task.point, task.standing
         self.tasks[task.key] = task
         self.population.add(point)
-        self.standings[task.standing] += 1
-        if task.standing is not _WAITING or self.everyone_counts:
+        self.standings[standing] += 1
+        if standing is not _WAITING or self.everyone_counts:
             self.counted.add(point)
         counts = self.flow_counts
         for flow in task.flows:
@@ -235,12 +250,12 @@ class TaskPool:
 
     def dismiss(self, task: PooledTask) -> None:
         """Takes a task out of the pool."""
-        key = task.key
+        key, point, standing = task.key, task.point, task.standing
         del self.tasks[key]
-        self.population.remove(task.point)
-        self.standings[task.standing] -= 1
-        if task.standing is not _WAITING or self.everyone_counts:
-            self.counted.remove(task.point)
+        self.population.remove(point)
+        self.standings[standing] -= 1
+        if standing is not _WAITING or self.everyone_counts:
+            self.counted.remove(point)
         for flow in task.flows:
             self.flow_counts[flow] -= 1
         if not task.admitted:
@@ -332,13 +347,14 @@ class GroupCount:
 class Touched:
     """Holds the keys of what a step, or several, may have changed; values only if forgotten."""
 
-    tasks: dict[Key, None] = field(default_factory=dict)
-    memory: dict[Key, None] = field(default_factory=dict)
-    chains: dict[tuple[str, int], None] = field(default_factory=dict)
-    absolute: dict[AbsoluteKey, None] = field(default_factory=dict)
-    flows: dict[int, None] = field(default_factory=dict)
-    forgotten: dict[Key, TaskHistory] = field(default_factory=dict)
-    run: bool = False
+    # One is made for each step: a parameter for each of these would cost as much as its dict.
+    tasks: dict[Key, None] = field(init=False, default_factory=dict)
+    memory: dict[Key, None] = field(init=False, default_factory=dict)
+    chains: dict[tuple[str, int], None] = field(init=False, default_factory=dict)
+    absolute: dict[AbsoluteKey, None] = field(init=False, default_factory=dict)
+    flows: dict[int, None] = field(init=False, default_factory=dict)
+    forgotten: dict[Key, TaskHistory] = field(init=False, default_factory=dict)
+    run: bool = field(init=False, default=False)
 
     def add(self, other: Touched) -> None:
         """Adds what another step touched: a batch has touched what its steps have."""
@@ -390,6 +406,8 @@ class StepContext:
     flows_arrived: list[tuple[IndexedNode, Point, Flows]] = field(default_factory=list)
     # Tasks that are spawned whatever they lack.
     to_spawn: list[tuple[IndexedNode, Point, Flows]] = field(default_factory=list)
+    # Elements that left: in another flow, with another list, it is their turn now.
+    elements_left: list[tuple[IndexedNode, Point]] = field(default_factory=list)
     # Tasks that became ready, in order, and limit groups in which there may be room again.
     ready: list[PooledTask] = field(default_factory=list)
     freed: dict[int, None] = field(default_factory=dict)

@@ -29,7 +29,13 @@ from tidewheel.core.sched.dependency_index import (
     MappedTasks,
 )
 from tidewheel.core.sched.dependents import dependents
-from tidewheel.core.sched.elements import flows_there, size_at, size_told
+from tidewheel.core.sched.elements import (
+    flows_there,
+    flows_with_its_list,
+    record_size,
+    size_at,
+    size_told,
+)
 from tidewheel.core.sched.flows import may_spawn
 from tidewheel.core.sched.pool import GroupCount, StepContext, TaskPool
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
@@ -74,6 +80,17 @@ def publish(
         _tell_pooled(context, node, point, output)
 
 
+def publish_late(
+    context: StepContext, node: IndexedNode, point: Point, output: str, flows: Flows
+) -> None:
+    """Publishes an output that a task made before these flows came to it."""
+    if output in node.heard:
+        publish(context, node, point, output, flows)
+    elif (told := size_told(node, output)) is not None and flows:
+        record_size(context.pool.remember(point, node.name), output, *told, flows)
+        context.touched.memory[point, node.name] = None
+
+
 def _announce(
     context: StepContext,
     node: IndexedNode,
@@ -89,22 +106,23 @@ def _announce(
         return
     memory.made[output] = flows if known is None else known | flows
     context.touched.memory[key] = None
-    states = context.pool.flows
+    pool, point = context.pool, key[0]
+    states = pool.flows
     if len(states) > 1:  # one of them may have been asked to end with this task
         ending = {flow for flow in fresh & states.keys() if key in states[flow].until_tasks}
         fresh -= ending
         if not fresh:
             return
-    point = key[0]
+    groups = node.groups
     # Elements are counted before a child looks them up: a new count has all that is known.
-    counts_first = node.groups and (node.lists or node.element is not None)
+    counts_first = groups and (node.lists or node.element is not None)
     if counts_first:
         _tell_families(context, node, key, output, fresh)
     for link in node.links.get(output, ()):
         _along(context, link, point, fresh)
-    if node.groups and not counts_first:
+    if groups and not counts_first:
         _tell_families(context, node, key, output, fresh)
-    if node.absolute and (point, output) in node.absolute and point >= context.pool.run.start:
+    if node.absolute and (point, output) in node.absolute and point >= pool.run.start:
         for link in node.absolute[(point, output)]:
             for flow in sorted(fresh):
                 settle_absolute(context, link, flow, AtomValue.TRUE)
@@ -190,7 +208,10 @@ def satisfy_child(
         new = frozenset(
             flow for flow in flows - task.flows - known if may_spawn(context.pool, flow, point)
         )
-        if new and (new := flows_there(context.pool, node, point, new)):
+        if new and node.element is not None:
+            new = flows_there(context.pool, node, point, new)
+            new = flows_with_its_list(context.pool, node, task, new)
+        if new:
             merge(context, task, new)
             satisfy(context, task, link.arrow, base, number)  # of one that is active, too
 
@@ -212,7 +233,8 @@ def spawn_on_demand(
         if memory.verdicts:
             context.evaluate_pruned((point, node.name), memory, flows)
             fresh = fresh.difference(memory.verdicts)
-    if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
+    states = pool.flows
+    if len(states) > 1 or states[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
     if node.element is not None:
         fresh = flows_there(pool, node, point, fresh)
@@ -291,17 +313,22 @@ def _meet_elements(
 ) -> None:
     """Has elements evaluated, and spawned, when their number becomes known: what they wait for
     besides their list may have died or been made before."""
+    pool = context.pool
     for flow in sorted(flows):
         one = frozenset({flow})
-        size = size_at(context.pool, tasks, point, one) or 0
+        size = size_at(pool, tasks, point, one) or 0
         for template in tasks.templates.values():
-            if not size or not template.may_be_born_dead:
-                continue
             names = [element_name(template.name, index) for index in range(size)]
-            context.to_evaluate.extend(((point, name), flow) for name in names)
-            if _was_made(context.pool, tasks, template, point, one):
-                nodes = map(context.pool.node, names)
-                context.to_spawn.extend((node, point, one) for node in nodes)
+            was_made = False
+            if size and template.may_be_born_dead:
+                context.to_evaluate.extend(((point, name), flow) for name in names)
+                was_made = _was_made(pool, tasks, template, point, one)
+            nodes = map(pool.node, names)
+            context.to_spawn.extend(
+                (node, point, one)
+                for node in nodes
+                if was_made or _has_made_pair(pool, node, point, one)
+            )
 
 
 def _was_made(
@@ -316,6 +343,39 @@ def _was_made(
         if evaluation.leaf_value(pool, leaf, point, flows) is AtomValue.TRUE:
             return True
     return False
+
+
+def _has_made_pair(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
+    """Says whether another element, for which one waits, has made its output already: it ran
+    while its list was forgotten, or in a flow that has got one of its own since."""
+    there = pool.memory.get(point, {})
+    return any(
+        leaf.node in there
+        and pool.node(leaf.node).element is not None
+        and evaluation.leaf_value(pool, leaf, point, flows) is AtomValue.TRUE
+        for leaf, _ in node.leaves_at(point)
+    )
+
+
+def meet_other_lists(context: StepContext) -> None:
+    """Spawns elements that left in flows with another list, which waited for that: elements of
+    two lists are two things under one name."""
+    pool = context.pool
+    left, context.elements_left = context.elements_left, []
+    for node, point in dict.fromkeys(left):
+        memory = pool.recall(point, node.name)
+        known = frozenset[int]() if memory is None else memory.spawned.union(memory.verdicts)
+        for flow in sorted(pool.flows.keys() - known):
+            one, task = frozenset({flow}), pool.tasks.get((point, node.name))
+            if not flows_there(pool, node, point, one) or not any(
+                evaluation.leaf_value(pool, leaf, point, one) is AtomValue.TRUE
+                for leaf, _ in node.leaves_at(point)
+            ):
+                continue
+            if task is None:
+                spawn_on_demand(context, node, point, one)
+            elif may_spawn(pool, flow, point) and flows_with_its_list(pool, node, task, one):
+                merge(context, task, one)
 
 
 def _wake_children(
@@ -383,8 +443,7 @@ def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
     if task.flow_wait or not before:
         task.flow_wait = False
         for output in list(task.outputs):
-            if output in task.plan.heard or size_told(task.plan, output) is not None:
-                publish(context, task.plan, task.point, output, task.flows)
+            publish_late(context, task.plan, task.point, output, task.flows)
     elif task.is_active:
         _record_made(context, task, new)
     if task.stage is JobPhase.INCOMPLETE:
@@ -408,6 +467,9 @@ def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:
     """Lets the outputs of an active task count in a flow that arrives later; spawns nothing."""
     made = task.memory.made
     for output in task.outputs:
+        if (told := size_told(task.plan, output)) is not None:
+            record_size(task.memory, output, *told, new)
+            context.touched.memory[task.key] = None
         if output not in task.plan.heard:
             continue
         made[output] = made.get(output, new) | new

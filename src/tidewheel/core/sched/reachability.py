@@ -24,7 +24,7 @@ from tidewheel.core.sched import evaluation, propagation
 from tidewheel.core.sched.absolute_triggers import is_shown, seek_blocked
 from tidewheel.core.sched.dependency_index import IndexedNode, names_of
 from tidewheel.core.sched.dependents import dependents
-from tidewheel.core.sched.elements import flows_there
+from tidewheel.core.sched.elements import flows_there, flows_with_its_list
 from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
 from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.spawn import leave, settle, spawn
@@ -159,7 +159,9 @@ def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int
     key, flows = (point, node.name), frozenset({flow})
     pooled = context.pool.tasks.get(key)
     if pooled is not None:
-        propagation.merge(context, pooled, flows)
+        flows = flows_with_its_list(context.pool, node, pooled, flows)
+        if flows:
+            propagation.merge(context, pooled, flows)
         return
     spawn(context, node, point, flows)
     context.notice("back", key, f"{context.plan.name_of(key)} is back")

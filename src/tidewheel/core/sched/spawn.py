@@ -80,10 +80,8 @@ def spawn(
     """
     pool = context.pool
     key = (point, node.name)
-    memory = pool.remember(point, node.name)
-    if memory.is_blank:
-        memory.spawned = flows  # which its row in the pool says
-    else:
+    memory = pool.begin(point, node.name, flows)
+    if memory.spawned is not flows:  # else it was begun just now, or has nothing new to say
         memory.spawned |= flows
         context.touched.memory[key] = None
     task = PooledTask(node, key, point, flows, memory, memory.submits, true)
@@ -191,8 +189,10 @@ def leave(context: StepContext, task: PooledTask) -> None:
     if len(flows) > 1 or not task.flows:
         # While it was here, nothing of it could come, or be blocked, in other flows.
         context.to_evaluate.extend((key, flow) for flow in flows if flow not in task.flows)
+    if task.plan.element is not None and len(context.pool.flows) > 1:
+        context.elements_left.append((task.plan, task.point))
     held = context.pool.run.held_tasks
-    if key in held:
+    if held and key in held:
         del held[key]
         context.touched.run = True
 

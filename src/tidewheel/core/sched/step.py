@@ -32,7 +32,7 @@ from tidewheel.core.sched.lifecycle import update_status
 from tidewheel.core.sched.limits import admit_within_limit, move_on, start_chain, submit_ready
 from tidewheel.core.sched.persistence import Change, changes
 from tidewheel.core.sched.pool import Past, RunState, RunStatus, StepContext, TaskPool, Touched
-from tidewheel.core.sched.propagation import spawn_on_demand
+from tidewheel.core.sched.propagation import meet_other_lists, spawn_on_demand
 from tidewheel.core.sched.reachability import evaluate_all
 from tidewheel.core.sched.task_state import PoolState
 
@@ -110,7 +110,7 @@ def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
     """Applies an event to a pool of this graph; returns what it touched and wants done."""
     assert pool.plan.graph is graph, "the pool was made from another graph"
     context = pool.scratch
-    if not isinstance(context, StepContext) or context.pool is not pool:
+    if context is None or context.pool is not pool:
         context = pool.scratch = StepContext(pool)
     context.plan, context.now = pool.plan, event.at
     context.touched, context.effects = Touched(), []
@@ -141,7 +141,8 @@ def _follow_up(context: StepContext) -> None:
             evaluate_all(context)
         if context.chains_to_advance or context.chains_to_start:
             _move_chains(context)
-        if context.suicides or context.flows_arrived or context.to_spawn:
+        to_spawn = context.to_spawn or context.elements_left
+        if context.suicides or context.flows_arrived or to_spawn:
             _catch_up(context)
             continue
         if (pool.may_admit or pool.counted.emptied) and admit_within_limit(context):
@@ -162,6 +163,8 @@ def _catch_up(context: StepContext) -> None:
     """Applies suicides, announces outputs for flows that arrived, and spawns queued tasks."""
     _apply_suicides(context)
     flow_on(context)
+    if context.elements_left:
+        meet_other_lists(context)
     todo, context.to_spawn = context.to_spawn, []
     for node, point, flows in todo:
         if (point, node.name) not in context.pool.tasks:

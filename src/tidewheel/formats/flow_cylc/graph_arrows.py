@@ -26,6 +26,7 @@ from tidewheel.formats.flow_cylc.graph_text import (
 )
 from tidewheel.lazy_dataclasses import dataclass
 
+_NODE, _XTRIGGER = GraphTokenKind.NODE, GraphTokenKind.XTRIGGER
 _NAMED_MAX = 3  # members in a hint
 ARROWS_MAX = 1_000_000  # of a definition (RELIABILITY S17)
 
@@ -48,17 +49,19 @@ class _Wrong(Exception):
         super().__init__(message)
 
 
+# By all that an OutputMark says but for its position.
+Marks = dict[tuple[str, str, bool, bool, bool], definition.OutputMark]
+
+
 @dataclass(slots=True)
 class Lowered:
     """Holds the arrows, placements and marks that the chains of one section stand for."""
 
-    arrows: dict[tuple[definition.Condition, tuple[str, ...], bool], definition.Arrow] = field(
+    arrows: dict[tuple[definition.Condition, tuple[str, ...]], definition.Arrow] = field(
         default_factory=dict
     )
     placements: dict[str, definition.Placement] = field(default_factory=dict)
-    marks: dict[tuple[str, str, bool, bool, bool], definition.OutputMark] = field(
-        default_factory=dict
-    )
+    marks: Marks = field(default_factory=dict)
     polled: dict[str, str] = field(default_factory=dict)  # task -> workflow::task:status
 
 
@@ -92,7 +95,7 @@ class Lowering:
         for token in nodes_of(chain.sides[0]):
             if token.suicide:
                 raise _suicide_on_the_left(token)
-            if token.kind is GraphTokenKind.NODE:
+            if token.kind is _NODE:
                 self._mention(token, lowered, leads_on=len(chain.sides) > 1)
         last = len(chain.sides) - 1
         for at in range(last):
@@ -106,7 +109,9 @@ class Lowering:
         targets: list[str] = []
         doomed: list[str] = []
         position = None
-        for token in _right_tokens(right):
+        is_plain = isinstance(right, Token) and right.kind is _NODE
+        for token in (right,) if is_plain else _right_tokens(right):
+            assert isinstance(token, Token)
             position = position or token.position
             if token.offset is not None and not leads_on:
                 seen = f"{token.text}[{token.offset}] stands at the right end of a chain"
@@ -120,14 +125,17 @@ class Lowering:
             if token.suicide:
                 doomed.extend(self._members(token))
                 continue
-            self._mention(token, lowered, leads_on=leads_on)
+            members = self._mention(token, lowered, leads_on=leads_on)
             if token.offset is None:
-                targets.extend(self._members(token))
+                targets.extend(members)
         assert position is not None
         # What waits for a mapped task is each element for its own, or one task for them all.
-        for parameter in dict.fromkeys(map(_mapped_by, targets)) or ("",):
+        parameters = dict.fromkeys(map(_mapped_by, targets)) or ("",)
+        for parameter in parameters:
             condition = self._condition(left, parameter)
-            same = [name for name in targets if _mapped_by(name) == parameter]
+            same = targets
+            if len(parameters) > 1:
+                same = [name for name in targets if _mapped_by(name) == parameter]
             self._add(lowered, condition, same, position, suicide=False)
         if doomed:
             self._add(lowered, self._condition(left, ""), doomed, position, suicide=True)
@@ -143,17 +151,21 @@ class Lowering:
     ) -> None:
         if not targets:
             return
-        key = (condition, tuple(targets), suicide)
-        if (*key[:2], not suicide) in lowered.arrows:
+        key = (condition, tuple(targets))
+        arrow = definition.Arrow(condition, key[1], suicide, position)
+        known = lowered.arrows.setdefault(key, arrow)  # once: a condition is slow to hash
+        if known is arrow:
+            self._arrow_count += len(targets)
+        elif known.suicide is not suicide:
             seen = f"the same condition both runs and removes {', '.join(targets[:3])}"
             hint = "keep one of '=> name' and '=> !name'"
             raise _Wrong("contrary-arrows", seen, hint, position)
-        arrow = definition.Arrow(condition, key[1], suicide, position)
-        if lowered.arrows.setdefault(key, arrow) is arrow:  # a condition is slow to hash
-            self._arrow_count += len(targets)
 
-    def _mention(self, token: Token, lowered: Lowered, *, leads_on: bool) -> None:
-        """Places the task, unless it has an offset, and keeps the marks of its outputs."""
+    def _mention(self, token: Token, lowered: Lowered, *, leads_on: bool) -> tuple[str, ...]:
+        """Places the task, unless it has an offset, and keeps the marks of its outputs.
+
+        Returns the members of a family; of a task, the task itself.
+        """
         members = self._members(token)
         if token.polled is not None:
             lowered.polled[token.text] = token.polled
@@ -163,13 +175,12 @@ class Lowering:
                     lowered.placements[name] = definition.Placement(name, token.position)
         else:
             self._offset(token)
-        if token.qualifier is None and not token.optional and not leads_on:
-            return  # a plain name that leads nowhere says nothing about its outputs
-        for mark in self._marks(token, members):
-            key = (mark.node, mark.output, mark.optional, mark.by_family, mark.explicit)
-            lowered.marks.setdefault(key, mark)
+        # A plain name that leads nowhere says nothing about its outputs.
+        if token.qualifier is not None or token.optional or leads_on:
+            self._mark(token, members, lowered.marks)
+        return members
 
-    def _marks(self, token: Token, members: tuple[str, ...]) -> Iterable[definition.OutputMark]:
+    def _mark(self, token: Token, members: tuple[str, ...], marks: Marks) -> None:
         is_family = self._is_group(token)
         output, every = self._output(token)
         if output == FINISHED and token.optional:
@@ -177,30 +188,27 @@ class Lowering:
             raise _Wrong("finish-is-optional", seen, "write it without '?'", token.position)
         if is_family and not every and not token.optional and output != FINISHED:
             return
+        explicit = output != FINISHED
+        optional = token.optional or not explicit
         for name in members:
             for made in made_by(output):
-                yield definition.OutputMark(
-                    name,
-                    made,
-                    optional=token.optional or output == FINISHED,
-                    by_family=is_family,
-                    explicit=output != FINISHED,
-                    position=token.position,
-                )
+                key = (name, made, optional, is_family, explicit)
+                if key not in marks:
+                    marks[key] = definition.OutputMark(*key, token.position)
 
     def _output(self, token: Token) -> tuple[str, bool]:
         """Returns the standard name of the output, and whether all of a family must make it."""
         qualifier = token.qualifier
+        if qualifier is None:
+            return SUCCEEDED, True
         if token.text not in self._families:
             if self._is_group(token):
-                return FAMILY_QUALIFIERS[str(qualifier)]
+                return FAMILY_QUALIFIERS[qualifier]
             if qualifier in FAMILY_QUALIFIERS:
                 seen = f"{token.text}:{qualifier} asks for a family, and {token.text} is a task"
                 hint = self._nearest_family(token.text)
                 raise _Wrong("no-family", seen, hint, token.position)
-            return standard_name(qualifier or SUCCEEDED), True
-        if qualifier is None:
-            return SUCCEEDED, True
+            return standard_name(qualifier), True
         if qualifier not in FAMILY_QUALIFIERS:
             output = qualifier.removesuffix("-all").removesuffix("-any")
             if standard_name(output) not in (*STANDARD, FINISHED):
@@ -233,19 +241,21 @@ class Lowering:
         return f"-all and -any are for families, and {none}"
 
     def _members(self, token: Token) -> tuple[str, ...]:
-        members = self._families.get(token.text, (token.text,))
-        if token.text in self._families:
-            for name in members:
-                if _mapped_by(name):
-                    seen = f"the family {token.text} has the mapped task {name} as a member"
-                    hint = "name its members in the graph instead"
-                    raise _Wrong("mapped-task", seen, hint, token.position)
+        members = self._families.get(token.text)
+        if members is None:
+            return (token.text,)
+        for name in members:
+            if _mapped_by(name):
+                seen = f"the family {token.text} has the mapped task {name} as a member"
+                hint = "name its members in the graph instead"
+                raise _Wrong("mapped-task", seen, hint, token.position)
         return members
 
     def _is_group(self, token: Token) -> bool:
         """Says whether a node stands for members: a family, or elements with -all or -any."""
-        is_mapped = bool(_mapped_by(token.text)) and token.qualifier in FAMILY_QUALIFIERS
-        return is_mapped or token.text in self._families
+        if token.text in self._families:
+            return True
+        return token.qualifier in FAMILY_QUALIFIERS and bool(_mapped_by(token.text))
 
     def _condition(self, side: Expression, parameter: str) -> definition.Condition:
         """Returns a left side as it is for targets mapped by a parameter, or by none."""
@@ -255,7 +265,7 @@ class Lowering:
         if isinstance(side, Both):
             return definition.all_of(terms)
         for term in nodes_of(side):
-            if term.kind is GraphTokenKind.XTRIGGER:
+            if term.kind is _XTRIGGER:
                 seen = f"@{term.text} stands in an OR"
                 join = "join them with '&', or write the other condition on a task of its own"
                 hint = f"a task waits for all of its xtriggers: {join}"
@@ -264,7 +274,7 @@ class Lowering:
         return definition.any_of(terms)
 
     def _leaf(self, token: Token, parameter: str) -> definition.Condition:
-        if token.kind is GraphTokenKind.XTRIGGER:
+        if token.kind is _XTRIGGER:
             return definition.XtriggerTerm(token.text)
         if token.suicide:
             raise _suicide_on_the_left(token)
@@ -276,17 +286,21 @@ class Lowering:
                 hint = f"write {token.text}:succeed-all or {token.text}:succeed-any"
                 raise _Wrong("family-output", seen, hint, token.position)
             return definition.Group(token.text, made_by(output), every, offset)
-        self._check_mapped(token, offset, parameter)
         own = _mapped_by(token.text)
+        if own or parameter:
+            self._check_mapped(token, offset, parameter)
         if own and (self._is_group(token) or own != parameter):
             return definition.Group(token.text, made_by(output), every, offset)
-        atoms = tuple(definition.Atom(token.text, made, offset) for made in made_by(output))
-        return atoms[0] if len(atoms) == 1 else definition.AnyOf(atoms)
+        if output != FINISHED:
+            return definition.Atom(token.text, output, offset)
+        return definition.AnyOf(
+            tuple(definition.Atom(token.text, made, offset) for made in made_by(output))
+        )
 
     @staticmethod
     def _check_mapped(token: Token, offset: Offset | None, parameter: str) -> None:
         own = _mapped_by(token.text)
-        if offset is None or not (own or parameter):
+        if offset is None:
             return
         seen = hint = ""
         if own and offset.is_absolute:
@@ -294,7 +308,10 @@ class Lowering:
             hint = "ask for a task that comes after all of them there"
         elif parameter and offset.is_absolute:
             seen = f"<{parameter}> waits for {token.text}[{token.offset}], at a fixed point"
-            hint = "let the task that returns the list wait for it"
+            hint = (
+                "let the task that returns the list wait for it; a list that is made once is "
+                f"passed on by a task at each point ([[[inputs]]] NAME = {token.text}[^].LIST)"
+            )
         elif own == parameter and token.qualifier not in FAMILY_QUALIFIERS:
             seen = f"{token.text}[{token.offset}] asks for single elements at another point"
             hint = "lists at two points need not be alike: ask for all with :succeed-all"
@@ -314,9 +331,7 @@ class Lowering:
         return self._offsets[text]
 
 
-def _mapped_by(name: str) -> str:
-    """Returns the parameter of a mapped task, `file` of `process<file>`; "" for any other."""
-    return name.partition("<")[2].removesuffix(">")
+_mapped_by = definition.parameter_of
 
 
 def _suicide_on_the_left(token: Token) -> _Wrong:
@@ -335,7 +350,7 @@ def _right_tokens(side: Expression) -> Iterable[Token]:
         for term in side.terms:
             yield from _right_tokens(term)
         return
-    if side.kind is GraphTokenKind.XTRIGGER:
+    if side.kind is _XTRIGGER:
         seen = f"@{side.text} stands on the right of an arrow"
         hint = "an xtrigger can only be waited for: '@name => task'"
         raise _Wrong("xtrigger-on-the-right", seen, hint, side.position)

@@ -23,8 +23,7 @@ from tidewheel.lazy_dataclasses import dataclass
 # The texts under `[scheduling] [[graph]]`, line by line, each with its place in the source.
 
 
-@dataclass(frozen=True, slots=True)
-class GraphLine:
+class GraphLine(NamedTuple):
     """Holds one line as written; its column is the first character's, 0 if it is not known."""
 
     text: str
@@ -129,6 +128,9 @@ class GraphTokenKind(StrEnum):
     XTRIGGER = "xtrigger"
 
 
+_SIGN, _NODE, _XTRIGGER = GraphTokenKind  # to look one up costs more than to make a tuple
+
+
 class Token(NamedTuple):
     """Holds one sign, node or xtrigger, and where it stands."""
 
@@ -146,42 +148,48 @@ class Token(NamedTuple):
 def tokens_of(line: GraphLine, findings: Findings) -> list[Token] | None:
     """Returns the tokens of one line; None after a finding, so that the line is passed over."""
     found: list[Token] = []
-    if "#" not in line.text and line.text.isspace():
-        return found
-    at = 0
-    while (match := _TOKEN.match(line.text, at)) and match.lastgroup != "comment":
-        at = match.end()
-        if match["wrong"] is not None:
+    file, number, column = line.position
+    # Blanks at the end are cut off: from each of them the next token would be sought.
+    for match in _TOKEN.finditer(line.text.rstrip()):
+        last = match.lastgroup
+        if last == "sign":
+            at = column + match.start(last) if column else 0
+            found.append(Token(_SIGN, match[last], Position(file, number, at)))
+        elif last == "comment":
+            break
+        elif last == "wrong":
             _report(line, match.start("wrong"), findings)
             return None
-        found.append(_token(line, match))
+        elif last == "xtrigger":
+            place = _place(line, match.start("xtrigger") - 1)
+            found.append(Token(_XTRIGGER, match["xtrigger"], place))
+        else:
+            found.append(_node(line, match))
     return found
 
 
-def _token(line: GraphLine, match: re.Match[str]) -> Token:
-    if (sign := match["sign"]) is not None:
-        return Token(GraphTokenKind.SIGN, sign, _place(line, match.start("sign")))
-    if (label := match["xtrigger"]) is not None:
-        return Token(GraphTokenKind.XTRIGGER, label, _place(line, match.start("xtrigger") - 1))
-    offset = match["offset"]
-    name, polled = "".join(match["name"].split()), None
-    if "::" in name and (found := _POLLED.fullmatch(name)):
-        name, polled = found.groups()
+def _node(line: GraphLine, match: re.Match[str]) -> Token:
+    _, _, _, suicide, name, offset, qualifier, optional, _ = match.groups()
+    polled = None
+    if "<" in name:
+        name = "".join(name.split())
+        if "::" in name and (found := _POLLED.fullmatch(name)):
+            name, polled = found.groups()
     return Token(
-        GraphTokenKind.NODE,
+        _NODE,
         name,
         _place(line, match.start("name")),
-        offset=None if offset is None else "".join(offset.split()),
-        qualifier=match["qualifier"],
-        optional=match["optional"] is not None,
-        suicide=match["suicide"] is not None,
-        polled=polled,
+        None if offset is None else "".join(offset.split()),
+        qualifier,
+        optional is not None,
+        suicide is not None,
+        polled,
     )
 
 
 def _place(line: GraphLine, at: int) -> Position:
-    start = line.position
-    return Position(start.file, start.line, start.column + at if start.column else 0)
+    file, number, column = line.position
+    return Position(file, number, column + at if column else 0)
 
 
 def _report(line: GraphLine, at: int, findings: Findings) -> None:
@@ -243,6 +251,10 @@ def read_chains(lines: Iterable[GraphLine], findings: Findings) -> list[Chain]:
     """Returns every chain that can be read; what cannot becomes a finding."""
     chains = []
     for tokens in _logical_lines(lines, findings):
+        sides = _plain_sides(tokens)
+        if sides is not None:
+            chains.append(Chain(sides, tokens[0].position))
+            continue
         try:
             chains.append(_Reader(tokens).chain())
         except _Wrong as wrong:
@@ -275,7 +287,18 @@ def _logical_lines(lines: Iterable[GraphLine], findings: Findings) -> Iterator[l
 
 
 def _is_operator(token: Token) -> bool:
-    return token.kind is GraphTokenKind.SIGN and token.text in OPERATORS
+    return token.kind is _SIGN and token.text in OPERATORS
+
+
+def _plain_sides(tokens: list[Token]) -> tuple[Token, ...] | None:
+    """Returns the sides of a chain such as `a => b => c`, each of which is one node; None for
+    any other chain."""
+    is_side = True
+    for token in tokens:
+        if (token.kind is _SIGN) is is_side or not (is_side or token.text == ARROW):
+            return None
+        is_side = not is_side
+    return None if is_side else tuple(tokens[::2])
 
 
 class _Reader:
@@ -312,7 +335,7 @@ class _Reader:
         if token is None:
             last = self._tokens[-1]
             raise _Wrong(last.position, f"nothing follows {last.text!r}", "name a task there")
-        if token.kind is not GraphTokenKind.SIGN:
+        if token.kind is not _SIGN:
             return token
         if token.text != OPEN:
             hint = "between two operators, and at both ends of a chain, stands a task"
@@ -335,7 +358,7 @@ class _Reader:
     def _take(self, sign: str) -> bool:
         if self._at < len(self._tokens):
             token = self._tokens[self._at]
-            if token.kind is GraphTokenKind.SIGN and token.text == sign:
+            if token.kind is _SIGN and token.text == sign:
                 self._at += 1
                 return True
         return False

@@ -41,7 +41,7 @@ RESERVED_OUTPUTS = frozenset(
 
 def task_name_problem(name: str) -> str:
     """Says why this cannot be the name of a task or family; empty if it can."""
-    name = _MAPPED.sub("", name)
+    name = _MAPPED.sub("", name) if name.endswith(">") else name
     accepted = "have letters, digits and _ - + % @, and begin with a letter, digit or _"
     return _problem(name, _TASK, "names", accepted)
 
@@ -134,7 +134,7 @@ class Parameters:
 
     def expand_heading(self, heading: str) -> Iterator[tuple[str, Chosen]]:
         """Yields each name of a comma list, for each value of its parameters, with those."""
-        for name in _NAMES.findall(heading):
+        for name in _NAMES.findall(heading) if "<" in heading else heading.split(","):
             if stripped := name.strip():
                 yield from self.expand_name(stripped)
 
@@ -214,7 +214,8 @@ class Parameters:
         if len(dynamic) > 1:
             seen = f"{_shown(text)} is made of two lists"
             raise BadParameter(seen, "one parameter of a task may be a list", "mapped-task")
-        if dynamic and (used[-1] is not dynamic[0] or pieces[-1] != ""):
+        rest = str(pieces[-1]).partition("(")[0]  # in [[special tasks]]: foo<m>(PT1H)
+        if dynamic and (used[-1] is not dynamic[0] or rest):
             seen = f"{_shown(text)}: <{dynamic[0].name}> does not stand at the end of the name"
             hint = f"write it last, as in run<m,{dynamic[0].name}>"
             raise BadParameter(seen, hint, "mapped-task")

@@ -93,8 +93,11 @@ def _made(group: str, values: Values) -> object:
         chosen = _filtered(values) if group == "environment" else values.get(group, {})
         return tuple(cast("Values", chosen).items())
     said: dict[str, Any] = {}
+    sections = cast("Mapping[str, Values]", values)
     for section, item, name in _ITEMS[group]:
-        own = cast("Values", values.get(section, {})) if section else values
+        own = sections.get(section) if section else values
+        if not own:
+            continue
         value = own.get(item) if item else tuple(own.items())
         if value is not None and name != "handlers":
             said[name] = value
@@ -103,13 +106,15 @@ def _made(group: str, values: Values) -> object:
     default: Any = getattr(_NODE, group)
     if group == "run_mode":
         return RunMode(said.get("") or default)
-    return replace(default, **said) if group not in _VALUES else said.get("", default)
+    return type(default)(**said) if group not in _VALUES else said.get("", default)
 
 
 def _filtered(values: Values) -> Values:
     """Returns the variables that `[[[environment filter]]]` leaves; without `include` all."""
     variables = cast("Values", values.get("environment", {}))
-    chosen = cast("dict[str, tuple[str, ...]]", values.get("environment filter", {}))
+    if "environment filter" not in values:
+        return variables
+    chosen = cast("dict[str, tuple[str, ...]]", values["environment filter"])
     include, exclude = chosen.get("include"), chosen.get("exclude") or ()
     return {
         name: value
@@ -298,8 +303,8 @@ class _Resolver:
             filled = self._filled(groups["environment"], namespace)
             if filled is not groups["environment"]:
                 groups = {**groups, "environment": filled}
-        inputs = cast("Pairs", groups["inputs"])
-        if any("<" in text for _, text in inputs):
+        inputs: Pairs = groups["inputs"]
+        if inputs and any("<" in text for _, text in inputs):
             groups = {**groups, "inputs": self._expanded(inputs, namespace)}
         return NodeDef(
             name=name,

@@ -120,6 +120,7 @@ class _Parser:
         self._set_twice = 0
         self._stop = 0
         self._last_item: Item | None = None
+        self._names: dict[str, str] = {}  # what stands before `=`, and the name that it is
 
     def parse(self) -> Section:
         index = 0
@@ -177,15 +178,22 @@ class _Parser:
 
     def _item(self, index: int, line: str) -> int:
         """Reads one item; returns the index of the next line to read."""
-        name, text = split_item(line)
-        if name is None:
-            return self._odd_item(index, line)
+        before, equals, text = line.partition("=")
+        name = self._names.get(before) if equals else None
+        if name is not None:  # most names are those of earlier items
+            text = text.strip()
+        else:
+            name, text = split_item(line)
+            if name is None:
+                return self._odd_item(index, line)
+            if "<" not in before:
+                self._names[before] = name
         following = index + 1
         if text.startswith(_TRIPLE_QUOTES):
             text, following = self._long_text(index, text)
         elif not text:
             text, following = self._unopened_text(index, name)
-        elif text.startswith(">"):
+        elif text[0] == ">":
             seen = "this is a line of a graph, but it is not inside of quotes"
             hint = 'write graphs as R1 = """ … """ under [scheduling] [[graph]]'
             self._error("graph-outside-text", seen, hint, index)
@@ -212,11 +220,12 @@ class _Parser:
     def _set(self, item: Item) -> None:
         section = self._path[-1]
         before = section.entries.get(item.name)
-        if isinstance(before, Section):
-            seen = f"{item.name!r} is an item here and a section {self._in_line(before.line)}"
-            self._error("item-and-section", seen, "", item.line)
-            return
         if before is not None:
+            if isinstance(before, Section):
+                there = self._in_line(before.line)
+                seen = f"{item.name!r} is an item here and a section {there}"
+                self._error("item-and-section", seen, "", item.line)
+                return
             if self._in_graph():
                 item.earlier = before
             elif item.name in self._set_here and self._set_twice < SET_TWICE_MAX:
@@ -360,7 +369,11 @@ def split_heading(line: str) -> tuple[int, str, int] | None:
     Returns None if the line is no heading; only a comment may follow one.
     """
     stripped = line.strip()
-    opened = len(stripped) - len(stripped.lstrip("["))
+    inner = stripped.lstrip("[")
+    opened = len(stripped) - len(inner)
+    name = inner.rstrip("]")
+    if opened and name != inner and "]" not in name:  # nothing follows it
+        return opened, name.strip(), len(inner) - len(name)
     at = stripped.find("]", opened)
     while opened and at >= 0:
         after = at

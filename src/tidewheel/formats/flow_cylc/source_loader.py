@@ -166,6 +166,9 @@ def _check_untemplated(source: SourceText, findings: Findings) -> None:
 
 def _within_limits(source: SourceText, findings: Findings) -> SourceText:
     """Returns the text up to the first line that exceeds a limit, which is reported."""
+    longest = max(map(len, source.lines), default=0)
+    if len(source.lines) <= LINES_MAX and longest <= LINE_LENGTH_MAX:
+        return source
     kept = min(len(source.lines), LINES_MAX)
     if len(source.lines) > LINES_MAX:
         seen = f"the definition has more than {LINES_MAX} lines"
@@ -177,8 +180,6 @@ def _within_limits(source: SourceText, findings: Findings) -> SourceText:
             findings.error("line-too-long", seen, "", source.position(index))
             kept = index
             break
-    if kept == len(source.lines):
-        return source
     return replace(source, lines=source.lines[:kept], origins=source.origins[:kept])
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tidewheel.core.graph import definition
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, meant
 from tidewheel.core.graph.graph import element_of
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.names import variable_name_problem
-from tidewheel.formats.flow_cylc.settings import FlowSettings
+from tidewheel.formats.flow_cylc.values import ListSource
 
 # Mapped tasks: their elements are made at run time, of a list that another task returns.
 
@@ -19,24 +19,32 @@ ELEMENTS_TOGETHER_MAX = 100_000  # of all mapped tasks at a point, as of static 
 
 
 def read_mapped(
-    settings: FlowSettings,
+    lists: Mapping[str, ListSource],
+    nodes: Mapping[str, definition.NodeDef],
+    sequential: Collection[str],
     sections: Sequence[definition.GraphSection],
     policy: definition.Policy,
     findings: Findings,
 ) -> dict[str, definition.MappedOver]:
-    """Returns the mapped tasks of the graph with their lists; what cannot be has a finding."""
-    lists = settings.parameters.lists
+    """Returns the mapped tasks of the graph with their lists; what cannot be has a finding.
+
+    ``lists`` are by parameter, ``sequential`` names the tasks that wait for themselves.
+    """
     placed = {one.node: one.position for part in sections for one in part.placements}
     named = dict.fromkeys((*placed, *_asked_for(sections))) if lists else {}
     found: dict[str, definition.MappedOver] = {}
     for name in named:
         position = placed.get(name, NOWHERE)
-        parameter = name.partition("<")[2].removesuffix(">")
+        parameter = definition.parameter_of(name)
         if parameter not in lists:
             continue
         task, value, most = lists[parameter]
         found[name] = definition.MappedOver(parameter, task, value, most)
-        if problem := _mapping_problem(settings, name, found[name], placed, policy):
+        problem = _mapping_problem(nodes, name, found[name], placed, policy)
+        if problem is None and name in sequential:
+            seen = f"{name} is sequential: each element would wait for one at another point"
+            problem = seen, "lists at two points need not be alike: leave it out"
+        if problem is not None:
             findings.error("mapped-task", *problem, position)
     count = sum(over.elements_max for over in found.values())
     if count > ELEMENTS_TOGETHER_MAX:
@@ -50,7 +58,7 @@ def read_mapped(
             seen = f"{name} and {other} both have elements called {head}, …"
             where = placed.get(name, NOWHERE)
             findings.error("mapped-task", seen, "rename one of them", where)
-    for name in dict.fromkeys((*placed, *settings.nodes)):
+    for name in dict.fromkeys((*placed, *nodes)):
         if (element := element_of(found, name)) is not None:
             seen = f"the task {name} has the name of an element of {element[0]}"
             findings.error("mapped-task", seen, "rename it", placed.get(name, NOWHERE))
@@ -68,7 +76,7 @@ def _asked_for(sections: Sequence[definition.GraphSection]) -> Iterator[str]:
 
 
 def _mapping_problem(
-    settings: FlowSettings,
+    nodes: Mapping[str, definition.NodeDef],
     name: str,
     over: definition.MappedOver,
     placed: Mapping[str, Position],
@@ -81,19 +89,15 @@ def _mapping_problem(
             f"{name} is made of {over.source}.{over.value}, and the graph has no {over.source}"
         )
         return seen, meant(over.source, placed, f"add {over.source} => {name} to the graph")
-    source = settings.nodes.get(over.source)
+    source = nodes.get(over.source)
     if source is not None and source.workflow:
         seen = f"{name} is made of {over.source}.{over.value}, and {over.source} is a run"
         return seen, f"let a task after {over.source} return the list"
-    mapped = settings.nodes.get(name)
+    mapped = nodes.get(name)
     is_played = source is not None and source.run_mode is definition.RunMode.SKIP
     if is_played and not (mapped is not None and mapped.run_mode is definition.RunMode.SKIP):
         seen = f"{name} is made of {over.source}.{over.value}, and {over.source} is skipped"
         return seen, "a task that is skipped returns no list"
-    sequential = settings.special_tasks.sequential
-    if any(name in settings.families.tasks_of(one.name) for one in sequential):
-        seen = f"{name} is sequential: each element would wait for one at another point"
-        return seen, "lists at two points need not be alike: leave it out"
     return None
 
 

@@ -268,6 +268,8 @@ _LIST_SOURCE = re.compile(
     r"(?P<task>[A-Za-z_][\w\-+%@]*)\.(?P<value>[\w-]+)(?:\s+max\s+(?P<max>\d{1,9}))?"
 )
 
+_LIST_ELSEWHERE = re.compile(r"[A-Za-z_][\w\-+%@]*\[[^\]]*\]\.[\w-]+.*")
+
 
 def read_parameter(raw: str) -> object:
     """Returns the values of a parameter: all whole numbers, also from ranges, or all texts; or
@@ -277,6 +279,11 @@ def read_parameter(raw: str) -> object:
         if not 0 < most <= ELEMENTS_MAX:
             raise BadValue(f"max {most} is out of range", f"write 1 to {ELEMENTS_MAX}")
         return ListSource(match["task"], match["value"], most)
+    if _LIST_ELSEWHERE.fullmatch(plain_text(raw)):
+        raise BadValue(
+            f"{raw.strip()[:60]!r} takes a list of another point",
+            "write TASK.NAME; a list that is made once is passed on by a task at each point",
+        )
     values: list[str | int] = []
     numbers_only = texts_only = False
     for item in list_items(raw):

@@ -23,10 +23,11 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.graph import Graph
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader, split_recurrences
 from tidewheel.formats.flow_cylc.families import ROOT, Families
-from tidewheel.formats.flow_cylc.graph_arrows import Lowering
+from tidewheel.formats.flow_cylc.graph_arrows import Lowering, Marks
 from tidewheel.formats.flow_cylc.graph_text import (
     Chain,
     Expression,
+    GraphString,
     Token,
     nodes_of,
     read_chains,
@@ -259,6 +260,14 @@ def _bound(side: Expression, written: Mapping[str, str | None]) -> Expression | 
     return type(side)(kept)
 
 
+def _chains(string: GraphString, parameters: Parameters, findings: Findings) -> Iterable[Chain]:
+    """Returns the chains that a graph text stands for, once its parameters have values."""
+    chains = read_chains(string.lines, findings)
+    if not any("<" in line.text for line in string.lines):
+        return chains
+    return (one for chain in chains for one in variants(chain, parameters, findings))
+
+
 RUN_ONCE = "R1"
 
 
@@ -286,7 +295,7 @@ class GraphReader:
         lowering = Lowering(self.families, self.reader.offset, self.findings)
         errors_before = self.findings.error_count
         sections: list[definition.GraphSection] = []
-        marks: dict[definition.OutputMark, None] = {}
+        marks: Marks = {}
         polled: dict[str, str] = {}
         for recurrences, chains, position in texts:
             lowered = lowering.lower(chains)
@@ -300,10 +309,11 @@ class GraphReader:
                 )
                 for text, sequence in self._sequences(recurrences, position)
             )
-            marks.update(dict.fromkeys(lowered.marks.values()))
+            for key, mark in lowered.marks.items():
+                marks.setdefault(key, mark)
             polled.update(lowered.polled)
         is_whole = self.findings.error_count == errors_before
-        return GraphRead(tuple(sections), tuple(marks), polled, is_whole)
+        return GraphRead(tuple(sections), tuple(marks.values()), polled, is_whole)
 
     def _sequences(
         self, recurrences: str, position: Position
@@ -349,6 +359,10 @@ class LoadedWorkflow:
     graph: Graph | None = None
     # Of a definition in Python: returns the flow.cylc that is kept of it.
     kept_text: Callable[[], str] | None = None
+    # The same: returns the arguments of a node's function, by its variables and its inputs.
+    arguments: (
+        Callable[[str, Mapping[str, str], Mapping[str, object]], dict[str, object]] | None
+    ) = None
 
 
 def load_workflow(path: Path, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
@@ -356,11 +370,18 @@ def load_workflow(path: Path, options: LoadOptions, findings: Findings) -> Loade
     source = read_source(path, options.source, findings)
     loaded = load_source(source, options, findings)
     if loaded.graph is not None:
-        _check_folders(source.folder, loaded.graph, findings)
+        check_folders(source.folder, loaded.graph, findings)
     return loaded
 
 
-def _check_folders(folder: Path, graph: Graph, findings: Findings) -> None:
+def folders_run(graph: Graph) -> list[str]:
+    """Returns the folders of a definition of which tasks are runs, such as post/."""
+    named = dict.fromkeys(node.definition.workflow for node in graph.nodes.values())
+    folders = [one for one in named if is_folder(one) and not folder_problem(one)]
+    return [f"{one.removeprefix(FOLDER).removesuffix('/')}/" for one in folders]
+
+
+def check_folders(folder: Path, graph: Graph, findings: Findings) -> None:
     """Reports tasks that are runs of a folder of the definition in which there is no
     workflow."""
     for name, known in graph.nodes.items():
@@ -391,18 +412,22 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
     texts = (
         (
             RUN_ONCE if string.recurrence == "graph" else string.recurrence,
-            (
-                variant
-                for chain in read_chains(string.lines, findings)
-                for variant in variants(chain, settings.parameters, findings)
-            ),
+            _chains(string, settings.parameters, findings),
             string.position,
         )
         for string in settings.graph
     )
     graph_read = GraphReader(reader, cycling, families, findings).read(texts)
     nodes = _nodes(settings, graph_read, findings)
-    mapped = read_mapped(settings, graph_read.sections, options.policy, findings)
+    special = _special_nodes(settings, reader, findings)
+    mapped = read_mapped(
+        settings.parameters.lists,
+        settings.nodes,
+        special.sequential,
+        graph_read.sections,
+        options.policy,
+        findings,
+    )
     workflow = definition.WorkflowDef(
         name=options.name or source.folder.resolve().name,
         cycling=cycling,
@@ -415,7 +440,7 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
         marks=graph_read.marks,
         xtriggers=settings.xtriggers,
         limit_groups=definition.limit_groups(settings.queues, settings.families.members),
-        special=_special_nodes(settings, reader, findings),
+        special=special,
         inputs=read_inputs(nodes, reader, findings),
         mapped=mapped,
         root=settings.nodes.get(ROOT, definition.NodeDef(name=ROOT)),

@@ -9,29 +9,39 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import TypeVar, cast
 
 from tidewheel.core.cycling.calendar import Interval
 from tidewheel.core.graph import definition
 from tidewheel.core.graph.checks.names import gives_something_to_do
+from tidewheel.core.graph.definition import parameter_of
 from tidewheel.core.graph.findings import Findings, Lookalikes
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.outputs import FINISHED, STANDARD
+from tidewheel.core.graph.outputs import FINISHED, STANDARD, SUCCEEDED
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
-from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphTokenKind, Token
+from tidewheel.formats.flow_cylc.graph_arrows import FAMILY_QUALIFIERS
+from tidewheel.formats.flow_cylc.graph_text import (
+    Chain,
+    Expression,
+    GraphTokenKind,
+    Token,
+    nodes_of,
+)
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
 from tidewheel.formats.flow_cylc.runtime import Inheritance
 from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
-from tidewheel.formats.flow_cylc.task_values import read_inputs
+from tidewheel.formats.flow_cylc.task_values import read_inputs, read_mapped
+from tidewheel.formats.flow_cylc.values import ListSource
 from tidewheel.formats.flow_cylc.workflow import (
     RUN_ONCE,
     GraphReader,
     PointTexts,
     read_cycling,
 )
-from tidewheel.formats.python_api.declarations import Declarations
-from tidewheel.formats.python_api.functions import read_arguments, script_of
+from tidewheel.formats.python_api.declarations import Declarations, Declared
+from tidewheel.formats.python_api.functions import node_of, read_arguments, script_of
 from tidewheel.formats.python_api.settings import SPECIAL, Values
 from tidewheel.formats.python_api.terms import StatementLog
 from tidewheel.lazy_dataclasses import dataclass
@@ -89,7 +99,25 @@ class StatementReader:
 
     def mended(self, chains: Iterable[Chain]) -> Iterator[Chain]:
         for chain in chains:
+            for left, right in pairwise(chain.sides):
+                self._check_elements(left, right)
             yield Chain(tuple(self._mended(side) for side in chain.sides), chain.position)
+
+    def _check_elements(self, left: Expression, right: Expression) -> None:
+        """Reports a task that waits for an output of elements, and does not say of how many."""
+        after = {parameter_of(token.text) for token in nodes_of(right)}
+        for token in nodes_of(left):
+            own, output = parameter_of(token.text), token.qualifier
+            if own and output in STANDARD and output != SUCCEEDED and after != {own}:
+                name = token.text.partition("<")[0]
+                word = str(output).replace("-", "_")
+                self.findings.error(
+                    "mapped-task",
+                    f"{name}.{word} does not say how many elements of {token.text}",
+                    f"keep what {name}.map(…) returned, and write results.any.{word} or "
+                    f"results.all.{word}",
+                    token.position,
+                )
 
     def _mended(self, side: Expression) -> Expression:
         """Returns a side with success in place of each output that its task lacks. Each of them
@@ -101,7 +129,8 @@ class StatementReader:
         if side.text in self.members:
             self._check_members(side)
             return side
-        if side.qualifier is None or side.text not in self.nodes:
+        of_elements = parameter_of(side.text) and side.qualifier in FAMILY_QUALIFIERS
+        if side.qualifier is None or side.text not in self.nodes or of_elements:
             return side
         known = (*STANDARD, FINISHED, *dict(self.nodes[side.text].outputs))
         if side.qualifier in known:
@@ -125,6 +154,45 @@ class StatementReader:
 Read = TypeVar("Read")
 
 
+class NodeNames:
+    """Says what tasks are called in the graph: those that are mapped have a parameter."""
+
+    def __init__(self, ledger: StatementLog) -> None:
+        self._nodes = {task: node_of(ledger, task) for task in ledger.mapped}
+        self._tasks = {node: task for task, node in self._nodes.items()}
+
+    def of(self, task: str) -> str:
+        return self._nodes.get(task, task)
+
+    def task(self, node: str) -> str:
+        return self._tasks.get(node, node)
+
+    def chains(self, chains: Iterable[Chain]) -> Iterator[Chain]:
+        for chain in chains:
+            yield Chain(tuple(map(self._side, chain.sides)), chain.position)
+
+    def _side(self, side: Expression) -> Expression:
+        if isinstance(side, Token):
+            return side._replace(text=self.of(side.text))
+        return type(side)(tuple(map(self._side, side.terms)))
+
+    def declared(self, one: Declared) -> Declared:
+        """Returns a task or family whose name and inputs are those of the graph."""
+        inputs = cast("Mapping[str, str]", one.values.get("inputs", {}))
+        own = {name: self._reference(text) for name, text in inputs.items()}
+        values = {**one.values, "inputs": own} if own else one.values
+        return replace(one, name=self.of(one.name), values=values)
+
+    def _reference(self, text: str) -> str:
+        """Returns `process<file>.rows` of `process.rows`."""
+        task = next((one for one in self._nodes if _names(text, one)), "")
+        return f"{self.of(task)}{text[len(task) :]}" if task else text
+
+
+def _names(reference: str, task: str) -> bool:
+    return reference == task or reference.startswith((f"{task}.", f"{task}["))
+
+
 class Resolver:
     """Makes nodes of declared tasks, with what they inherit.
 
@@ -134,9 +202,17 @@ class Resolver:
     def __init__(
         self, declared: Declarations, ledger: StatementLog, findings: Findings
     ) -> None:
-        self._declared = declared.by_name
-        self._functions, self._folder = ledger.functions, ledger.folder
-        self._arguments = read_arguments(ledger, declared, findings)
+        self.names = NodeNames(ledger)
+        self._declared = self.declared = {
+            self.names.of(name): self.names.declared(one)
+            for name, one in declared.by_name.items()
+        }
+        self._functions = {self.names.of(one): f for one, f in ledger.functions.items()}
+        self._folder = ledger.folder
+        self._arguments = {
+            self.names.of(name): inputs
+            for name, inputs in read_arguments(ledger, declared, findings).items()
+        }
         self._findings = findings
         self._families = self._arrange()
         owns = {name: [one.values] for name, one in self._declared.items()}
@@ -185,7 +261,8 @@ class Resolver:
         values, function = self._declared[name].values, self._functions.get(name)
         if function is None:
             return values
-        called: Values = {"script": script_of(function, name, self._folder)}
+        task = self.names.task(name)
+        called: Values = {"script": script_of(function, task, self._folder)}
         if name in self._arguments:
             own = cast("Values", values.get("inputs", {}))
             called["inputs"] = own | self._arguments[name]
@@ -245,11 +322,12 @@ def assemble(
     if read is None:
         return None
     reader, cycling = read
-    statements = StatementReader(nodes, resolver.members, findings)
+    statements, names = StatementReader(nodes, resolver.members, findings), resolver.names
     graph = GraphReader(reader, cycling, resolver.members, findings).read(
-        (section.recurrence, statements.mended(section.chains), section.position)
+        (section.recurrence, statements.mended(names.chains(section.chains)), section.position)
         for section in ledger.sections.values()
     )
+    special = resolver.special_nodes(reader)
     return definition.WorkflowDef(
         name=ledger.workflow,
         cycling=cycling,
@@ -259,15 +337,36 @@ def assemble(
         marks=graph.marks,
         xtriggers=dict(declared.xtriggers),
         limit_groups=definition.limit_groups(
-            {name: (one.limit, one.members) for name, one in declared.limits.items()},
+            {
+                name: (one.limit, tuple(map(names.of, one.members)))
+                for name, one in declared.limits.items()
+            },
             resolver.members,
         ),
-        special=resolver.special_nodes(reader),
+        special=special,
         inputs=read_inputs(nodes, reader, findings),
+        mapped=read_mapped(
+            lists_of(ledger),
+            nodes,
+            special.sequential,
+            graph.sections,
+            options.policy,
+            findings,
+        ),
         root=resolver.node(ROOT),
         policy=options.policy,
         is_whole=graph.is_whole,
     )
+
+
+def lists_of(ledger: StatementLog) -> dict[str, ListSource]:
+    """Returns the lists that tasks are mapped over, by parameter."""
+    return {
+        one.parameter: ListSource(
+            one.source, one.value, one.elements_max or definition.ELEMENTS_DEFAULT
+        )
+        for one in ledger.lists.values()
+    }
 
 
 def check_idle(definition: definition.WorkflowDef, graph: Graph, findings: Findings) -> None:

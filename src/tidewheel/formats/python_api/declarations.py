@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Generic, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from tidewheel.core.graph import outputs
 from tidewheel.core.graph.definition import DEFAULT_GROUP, LIMIT_DEFAULT, XtriggerDef
@@ -14,7 +14,7 @@ from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.flow_cylc.names import task_name_problem, xtrigger_name_problem
 from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, xtrigger_of
-from tidewheel.formats.python_api.functions import bind, check_function
+from tidewheel.formats.python_api.functions import TaskValue, bind, bind_map, check_function
 from tidewheel.formats.python_api.settings import Values, merged, read_settings
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -25,8 +25,16 @@ from tidewheel.formats.python_api.terms import (
 )
 from tidewheel.lazy_dataclasses import dataclass
 
+if TYPE_CHECKING:
+    Several = Collection[object]
+    # What a task can be mapped over: a list that a function returns, …
+    Listed: TypeAlias = (
+        "FunctionTask[..., Several | Awaitable[Several]] | MappedTask[object] | TaskValue"
+    )
+
 P = ParamSpec("P")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 # Tasks, families and xtriggers as a person names them: `model[-1].failed.optional`.
 
@@ -78,8 +86,19 @@ class Outputs(Output):
             joined = f"{self.mention.reach}_of(*(one.output({name!r}) for one in members))"
             seen = f"{self}.output({name!r}) asks for a family's own output"
             raise BadStatement(seen, f"join the members: {joined}")
+        if self.mention.reach:
+            seen = f"{self}.output({name!r}) asks for an output of its own of several elements"
+            base = Mention(self.mention.name, offset=self.mention.offset)
+            raise BadStatement(seen, f"write {base}.output({name!r}), which means all of them")
         mention = replace(self.mention, output=outputs.standard_name(name))
         return Output(self.ledger, mention)
+
+    def value(self, name: str) -> TaskValue:
+        """Returns one of the values of a task by its name, as an argument for another task.
+
+        `plot(model().value("path"))` gets "x.nc" if model returns {"path": "x.nc"}.
+        """
+        return TaskValue(self.ledger, self.mention, name)
 
 
 class Named(TermLeaf):
@@ -124,6 +143,23 @@ class Task(Outputs, Named):
         self.ledger.functions[self.name] = first
         return FunctionTask[..., object](self.ledger, self.name)
 
+    def map(
+        self,
+        over: Listed | None = None,
+        /,
+        *,
+        max: int | None = None,
+        **named: object,
+    ) -> MappedTask[Any]:
+        """Runs the task once for each element of a list that another task returns.
+
+        `plot.map(file=find.value("files"))` gives each job its element as the variable
+        `$CYLC_TASK_PARAM_file`; `plot.map(process.map(find()))` runs it for each element that
+        another task is run for. `max` is how many elements there may be, else 1,000.
+        """
+        bind_map(self, () if over is None else (over,), named, max)
+        return MappedTask(self.ledger, self.mention)
+
     @property
     def has_function(self) -> bool:
         return self.name in self.ledger.functions
@@ -133,25 +169,47 @@ class Task(Outputs, Named):
         return Outputs(self.ledger, _at(self, offset))
 
 
-class FunctionTask(Task, Generic[P, R]):
+class FunctionTask(Task, Generic[P, R_co]):
     """Names a task that calls a function; called itself, it says with which arguments."""
 
     __slots__ = ()
 
     @property
-    def function(self) -> Callable[P, R]:
+    def function(self) -> Callable[P, R_co]:
         """Returns the function, to be called as any other."""
-        return cast("Callable[P, R]", self.ledger.functions[self.name])
+        return cast("Callable[P, R_co]", self.ledger.functions[self.name])
 
     # It has its function: another one is an argument.
-    def __call__(self, *arguments: object, **keywords: object) -> FunctionTask[P, R]:  # type: ignore[override]
+    def __call__(self, *arguments: object, **keywords: object) -> FunctionTask[P, R_co]:  # type: ignore[override]
         """Says with which arguments the function is called: `b(a())`."""
         super().__call__(*arguments, **keywords)
         return self
 
+    def map(
+        self,
+        over: Listed | None = None,
+        /,
+        *arguments: object,
+        max: int | None = None,
+        **keywords: object,
+    ) -> MappedTask[R_co]:
+        """Calls the function once for each element of a list that another task returns.
+
+        In `process.map(find(), 3)` the first argument is the list, and the others are the same
+        for each element: constants, or tasks whose values they get. `plot.map(process.map(…))`
+        gives each plot what the process of its own element returned, and
+        `summary(process.map(…))` gets what all of them returned, as a list. `max` is how many
+        elements there may be, else 1,000.
+        """
+        bind_map(self, () if over is None else (over, *arguments), keywords, max)
+        return MappedTask(self.ledger, self.mention)
+
 
 class Members(TermLeaf):
-    """Names a family at some point; on the right of an arrow, each of its members."""
+    """Names several tasks at some point: a family, or the elements of a mapped task.
+
+    On the right of an arrow it is each of them.
+    """
 
     __slots__ = ()
 
@@ -176,6 +234,30 @@ class Family(Members, Named):
 
     def __getitem__(self, offset: int | str) -> Members:
         return Members(self.ledger, _at(self, offset))
+
+
+class Elements(Members, Outputs):
+    """Names the elements of a mapped task at some point; by itself, the success of all.
+
+    Before a task that is mapped over the same list, it is the element of the same number.
+    """
+
+    __slots__ = ()
+
+
+class MappedTask(Elements, Named, Generic[R_co]):
+    """Names a task that runs once for each element of a list; `map` returns it."""
+
+    __slots__ = ()
+
+    @property
+    def optional(self) -> MappedTask[R_co]:
+        """Returns the success of the elements as optional: `summary(results.optional)`."""
+        return MappedTask(self.ledger, replace(self.mention, optional=True))
+
+    def __getitem__(self, offset: int | str) -> Elements:
+        """Returns the elements at another point: `results[-1].all >> model`."""
+        return Elements(self.ledger, _at(self, offset))
 
 
 class Xtrigger(TermLeaf):
@@ -290,14 +372,16 @@ class Declarations:
             hint = f"{again}, or choose another name"
             self.findings.error("duplicate-name", message, hint, position)
 
-    def add_limit(self, name: str, limit: int, members: Iterable[Task | Family]) -> None:
+    def add_limit(
+        self, name: str, limit: int, members: Iterable[Task | Family | MappedTask[Any]]
+    ) -> None:
         if limit < 0:
             seen = f"the limit {name!r} is {limit}"
             hint = "write how many tasks may be active at once; 0 is no limit"
             self.findings.error("bad-value", seen, hint, written_at())
         names = []
         for member in members:
-            if not isinstance(member, Task | Family):
+            if not isinstance(member, Task | Family | MappedTask):
                 raise BadStatement(
                     f"{member!r} cannot be in a limit", "name tasks and families"
                 )

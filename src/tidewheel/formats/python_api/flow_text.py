@@ -30,7 +30,7 @@ from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
 from tidewheel.formats.flow_cylc.source_text import PLAIN, BadSource, SourceText, decoded
 from tidewheel.formats.flow_cylc.values import ValueKind
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_source
-from tidewheel.formats.python_api.assembly import ReadOptions, Resolver, is_once
+from tidewheel.formats.python_api.assembly import ReadOptions, Resolver, is_once, lists_of
 from tidewheel.formats.python_api.settings import SPECIAL
 
 if TYPE_CHECKING:
@@ -58,13 +58,14 @@ def flow_text(
     name = " ".join(ledger.workflow.split())
     lines = [_HEAD.format(name=name, file=Path(file).name)]
     lines += _settings("scheduler", SCHEDULER, settings.scheduler)
+    lines += _parameters(ledger)
     lines += _settings(
         "scheduling", SCHEDULING, settings.scheduling, once=is_once(settings, ledger.sections)
     )
-    lines += _scheduling(ledger, declared)
-    lines.append("[runtime]\n")
     resolver = Resolver(declared, ledger, Findings())
-    for one in declared.by_name.values():
+    lines += _scheduling(ledger, declared, resolver)
+    lines.append("[runtime]\n")
+    for one in resolver.declared.values():
         lines += _namespace(one, resolver.own_values(one.name))
     return "".join(lines)
 
@@ -140,14 +141,24 @@ def _settings(
             yield f"    {item} = {text}\n"
 
 
-def _scheduling(ledger: StatementLog, declared: Declarations) -> Iterator[str]:
+def _parameters(ledger: StatementLog) -> Iterator[str]:
+    """Yields the lists that tasks are mapped over."""
+    if ledger.lists:
+        yield "[task parameters]\n"
+    for name, one in lists_of(ledger).items():
+        yield f"    {name} = {one.task}.{one.value} max {one.elements_max}\n"
+
+
+def _scheduling(
+    ledger: StatementLog, declared: Declarations, resolver: Resolver
+) -> Iterator[str]:
     yield "    [[queues]]\n"
     for name, limited in declared.limits.items():
         yield f"        [[[{name}]]]\n            limit = {limited.limit}\n"
         if limited.members:
-            yield f"            members = {', '.join(limited.members)}\n"
+            members = map(resolver.names.of, limited.members)
+            yield f"            members = {', '.join(members)}\n"
     yield "    [[special tasks]]\n"
-    resolver = Resolver(declared, ledger, Findings())
     for word, item in _SPECIAL_ITEMS.items():
         if named := list(_special(resolver, word)):
             yield f"        {item} = {', '.join(named)}\n"
@@ -159,7 +170,8 @@ def _scheduling(ledger: StatementLog, declared: Declarations) -> Iterator[str]:
         yield f"        {label} = {call.function}({', '.join(given)}){every}\n"
     yield "    [[graph]]\n"
     for section in ledger.sections.values():
-        lines = "".join(f"            {_chain(one)}\n" for one in section.chains)
+        chains = resolver.names.chains(section.chains)
+        lines = "".join(f"            {_chain(one)}\n" for one in chains)
         yield f'        {section.recurrence} = """\n{lines}        """\n'
 
 

@@ -1,33 +1,36 @@
-"""Makes functions tasks: binds their arguments, calls them, and hands on what they return.
+"""Makes functions tasks, and binds their arguments.
 
 ``b(a())`` says two things: b comes after a, and its argument is what a returns. An argument is
 a task (its value arrives with the job) or a constant, which the job finds when it imports the
-module again. A value travels as JSON; an annotation says what becomes of it: a dataclass, a
-Path, a datetime. A task returns an object as it is, and anything else as ``{"return": …}``.
+module again.
+
+``b.map(a())`` says that b is run for each element of the list that a returns: b is the mapped
+task ``b<x>`` of the graph, where x is the parameter that takes the element.
 """
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import json
-import os
+import re
 import shlex
-import sys
 import typing
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from tidewheel.core.graph.definition import ARGUMENT, ELEMENTS_MAX, element_name, template_name
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.definition import RUN_DIRECTORY
-from tidewheel.core.queue.values import FILE, RETURN
+from tidewheel.core.queue.values import RETURN
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
+from tidewheel.formats.flow_cylc.items import TASK_PARAMETERS
+from tidewheel.formats.flow_cylc.values import BadValue, read_parameter
 from tidewheel.formats.python_api.terms import (
     BadStatement,
+    MappedCall,
+    MappedList,
+    Mention,
     Statement,
     StatementLog,
     TaskFunction,
@@ -39,8 +42,6 @@ if TYPE_CHECKING:
     from tidewheel.formats.python_api.declarations import Declarations, Task
 
 CALLER = "tidewheel.formats.python_api"  # its __main__
-ARGUMENT = "TIDEWHEEL_ARGUMENT_"  # and the parameter: the value of a task, as JSON
-OUTPUTS = "TIDEWHEEL_OUTPUTS"
 RUN_ONCE = "R1"
 
 
@@ -78,11 +79,42 @@ def script_of(function: TaskFunction, task: str, folder: Path) -> str:
 
 # ---- arguments, when the workflow is defined ----
 
+_TWO_TASKS = "make it two tasks: a function may be the task of both"
+
+
+class TaskValue(TermLeaf):
+    """Names one of the values that a task returns, as an argument for another task."""
+
+    __slots__ = ("value_name",)
+
+    def __init__(self, ledger: StatementLog, mention: Mention, value_name: str) -> None:
+        super().__init__(ledger, mention)
+        if not _VALUE_NAME.fullmatch(value_name):
+            seen = f"{self.mention}.value({value_name!r}) names no value"
+            raise BadStatement(seen, "names have letters, digits, _ and -")
+        self.value_name = value_name
+
+    def __str__(self) -> str:
+        return f"{self.mention}.value({self.value_name!r})"
+
+
+_VALUE_NAME = re.compile(r"[\w-]+")
+
 
 def bind(task: Task, args: tuple[object, ...], keywords: Mapping[str, object]) -> None:
     """Records that a task is called with these arguments: tasks are before it in the graph."""
-    ledger = task.ledger
-    function = ledger.functions.get(task.name)
+    given = _given(task, args, keywords)
+    if task.name in task.ledger.mapped:
+        seen = f"{task} is mapped over a list, and called once as well"
+        raise BadStatement(seen, _TWO_TASKS)
+    _record(task, given)
+
+
+def _given(
+    task: Task, args: tuple[object, ...], keywords: Mapping[str, object]
+) -> dict[str, object]:
+    """Returns the arguments of a call by parameter; BadStatement if they do not fit."""
+    function = task.ledger.functions.get(task.name)
     if function is None:
         seen = f"{task} is called with arguments, and has no function"
         raise BadStatement(seen, f"put @flow.task above a function {task}, or join it by >>")
@@ -93,11 +125,21 @@ def bind(task: Task, args: tuple[object, ...], keywords: Mapping[str, object]) -
         seen = f"{task} cannot be called like this: {error}"
         raise BadStatement(seen, f"its function is {task}{signature}") from None
     _check_given(task, signature, given)
-    known = ledger.arguments.setdefault(task.name, dict(given))
+    return dict(given)
+
+
+def _record(task: Task, given: dict[str, object]) -> None:
+    ledger = task.ledger
+    known = ledger.arguments.setdefault(task.name, given)
     if _compared(known) != _compared(given):
         seen = f"{task} is called a second time, with other arguments"
-        raise BadStatement(seen, "make it two tasks: a function may be the task of both")
-    parents = [_checked(task, name, one) for name, one in given.items() if _is_term(one)]
+        raise BadStatement(seen, _TWO_TASKS)
+    _place(task, [_checked(task, name, one) for name, one in given.items() if _is_term(one)])
+
+
+def _place(task: Task, parents: list[TermLeaf]) -> None:
+    """Records that a task comes after others, in the open cycle or once."""
+    ledger = task.ledger
     opened = ledger.current is None
     if opened:
         ledger.open(RUN_ONCE)
@@ -109,6 +151,170 @@ def bind(task: Task, args: tuple[object, ...], keywords: Mapping[str, object]) -
     finally:
         if opened:
             ledger.current = None
+
+
+def bind_map(
+    task: Task,
+    args: tuple[object, ...],
+    keywords: Mapping[str, object],
+    elements_max: int | None,
+) -> None:
+    """Records that a task is run for each element of a list: the first argument of the call."""
+    ledger = task.ledger
+    function = ledger.functions.get(task.name)
+    if not args and not keywords:
+        seen = f"{task}.map() says no list"
+        raise BadStatement(seen, f"give the task that returns it: {task}.map(find())")
+    name, first = next(iter(keywords.items())) if not args else ("", args[0])
+    source = _source(task, first)
+    if function is None:
+        if len(args) + len(keywords) > 1:
+            seen = f"{task}.map(…) has several arguments, and {task} has no function"
+            hint = f"give the list alone; other values are inputs: flow.task({task.name!r}, "
+            raise BadStatement(seen, hint + "inputs={'X': 'other.name'})")
+        _set_mapped(task, MappedCall(_list_of(task, source, name, elements_max)))
+        _place(task, [source])
+        return
+    given = _given(task, args, keywords)
+    name = name or next(iter(given))
+    if elements_max is not None and "max" in inspect.signature(function).parameters:
+        seen = f"{task}.map(max=…): the function {task} has a parameter max, too"
+        raise BadStatement(seen, "call that parameter otherwise")
+    over = _list_of(task, source, name, elements_max)
+    _check_one_list(task, over, given)
+    _set_mapped(task, MappedCall(over, name, is_element=source.mention.name == over.source))
+    _record(task, given)
+
+
+def _source(task: Task, value: object) -> TermLeaf:
+    """Returns the task that the first argument of `map` names; BadStatement if it is none."""
+    if not _is_term(value):
+        seen = f"{task}.map({value!r:.60}) is given no task that returns a list"
+        hint = "write a task that returns it, and give what it is called with: "
+        example = (
+            f"@flow.task above 'def find(): return {value!r:.60}', then {task}.map(find())"
+        )
+        raise BadStatement(seen, hint + example)
+    source = _checked(task, "…", value)
+    if source.mention.offset is not None:
+        seen = f"{task}.map({source}): the list is one of another point"
+        hint = (
+            f"map over a list of the same point: let a task return it again that takes {source}"
+        )
+        raise BadStatement(seen, hint)
+    if source.mention.reach:
+        seen = f"{task}.map({source}) asks for all elements at once"
+        raise BadStatement(seen, f"leave it out: {task}.map({source.mention.name})")
+    return source
+
+
+def _list_of(
+    task: Task, source: TermLeaf, argument: str, elements_max: int | None
+) -> MappedList:
+    """Returns the list of a source, or that over which the source is mapped itself."""
+    ledger, name = task.ledger, source.mention.name
+    if source.ledger is not ledger:
+        seen = f"{source} belongs to the workflow {source.ledger.workflow!r}"
+        raise BadStatement(seen, f"map over a task of {ledger.workflow!r}")
+    has_function = task.name in ledger.functions
+    if name in ledger.mapped:
+        over = ledger.mapped[name].over
+    else:
+        value = source.value_name if isinstance(source, TaskValue) else RETURN
+        known = ledger.lists.get((name, value))
+        if known is None and not has_function and not argument:
+            seen = f"{task}.map({source}) names no variable for the element"
+            raise BadStatement(seen, f"name it: {task}.map(file={source})")
+        over = known or _new_list(ledger, source, value, argument, is_fixed=not has_function)
+    if argument and not has_function and argument != over.parameter:
+        seen = f"{task}.map({argument}=…): the element is ${{CYLC_TASK_PARAM_{over.parameter}}}"
+        hint = f"each list has one name; write {task}.map({over.parameter}=…)"
+        raise BadStatement(seen, hint)
+    if elements_max is not None:
+        _bound(task, over, elements_max)
+    return over
+
+
+def _new_list(
+    ledger: StatementLog, source: TermLeaf, value: str, argument: str, *, is_fixed: bool
+) -> MappedList:
+    """Returns a list with a parameter of its own, called as the argument if that is free."""
+    try:
+        read_parameter(f"{source.mention.name}.{value}")
+    except BadValue:
+        seen = f"{source.mention.name} cannot be the name of a task that returns a list"
+        raise BadStatement(seen, "let it begin with a letter from A to Z") from None
+    taken = {one.parameter for one in ledger.lists.values()} | TASK_PARAMETERS.entries.keys()
+    name = _NO_VARIABLE.sub("_", argument)
+    if is_fixed and (name != argument or name in taken or name[-1:].isdigit()):
+        seen = f"the elements of {source} cannot be called {argument}"
+        why = "that name is taken" if name in taken else "a digit would be its last letter"
+        why = why if name == argument else "it has letters that no variable can have"
+        raise BadStatement(seen, f"{why}; choose another")
+    if name in taken:
+        name = f"{name}_of_{_NO_VARIABLE.sub('_', source.mention.name)}"
+    while name in taken or name[-1:].isdigit():
+        name += "_"
+    made = MappedList(name, source.mention.name, value)
+    ledger.lists[made.source, value] = made
+    return made
+
+
+_NO_VARIABLE = re.compile(r"[^0-9A-Za-z_]")
+
+
+def _bound(task: Task, over: MappedList, elements_max: int) -> None:
+    if isinstance(elements_max, bool) or not 0 < elements_max <= ELEMENTS_MAX:
+        seen = f"{task}.map(max={elements_max!r}) is no bound"
+        raise BadStatement(seen, f"write how many elements there may be, 1 to {ELEMENTS_MAX}")
+    if over.elements_max not in (None, elements_max):
+        seen = f"{task}.map(max={elements_max}): the list has max={over.elements_max} already"
+        raise BadStatement(seen, "tasks that are mapped over one list have one bound")
+    over.elements_max = elements_max
+
+
+def _check_one_list(task: Task, over: MappedList, given: Mapping[str, object]) -> None:
+    for name, one in given.items():
+        if not isinstance(one, TermLeaf):
+            continue
+        call = task.ledger.mapped.get(one.mention.name)
+        if call is None:
+            continue
+        said = one.mention
+        if call.over is not over or said.offset is not None or said.reach:
+            seen = f"{task}.map({name}={one}): {one} are elements of another list or point"
+            hint = f"let a task gather what it returned, and give that: gathered({one})"
+            raise BadStatement(seen, hint)
+
+
+def _set_mapped(task: Task, call: MappedCall) -> None:
+    ledger = task.ledger
+    if ledger.mapped.get(task.name, call) != call:
+        seen = f"{task} is mapped a second time, over another list or argument"
+        raise BadStatement(seen, _TWO_TASKS)
+    if task.name not in ledger.mapped and task.name in ledger.arguments:
+        seen = f"{task} is called once, and mapped over a list as well"
+        raise BadStatement(seen, _TWO_TASKS)
+    if any(one.source == task.name for one in ledger.lists.values()):
+        seen = f"{task}.map(…) stands behind a map over what {task} returns"
+        hint = f"give that one what this one returns: other.map({task}.map(…))"
+        raise BadStatement(seen, hint)
+    ledger.mapped[task.name] = call
+
+
+def node_of(ledger: StatementLog, task: str) -> str:
+    """Returns what a task is called in the graph: a mapped one is process<file>."""
+    call = ledger.mapped.get(task)
+    return task if call is None else template_name(task, call.over.parameter)
+
+
+def task_of(ledger: StatementLog, node: str) -> str:
+    """Returns the task of a node of the graph, or of an element of one."""
+    for task in ledger.mapped:
+        whole = node_of(ledger, task)
+        if node == whole or node.rstrip("0123456789") == element_name(whole, 0)[:-1]:
+            return task
+    return node
 
 
 def _check_given(task: Task, signature: inspect.Signature, given: Mapping[str, object]) -> None:
@@ -143,7 +349,7 @@ def _checked(task: Task, name: str, value: object) -> TermLeaf:
     assert isinstance(value, TermLeaf)
     said = value.mention
     is_task = said.kind is GraphTokenKind.NODE and not said.is_family and not said.suicide
-    if not is_task or said.output not in (None, SUCCEEDED):
+    if not is_task or said.output not in (None, SUCCEEDED) or said.reach == "any":
         seen = f"{task}({name}={value}): {value} has no value"
         raise BadStatement(seen, "give a task, or a task at another point: model[-1]")
     return value
@@ -165,15 +371,31 @@ def read_arguments(
             findings.error("missing-argument", seen, hint, position)
         inputs = {one: value for one, value in given.items() if isinstance(value, TermLeaf)}
         for parameter, parent in inputs.items():
-            if wrong := _wrong_type(ledger, function, parameter, parent):
+            if wrong := _wrong_type(ledger, name, parameter, parent):
+                called = f"{name}.map" if name in ledger.mapped else name
                 findings.error(
-                    "wrong-type", f"{name}({parameter}={parent}): {wrong}", "", position
+                    "wrong-type", f"{called}({parameter}={parent}): {wrong}", "", position
                 )
-        if inputs:
-            found[name] = {
-                f"{ARGUMENT}{one}": _reference(value) for one, value in inputs.items()
-            }
+        references = {
+            f"{ARGUMENT}{one}": _reference(ledger, value)
+            for one, value in inputs.items()
+            if not is_element(ledger, name, one)
+        }
+        if references:
+            found[name] = references
     return found
+
+
+def is_element(ledger: StatementLog, task: str, parameter: str) -> bool:
+    """Says whether an argument is the element of a list, which each element has anyway."""
+    call = ledger.mapped.get(task)
+    return call is not None and call.is_element and call.argument == parameter
+
+
+def is_gathered(ledger: StatementLog, task: str, value: TermLeaf) -> bool:
+    """Says whether an argument is what all elements of a mapped task returned."""
+    theirs, own = ledger.mapped.get(value.mention.name), ledger.mapped.get(task)
+    return theirs is not None and (own is None or own.over is not theirs.over)
 
 
 def missing_arguments(function: TaskFunction, given: Collection[str]) -> list[str]:
@@ -187,147 +409,57 @@ def missing_arguments(function: TaskFunction, given: Collection[str]) -> list[st
     ]
 
 
-def _reference(parent: TermLeaf) -> str:
+def _reference(ledger: StatementLog, parent: TermLeaf) -> str:
     said = parent.mention
-    return said.name if said.offset is None else f"{said.name}[{said.offset}]"
+    offset = "" if said.offset is None else f"[{said.offset}]"
+    path = f".{parent.value_name}" if isinstance(parent, TaskValue) else ""
+    return f"{node_of(ledger, said.name)}{offset}{path}"
 
 
 _PLAIN = (bool, int, float, str, list, dict)
 
 
-def _wrong_type(
-    ledger: StatementLog, function: TaskFunction, parameter: str, parent: TermLeaf
-) -> str:
+def _wrong_type(ledger: StatementLog, task: str, parameter: str, parent: TermLeaf) -> str:
     """Returns what is wrong if both sides are annotated with plain types that differ."""
     giver = ledger.functions.get(parent.mention.name)
-    if giver is None:
+    if giver is None or isinstance(parent, TaskValue):
         return ""
-    returned, taken = _hints(giver).get(RETURN), _hints(function).get(parameter)
-    if returned not in _PLAIN or taken not in _PLAIN or returned is taken:
-        return ""
-    if (returned, taken) == (int, float):
-        return ""
-    return f"{parent} returns {returned.__name__}, and {parameter} is {taken.__name__}"
+    returned = hints_of(giver).get(RETURN)
+    taken = hints_of(ledger.functions[task]).get(parameter)
+    if is_element(ledger, task, parameter):
+        if returned in _PLAIN and returned is not list:
+            hint = f"; name the list: {parent}.value(NAME)" if returned is dict else ""
+            return f"{parent} returns {_name(returned)}, and no list{hint}"
+        return _difference(f"an element of {parent} is", _inner(returned), parameter, taken)
+    if not is_gathered(ledger, task, parent):
+        return _difference(f"{parent} returns", returned, parameter, taken)
+    if taken in _PLAIN and taken is not list:
+        return f"it gets a list of what {parent} returned, and {parameter} is {_name(taken)}"
+    each = f"an element of {parameter}"
+    return _difference(f"each {parent} returns", returned, each, _inner(taken))
 
 
-def _hints(function: TaskFunction) -> dict[str, object]:
+def _difference(what: str, given: object, whom: str, taken: object) -> str:
+    if given not in _PLAIN or taken not in _PLAIN or given is taken:
+        return ""
+    if (given, taken) == (int, float):
+        return ""
+    return f"{what} {_name(given)}, and {whom} is {_name(taken)}"
+
+
+def _inner(kind: object) -> object:
+    """Returns the type of the elements of list[…]; None if it is not known."""
+    inner = typing.get_args(kind) if typing.get_origin(kind) is list else ()
+    return inner[0] if inner else None
+
+
+def _name(kind: object) -> str:
+    return str(getattr(kind, "__name__", kind))
+
+
+def hints_of(function: TaskFunction) -> dict[str, object]:
+    """Returns the types that a function is annotated with; none if they cannot be found."""
     try:
         return typing.get_type_hints(function)
     except Exception:  # names that exist only for type checkers
         return {}
-
-
-# ---- in the job ----
-
-
-def run_job(ledger: StatementLog, task: str) -> None:
-    """Does the work of a job: calls the function with its arguments, and hands on its value."""
-    function = ledger.functions[task]
-    given = ledger.arguments.get(task, {})
-    hints = _hints(function)
-    arguments = {
-        name: _argument(name, hints.get(name)) if isinstance(value, TermLeaf) else value
-        for name, value in given.items()
-        if not (isinstance(value, TermLeaf) and _has_default(function, name))
-    }
-    answer = call(function, arguments)
-    mentions = (
-        value.mention.name
-        for others in ledger.arguments.values()
-        for value in others.values()
-        if isinstance(value, TermLeaf)
-    )
-    _hand_on(function, answer, is_taken=task in set(mentions))
-
-
-def _has_default(function: TaskFunction, name: str) -> bool:
-    """Says whether a default stands in for a value that no task of this run returns."""
-    default = inspect.signature(function).parameters[name].default
-    return f"{ARGUMENT}{name}" not in os.environ and default is not inspect.Parameter.empty
-
-
-def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
-    """Calls the function, and awaits it if it is async.
-
-    If the function returns work that nobody does, such as a generator, that is a TypeError and
-    never a success.
-    """
-    answer = function(**arguments)
-    if inspect.iscoroutine(answer):
-        answer = asyncio.run(answer)
-    if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
-        what = type(answer).__name__.replace("_", " ")
-        if inspect.iscoroutine(answer):
-            answer.close()  # or Python adds a warning of its own
-        raise TypeError(
-            f"the function {function.__name__} returned {'an' if what[0] in 'aeiou' else 'a'} "
-            f"{what} that nobody runs, so its work is not done: run it inside of the function"
-        )
-    return answer
-
-
-def arguments_in(variables: Mapping[str, str]) -> dict[str, object]:
-    """Returns the arguments of a function among the variables of a job, as they were sent."""
-    return {
-        name.removeprefix(ARGUMENT): _sent(text)
-        for name, text in variables.items()
-        if name.startswith(ARGUMENT)
-    }
-
-
-def _sent(text: str) -> object:
-    """Returns the value of a task from the variable that holds it."""
-    value = json.loads(text)
-    is_wrapped = isinstance(value, dict) and list(value) == [RETURN]
-    return value[RETURN] if is_wrapped else value
-
-
-def _argument(name: str, hint: object) -> object:
-    value = _sent(os.environ[f"{ARGUMENT}{name}"])
-    if isinstance(value, dict) and FILE in value:
-        value = value[FILE]
-    if hint is None:
-        return value
-    try:
-        return msgspec.convert(value, hint, dec_hook=_made)
-    except msgspec.ValidationError as error:
-        raise TypeError(f"the argument {name} is {value!r}: {error}") from None
-
-
-def _made(kind: typing.Any, value: object) -> object:  # noqa: ANN401 - any annotation
-    """Makes what JSON does not know, such as a Path, of its text."""
-    return kind(value)
-
-
-def _hand_on(function: TaskFunction, answer: object, *, is_taken: bool) -> None:
-    """Writes what a function returned for the tasks after it. If no task takes it, a value that
-    JSON cannot hold is dropped, with a line in the job's log."""
-    if answer is None and not is_taken:
-        return
-    try:
-        said = values_of(answer)
-    except (TypeError, ValueError, OverflowError) as error:
-        if is_taken:
-            raise TypeError(
-                f"the function {function.__name__} returned what JSON cannot hold: {error}"
-            ) from None
-        sys.stdout.write(f"the value of {function.__name__} is not kept: {error}\n")
-        return
-    Path(os.environ[OUTPUTS]).write_text(said)
-
-
-def values_of(answer: object) -> str:
-    """Returns what a function returned as the values of its task, a JSON object.
-
-    Raises TypeError, ValueError or OverflowError for what JSON cannot hold.
-    """
-    plain = msgspec.to_builtins(answer, enc_hook=_plain, str_keys=True)
-    text = json.dumps(plain, allow_nan=False)
-    is_object = text.startswith("{") and list(json.loads(text)) != [RETURN]
-    return text if is_object else f'{{"{RETURN}": {text}}}'
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    raise TypeError(f"a {type(value).__name__}")

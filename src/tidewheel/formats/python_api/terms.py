@@ -61,6 +61,25 @@ def written_at() -> Position:
 TaskFunction = Callable[..., object]
 
 
+@dataclass(slots=True)
+class MappedList:
+    """Names a list that a task returns; tasks that are mapped over it share its parameter."""
+
+    parameter: str  # process<file> is made of elements process_file0, process_file1, …
+    source: str
+    value: str  # its name among the values of the source
+    elements_max: int | None = None  # None: nobody has said
+
+
+@dataclass(frozen=True, slots=True)
+class MappedCall:
+    """Says over what a task is mapped, and which argument of its function differs."""
+
+    over: MappedList
+    argument: str = ""  # "": it has no function
+    is_element: bool = False  # the argument is the element of the list itself
+
+
 # Keeps the statements of a workflow, each under the recurrence that was open at that time.
 
 
@@ -87,6 +106,8 @@ class StatementLog:
     functions: dict[str, TaskFunction] = field(default_factory=dict)  # by task
     # By task and parameter: a task whose value it takes, or a constant.
     arguments: dict[str, dict[str, object]] = field(default_factory=dict)
+    lists: dict[tuple[str, str], MappedList] = field(default_factory=dict)  # by task and value
+    mapped: dict[str, MappedCall] = field(default_factory=dict)  # by task
 
     def open(self, recurrence: str) -> None:
         if self.current is not None:

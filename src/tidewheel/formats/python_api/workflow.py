@@ -12,11 +12,11 @@ import runpy
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple, Unpack, overload
+from typing import Any, NamedTuple, Unpack, overload
 
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
@@ -36,13 +36,15 @@ from tidewheel.formats.python_api.declarations import (
     Declarations,
     Family,
     FunctionTask,
+    MappedTask,
     P,
     R,
     Task,
     Xtrigger,
 )
 from tidewheel.formats.python_api.flow_text import checked_text, flow_text
-from tidewheel.formats.python_api.functions import run_job
+from tidewheel.formats.python_api.function_jobs import run_job, sent_arguments
+from tidewheel.formats.python_api.functions import task_of
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -190,7 +192,9 @@ class Workflow:
         self._declared.add_xtrigger(label, call, position)
         return Xtrigger(self._ledger, label)
 
-    def limit(self, name: str, limit: int, members: Iterable[Task | Family] = ()) -> None:
+    def limit(
+        self, name: str, limit: int, members: Iterable[Task | Family | MappedTask[Any]] = ()
+    ) -> None:
         """Limits how many members may be active at once; "default" is for all other tasks."""
         self._declared.add_limit(name, limit, members)
 
@@ -202,9 +206,20 @@ class Workflow:
         """Says that tasks run at the points of this cycle, even if no arrow leads to them."""
         Statement.beginning(all_of(*terms)).place()
 
+    @property
+    def folder(self) -> Path:
+        """Returns the folder of the file that made the workflow."""
+        return self._ledger.folder
+
     def function(self, task: str) -> TaskFunction | None:
         """Returns the function that a task calls, or None if it has none."""
         return self._ledger.functions.get(task)
+
+    def arguments(
+        self, node: str, variables: Mapping[str, str], inputs: Mapping[str, object]
+    ) -> dict[str, object]:
+        """Returns the arguments that a job of a node is sent by other tasks, as JSON."""
+        return sent_arguments(self._ledger, task_of(self._ledger, node), variables, inputs)
 
     def run_job(self, task: str) -> None:
         """Does the work of a job of a task: calls its function with the values it is given."""

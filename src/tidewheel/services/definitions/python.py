@@ -11,7 +11,12 @@ from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.settings import FlowSettings
 from tidewheel.formats.flow_cylc.source_text import SourceText
-from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, as_loaded
+from tidewheel.formats.flow_cylc.workflow import (
+    LoadedWorkflow,
+    LoadOptions,
+    as_loaded,
+    check_folders,
+)
 from tidewheel.formats.python_api.assembly import ReadOptions
 from tidewheel.formats.python_api.workflow import Workflow, load_python
 
@@ -50,8 +55,9 @@ def _loaded(
     if flow is None or loaded is None:
         return LoadedWorkflow(source=source, settings=FlowSettings())
     workflow, graph = loaded
+    check_folders(flow.folder, graph, findings)
     made = as_loaded(source, workflow, graph, _reader(workflow.cycling.style))
-    return replace(made, kept_text=partial(flow.flow_text, options))
+    return replace(made, kept_text=partial(flow.flow_text, options), arguments=flow.arguments)
 
 
 def _reader(style: PointStyle) -> CyclingReader:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -42,6 +42,7 @@ from tidewheel.formats.flow_cylc.workflow import (
     LoadedWorkflow,
     LoadOptions,
     PointTexts,
+    folders_run,
     load_source,
     load_workflow,
 )
@@ -117,9 +118,11 @@ def _captured(loaded: LoadedWorkflow, path: Path, variables: str, *, trusted: bo
     text = loaded.source.text
     files, too_large = files_of(path.parent if path.is_file() else path)
     if loaded.kept_text is not None:
-        text = loaded.kept_text()
-        files = python_files(files, text)
-        too_large = [one for one in too_large if one.endswith(PYTHON_SUFFIX)]
+        assert loaded.graph is not None
+        text, belongs = loaded.kept_text(), belongs_to_python(loaded.graph)
+        files = [one for one in files if belongs(one.path) and one.path != FLOW_FILE]
+        files = sorted((*files, StoredFile(FLOW_FILE, text.encode())), key=lambda one: one.path)
+        too_large = [one for one in too_large if belongs(one)]
     definition = sealed(
         StoredDefinition(
             digest="",
@@ -133,14 +136,14 @@ def _captured(loaded: LoadedWorkflow, path: Path, variables: str, *, trusted: bo
     return Captured(definition, tuple(too_large))
 
 
-def python_files(files: Iterable[StoredFile], text: str) -> list[StoredFile]:
-    """Returns what is kept of a folder with a definition in Python, and the flow.cylc with the
-    text that it amounts to.
+def belongs_to_python(graph: Graph) -> Callable[[str], bool]:
+    """Returns what says whether a path belongs to a definition in Python.
 
-    It is a folder of programs: only the file and the modules beside it belong to it.
+    It lies in a folder of programs: only the file, the modules beside it, and the folders of
+    which its tasks are runs belong to it.
     """
-    kept = [one for one in files if one.path.endswith(PYTHON_SUFFIX)]
-    return sorted((*kept, StoredFile(FLOW_FILE, text.encode())), key=lambda one: one.path)
+    folders = tuple(folders_run(graph))
+    return lambda path: path.endswith(PYTHON_SUFFIX) or path.startswith(folders)
 
 
 def files_of(folder: Path) -> tuple[list[StoredFile], list[str]]:

@@ -14,7 +14,7 @@ import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn, cast
@@ -26,7 +26,12 @@ from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
 from tidewheel.formats.flow_cylc.workflow import LoadOptions
 from tidewheel.formats.sip.bundle import find_definitions, read_folder
 from tidewheel.formats.sip.definition import definitions_among
-from tidewheel.services.definitions.snapshot import FILE_BYTES_MAX, FOLDER_BYTES_MAX, files_of
+from tidewheel.services.definitions.snapshot import (
+    FILE_BYTES_MAX,
+    FOLDER_BYTES_MAX,
+    belongs_to_python,
+    files_of,
+)
 from tidewheel.services.definitions.upload import path_findings
 
 # Files and folders of this machine that are to be registered, as bundles.
@@ -62,7 +67,8 @@ def _bundles_at(path: Path, findings: Findings) -> list[Bundle]:
         return _python_bundles(path, findings)
     if path.name == FLOW_FILE or (path / FLOW_FILE).is_file():
         folder = path if path.is_dir() else path.parent
-        return [replace(_bundle(folder, "", FLOW_FILE, findings), name=folder.resolve().name)]
+        bundle = _bundle(folder, lambda _: True, FLOW_FILE, findings)
+        return [replace(bundle, name=folder.resolve().name)]
     read = [read_folder(one, findings) for one in find_definitions(path, findings)]
     sources = [source for source in read if source is not None]
     return [
@@ -89,23 +95,26 @@ def _python_bundles(path: Path, findings: Findings) -> list[Bundle]:
     if loaded.kept_text is None or findings.has_errors:
         return []
     assert loaded.workflow is not None
-    found = _bundle(path.parent, PYTHON_SUFFIX, FLOW_FILE, findings)
+    assert loaded.graph is not None
+    found = _bundle(path.parent, belongs_to_python(loaded.graph), FLOW_FILE, findings)
     files = {**found.files, FLOW_FILE: loaded.kept_text().encode()}
     return [replace(found, files=files, name=loaded.workflow.name)]
 
 
-def _bundle(folder: Path, suffix: str, file: str, findings: Findings) -> Bundle:
-    """Returns the bundle of the files below a folder that have a suffix ("": any). `file` is
-    the definition among them."""
+def _bundle(
+    folder: Path, belongs: Callable[[str], bool], file: str, findings: Findings
+) -> Bundle:
+    """Returns the bundle of the files below a folder that belong to a definition. `file` is
+    that one among them."""
     files, too_large = files_of(folder)
-    for one in [path for path in too_large if path.endswith(suffix)]:
+    for one in filter(belongs, too_large):
         findings.error(
             "file-too-large",
             f"{one} is too large to be kept with the workflow",
             "keep data elsewhere; a file may have 1 MiB, a folder 32 MiB and 10000 files",
             Position(one),
         )
-    kept = [one for one in files if one.path.endswith(suffix)]
+    kept = [one for one in files if belongs(one.path)]
     return Bundle(
         files={one.path: one.content for one in kept},
         executable=frozenset(one.path for one in kept if one.executable),

@@ -20,8 +20,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_size
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_sizes, element_name
+from tidewheel.core.graph.graph import Graph, element_of
 from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.queue.status import Status
 from tidewheel.lazy_dataclasses import dataclass
@@ -86,8 +86,21 @@ def is_meant(node: NodeDef, pattern: str) -> bool:
 
 
 def names_meant(graph: Graph, pattern: str) -> list[str]:
-    """Returns the tasks of a graph that a name or glob means; a family means its members."""
-    return [name for name, node in graph.nodes.items() if is_meant(node.definition, pattern)]
+    """Returns the tasks of a graph that a name or glob means; a family means its members.
+
+    Elements of mapped tasks can be meant by themselves, those that a list may have.
+    """
+    found = [name for name, node in graph.nodes.items() if is_meant(node.definition, pattern)]
+    for mapped, over in graph.mapped.items():
+        names = (element_name(mapped, index) for index in range(over.elements_max))
+        found += (name for name in names if fnmatchcase(name, pattern))
+    return found
+
+
+def named_in_python(graph: Graph, name: str) -> str:
+    """Returns the name of a mapped task that somebody calls as it is called in Python."""
+    names = {one.partition("<")[0]: one for one in graph.mapped if name not in graph.nodes}
+    return names.get(name, name)
 
 
 def point_pattern(text: str, loaded: LoadedWorkflow) -> str:
@@ -135,20 +148,39 @@ class AssumedJobs:
         self._assumptions = assumptions
         self._point_text = point_text
         self._parts: dict[str, AssumedJob] = {}
+        self._alike: dict[tuple[object, ...], AssumedJob] = {}  # of nodes that say the same
         self.unused = set(assumptions.ends)
 
     def part(self, name: str) -> AssumedJob:
         """Returns what is the same for the jobs of a node at every point."""
         part = self._parts.get(name)
         if part is None:
-            node, said = self._graph.nodes[name].definition, self._assumptions
-            ends = tuple(one for one in said.ends if is_meant(node, one.name))
-            values = tuple(one for one in said.values if is_meant(node, one.name))
-            part = self._find_part(name)
-            may_fail = part.over_limit or part.fails or ends or node.simulation.fail_points
-            part = part._replace(ends=ends, is_plain=not may_fail, values=values)
-            self._parts[name] = part
+            part = self._parts[name] = self._found_part(name)
         return part
+
+    def _found_part(self, name: str) -> AssumedJob:
+        graph, said = self._graph, self._assumptions
+        if said.ends or said.values or said.lengths or said.learnt or graph.mapped:
+            return self._new_part(name)
+        node = graph.nodes[name]
+        known = node.definition
+        # Nodes share the values in which they are alike, so that these are known by identity.
+        alike = (id(known.simulation), id(known.skip), id(known.outputs), known.run_mode)
+        heard = (*node.links, *node.groups)
+        is_absolute = bool(graph.absolute_links) and name  # then others name it, too
+        key = (*alike, known.time_limit_seconds, heard, is_absolute)
+        part = self._alike.get(key)
+        if part is None:
+            part = self._alike[key] = self._new_part(name)
+        return part
+
+    def _new_part(self, name: str) -> AssumedJob:
+        node, said = self._graph.nodes[name].definition, self._assumptions
+        ends = tuple(one for one in said.ends if is_meant(node, one.name))
+        values = tuple(one for one in said.values if is_meant(node, one.name))
+        part = self._find_part(name)
+        may_fail = part.over_limit or part.fails or ends or node.simulation.fail_points
+        return part._replace(ends=ends, is_plain=not may_fail, values=values)
 
     def end(
         self, point: Point, name: str, try_number: int, submit_try: int = 1
@@ -192,18 +224,25 @@ class AssumedJobs:
         heard |= {output for node, _, output in self._graph.absolute_links if node == name}
         is_heard = not heard.isdisjoint((SUBMITTED, STARTED))
         lists = dict.fromkeys(o for o in self._graph.mapped.values() if o.source == name)
-        sizes = tuple(over.size_output(assumed_size(over)) for over in lists)
+        sizes = assumed_sizes(lists)
         outputs = tuple(output for output, _ in node.outputs)
         if node.run_mode is RunMode.SKIP:
             named = node.skip.outputs
             made = tuple(one for one in named if one not in STANDARD) if named else outputs
             return AssumedJob(0.0, False, FAILED in named, made, is_heard, sizes)
         limit, seconds = node.time_limit_seconds, simulated_seconds(node)
-        known = self._assumptions.lengths.get(name, self._assumptions.learnt.get(name))
+        known = self._length(name)
         over_limit = known is not None and limit is not None and known > limit
         if known is not None:
             seconds = limit if over_limit and limit is not None else known
         return AssumedJob(seconds, over_limit, False, outputs, is_heard, sizes)
+
+    def _length(self, name: str) -> float | None:
+        """Returns how long a job is said to take: by its own name, or by its mapped task's."""
+        lengths, element = self._assumptions.lengths, element_of(self._graph.mapped, name)
+        if name not in lengths and element is not None and element[0] in lengths:
+            return lengths[element[0]]
+        return lengths.get(name, self._assumptions.learnt.get(name))
 
 
 def simulated_seconds(node: NodeDef) -> float:

@@ -29,8 +29,9 @@ from tidewheel.core.graph.graph import PARAMETER_VARIABLES, Graph, element_of
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.run_log import triggered_off
-from tidewheel.core.operator.task_inputs import inputs_of, size_returned, sizes_in
+from tidewheel.core.operator.task_inputs import inputs_of, sizes_in, sizes_told
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.queue.values import RETURN
 from tidewheel.core.sched import events
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.lifecycle import left_over, root_causes
@@ -199,7 +200,7 @@ class _Play:
         if not lists or (self._others_return and not part.values):
             return part.sizes
         values = json.loads(self._jobs.body(*key) or "{}")
-        return tuple(one.over.size_output(size_returned(one, values)) for one in lists)
+        return sizes_told(lists, values)
 
     # What the core wants.
 
@@ -331,7 +332,8 @@ class _Play:
             element = element_of(self._graph.mapped, one.node)
             task = one.node if element is None else element[0]
             if one.variable.startswith(PARAMETER_VARIABLES):
-                what = f"{ELEMENTS_ASSUMED} elements of {one.path[0]}"
+                named = f"{one.path[0]}, " if one.path[0] != RETURN else ""
+                what = f"{named}a list of {ELEMENTS_ASSUMED} elements"
             else:
                 what = f"the value {'.'.join(one.path)}" if one.path else "values"
             self._assumed[f"{task} returns {what}"] = None

@@ -7,9 +7,9 @@ leases, reports tell of starts, messages, usage and the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
@@ -81,7 +81,13 @@ from tidewheel.store.rows import (
     storable_end,
     worker_number,
 )
-from tidewheel.store.transaction import Transaction, in_chunks, row_of, rows_in_chunks
+from tidewheel.store.transaction import (
+    Success,
+    Transaction,
+    in_chunks,
+    row_of,
+    rows_in_chunks,
+)
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.access import JobWords
@@ -166,19 +172,31 @@ def claim_by_id(
     return claimed(rows[0], plan, has_inputs=bool(_given(tx, rows)))
 
 
-_TOLD = tuple(one.name for one in fields(Claimed) if one.name in ClaimedRow._fields)
-_told, _asked = attrgetter(*_TOLD), attrgetter(*RESOURCE_COLUMNS)
+_asked = attrgetter(*RESOURCE_COLUMNS)
 
 
 def claimed(row: ClaimedRow, plan: ClaimPlan, *, has_inputs: bool = False) -> Claimed:
     """Returns a claimed task, made of its row and of its queue's settings."""
+    # Each by name: made from a dictionary, a task would take a worker twice as long.
     return Claimed(
-        **dict(zip(_TOLD, _told(row), strict=True)),
+        seq=row.seq,
+        id=TaskId(row.id),
+        queue=row.queue,
+        name=row.name,
+        attempt=row.attempt,
+        spec=row.spec,
+        command=row.command,
+        handler=row.handler,
+        priority=row.priority,
         deadline_at=Instant(row.now + plan.lease_seconds),
         lease_seconds=plan.lease_seconds,
+        timeout_seconds=row.timeout_seconds,
+        max_termination_seconds=row.max_termination_seconds,
         resources=resources(*_asked(row)),
         fence_kill=bool(plan.fence_kill),
         limited=bool(plan.limited),
+        run=row.run,
+        environment=row.environment,
         has_inputs=has_inputs,
     )
 
@@ -329,23 +347,20 @@ def _succeed_plainly(
 ) -> dict[int, Reported]:
     """Ends the attempts of plain successes, the common case, all at once. Returns the answers
     by position. Reports without an answer are left to ``_report_round``."""
-    plain: dict[WorkerId, dict[TaskId, tuple[int, _PlainSuccess]]] = {}
-    for position, one in enumerate(reports):
-        if (told := _plain_success(one)) is not None:
-            plain.setdefault(one.holder.worker, {})[one.holder.task_id] = position, told
+    plain, positions, told = _plain_successes(reports)
     answers: dict[int, Reported] = {}
     ended, values, usage = [], [], []
     for worker, ends in plain.items():
-        for task_id, seq, run in tx.succeed(worker, [told.row for _, told in ends.values()]):
-            position, told = ends[task_id]
-            one = reports[position]
+        for task_id, seq, run in tx.succeed(worker, ends):
+            position = positions[task_id]
+            one, body = reports[position], told.get(task_id)
             answers[position] = Reported(task_id=task_id, status=Status.SUCCEEDED)
-            if told.values is not None or one.usage:
+            if body is not None or one.usage:
                 where = {"seq": seq, "attempt": one.holder.attempt}
-                values += [] if told.values is None else [where | {"body": told.values}]
+                values += [] if body is None else [where | {"body": body}]
                 usage += [where | row_of(sample) for sample in one.usage]
             if run is not None:
-                ended.append((run, one, seq, told.values))
+                ended.append((run, one, seq, body))
     whole = add_values(tx, values) if values else {}
     if usage:
         rows_in_chunks(tx, "add_usage", "samples", usage)
@@ -355,31 +370,28 @@ def _succeed_plainly(
     return answers
 
 
-class _PlainSuccess(NamedTuple):
-    """Holds what is stored of a success whose report has no messages."""
-
-    row: dict[str, object]  # for Transaction.succeed
-    values: str | None
-
-
-def _plain_success(one: Report) -> _PlainSuccess | None:
-    end = one.end
-    if end is None or end.ending is not Ending.SUCCEEDED or one.messages:
-        return None
-    values = None
-    if end.values is not None:
-        try:
-            values = values_text(storable(end.values))
-        except BadValues:
-            return None  # _report_round refuses it, for this or for a lost lease
-    row: dict[str, object] = {
-        "id": one.holder.task_id,
-        "attempt": one.holder.attempt,
-        "started_ago": one.started_ago,
-        "exit_status": end.exit_status,
-        "metrics": storable(end.metrics),
-    }
-    return _PlainSuccess(row, values)
+def _plain_successes(
+    reports: Sequence[Report],
+) -> tuple[dict[WorkerId, list[Success]], dict[TaskId, int], dict[TaskId, str]]:
+    """Returns the successes of each worker whose reports have no messages; by task, where its
+    report is, and the values that it tells."""
+    plain: dict[WorkerId, list[Success]] = {}
+    positions, told = dict[TaskId, int](), dict[TaskId, str]()
+    for position, one in enumerate(reports):
+        holder, end = one.holder, one.end
+        if end is None or end.ending is not Ending.SUCCEEDED or one.messages:
+            continue
+        if end.values is not None:
+            try:
+                told[holder.task_id] = values_text(storable(end.values))
+            except BadValues:
+                continue  # _report_round refuses it, for this or for a lost lease
+        positions[holder.task_id] = position
+        metrics = None if end.metrics is None else storable(end.metrics)
+        ago = one.started_seconds_ago if one.started else None
+        row = Success(holder.task_id, holder.attempt, ago, end.exit_status, metrics)
+        plain.setdefault(holder.worker, []).append(row)
+    return plain, positions, told
 
 
 def _start_plainly(

@@ -22,6 +22,7 @@ from tidewheel.core.sched.task_state import Key, TaskHistory
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, memory_of, read_change
+from tidewheel.store.operations.leases import report
 from tidewheel.store.operations.queries import page_count, values_of, views_of
 from tidewheel.store.operations.runs import (
     create_run,
@@ -91,8 +92,9 @@ def read_inbox(tx: Transaction, number: int, count_max: int) -> requests.Inbox:
     """Returns what happened to a run and its scheduler has not handled yet, oldest first."""
     rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
-        get_run(tx, number)  # an empty inbox may be nobody's
-        return requests.Inbox(Instant(tx.rows("get_now")[0][0]), [])
+        if not (found := tx.rows("get_run_now", run=number)):
+            get_run(tx, number)  # says that there is none
+        return requests.Inbox(Instant(found[0][0]), [])
     happenings = []
     for row in rows:
         kind, told = _HAPPENINGS[row.kind]
@@ -110,13 +112,15 @@ def write_batch(
 ) -> None:
     """Writes everything that a scheduler decided in a batch, or nothing.
 
-    A batch that was written already is left alone; raises RunLost if the epoch is out of date.
+    A batch that was written already is left alone; raises RunLost if the epoch is out of date,
+    Overtaken if it was decided upon successes that cannot be written.
     """
     if not _advance(tx, lease, batch):
         return
     run = lease.run
-    if batch.consumed:
-        _put(tx, "delete_events", run, "seqs", batch.consumed)
+    _strike_out(tx, run, batch, effects)
+    if batch.successes:
+        failpoint("report_before_commit")
     failpoint("output_recorded")
     _write_changes(tx, run, batch.number, rows)
     failpoint("children_spawned")
@@ -153,18 +157,44 @@ def _advance(tx: Transaction, lease: requests.RunLease, batch: requests.RunBatch
         batch=batch.number,
         status=str(batch.status),
         reason=batch.reason,
-        definition=batch.definition,
         options=None if batch.options is None else options_text(batch.options),
         ends=batch.ends,
         lease_seconds=lease.lease_seconds,
     )
     if advanced:
+        if batch.definition is not None:
+            tx.rows("redefine_run", run=lease.run, definition=batch.definition)
         return True
     run = get_run(tx, lease.run)
     if run.epoch != lease.epoch:
         raise lost(tx, lease)
     assert run.batch >= batch.number, f"batch {batch.number} after {run.batch} of {run.name}"
     return False
+
+
+def _strike_out(tx: Transaction, run: int, batch: requests.RunBatch, effects: Effects) -> None:
+    """Deletes the happenings that a batch was decided upon, and writes the successes, as their
+    worker would report them.
+
+    Raises Overtaken if one of these is refused, as its lease is lost or its task was cancelled,
+    or if the run was told something of such a task that the batch does not know of.
+    """
+    if batch.consumed:
+        _put(tx, "delete_events", run, "seqs", batch.consumed)
+    if not batch.successes:
+        return
+    ids = [one.holder.task_id for one in batch.successes]
+    effects.known = frozenset(ids)
+    answers = report(tx, effects, batch.successes, _no_chance)
+    effects.known = frozenset()
+    is_so = all(answer.status is Status.SUCCEEDED for answer in answers)
+    if not is_so or tx.rows("find_unheard", run=run, ids=ids):
+        raise requests.Overtaken(ids)
+
+
+def _no_chance() -> float:
+    """Returns 0: what has succeeded is not tried again after a random time."""
+    return 0.0
 
 
 def _put(tx: Transaction, query: str, run: int, parameter: str, rows: Sequence[object]) -> None:

@@ -15,7 +15,7 @@ keeps two ends in one graph from waiting for each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -49,6 +49,10 @@ class Effects:
     runs: set[int] = field(default_factory=set)
     # How many attempts of each worker are over, by its own report: it has so many slots again.
     ended: Counter[WorkerId] = field(default_factory=Counter)
+    # Tasks of whose ends their run need not be told: its batch here was decided upon them.
+    known: frozenset[TaskId] = frozenset()
+    # What locks out others and is done after all else, claims that are carried out included.
+    at_last: Callable[[], None] | None = None
 
     def wake(self) -> Wake | None:
         if not self.queues and not self.workers and not self.runs:
@@ -248,6 +252,8 @@ def tell_runs(tx: Transaction, events: Sequence[EventRow], effects: Effects) -> 
 
     Of code of a definition that is no job of the graph, a run hears only that a handler failed.
     """
+    if effects.known:
+        events = [event for event in events if event.get("task_id") not in effects.known]
     if events:
         heard = [event for event in events if _is_heard(event)]
         if heard:

@@ -26,6 +26,7 @@ from tidewheel.core.queue.requests import (
     Cancelled,
     KeysetPage,
     QueueSettings,
+    Report,
     Submitted,
     TaskFilter,
     Wake,
@@ -354,6 +355,10 @@ class RemoteStore(RemoteWrites, RemoteWorkers, RemoteReads, RemoteAccess, Remote
         """Returns False: the tasks of a server are made ready by other processes."""
         del claim
         return False
+
+    def offer_ends(self, reports: Sequence[Report]) -> None:
+        """Returns None: the runs of a server are driven by other processes."""
+        del reports
 
     def tell_listeners(self, wake: Wake) -> None:
         """Calls all listeners in this process; may be called from any thread."""

@@ -8,7 +8,7 @@ A parameter is written ``:name``. The driver of PostgreSQL gets ``%(name)s`` ins
 ``= ANY (:seqs::bigint[])``               ``IN (SELECT value FROM json_each(:seqs))``
 ``= ANY (ARRAY[lease.seq])``              ``= lease.seq``
 ``json_to_recordset(:rows::json) AS t (a bigint, b text)``
-                                          a subquery on ``json_each(:rows)`` with such columns
+                                          a subquery on ``jsonb_each(:rows)`` with such columns
 ``FOR UPDATE OF task SKIP LOCKED``        nothing: it has one writer
 ``COLLATE "C"``                           nothing: it compares texts so by itself
 
@@ -114,4 +114,4 @@ def _for_sqlite(found: re.Match[str]) -> str:
         return ""
     names = [column.split()[0] for column in found["columns"].split(",")]
     columns = ", ".join(f"value ->> '{name}' AS {name}" for name in names)
-    return f"(SELECT {columns} FROM json_each({found['rows']})) AS {found['alias']}"
+    return f"(SELECT {columns} FROM jsonb_each({found['rows']})) AS {found['alias']}"

@@ -14,20 +14,20 @@ import { EdgeLayer } from "./EdgeLayer";
 import { fitOf } from "./fitting";
 import { KeptNodes } from "./keptNodes";
 import type { Placed } from "./layout";
-import { BunchBox, FrameBox, GroupBox, TaskBox, type GraphNode } from "./nodes";
+import { BunchBox, FoldBox, FrameBox, GroupBox, TaskBox, type GraphNode } from "./nodes";
 import { Overview } from "./Overview";
 import { DOTS, HELD, Settling, usePanning } from "./panning";
 import type { Preview } from "./preview";
 import { useLayout } from "./useLayout";
 
-const NODE_TYPES = { task: TaskBox, group: GroupBox, bunch: BunchBox, frame: FrameBox };
+const NODE_TYPES = { task: TaskBox, fold: FoldBox, group: GroupBox, bunch: BunchBox, frame: FrameBox };
 const PRO = { hideAttribution: true };
 const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
 const MAPPED_MIN = 31; // of these there is a small map
 const NARROW = "(max-width: 900px)"; // as graph.css has it: no small map
 const CALM_MAX = 120; // of more than these none glides and none breathes
 
-export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop }: { drawing: Drawing; preview: Preview | null; stop: string | null }) {
+export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop, unfold }: { drawing: Drawing; preview: Preview | null; stop: string | null; unfold: (fold: string) => void }) {
   const { selected, select, filters } = useRunPage();
   const { tick, ticked } = useTicks();
   const may = useMayAct();
@@ -53,19 +53,21 @@ export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop }: {
   };
   const onNodeClick: NodeMouseHandler<GraphNode> = (event, node) => {
     if (node.type === "frame" && preview?.picking && action !== null && drawing.points.has(node.data.name)) change(withPoint(action, node.data.name));
-    if (node.type !== "task") return;
+    if (node.type !== "task" && node.type !== "fold") return;
     if ((event.ctrlKey || event.metaKey || event.shiftKey) && may) tick([node.id], !ticked.has(node.id));
+    else if (node.type === "fold") unfold(node.id);
     else choose(node.id);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const id = event.target instanceof HTMLElement ? event.target.dataset.id : undefined;
-    if ((event.key !== "Enter" && event.key !== " ") || id === undefined || !drawing.tasks.has(id)) return;
+    if ((event.key !== "Enter" && event.key !== " ") || id === undefined || !(drawing.tasks.has(id) || drawing.folds.has(id))) return;
     event.preventDefault();
-    choose(id);
+    if (drawing.folds.has(id)) unfold(id);
+    else choose(id);
   };
   if (error !== null && placed === null) return <Failure error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
-  if (drawing.tasks.size === 0) return <Empty title="No task is here">None has come yet, or none fits the filters.</Empty>;
+  if (drawing.tasks.size + drawing.folds.size === 0) return <Empty title="No task is here">None has come yet, or none fits the filters.</Empty>;
   return (
     <ReactFlow<GraphNode>
       className={nodes.length > CALM_MAX ? "many" : ""} viewport={HELD} onViewportChange={panning.move}

@@ -6,6 +6,7 @@ import { summaryQuery } from "../../api/queries";
 import { useLiveOf } from "../../api/runLive";
 import type { RunSummary } from "../../api/types";
 import { rowFilter } from "../../pages/run/filters";
+import { folded, useUnfolded } from "../../pages/run/folds";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { FlowMark, laterFlows } from "../../ui/FlowMark";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
@@ -30,10 +31,14 @@ export function GraphView() {
   const flows = useMemo(() => laterFlows([...new Set(graph?.tasks.flatMap((task) => task.flows))]), [graph]);
   const fits = useMemo(() => rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? []), [filters, nodes]);
   const [allDrawn, setAllDrawn] = useState(false);
+  const { isUnfolded, unfold, foldAll } = useUnfolded("graph");
   const whole = preview !== null; // what would happen is drawn, whatever the filters say
   const drawing = useMemo(
-    () => graph && drawGraph(graph, grouping as Grouping, direction === "TB" ? "TB" : "LR", whole ? () => true : fits),
-    [graph, grouping, direction, fits, whole],
+    () => graph && drawGraph(
+      graph, grouping as Grouping, direction === "TB" ? "TB" : "LR", whole ? () => true : fits,
+      (tasks) => folded(tasks, (name) => graph.families[name] ?? [], (id) => filters.name !== "" || isUnfolded(id), (id) => id === selected || preview?.marks.has(id) === true),
+    ),
+    [graph, grouping, direction, fits, whole, filters.name, isUnfolded, selected, preview],
   );
   return (
     <div className="graph-view">
@@ -44,8 +49,9 @@ export function GraphView() {
         {graph && <span className="muted">{countText(graph.tasks.length, "task")}{graph.cut ? ", and more that are not shown" : ""}</span>}
         {around !== "" && <Button onClick={() => setAround("")}>{over ? "Back to the last points" : "Back to what is live"} ✕</Button>}
         {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {outside.length} found outside of this window</Button>}
-        {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Look in the whole graph</Button>}
+        {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && drawing.folds.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Look in the whole graph</Button>}
         {around === "" && lostSelection && <Button onClick={() => setAround("task")}>Show {selected} here</Button>}
+        {foldAll !== null && <Button onClick={foldAll}>Fold elements</Button>}
         {flows.length > 0 && <span className="flow-marks" aria-label="Flows">{flows.map((flow) => <FlowMark key={flow} flow={flow} word />)}</span>}
         <Legend preview={preview} />
       </div>
@@ -53,7 +59,7 @@ export function GraphView() {
       {drawing === undefined && error === null && <Loading what="the graph" />}
       {drawing && (drawing.tasks.size > DRAWN_MAX && !allDrawn
         ? <TooMany count={drawing.tasks.size} onDraw={() => setAllDrawn(true)} />
-        : <ReactFlowProvider><Canvas drawing={drawing} preview={preview} stop={stop} /></ReactFlowProvider>)}
+        : <ReactFlowProvider><Canvas drawing={drawing} preview={preview} stop={stop} unfold={unfold} /></ReactFlowProvider>)}
     </div>
   );
 }

@@ -2,6 +2,7 @@
 import { Panel, useReactFlow, useStore, type Viewport } from "@xyflow/react";
 import { useCallback, useEffect, useRef, type PointerEvent, type WheelEvent } from "react";
 import { useRows } from "../../api/runLive";
+import { foldState } from "../../pages/run/folds";
 import { lookOf } from "../../ui/palette";
 import type { Drawing } from "./drawing";
 import type { Placed } from "./layout";
@@ -91,9 +92,10 @@ function drawBoxes(context: CanvasRenderingContext2D, drawing: Drawing, placed: 
   for (const frame of placed.frames) context.strokeRect(left + frame.x * factor, top + frame.y * factor, frame.width * factor, frame.height * factor);
   for (const box of drawing.boxes) {
     const at = placed.boxes.get(box.id);
-    const task = drawing.tasks.get(box.id);
-    if (at === undefined || task === undefined) continue;
-    context.fillStyle = lookOf(stateOf(box.id) ?? task.state).colour;
+    const fold = drawing.folds.get(box.id);
+    const state = fold ? foldState(fold) : drawing.tasks.get(box.id)?.state;
+    if (at === undefined || state === undefined) continue;
+    context.fillStyle = lookOf(stateOf(box.id) ?? state).colour;
     context.fillRect(left + at.x * factor, top + at.y * factor, Math.max(1, box.width * factor), Math.max(1, box.height * factor));
   }
 }

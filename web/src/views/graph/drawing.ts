@@ -2,6 +2,7 @@
 import { edgeKey } from "../../api/graph";
 import { comparePoints } from "../../api/points";
 import type { GraphDocument, GraphEdge, GraphGroup, TaskWords } from "../../api/types";
+import { NOTHING_FOLDED, type Fold, type Folded } from "../../pages/run/folds";
 import { strandsOf, kindOf, roomText } from "./strands";
 import { gathered, type Candidate } from "./bunches";
 import type { Box, LayoutRequest, Line } from "./layout";
@@ -12,7 +13,8 @@ export interface Drawing {
   request: LayoutRequest;
   tasks: Map<string, TaskWords & { distance: number }>;
   groups: Map<string, GraphGroup>;
-  /** Every box of a task or a group, also within bunches. */
+  folds: ReadonlyMap<string, Fold>;
+  /** Every box of a task, a fold or a group, also within bunches. */
   boxes: Box[];
   edges: Map<string, GraphEdge>;
   /** What each line stands for. */
@@ -23,6 +25,7 @@ export interface Drawing {
 }
 
 export const HEIGHT = 38;
+const FOLD_HEIGHT = 44; // it looks like several
 const WIDTH_MAX = 320;
 const AROUND = 50; // icon, gaps and borders
 const LABEL_HEIGHT = 16;
@@ -51,13 +54,15 @@ export function boxWidth(name: string, point: string): number {
   return Math.min(WIDTH_MAX, Math.ceil(AROUND + Math.max(measure("600 13px", 8.2, name), below)));
 }
 
-export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "LR" | "TB", isShown: (task: TaskWords) => boolean): Drawing {
-  const shown = graph.tasks.filter(isShown);
+export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "LR" | "TB", isShown: (task: TaskWords) => boolean, fold: (tasks: readonly TaskWords[]) => Folded = () => NOTHING_FOLDED): Drawing {
+  const fitting = graph.tasks.filter(isShown);
+  const { folds, foldOf } = fold(fitting);
+  const shown = fitting.filter((task) => !foldOf.has(task.id));
   const tasks = new Map(shown.map((task) => [task.id, task]));
   const groups = new Map(graph.groups.map((group) => [group.id, group]));
   const edges = new Map<string, GraphEdge>();
   for (const edge of graph.edges) {
-    const there = (id: string) => tasks.has(id) || groups.has(id);
+    const there = (id: string) => tasks.has(id) || groups.has(id) || foldOf.has(id);
     if (there(edge.from) && there(edge.to)) edges.set(edgeKey(edge), edge);
   }
   const frames = (point: string, families: readonly string[]): string[] => [
@@ -73,14 +78,21 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
     apart: null,
     box: { id: group.id, width: boxWidth(groupText(group), ""), height: 28, frames: frames(group.point, []) },
   }));
+  const ofFolds = [...folds.values()].map((one): Candidate => ({
+    apart: null,
+    box: { id: one.id, width: WIDTH_MAX, height: FOLD_HEIGHT, frames: frames(one.point, [one.name]) }, // states that change move nothing
+  }));
   // Tasks that came later are last in the document, of whatever point they are.
-  const pointOf = ({ box }: Candidate): string => tasks.get(box.id)?.point ?? groups.get(box.id)?.point ?? "";
-  const candidates = [...ofTasks, ...ofGroups].sort((a, b) => comparePoints(pointOf(a), pointOf(b)));
-  const found = gathered(candidates, [...edges.values()].map((edge) => ({ from: edge.from, to: edge.to, kind: kindOf(edge) })));
-  const strands = strandsOf(edges.values(), found.unitOf);
-  const lines = [...strands].flatMap(([id, of]) => lineOf(id, of, found.unitOf));
-  const key = JSON.stringify([direction, found.all.map((box) => [box.id, box.frames]), lines.map((line) => [line.id, line.label?.width])]);
-  return { request: { boxes: found.boxes, lines, direction }, tasks, groups, boxes: found.all, edges, strands, points: new Set(graph.points), key };
+  const pointOf = ({ box }: Candidate): string => tasks.get(box.id)?.point ?? folds.get(box.id)?.point ?? groups.get(box.id)?.point ?? "";
+  const candidates = [...ofTasks, ...ofFolds, ...ofGroups].sort((a, b) => comparePoints(pointOf(a), pointOf(b)));
+  const placeOf = (id: string): string => foldOf.get(id) ?? id;
+  const joints = new Map([...edges.values()].map((edge) => [`${placeOf(edge.from)}>${placeOf(edge.to)} ${kindOf(edge)}`, { from: placeOf(edge.from), to: placeOf(edge.to), kind: kindOf(edge) }]));
+  const found = gathered(candidates, [...joints.values()]);
+  const unitOf = new Map([...found.unitOf, ...foldOf]); // a fold is gathered with no other
+  const strands = strandsOf(edges.values(), unitOf);
+  const lines = [...strands].flatMap(([id, of]) => lineOf(id, of, unitOf));
+  const key = JSON.stringify([direction, found.all.map((box) => [box.id, box.frames, folds.get(box.id)?.total]), lines.map((line) => [line.id, line.label?.width])]);
+  return { request: { boxes: found.boxes, lines, direction }, tasks, groups, folds, boxes: found.all, edges, strands, points: new Set(graph.points), key };
 }
 
 /**

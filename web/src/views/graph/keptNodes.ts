@@ -3,7 +3,8 @@ import type { rowFilter } from "../../pages/run/filters";
 import type { Drawing } from "./drawing";
 import type { Placed } from "./layout";
 import { bunchText } from "./bunches";
-import type { BunchNode, FrameNode, GraphNode, GroupNode, TaskNode } from "./nodes";
+import { foldText } from "../../pages/run/folds";
+import type { BunchNode, FoldNode, FrameNode, GraphNode, GroupNode, TaskNode } from "./nodes";
 import { markText, type Preview } from "./preview";
 
 export interface Looks {
@@ -57,21 +58,23 @@ function besideOf({ edges, boxes }: Drawing, { bunches }: Placed, selected: stri
   return new Set([...edges.values()].flatMap(({ from, to }) => (from === selected ? [to] : to === selected ? [from] : [])).filter((id) => inBunches.has(id)));
 }
 
-function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: Looks): (TaskNode | GroupNode)[] {
-  const found: (TaskNode | GroupNode)[] = [];
+function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: Looks): (TaskNode | GroupNode | FoldNode)[] {
+  const found: (TaskNode | GroupNode | FoldNode)[] = [];
   const beside = besideOf(drawing, placed, selected);
   for (const { id, width, height, frames } of drawing.boxes) {
     const position = placed.boxes.get(id);
     if (position === undefined) continue; // not placed yet
     const task = drawing.tasks.get(id);
     const group = drawing.groups.get(id);
+    const fold = drawing.folds.get(id);
     const mark = preview?.marks.get(id);
     if (task) {
       found.push({
         id, type: "task", position, width, height, focusable: true, ariaLabel: [id, task.state, markText(mark)].filter(Boolean).join(", "),
         data: { task, framed: frames[0] === task.point, selected: id === selected, beside: beside.has(id), faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
       });
-    } else if (group) found.push({ id, type: "group", position, width, height, data: { group }, ...STILL });
+    } else if (fold) found.push({ id, type: "fold", position, width, height, focusable: true, ariaLabel: `${id}, ${foldText(fold)}, folded`, data: { fold } });
+    else if (group) found.push({ id, type: "group", position, width, height, data: { group }, ...STILL });
   }
   return found;
 }

@@ -3,6 +3,7 @@ import type { Node, NodeProps } from "@xyflow/react";
 import { memo } from "react";
 import { useTaskRow, useTouched } from "../../api/runLive";
 import type { GraphGroup, TaskWords } from "../../api/types";
+import { foldState, foldText, type Fold } from "../../pages/run/folds";
 import { useTicks } from "../../pages/run/ticks";
 import { flowClass, FlowMark, laterFlows } from "../../ui/FlowMark";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
@@ -14,7 +15,8 @@ export type TaskNode = Node<{ task: TaskWords & { distance: number }; framed: bo
 export type GroupNode = Node<{ group: GraphGroup }, "group">;
 export type FrameNode = Node<{ name: string; depth: number; stop: boolean; until: boolean; picking: boolean }, "frame">;
 export type BunchNode = Node<{ text: string }, "bunch">;
-export type GraphNode = TaskNode | GroupNode | FrameNode | BunchNode;
+export type FoldNode = Node<{ fold: Fold }, "fold">;
+export type GraphNode = TaskNode | GroupNode | FrameNode | BunchNode | FoldNode;
 
 /** Drawn again only when this task changes: the live row counts more than the document. */
 export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) {
@@ -49,6 +51,18 @@ function MarkBadge({ mark }: { mark: Mark }) {
 
 export const GroupBox = memo(function GroupBox({ data: { group } }: NodeProps<GroupNode>) {
   return <div className="group-box" title={`${group.every ? "all" : "any"} of ${group.family}: ${group.output}`}>{groupText(group)}</div>;
+});
+
+/** The elements of a mapped task, as one. */
+export const FoldBox = memo(function FoldBox({ id, data: { fold } }: NodeProps<FoldNode>) {
+  const { ticked } = useTicks();
+  const state = foldState(fold);
+  return (
+    <div className={`task-box fold-box${ticked.has(id) ? " ticked" : ""} s-${state.replace(" ", "-")}`} style={stateStyle(state)} title={`${id}: ${foldText(fold)}. Click to see each`}>
+      <StateIcon state={state} size={18} />
+      <span className="task-text"><b>{fold.name}</b><small>{foldText(fold)}</small></span>
+    </div>
+  );
 });
 
 /** Tasks that stand alike, in rows and columns. */

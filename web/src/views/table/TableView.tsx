@@ -5,6 +5,7 @@ import { useMemo, useRef } from "react";
 import { useLive, useMayAct } from "../../api/runLive";
 import type { TaskRow } from "../../api/types";
 import { rowFilter } from "../../pages/run/filters";
+import { folded, foldState, foldText, useUnfolded, type Fold } from "../../pages/run/folds";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
@@ -24,9 +25,13 @@ export function TableView() {
   const { filters, clearFilters } = useRunPage();
   const [sort, setSort] = useViewOption("table", "sort", "");
   const shown = useMemo(() => rows.filter(rowFilter(filters, (name) => nodes[name]?.families ?? [])), [rows, filters, nodes]);
+  const { isUnfolded, unfold, foldAll } = useUnfolded("table");
+  // Whoever looks for names or states wants to see each.
+  const asked = filters.name !== "" || filters.states.length > 0;
+  const { folds, lines } = useMemo(() => withFolds(shown, (name) => nodes[name]?.families ?? [], (id) => asked || isUnfolded(id)), [shown, nodes, asked, isUnfolded]);
   const sorting = useMemo(() => readSort(sort), [sort]);
   const table = useReactTable({
-    data: shown,
+    data: lines,
     columns: COLUMNS,
     state: { sorting },
     getRowId: (row) => row.id,
@@ -42,13 +47,14 @@ export function TableView() {
     <div className="table-view">
       <div className="view-bar">
         <span className="muted">{shown.length === rows.length ? countText(rows.length, "task") : `${shown.length} of ${countText(rows.length, "task")}`}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
+        {foldAll !== null && <Button onClick={foldAll}>Fold elements</Button>}
       </div>
       {shown.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task fits the filters"}>
           {rows.length === 0 ? "Tasks come when a scheduler begins with the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
         </Empty>
       ) : (
-        <Rows table={table} rows={ordered} />
+        <Rows table={table} rows={ordered} folds={folds} unfold={unfold} />
       )}
     </div>
   );
@@ -56,7 +62,28 @@ export function TableView() {
 
 type TableOf = ReturnType<typeof useReactTable<TaskRow>>;
 
-function Rows({ table, rows }: { table: TableOf; rows: ReturnType<TableOf["getRowModel"]>["rows"] }) {
+/** The rows as they are shown: elements that are folded are one row, where the first of them was. */
+export function withFolds(rows: readonly TaskRow[], familiesOf: (name: string) => readonly string[], isUnfolded: (id: string) => boolean): { folds: ReadonlyMap<string, Fold>; lines: TaskRow[] } {
+  const { folds, foldOf } = folded(rows, familiesOf, isUnfolded, () => false);
+  const told = new Set<string>();
+  const lines = rows.flatMap((row): TaskRow[] => {
+    const fold = folds.get(foldOf.get(row.id) ?? "");
+    if (fold === undefined) return [row];
+    if (told.has(fold.id)) return [];
+    told.add(fold.id);
+    return [{ ...row, id: fold.id, name: fold.name, state: foldState(fold), remarks: [foldText(fold)], submit: 0, queued_at: null, started_at: null, ended_at: null, exit_status: null, worker: null }];
+  });
+  return { folds, lines };
+}
+
+interface RowsProps {
+  table: TableOf;
+  rows: ReturnType<TableOf["getRowModel"]>["rows"];
+  folds: ReadonlyMap<string, Fold>;
+  unfold: (id: string) => void;
+}
+
+function Rows({ table, rows, folds, unfold }: RowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const { selected, select } = useRunPage();
   const { ticked, tick } = useTicks();
@@ -64,6 +91,7 @@ function Rows({ table, rows }: { table: TableOf; rows: ReturnType<TableOf["getRo
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
   const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${Math.max(one.columnDef.minSize ?? 0, one.getSize() * 0.75)}px, ${one.getSize()}fr)`).join(" ")}`;
   const all = rows.length > 0 && rows.every((row) => ticked.has(row.id));
+  const choose = (id: string) => (folds.has(id) ? unfold(id) : select(id));
   return (
     <div className="rows" ref={scroller} role="table" aria-label="Tasks" aria-rowcount={rows.length}>
       <div className="row head" role="row" style={{ gridTemplateColumns: widths }}>
@@ -85,8 +113,9 @@ function Rows({ table, rows }: { table: TableOf; rows: ReturnType<TableOf["getRo
             <div
               key={row.id} role="row" tabIndex={0} aria-selected={row.id === selected} aria-rowindex={item.index + 1} className="row"
               style={{ gridTemplateColumns: widths, transform: `translateY(${item.start}px)` }}
-              onClick={() => select(row.id)}
-              onKeyDown={(event) => { if (event.key === "Enter") select(row.id); }}
+              {...(folds.has(row.id) ? { title: "Click to see each element" } : {})}
+              onClick={() => choose(row.id)}
+              onKeyDown={(event) => { if (event.key === "Enter") choose(row.id); }}
             >
               {may && (
                 <span role="cell" onClick={(event) => event.stopPropagation()}>

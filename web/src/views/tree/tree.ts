@@ -1,5 +1,6 @@
 /** A run as a tree: points, families, tasks; made flat, as far as it is open, for drawing. */
 import type { Counts, NodeFacts, Submission, TaskRow } from "../../api/types";
+import { FOLD_MIN, isMapped } from "../../pages/run/folds";
 
 export interface Branch {
   key: string;
@@ -68,10 +69,10 @@ function branchAt(known: Map<string, Branch>, key: string, kind: Branch["kind"],
 
 const SETTLED = ["succeeded", "ended", "not taken", "removed"];
 
-/** Unless somebody said otherwise: points where something is going on or went wrong. */
+/** Unless somebody said otherwise: points where something is going on or went wrong, and no long list of elements. */
 export function isOpenByItself(item: Branch | Leaf): boolean {
   if (item.kind === "task") return false;
-  if (item.kind === "family") return true;
+  if (item.kind === "family") return !isMapped(item.name) || item.tasks < FOLD_MIN;
   return Object.entries(item.counts).some(([state, count]) => count > 0 && !SETTLED.includes(state));
 }
 

@@ -106,7 +106,8 @@ def _name_graphs(
     graph: Graph,
 ) -> tuple[_NameGraph, _NameGraph, list[tuple[Hashable, Hashable]]]:
     """Returns the edges between names: within a point, to others, and those not into the past.
-    A family is a vertex of its own, and so is an arrow, to keep the edges few."""
+    A family is a vertex of its own, and so is an arrow of several terms, to keep the edges
+    few."""
     same_point: _NameGraph = defaultdict(list)
     elsewhere: _NameGraph = defaultdict(list)
     forward: list[tuple[Hashable, Hashable]] = []
@@ -116,9 +117,12 @@ def _name_graphs(
     for index, arrow in enumerate(graph.arrows):
         if arrow.suicide:
             continue
-        hub = ("arrow", index)  # N parents and M children: N + M edges
-        same_point[hub].extend(arrow.targets)
-        for leaf in leaves(arrow.condition):
+        terms = leaves(arrow.condition)
+        children: Sequence[Hashable] = arrow.targets
+        if len(terms) > 1:  # N parents and M children: N + M edges
+            same_point[index].extend(children)
+            children = (index,)
+        for leaf in terms:
             assert isinstance(leaf, (Atom, Group))
             parent: Hashable = leaf.node if isinstance(leaf, Atom) else ("family", leaf.family)
             if isinstance(leaf, Group) and leaf.family not in joined:
@@ -126,14 +130,14 @@ def _name_graphs(
                 for member in graph.families[leaf.family].members:
                     same_point[member].append(parent)
             if leaf.offset is None:
-                same_point[parent].append(hub)
+                same_point[parent].extend(children)
                 continue
-            elsewhere[parent].append(hub)
+            elsewhere[parent].extend(children)
             if leaf.offset not in is_back:
                 there = graph.parent_point(leaf.offset, here)
                 is_back[leaf.offset] = not leaf.offset.is_absolute and there < here
             if not is_back[leaf.offset]:
-                forward.append((parent, hub))
+                forward.extend((parent, child) for child in children)
     return same_point, elsewhere, forward
 
 

@@ -20,7 +20,7 @@ from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.definition import Atom, GraphSection, Group, WorkflowDef, leaves
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
-from tidewheel.core.graph.graph import Graph, Link, Node, atoms_of
+from tidewheel.core.graph.graph import Graph, Link, Node
 from tidewheel.core.graph.outputs import FAILED, SUCCEEDED
 from tidewheel.lazy_dataclasses import dataclass
 
@@ -48,9 +48,14 @@ def check_placement(workflow: WorkflowDef, graph: Graph, findings: Findings) -> 
     for arrow in graph.arrows:
         for leaf in leaves(arrow.condition):
             assert isinstance(leaf, (Atom, Group)), "xtriggers are waited for beside the arrows"
-            if leaf.offset is not None:
-                for atom in atoms_of(leaf, graph.families):
-                    asked.setdefault((arrow.sequence, atom.node, leaf.offset), arrow.position)
+            if leaf.offset is None:
+                continue
+            if isinstance(leaf, Atom):
+                names: tuple[str, ...] = (leaf.node,)
+            else:
+                names = graph.families[leaf.family].members
+            for name in names:
+                asked.setdefault((arrow.sequence, name, leaf.offset), arrow.position)
     # Many nodes stand on the same sequences and are asked for alike: one look serves them all.
     looks: dict[tuple[Sequence, Offset, tuple[Sequence, ...]], _Look] = {}
     for (sequence, name, offset), position in asked.items():
@@ -81,7 +86,11 @@ def _check_lists(graph: Graph, findings: Findings) -> None:
                 seen = (
                     f"{name} is at {where}, where {over.source} is not: it would have no list"
                 )
-                hint = f"write {over.source} => {name} under the recurrence of {name}"
+                hint = (
+                    f"write {over.source} => {name} under the recurrence of {name}; a list "
+                    f"that is made once is passed on by a task at each point, of which {name} "
+                    f"is made ([[[inputs]]] NAME = {over.source}[^].{over.value})"
+                )
                 findings.error("mapped-task", seen, hint)
 
 

@@ -1,8 +1,8 @@
 -- Scheduler: the head of a batch. It is the next one of the scheduler that holds the run, or nothing.
 -- A run that was complete, and is at once again, ended when it was complete first.
+-- Nothing is set here that an index has: see redefine_run.
 UPDATE tidewheel.run
    SET batch = :batch, given = NULL, status = :status::text, reason = :reason,
-       definition = coalesce(:definition::text, definition),
        options = coalesce(:options::text, options), updated_at = tidewheel.now_seconds(),
        host = CASE WHEN :ends::boolean THEN NULL ELSE host END,
        boot_id = CASE WHEN :ends::boolean THEN NULL ELSE boot_id END,

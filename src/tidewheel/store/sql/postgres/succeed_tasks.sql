@@ -3,8 +3,8 @@
 -- statement is left alone.
 WITH done AS MATERIALIZED (
     SELECT task.ctid AS place, said.attempt, said.started_ago, said.exit_status, said.metrics
-      FROM json_to_recordset(:ends::json) AS said (
-               id text, attempt integer, started_ago double precision, exit_status integer, metrics text)
+      FROM unnest(:ids::text[], :attempts::integer[], :started_ago::float8[], :exit_status::integer[], :metrics::text[])
+               AS said (id, attempt, started_ago, exit_status, metrics)
       JOIN tidewheel.task ON task.id = ANY (ARRAY[said.id])
      ORDER BY task.seq
 ), ended AS (

@@ -1,3 +1,3 @@
 -- Remove edges: whatever the output.
 DELETE FROM dependency
- WHERE (parent, child) IN (SELECT value ->> 'parent', value ->> 'child' FROM json_each(:edges));
+ WHERE (parent, child) IN (SELECT value ->> 'parent', value ->> 'child' FROM jsonb_each(:edges));

@@ -1,3 +1,3 @@
 -- Scheduler: tasks that left the pool.
 DELETE FROM pool
- WHERE run = :run AND (point, name) IN (SELECT value ->> 'point', value ->> 'name' FROM json_each(:tasks));
+ WHERE run = :run AND (point, name) IN (SELECT value ->> 'point', value ->> 'name' FROM jsonb_each(:tasks));

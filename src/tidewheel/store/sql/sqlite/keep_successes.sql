@@ -5,5 +5,5 @@ INSERT INTO attempt (task_seq, attempt, worker, claimed_at, started_at, ended_at
 SELECT lease.task_seq, lease.attempt, lease.owner, lease.claimed_at,
        coalesce(lease.started_at, max(lease.claimed_at, clock.now - (value ->> 1))), clock.now, 'succeed',
        value ->> 2, value ->> 3
-  FROM json_each(:ended) JOIN lease ON lease.task_seq = value ->> 0,
+  FROM jsonb_each(:ended) JOIN lease ON lease.task_seq = value ->> 0,
        (SELECT now_seconds() AS now) AS clock;

@@ -1,5 +1,5 @@
 -- Cascade: these edges are met or dead.
 UPDATE dependency
    SET state = value ->> 'state'
-  FROM json_each(:edges)
+  FROM jsonb_each(:edges)
  WHERE dependency.rowid = value ->> 'place';

@@ -1,0 +1,183 @@
+"""Does the work of jobs of functions: calls them, and hands on what they return.
+
+A value travels as JSON; an annotation says what becomes of it: a dataclass, a Path, a datetime.
+A task returns an object as it is, and anything else as ``{"return": …}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import sys
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tidewheel.core.graph.definition import ARGUMENT
+from tidewheel.core.queue.values import FILE, RETURN
+from tidewheel.formats.python_api.functions import (
+    TaskValue,
+    hints_of,
+    is_element,
+    is_gathered,
+    node_of,
+)
+from tidewheel.formats.python_api.terms import StatementLog, TaskFunction, TermLeaf
+
+OUTPUTS, INPUTS = "TIDEWHEEL_OUTPUTS", "TIDEWHEEL_INPUTS"
+
+
+def run_job(ledger: StatementLog, task: str) -> None:
+    """Does the work of a job: calls the function with its arguments, and hands on its value."""
+    function = ledger.functions[task]
+    given = ledger.arguments.get(task, {})
+    hints, signature = hints_of(function), inspect.signature(function)
+    sent = sent_arguments(ledger, task, os.environ, _inputs())
+    arguments: dict[str, object] = {}
+    for name, value in given.items():
+        if not isinstance(value, TermLeaf):
+            arguments[name] = value
+        elif name in sent:
+            arguments[name] = _converted(name, sent[name], hints.get(name))
+        elif signature.parameters[name].default is inspect.Parameter.empty or is_element(
+            ledger, task, name
+        ):
+            raise TypeError(f"the argument {name} is missing: {value} returned no such value")
+    answer = call(function, arguments)
+    mentions = {
+        value.mention.name
+        for others in ledger.arguments.values()
+        for value in others.values()
+        if isinstance(value, TermLeaf)
+    }
+    mentions |= {one.source for one in ledger.lists.values()}
+    _hand_on(function, answer, is_taken=task in mentions)
+
+
+def _inputs() -> dict[str, object]:
+    """Returns all that the tasks before a job returned."""
+    path = os.environ.get(INPUTS)
+    read = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
+    assert isinstance(read, dict)
+    return read
+
+
+def sent_arguments(
+    ledger: StatementLog, task: str, variables: Mapping[str, str], inputs: Mapping[str, object]
+) -> dict[str, object]:
+    """Returns the arguments that a job is sent by other tasks, as JSON has them, from its
+    variables and its inputs; one that nobody returned is not among them."""
+    found: dict[str, object] = {}
+    for name, value in ledger.arguments.get(task, {}).items():
+        if not isinstance(value, TermLeaf):
+            continue
+        if is_element(ledger, task, name):
+            over = ledger.mapped[task].over
+            told = inputs.get(over.source)
+            if isinstance(told, dict) and over.parameter in told:
+                found[name] = _path_of(told[over.parameter])
+        elif (text := variables.get(f"{ARGUMENT}{name}")) is not None:
+            returned = json.loads(text)
+            if isinstance(value, TaskValue):
+                found[name] = returned
+            elif is_gathered(ledger, task, value):
+                found[name] = [_unwrapped(one) for one in returned]
+            else:
+                found[name] = _unwrapped(returned)
+        elif is_gathered(ledger, task, value) and value.mention.offset is None:
+            returned = inputs.get(node_of(ledger, value.mention.name))
+            if isinstance(returned, list):  # it was too much for a variable
+                found[name] = [_picked(value, one) for one in returned]
+    return found
+
+
+def _picked(value: TermLeaf, told: object) -> object:
+    """Returns what an argument stands for in all values of a task, which has that."""
+    if isinstance(value, TaskValue):
+        assert isinstance(told, dict)
+        return _path_of(told[value.value_name])
+    return _unwrapped(told)
+
+
+def _unwrapped(told: object) -> object:
+    """Returns what a function returned of the values of its task."""
+    if isinstance(told, dict) and list(told) == [RETURN]:
+        told = told[RETURN]
+    return _path_of(told)
+
+
+def _path_of(value: object) -> object:
+    """Returns a value as a function gets it: of a file the path."""
+    return value[FILE] if isinstance(value, dict) and FILE in value else value
+
+
+def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
+    """Calls the function, and awaits it if it is async.
+
+    If the function returns work that nobody does, such as a generator, that is a TypeError and
+    never a success.
+    """
+    answer = function(**arguments)
+    if inspect.iscoroutine(answer):
+        answer = asyncio.run(answer)
+    if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
+        what = type(answer).__name__.replace("_", " ")
+        if inspect.iscoroutine(answer):
+            answer.close()  # or Python adds a warning of its own
+        raise TypeError(
+            f"the function {function.__name__} returned {'an' if what[0] in 'aeiou' else 'a'} "
+            f"{what} that nobody runs, so its work is not done: run it inside of the function"
+        )
+    return answer
+
+
+def _converted(name: str, value: object, hint: object) -> object:
+    if hint is None:
+        return value
+    try:
+        return msgspec.convert(value, hint, dec_hook=_made)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"the argument {name} is {value!r}: {error}") from None
+
+
+def _made(kind: typing.Any, value: object) -> object:  # noqa: ANN401 - any annotation
+    """Makes what JSON does not know, such as a Path, of its text."""
+    return kind(value)
+
+
+def _hand_on(function: TaskFunction, answer: object, *, is_taken: bool) -> None:
+    """Writes what a function returned for the tasks after it. If no task takes it, a value that
+    JSON cannot hold is dropped, with a line in the job's log."""
+    if answer is None and not is_taken:
+        return
+    try:
+        said = values_of(answer)
+    except (TypeError, ValueError, OverflowError) as error:
+        if is_taken:
+            raise TypeError(
+                f"the function {function.__name__} returned what JSON cannot hold: {error}"
+            ) from None
+        sys.stdout.write(f"the value of {function.__name__} is not kept: {error}\n")
+        return
+    Path(os.environ[OUTPUTS]).write_text(said)
+
+
+def values_of(answer: object) -> str:
+    """Returns what a function returned as the values of its task, a JSON object.
+
+    Raises TypeError, ValueError or OverflowError for what JSON cannot hold.
+    """
+    plain = msgspec.to_builtins(answer, enc_hook=_plain, str_keys=True)
+    text = json.dumps(plain, allow_nan=False)
+    is_object = text.startswith("{") and list(json.loads(text)) != [RETURN]
+    return text if is_object else f'{{"{RETURN}": {text}}}'
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"a {type(value).__name__}")
