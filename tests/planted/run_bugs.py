@@ -299,9 +299,9 @@ NAMED_BUGS = (
             "of a list that was returned again only the last is read from the store",
             (
                 Edit(
-                    "scheduler/deferred_submissions.py",
-                    "await self.values.fetch(again, one_flow=False)\n",
-                    "await self.values.fetch(again, one_flow=True)\n",
+                    "scheduler/run_values.py",
+                    "await self.fetch(again, one_flow=False)\n",
+                    "await self.fetch(again, one_flow=True)\n",
                 ),
             ),
         ),
