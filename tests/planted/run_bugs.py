@@ -313,8 +313,8 @@ NAMED_BUGS = (
             (
                 Edit(
                     "scheduler/simulated_jobs.py",
-                    "    if settings.mode is not RunMode.LIVE:\n",
-                    "    if settings.mode:\n",
+                    "    if settings.mode is not RunMode.LIVE or ",
+                    "    if settings.mode or ",
                 ),
             ),
         ),
