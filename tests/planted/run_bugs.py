@@ -299,9 +299,9 @@ NAMED_BUGS = (
             "of a list that was returned again only the last is read from the store",
             (
                 Edit(
-                    "scheduler/deferred_submissions.py",
-                    "await self.values.fetch(again, one_flow=False)\n",
-                    "await self.values.fetch(again, one_flow=True)\n",
+                    "scheduler/run_values.py",
+                    "await self.fetch(again, one_flow=False)\n",
+                    "await self.fetch(again, one_flow=True)\n",
                 ),
             ),
         ),
@@ -313,8 +313,8 @@ NAMED_BUGS = (
             (
                 Edit(
                     "scheduler/simulated_jobs.py",
-                    "    if settings.mode is not RunMode.LIVE:\n",
-                    "    if settings.mode:\n",
+                    "    if settings.mode is not RunMode.LIVE or ",
+                    "    if settings.mode or ",
                 ),
             ),
         ),

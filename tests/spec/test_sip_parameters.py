@@ -7,6 +7,7 @@ from tests.support.sips import (
     definition,
     found,
     judged,
+    parts,
     sip,
     stage,
     with_compose,
@@ -33,7 +34,9 @@ def two(first=None, second=None):
 def due(judgement, outputs, request=None, name="second"):
     """A stage that is due when others have made these outputs, and what is said about it."""
     findings = Findings()
-    found = render_stages(judgement.parameters, (name,), request or {}, outputs, findings)
+    found = render_stages(
+        judgement.parameters, parts(judgement, name), request or {}, outputs, findings
+    )
     return found and found[name], findings
 
 

@@ -5,7 +5,7 @@ Whoever asks for a workflow gives parameters to all stages, or, under its id, to
 
 import pytest
 
-from tests.support.sips import codes, definition, found, sip, stage, with_compose
+from tests.support.sips import codes, definition, found, parts, sip, stage, with_compose
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.sip.validation import render_stages, validate
 
@@ -57,7 +57,9 @@ def test_what_is_given_to_a_stage_counts_more_than_an_output_of_an_earlier_one()
     findings = Findings()
     made = {"first": {"n": 5}}
     given = {"second": {"n": 9}}
-    late = render_stages(judgement.parameters, ("second",), given, made, findings)
+    late = render_stages(
+        judgement.parameters, parts(judgement, "second"), given, made, findings
+    )
     assert late["second"].args == {"n": 9}
 
 
@@ -107,7 +109,9 @@ def test_a_stage_that_is_given_values_is_still_known_by_its_id():
     judgement = validate(source, given)
     assert judgement.runnable, [str(one) for one in judgement.all_findings()]
     made = {"first": {"m": 5}}
-    late = render_stages(judgement.parameters, ("second",), given, made, Findings())
+    late = render_stages(
+        judgement.parameters, parts(judgement, "second"), given, made, Findings()
+    )
     assert late["second"].args == {"n": "first 2m 5"}  # what is given counts more
 
 
@@ -139,7 +143,7 @@ def test_what_an_earlier_stage_makes_is_waited_for_wherever_a_template_looks_at_
     assert judgement.runnable, [str(one) for one in judgement.all_findings()]
     assert not judgement.rendered["second"].is_whole
     made = {"first": {"n": 5}}
-    late = render_stages(judgement.parameters, ("second",), {}, made, Findings())
+    late = render_stages(judgement.parameters, parts(judgement, "second"), {}, made, Findings())
     assert late["second"].args == {"n": 5} and late["second"].is_whole
 
 

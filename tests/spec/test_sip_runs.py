@@ -187,13 +187,17 @@ def test_no_stage_is_submitted_twice_whoever_drives_the_run(run):
 @pytest.mark.slow
 @pytest.mark.req("R004-62")
 def test_a_store_that_fails_in_the_middle_of_it_costs_no_stage(run):
-    flow = run(MADE_AND_USED)
-    flow.way_to_store.loses_requests("values_of")
-    flow.ends_unheard("1/make", place="p")
+    text = definition(
+        stage("make"), stage("other"), stage("use", "make complete", "other complete")
+    )
+    flow = run(files(text, make=MAKES_PLACE, use=USES_PLACE, other=script()))
+    flow.ends("1/make", place="p").crash()
+    flow.way_to_store.loses_requests("run_values")
+    flow.ends_unheard("1/other")
     with pytest.raises(StoreUnreachable):
         flow.goes_on()
     flow.goes_on()
-    assert flow.submitted == ["1/make/01", "1/use/01"]
+    assert flow.submitted == ["1/make/01", "1/other/01", "1/use/01"]
     assert "echo p" in flow.jobs["1/use/01"]
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.sips import codes, definition, sip, stage, with_compose, yaml_value
+from tests.support.sips import codes, definition, parts, sip, stage, with_compose, yaml_value
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.sip.template_environment import answers
 from tidewheel.formats.sip.validation import render_stages, validate
@@ -290,7 +290,9 @@ def test_outputs_of_stages_are_values_like_any_other():
     evil = "x\n    privileged: true"
 
     def rendered(word):
-        return render_stages(judgement.parameters, "b", {}, {"a": {"word": word}}, findings)
+        return render_stages(
+            judgement.parameters, parts(judgement, "b"), {}, {"a": {"word": word}}, findings
+        )
 
     work = yaml_value(rendered(evil)["b"].compose)["services"]["work-0"]
     assert work["command"] == [evil, evil, evil]

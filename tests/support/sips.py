@@ -10,6 +10,7 @@ from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.findings import Finding, Findings, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.formats.sip.document import plain_value
+from tidewheel.formats.sip.parameters import StagePart
 from tidewheel.formats.sip.text_files import SipSource, read_plain
 from tidewheel.formats.sip.translation import workflow_of
 from tidewheel.formats.sip.validation import Validation, validate
@@ -92,6 +93,13 @@ def codes(findings: Findings, severity: Severity | None = None) -> list[str]:
 def lines(findings: Findings) -> list[tuple[str, int]]:
     """Code and line of each finding, in the order of the report."""
     return [(one.code, one.position.line) for one in findings.sorted()]
+
+
+def parts(judgement: Validation, *names: str) -> list[StagePart]:
+    """Stages that are due."""
+    assert judgement.definition is not None
+    found = [judgement.definition.stage(name) for name in names]
+    return [StagePart(stage=one) for one in found if one is not None]
 
 
 def yaml_value(text: str | None) -> object:

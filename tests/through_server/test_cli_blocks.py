@@ -124,3 +124,42 @@ def test_who_says_too_little_is_told_what_to_write(here, words, told):
     refused = here(*words)
     assert refused.status == 2
     assert told in refused.err
+
+
+ELEMENTS = {
+    "each-1.0.0.yaml.j2": definition(
+        stage("find"),
+        stage("image", more="for_each: find.beams"),
+        stage("site", more="for_each: '{{ sites }}'"),
+        stage("join", "image complete", "site complete"),
+    ),
+    "stages/find/1.0.0/script.sh": 'echo \'{"beams": [1, "b c"]}\' > "$TIDEWHEEL_OUTPUTS"\n',
+    "stages/find/1.0.0/outputs.yaml": "[beams]\n",
+    "stages/image/1.0.0/script.sh": """
+echo "{\\"seen\\": \\"$PARAMETER_item\\"}" > "$TIDEWHEEL_OUTPUTS"
+""",
+    "stages/image/1.0.0/outputs.yaml": "[seen]\n",
+    "stages/site/1.0.0/command.yaml.j2": "[echo, 'at {{ item }}']\n",
+    "stages/join/1.0.0/command.yaml.j2": "[echo, '{{ seen }}']\n",
+    "stages/join/1.0.0/parameters.yaml": "seen:\n",
+}
+
+
+@pytest.mark.req("R011-9")
+def test_stages_for_each_element_run_through_a_server(here, there):
+    put(here.folder, ELEMENTS)
+    assert here("register", "each-1.0.0.yaml.j2").status == 0
+    refused = here("run", "each/1.0.0", "-p", "sites=north", "--detach")
+    assert "for_each of stage site is a text" in refused.out + refused.err
+    begun = here("run", "each/1.0.0", "-p", 'sites=["x", "y"]', "--detach")
+    assert begun.status == 0, begun
+    with (
+        there.started("scheduler", TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS="0.1"),
+        there.started("worker", "--queue", "run:*"),
+    ):
+        eventually_told(
+            lambda: here("show", "each", "--json").json["run"]["status"] == "completed",
+            "the run is completed",
+        )
+    assert here("log", "each", "1/join").out == '["1","b c"]\n'
+    assert here("log", "each", "1/site_item1").out == "at y\n"

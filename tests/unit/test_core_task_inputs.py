@@ -4,16 +4,20 @@ import json
 
 import pytest
 
+from tests.support import sips
 from tests.support.flows import flow, graph_of, load_with_findings
+from tidewheel.core.graph.definition import assumed_sizes
 from tidewheel.core.operator.requests import StoredValues
 from tidewheel.core.operator.task_inputs import (
     NO_INPUTS,
     VARIABLE_BYTES_MAX,
     inputs_of,
     parents_of,
+    size_returned,
     values_for,
 )
 from tidewheel.core.queue.values import INPUTS_BYTES_MAX
+from tidewheel.core.sched.index_builder import build_index
 from tidewheel.errors import Refused
 
 pytestmark = pytest.mark.req("R007-1")
@@ -206,3 +210,17 @@ def test_a_task_is_given_the_files_that_it_asks_for_and_else_all_of_them():
 def test_a_file_that_nobody_recorded_is_refused(told):
     with pytest.raises(Refused, match="has no size and sha256"):
         given(FILES, (1, "c"), row("a", {"data": told, "n": 1}))
+
+
+@pytest.mark.req("R011-9")
+@pytest.mark.parametrize("items", ["[]", "[a, b, c]"])
+def test_a_list_that_is_known_with_the_definition_is_returned_by_nobody(items):
+    text = sips.definition(sips.stage("image", more=f"for_each: {items}"))
+    source = sips.sip(text, {"image": {"script.sh": "true\n"}})
+    graph = sips.graph_of(sips.validate(source))
+    [tasks] = build_index(graph).mapped
+    size = items.count(",") + (items != "[]")
+    assert size_returned(tasks, {}) == size
+    assert assumed_sizes([tasks.over]) == (f"item[{size}]",)
+    if size:
+        assert graph.inputs_of("image_item1") == ()

@@ -37,7 +37,7 @@ def stages_without(source: StageSource, runners: Sequence[str]) -> dict[str, lis
     found: dict[str, list[str]] = {}
     for folder in source.parameters.folders.values():
         stage = source.parameters.definition.stage(folder.stage)
-        if folder.compose is not None and stage is not None:
+        if folder.compose is not None and stage is not None and stage.is_on:
             runner = runner_of(stage)
             if runner_label(runner) not in offered:
                 found.setdefault(runner, []).append(stage.id)

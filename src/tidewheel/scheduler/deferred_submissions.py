@@ -15,7 +15,6 @@ off to the next pass by timers of that batch: they are in the store as everythin
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from itertools import islice
@@ -24,10 +23,9 @@ from typing import TYPE_CHECKING
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
 from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.operator.task_inputs import parents_of, sizes_given, sizes_in
-from tidewheel.core.queue.task import Instant, TaskId
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.elements import has_told
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, Submit
-from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
@@ -44,16 +42,17 @@ if TYPE_CHECKING:
     from tidewheel.formats.sip.parameters import Values
     from tidewheel.formats.sip.stage_renderer import RenderedStage
     from tidewheel.scheduler.run_engine import RunEngine
+    from tidewheel.scheduler.stage_inputs import DueStage
     from tidewheel.services.definitions.sip import StageSource
 
 RENDERING = "late-rendering"  # the timer of a stage that is rendered in a later pass
-SUBMISSIONS_MAX = 100  # of one stage, the last ones: among them is the one whose values count
 ERRORS_TOLD_MAX = 3
 PASS_SECONDS_MAX = 1.0  # without a look at what has happened meanwhile
 FIRST_MADE = 8  # each further round has twice as many: one process makes all of a round
+MADE_MAX = 256
 
-# By stage: what it executes, or why it cannot be rendered.
-Made = dict[str, "RenderedStage | str"]
+# By task: what it executes, or why it cannot be rendered.
+Made = dict[Key, "RenderedStage | str"]
 
 
 @dataclass(slots=True)
@@ -90,6 +89,15 @@ class DeferredSubmissions:
             due, engine.due = engine.due, {}
             await self._submit_tasks(engine, due, now)
             engine.drain()
+        if self.source is not None:
+            await self._submit_stages(engine, self.source, now)
+
+    async def _submit_stages(
+        self, engine: RunEngine, source: StageSource, now: Instant
+    ) -> None:
+        # This import brings along all that reads SIP definitions: most runs have no stages.
+        from tidewheel.scheduler.stage_inputs import StageInputs  # noqa: PLC0415
+
         end_at, count = self.clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
         while engine.due:
             if count > FIRST_MADE and self.clock.monotonic() > end_at:
@@ -99,13 +107,11 @@ class DeferredSubmissions:
                 return
             due = dict(islice(engine.due.items(), count))
             engine.due = {key: one for key, one in engine.due.items() if key not in due}
-            count *= 2
-            assert self.source is not None, due
-            stages = sorted({key[1] for key in due})
-            values = await self._values(engine, stages)
-            made = await asyncio.to_thread(_made, self.source, values)
+            count = min(2 * count, MADE_MAX)
+            wanted = await StageInputs(engine, source).of(due.values())
+            made = await asyncio.to_thread(_made, source, wanted)
             for one in due.values():
-                found = made[one.task[1]]
+                found = made[one.task]
                 if isinstance(found, str):
                     self.troubles[one.task] = found
                     _cannot(engine, one, found, now)
@@ -125,10 +131,7 @@ class DeferredSubmissions:
             for key, one in due.items()
             for parent in parents_of(graph, key, sizes[one.flows])
         }
-        await self.values.fetch(wanted, one_flow=pool.run.flows_made <= 1)
-        if pool.plan.mapped:  # of a list that was returned again the first counts, too
-            again = [one for one in wanted if _was_listed_again(pool, one)]
-            await self.values.fetch(again, one_flow=False)
+        await self.values.fetch_for(pool, wanted)
         for key, one in due.items():
             if engine.settings.node(key).run_mode in SIMULATED_MODES:
                 await self._play(engine, one, now)
@@ -182,44 +185,6 @@ class DeferredSubmissions:
         else:
             _cannot(engine, one, f"stage {timer.name} is not in the definition any more", now)
 
-    async def _values(
-        self, engine: RunEngine, stages: Sequence[str]
-    ) -> dict[str, Mapping[str, Values]]:
-        """Returns, for each of these stages, the values that the stages before it have left."""
-        assert self.source is not None
-        definition = self.source.parameters.definition
-        before = {stage: tuple(definition.upstream(stage)) for stage in stages}
-        earlier = dict.fromkeys(name for names in before.values() for name in names)
-        ids = {name: _task_ids(engine, name) for name in earlier}
-        wanted = [task_id for some in ids.values() for task_id in some]
-        texts = await self.store.values_of(wanted) if wanted else {}
-        newest: dict[str, Values] = {}
-        for name, some in ids.items():
-            left = next((texts[one] for one in some if one in texts), None)
-            if left is not None:
-                newest[name] = json.loads(left)
-        return {
-            stage: {name: newest[name] for name in names if name in newest}
-            for stage, names in before.items()
-        }
-
-
-def _task_ids(engine: RunEngine, stage: str) -> list[TaskId]:
-    """Returns the task ids of a stage's submissions, the newest first."""
-    point = engine.graph.cycling.initial
-    memory = engine.pool.recall(point, stage)
-    last = 0 if memory is None else memory.submits
-    first = max(1, last - SUBMISSIONS_MAX + 1)
-    return [engine.task_id((point, stage), number) for number in range(last, first - 1, -1)]
-
-
-def _was_listed_again(pool: TaskPool, key: Key) -> bool:
-    """Says whether a task of whose lists others are made has been submitted more than once."""
-    node, memory = pool.plan.nodes.get(key[1]), pool.recall(*key)
-    if node is None or not node.lists or memory is None:
-        return False
-    return memory.submits > 1 or key in pool.tasks
-
 
 def _cannot(engine: RunEngine, one: Submit, why: str, now: Instant) -> None:
     tell_failure(engine, one.task, one.submit, why)
@@ -227,33 +192,40 @@ def _cannot(engine: RunEngine, one: Submit, why: str, now: Instant) -> None:
     engine.step(JobEnded(one.task, one.submit, JobEnd.NOT_STARTED, now, why=told))
 
 
-def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Made:
+def _made(source: StageSource, wanted: Sequence[DueStage]) -> Made:
     """Renders stages; those that are given the same values are rendered together. The reason is
     that a process costs more than the rendering does."""
-    groups: list[tuple[Mapping[str, Values], list[str]]] = []
-    for stage, known in values.items():
-        same = next((names for other, names in groups if other == known), None)
-        if same is None:
-            groups.append((known, [stage]))
-        else:
-            same.append(stage)
+    groups: list[tuple[Mapping[str, Values], list[DueStage]]] = []
     made: Made = {}
-    for known, names in groups:
-        made |= _rendered(source, names, known)
+    for one in wanted:
+        if isinstance(one.part, str):
+            made[one.task] = one.part
+            continue
+        same = next((some for other, some in groups if other == one.known), None)
+        if same is None:
+            groups.append((one.known, [one]))
+        else:
+            same.append(one)
+    for known, some in groups:
+        made |= _rendered(source, some, known)
     return made
 
 
-def _rendered(source: StageSource, names: Sequence[str], known: Mapping[str, Values]) -> Made:
+def _rendered(
+    source: StageSource, wanted: Sequence[DueStage], known: Mapping[str, Values]
+) -> Made:
     from tidewheel.formats.sip.validation import render_stages  # noqa: PLC0415 - reads YAML
 
     findings = Findings()
-    found = render_stages(source.parameters, names, source.request, known, findings)
+    parts = {one.task: one.part for one in wanted if not isinstance(one.part, str)}
+    found = render_stages(source.parameters, parts.values(), source.request, known, findings)
     if found is not None:
-        return dict(found)
-    if len(names) == 1:
-        return {names[0]: _words(findings)}
+        return {task: found[part.name] for task, part in parts.items()}
+    if len(wanted) == 1:
+        return {wanted[0].task: _words(findings)}
     # One of them is wrong; the others need not suffer for it.
-    return {name: _rendered(source, (name,), known)[name] for name in names}
+    half = len(wanted) // 2
+    return _rendered(source, wanted[:half], known) | _rendered(source, wanted[half:], known)
 
 
 def _words(findings: Findings) -> str:

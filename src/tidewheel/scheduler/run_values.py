@@ -71,6 +71,15 @@ class RunValues:
             self._fetched[row.point, row.name].append(row)
             self._bytes += ROW_BYTES + len(row.body)
 
+    async def fetch_for(self, pool: TaskPool, keys: Iterable[Key]) -> None:
+        """Reads the values of these tasks, and all lists of those that returned them again: of
+        a list the first counts, too."""
+        wanted = list(keys)
+        await self.fetch(wanted, one_flow=pool.run.flows_made <= 1)
+        if pool.plan.mapped:
+            again = [one for one in wanted if _was_listed_again(pool, one)]
+            await self.fetch(again, one_flow=False)
+
     def _is_here(self, key: Key, *, one_flow: bool) -> bool:
         if key in self._fetched:
             return True
@@ -119,3 +128,11 @@ class RunValues:
             for parent in parents_of(pool.plan.graph, key, sizes)
         }
         return {parent: row for parent, row in found.items() if row is not None}
+
+
+def _was_listed_again(pool: TaskPool, key: Key) -> bool:
+    """Says whether a task of whose lists others are made has been submitted more than once."""
+    node, memory = pool.plan.nodes.get(key[1]), pool.recall(*key)
+    if node is None or not node.lists or memory is None:
+        return False
+    return memory.submits > 1 or key in pool.tasks

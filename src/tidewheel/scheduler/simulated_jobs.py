@@ -30,9 +30,9 @@ SIMULATED_MODES = (RunMode.SIMULATION, RunMode.SKIP)
 
 def may_assume(settings: EffectiveSettings, point: Point, tasks: MappedTasks) -> bool:
     """Says whether a list that no job returns may be taken to have some elements: in a run that
-    is played as a whole, or if all that is made of it is played. Else real jobs would work on
-    elements that nobody has returned."""
-    if settings.mode is not RunMode.LIVE:
+    is played as a whole, if all that is made of it is played, or if its size is known. Else
+    real jobs would work on elements that nobody has returned."""
+    if settings.mode is not RunMode.LIVE or tasks.over.size is not None:
         return True
     modes = (settings.node((point, name)).run_mode for name in tasks.templates)
     return all(mode is not RunMode.LIVE for mode in modes)

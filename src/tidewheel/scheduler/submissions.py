@@ -319,9 +319,9 @@ class Submissions:
             return self._writer.new_task(self._settings.node(one.task, parts), facts)
         node = self._settings.node(one.task)
         assert self._stages is not None
-        stage = self._stages.parameters.definition.stage(node.name)
-        assert stage is not None, node.name
-        containers = container_stage(stage, rendered, node)
+        part = self._stages.parameters.definition.part(node.name)
+        assert part is not None, node.name
+        containers = container_stage(part[0], rendered, node)
         limit = node.time_limit_seconds or None
         place = JobPlace(resources=containers.resources, timeout_seconds=limit)
         task = self._writer.task(node, facts, containers.command, place)

@@ -66,7 +66,9 @@ def words_of(pool: TaskPool, key: Key) -> TaskWords:
     if memory is None:
         held = ("held",) if key in pool.run.held_tasks else ()
         return TaskWords(FUTURE, held)
-    return TaskWords(_remembered_state(memory), (), memory.spawned)
+    node = pool.plan.graph.nodes.get(key[1])
+    said = "" if node is None else node.definition.skip.remark
+    return TaskWords(_remembered_state(memory), (said,) if said else (), memory.spawned)
 
 
 def row_words(row: PooledTaskRow | None, memory: PutMemory | None) -> TaskWords:

@@ -160,7 +160,7 @@ class RunPage:
         self._reasons = {one.task: one.text for one in batch.notices if one.event == JOB_FAILED}
         for one in batch.news:
             if one.event in ENDS:
-                self._ends[one.event] += 1
+                self._ends[remark_of(engine, one) or one.event] += 1
             elif one.event == "lost":
                 self._lost[engine.pool.plan.name_of(one.key)] = one.text
             self.on_news(engine, one)
@@ -177,11 +177,12 @@ class RunPage:
         self._waited_for = waited_for
 
     def on_news(self, engine: RunEngine, one: News) -> None:
-        if one.event in TOLD:
+        remark = remark_of(engine, one)
+        if one.event in TOLD and not (remark and one.event == "started"):
             name = engine.pool.plan.name_of(one.key)
             words = one.text.removeprefix(name).strip() if one.text else ""
             because = self._because(one) if one.event in FAILURES else ""
-            self.line(f"{name} {words or one.event}{because}")
+            self.line(f"{name} {remark or words or one.event}{because}")
 
     def _because(self, failure: News) -> str:
         """Returns why a task failed, after a colon; "" if that is unknown or told already."""
@@ -361,6 +362,13 @@ class JsonPage(RunPage):
         self._print(json_line({"at": time.time_ns() / 1e9, **document}))
 
 
+def remark_of(engine: RunEngine, one: News) -> str:
+    """Returns what is said of a task that nothing runs, such as a stage that is switched off,
+    so that nobody takes it for work that was done; "" for others."""
+    node = engine.graph.nodes.get(one.key[1])
+    return "" if node is None else node.definition.skip.remark
+
+
 def _counted(ends: Counter[str]) -> list[str]:
     return [f"{count} {word}" for word, count in sorted(ends.items())]
 
@@ -493,6 +501,7 @@ class LivePage(RunPage):
             began = self._started.pop(name, None)
             took = "" if began is None else f" in {show_duration(time.monotonic() - began)}"
             words = one.text.removeprefix(name).strip() or one.event
+            words = remark_of(engine, one) or words
             because = self._because(one) if one.event in FAILURES else ""
             self._recent.append((one.event, f"{name} {words}{took}{because}"))
             if one.event in ENDS:

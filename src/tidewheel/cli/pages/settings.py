@@ -23,7 +23,7 @@ from tidewheel.quantities import show_duration, show_size
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
-    from tidewheel.formats.sip.model import Resource, Stage
+    from tidewheel.formats.sip.model import ForEach, Resource, Stage
     from tidewheel.formats.sip.placeholders import Json
     from tidewheel.formats.sip.validation import Validation
 
@@ -199,6 +199,10 @@ def _stage(stage: Stage, judged: Validation) -> Tree:
         for one in stage.dependencies
     )
     tree["resources_required"] = "\n".join(map(_resource, stage.resources))
+    if not stage.is_on:
+        tree["when"] = "false"
+    if stage.for_each is not None:
+        tree["for_each"] = _elements(stage.for_each)
     if rendered is None:
         return tree
     tree["parameters"] = {
@@ -211,6 +215,21 @@ def _stage(stage: Stage, judged: Validation) -> Tree:
     if rendered.command is not None:
         tree["command"] = _json_text(list(rendered.command))
     return tree
+
+
+def _elements(named: ForEach) -> str:
+    from tidewheel.formats.sip.model import ListGiven, ListReturned, SameElements
+    from tidewheel.formats.sip.placeholders import parameter_to_come
+
+    match named:
+        case ListGiven(items):
+            return _json_text(list(items))
+        case ListReturned(stage, output):
+            return f"{stage}.{output}"
+        case SameElements(stage):
+            return stage
+        case _:
+            return parameter_to_come(named.parameter)
 
 
 def _resource(resource: Resource) -> str:

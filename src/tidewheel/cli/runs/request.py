@@ -319,7 +319,7 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     assert settings.capacity is not None, "the options say it"
     short: dict[str, list[str]] = {}
     for stage in stages.parameters.definition.stages:
-        if options := lacking(stage.asked(), settings.capacity):
+        if stage.is_on and (options := lacking(stage.asked(), settings.capacity)):
             short.setdefault(options, []).append(stage.id)
     for options, names in short.items():
         note(

@@ -100,6 +100,7 @@ class Skip:
     """Names the outputs that a skipped task makes without having a job."""
 
     outputs: tuple[str, ...] = ()
+    remark: str = ""  # told beside its state, so that nobody takes it for work that was done
     handlers_disabled: bool = True
 
 
@@ -165,8 +166,12 @@ def assumed_sizes(lists: Iterable[MappedOver]) -> tuple[str, ...]:
     sizes: dict[str, int] = {}
     for over in lists:
         known = sizes.get(over.value, ELEMENTS_ASSUMED)
-        sizes[over.value] = min(known, over.elements_max)
+        assumed = min(known, over.elements_max)
+        sizes[over.value] = assumed if over.size is None else over.size
     return tuple(str(ListSize(value, size)) for value, size in sizes.items())
+
+
+_MAX_ITEM = "max in [task parameters]; in Python: map(…, max=…)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +182,8 @@ class MappedOver:
     source: str  # the task that returns the list, at the same point
     value: str  # the list's name among its values
     elements_max: int = ELEMENTS_DEFAULT
+    size: int | None = None  # of a list that is known with the definition: nobody returns it
+    max_item: str = field(default=_MAX_ITEM, compare=False)
 
     def size_output(self, size: int, submit: int | None = None) -> str:
         """Returns the output by which the source says how many elements there are: `files[3]`,

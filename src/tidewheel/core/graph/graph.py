@@ -186,6 +186,7 @@ class Graph:
             return self.inputs.get(node, ())
         template, index = found
         over = self.mapped[template]
+        prefixes = PARAMETER_VARIABLES if over.size is None else ()
         own = (
             definitions.NodeInput(
                 variable=f"{prefix}{over.parameter}",
@@ -193,7 +194,7 @@ class Graph:
                 path=(over.value, str(index)),
                 text=f"{over.source}.{over.value}.{index}",
             )
-            for prefix in PARAMETER_VARIABLES
+            for prefix in prefixes
         )
         others = self.inputs.get(template, ())
         return (*own, *(self._of_element(one, over, index) for one in others))

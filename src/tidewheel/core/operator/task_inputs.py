@@ -108,6 +108,8 @@ def values_with_lists(
 def size_returned(tasks: MappedTasks, values: Values) -> int:
     """Returns how many elements a list has that was returned; raises Refused without one."""
     over, mapped = tasks.over, ", ".join(tasks.templates)
+    if over.size is not None:
+        return over.size
     found = values.get(over.value)
     wish = f"of which {mapped} is made"
     if over.value == RETURN and not isinstance(found, list):
@@ -121,7 +123,7 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
         name = "" if over.value == RETURN else f" of {over.value}"
         raise Refused(
             f"returned {len(found)} elements{name}, {wish}; at most {over.elements_max} are "
-            "accepted (max in [task parameters]; in Python: map(…, max=…))"
+            f"accepted ({over.max_item})"
         )
     return len(found)
 

@@ -209,11 +209,12 @@ def refuse_other_lists(pool: TaskPool, graph: Graph) -> None:
             for flow in sorted(ended.union(made.get(SUCCEEDED, ()))):
                 told = (over.size_of(one) for one, flows in made.items() if flow in flows)
                 size = max((one for one in told if one is not None), default=None)
-                if size is None or size > over.elements_max:
+                if size is None or size > over.elements_max or over.size not in (None, size):
                     name = pool.plan.name_of((point, over.source))
                     has = "has not told" if size is None else f"told {size}"
+                    takes = "accepts" if over.size is None else "has"
                     raise Refused(
                         f"{name} has succeeded and {has} elements of {over.value}, of which "
-                        f"the new definition accepts {over.elements_max}: what is made of them "
+                        f"the new definition {takes} {over.elements_max}: what is made of them "
                         "could not run"
                     )

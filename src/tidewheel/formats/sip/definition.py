@@ -11,10 +11,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeVar
 
+from tidewheel.core.graph.definition import ELEMENTS_DEFAULT, ELEMENTS_MAX
 from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.core.operator.registry import name_problem
 from tidewheel.formats.sip import model
-from tidewheel.formats.sip.document import KINDS, Fields, Node, Scalar, is_null
+from tidewheel.formats.sip.document import (
+    KINDS,
+    Fields,
+    Items,
+    Node,
+    Scalar,
+    is_null,
+    plain_value,
+    unknown_scalars,
+)
 from tidewheel.formats.sip.field_reader import (
     FieldReader,
     entry,
@@ -32,7 +42,7 @@ from tidewheel.formats.sip.keys import (
     SCHEMA_VERSION,
     STAGE,
 )
-from tidewheel.formats.sip.placeholders import Json
+from tidewheel.formats.sip.placeholders import Json, parameter_shown
 from tidewheel.formats.sip.templates import (
     Names,
     RenderedText,
@@ -59,7 +69,7 @@ _PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
 
 
 def read_definition(
-    root: Node, from_file: model.NameAndVersion, findings: Findings
+    root: Node, from_file: model.NameAndVersion, findings: Findings, moment: RenderMoment
 ) -> model.SipDefinition | None:
     """Returns the definition as far as it is understood; None if the file is no definition."""
     if not isinstance(root, Fields):
@@ -80,9 +90,8 @@ def read_definition(
         seen = f"schema_version is {found.text!r}"
         findings.error("schema-version", seen, f"only {SCHEMA_VERSION} is read", found.position)
     name, version = _identity(reader, from_file, findings)
-    return model.SipDefinition(
-        id=name, version=version, stages=_Stages(findings).read(reader.items("stages"), reader)
-    )
+    stages = _Stages(findings, moment).read(reader.items("stages"), reader)
+    return model.SipDefinition(id=name, version=version, stages=stages)
 
 
 def is_instance(root: Node) -> bool:
@@ -142,6 +151,7 @@ class _Stages:
     """Reads the stages one after the other, and remembers their names."""
 
     findings: Findings
+    moment: RenderMoment
     _positions: dict[str, Position] = field(default_factory=dict)
 
     def read(self, items: tuple[Node, ...], above: FieldReader) -> tuple[model.Stage, ...]:
@@ -164,6 +174,10 @@ class _Stages:
         name = self._id(reader)
         version = _version(reader, self.findings, required=True)
         type_ = reader.text("type")
+        for_each, where = self._for_each(reader), reader.position_of("for_each")
+        dependencies: tuple[model.Dependency, ...] = tuple(
+            self._entries(reader, "dependencies", model.DEPENDENCIES_MAX, self._dependency)
+        )
         stage = model.Stage(
             id=name or "",
             version=version or "",
@@ -172,12 +186,56 @@ class _Stages:
             resources=tuple(
                 self._entries(reader, "resources_required", model.RESOURCES_MAX, self._resource)
             ),
-            dependencies=tuple(
-                self._entries(reader, "dependencies", model.DEPENDENCIES_MAX, self._dependency)
-            ),
+            dependencies=_with_list(dependencies, for_each, where),
+            is_on=self._is_on(reader),
+            for_each=for_each,
+            elements_max=self._elements_max(reader, for_each),
             position=item.position,
+            elements_position=where,
         )
         return stage if name and version else None
+
+    def _is_on(self, reader: FieldReader) -> bool:
+        """Says whether a stage runs. While no request is there, it may: a comparison with a
+        parameter that is not known yet says nothing."""
+        value, node = reader.value("when"), reader.node("when")
+        is_open = isinstance(node, Scalar) and node.printed
+        return value is not False or (is_open and self.moment is RenderMoment.CHECK)
+
+    def _for_each(self, reader: FieldReader) -> model.ForEach | None:
+        node = reader.elements("for_each")
+        if node is None:
+            return None
+        if (unknown := next(unknown_scalars(node), None)) is not None:
+            return model.ListToCome(parameter_shown(unknown.unknown) if unknown is node else "")
+        if isinstance(node, Items):
+            return model.ListGiven(tuple(map(plain_value, node.items)))
+        if isinstance(node.structure, list):
+            return model.ListGiven(tuple(node.structure))
+        stage, dot, output = node.text.strip().partition(".")
+        if dot and not output:
+            seen = f"for_each of {reader.what} is {node.text!r}"
+            hint = f"write {stage}.OUTPUT, an output that {stage} names in its outputs.yaml"
+            self.findings.error("for-each", seen, hint, node.position)
+            return None
+        return model.ListReturned(stage, output) if dot else model.SameElements(stage)
+
+    def _elements_max(self, reader: FieldReader, for_each: model.ForEach | None) -> int:
+        found: int | None = reader.value("for_each_max")
+        if found is None:
+            return ELEMENTS_DEFAULT
+        where = reader.position_of("for_each_max")
+        if found > ELEMENTS_MAX:
+            seen = f"for_each_max of {reader.what} is {found}"
+            self.findings.error("value-kind", seen, f"write 1 to {ELEMENTS_MAX}", where)
+        if reader.node("for_each") is None:
+            seen = f"{reader.what} has for_each_max, and no for_each"
+            self.findings.error("for-each", seen, "remove it, or name a list", where)
+        if isinstance(for_each, model.SameElements):
+            seen = f"{reader.what} has for_each_max, and its elements are those of another"
+            hint = f"write it where {for_each.stage} names its list"
+            self.findings.error("for-each", seen, hint, where)
+        return min(found, ELEMENTS_MAX)
 
     def _id(self, reader: FieldReader) -> str | None:
         name = reader.text("id")
@@ -248,6 +306,16 @@ class _Stages:
             _bad_name("buffer object", value, problem, here, self.findings)
             return None
         return model.ObjectDependency(value, here)
+
+
+def _with_list(
+    dependencies: tuple[model.Dependency, ...], for_each: model.ForEach | None, where: Position
+) -> tuple[model.Dependency, ...]:
+    """Returns the dependencies of a stage with that on the stage that its list comes from."""
+    if not isinstance(for_each, model.ListReturned | model.SameElements):
+        return dependencies
+    needed = model.StageDependency(for_each.stage, model.StageCondition.COMPLETE, where)
+    return dependencies if needed in dependencies else (*dependencies, needed)
 
 
 def nearest_stage(name: str, stages: Iterable[model.Stage]) -> str | None:
@@ -321,8 +389,12 @@ def read_text(
     parameters: Mapping[str, Json],
     findings: Findings,
     moment: RenderMoment,
+    awaited: Iterable[str] = (),
 ) -> DefinitionText:
-    """Returns the definition in a file; a template is rendered with these parameters."""
+    """Returns the definition in a file; a template is rendered with these parameters.
+
+    ``awaited`` are outputs of stages: only a list that a stage runs for may be one of them.
+    """
     text = decoded(file, content, findings)
     if text is None:
         return DefinitionText(None)
@@ -335,14 +407,15 @@ def read_text(
             hint = f"call it {file}{TEMPLATE_SUFFIX}"
             findings.warning("template-name", seen, hint, Position(file))
         own = {**parameters, "parameters": dict(parameters)}
-        template = Template(file=file, text=text, own=own)
+        template = Template(file=file, text=text, own=own, awaited=tuple(awaited))
         (rendered,) = render_all([template], Names(), findings, moment)
         root = read_rendered(file, rendered, findings) if rendered is not None else None
     definition = None
     if root is not None:
-        definition = read_definition(
-            root, model.name_and_version(file_name(file).stem), findings
-        )
+        if moment is RenderMoment.REQUEST:
+            _refuse_awaited(root, findings)
+        stem = model.name_and_version(file_name(file).stem)
+        definition = read_definition(root, stem, findings, moment)
     stages = root.get("stages") if isinstance(root, Fields) else None
     return DefinitionText(
         definition,
@@ -351,3 +424,16 @@ def read_text(
         is_template(file, text),
         lacks_stages=stages is not None and is_null(stages),
     )
+
+
+def _refuse_awaited(root: Node, findings: Findings) -> None:
+    """Reports outputs of stages where the definition must be known before the run."""
+    found = root.get("stages") if isinstance(root, Fields) else None
+    stages = found.items if isinstance(found, Items) else ()
+    lists = [one.get("for_each") for one in stages if isinstance(one, Fields)]
+    for scalar in unknown_scalars(root):
+        if not any(scalar is one for one in lists):
+            name = parameter_shown(scalar.unknown) or scalar.unknown
+            seen = f"{name!r} is known only when a stage has returned it"
+            hint = "give it with the request; only for_each can wait for a stage"
+            findings.error("template-undefined", seen, hint, scalar.position)

@@ -39,6 +39,8 @@ class Scalar:
     position: Position = field(compare=False)
     unknown: str = ""
     printed: bool = field(default=False, compare=False)
+    # What a template printed in quotes, and nothing else, if that is a list or mapping.
+    structure: list[Json] | dict[str, Json] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,19 @@ class Fields:
 
 
 Node = Scalar | Items | Fields
+
+
+def unknown_scalars(node: Node) -> Iterator[Scalar]:
+    """Yields the values of a node that are still to come."""
+    if isinstance(node, Scalar):
+        if node.unknown:
+            yield node
+    else:
+        inner = node.items if isinstance(node, Items) else (one.value for one in node)
+        for one in inner:
+            yield from unknown_scalars(one)
+
+
 KINDS: Mapping[type, str] = {Scalar: "a text", Items: "a list", Fields: "a mapping"}
 
 
@@ -98,15 +113,16 @@ class Builder:
             return Scalar(text, quoted, position)
         if not self._has_places(text, position):
             return Scalar("", quoted, position)
-        alone = None if quoted else PLACE.fullmatch(text)
+        alone = PLACE.fullmatch(text)
         value = self._values[int(alone[1])].value if alone is not None else None
-        if isinstance(value, dict | list):
-            node = self._structure(value, position)
+        structure = value if isinstance(value, dict | list) else None
+        if structure is not None and not quoted:
+            node = self._structure(structure, position)
             return node if isinstance(node, Scalar) else replace(node, printed=True)
         used = [self._values[int(place[1])] for place in PLACE.finditer(text)]
         unknown = next((value.unknown for value in used if value.unknown), "")
         filled = filled_text(text, self._values)
-        return Scalar(filled, quoted, position, unknown, printed=True)
+        return Scalar(filled, quoted, position, unknown, printed=True, structure=structure)
 
     def items(self, items: list[Node], position: Position) -> Node:
         self._counted(position)

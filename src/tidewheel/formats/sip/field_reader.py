@@ -215,6 +215,22 @@ class FieldReader:
             self._not_a_collection(name, node)
         return ()
 
+    def elements(self, name: str) -> Items | Scalar | None:
+        """Returns a list, or the name of one; None if absent or refused.
+
+        A text that a template printed is no name: values do not decide what stages wait for.
+        """
+        node = self.node(name)
+        if node is None or isinstance(node, Items):
+            return node
+        is_text = isinstance(node, Scalar) and not is_null(node) and not node.printed
+        if isinstance(node, Scalar) and (
+            node.unknown or is_text or isinstance(node.structure, list)
+        ):
+            return node
+        self._not_a_collection(name, node)
+        return None
+
     def fields(self, name: str) -> Fields | None:
         """Returns the mapping under a key; None if absent or refused."""
         node = self.node(name)
@@ -270,8 +286,9 @@ class FieldReader:
         elif key.example is not None:
             accepted += f", such as {written(key.example, self.position)}"
         is_free = key.absent is Absent.FINE or key.example is None
-        if key.kind in (KeyKind.LIST, KeyKind.MAPPING) and is_free:
-            accepted += f"; write {json.dumps(key.kind.example)} if there is nothing"
+        if key.kind in (KeyKind.LIST, KeyKind.ELEMENTS, KeyKind.MAPPING) and is_free:
+            nothing: Json = {} if key.kind is KeyKind.MAPPING else []
+            accepted += f"; write {json.dumps(nothing)} if there is nothing"
         if meant:
             accepted = f"did you mean {meant}? A{accepted[1:]}"
         self._findings.error("value-kind", f"{name} of {self.what} {seen}", accepted, position)
@@ -353,6 +370,8 @@ SYNONYMS = {
     **dict.fromkeys(("cancelled", "canceled", "killed"), "aborted"),
     **dict.fromkeys(("exists", "available", "there"), "present"),
     **dict.fromkeys(("depends_on", "needs", "requires"), "dependencies"),
+    **dict.fromkeys(("foreach", "loop", "with_items", "matrix"), "for_each"),
+    **dict.fromkeys(("if", "only_if", "enabled"), "when"),
     **{"name": "id", "count": "number", "task": "stage", "object": "buffer_object"},
     **{"value": "number", "number": "value", "amount": "value", "size": "value"},
 }

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum, auto
 
+from tidewheel.core.graph.definition import ELEMENTS_DEFAULT, ELEMENTS_MAX
 from tidewheel.formats.sip.model import (
     CONDITION_WORDS,
     NAME_LENGTH_MAX,
@@ -57,6 +58,12 @@ class KeyKind(Enum):
     )
     BOOLEAN = {"anyOf": [{"type": "boolean"}, _TEMPLATE]}, True, "true or false"
     LIST = {"type": "array"}, list[Json](), "a list"
+    ELEMENTS = (
+        {"type": ["array", "string"]},
+        "find.beams",
+        "a list, or STAGE.OUTPUT for the list that an earlier stage returns, or STAGE for one "
+        "run after each of a stage that has for_each itself",
+    )
     MAPPING = {"type": "object"}, dict[str, Json](), "a mapping"
 
     def __init__(self, schema: Schema, example: Json, accepted: str) -> None:
@@ -71,7 +78,7 @@ class Absent(Enum):
     REFUSED = auto()
 
 
-TEXT, VERSION, DURATION, SIZE, NUMBER, COUNT, BOOLEAN, LIST, MAPPING = KeyKind
+TEXT, VERSION, DURATION, SIZE, NUMBER, COUNT, BOOLEAN, LIST, ELEMENTS, MAPPING = KeyKind
 FINE, WARNED, REFUSED = Absent
 
 
@@ -144,6 +151,17 @@ STAGE: Mapping[str, Key] = {
         LIST,
         "what must have happened before: all of it",
         example=[{"type": "stage", "value": "ingest", "condition": "complete"}],
+    ),
+    "when": Key(
+        BOOLEAN, "whether the stage runs; if not, those after it go on as if it were complete"
+    ),
+    "for_each": Key(
+        ELEMENTS, "the list for whose elements the stage runs, once for each: its item"
+    ),
+    "for_each_max": Key(
+        COUNT,
+        f"how many elements the list may have; {ELEMENTS_DEFAULT} by default, "
+        f"up to {ELEMENTS_MAX}",
     ),
 }
 DEPENDENCY: Mapping[str, Key] = {

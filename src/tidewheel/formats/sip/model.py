@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 
+from tidewheel.core.graph.definition import ELEMENTS_DEFAULT, element_name, template_name
 from tidewheel.core.graph.findings import NOWHERE, Position
 from tidewheel.core.queue.resources import Resources
 from tidewheel.formats.flow_cylc.names import task_name_problem
+from tidewheel.formats.sip.placeholders import Json
 from tidewheel.lazy_dataclasses import dataclass
 
 # Limits of a definition's size; beyond a limit there is a finding, never a hang.
@@ -42,6 +44,9 @@ PARAMETERS_BYTES_MAX = 64_000  # of a request, as JSON; jobs get them in their e
 
 # A node of the graph that stands for a buffer object; no stage may be called so.
 OBJECT_PREFIX = "object@"
+# A node of the graph that lets the elements of a stage begin whose list is known before.
+LIST_PREFIX = "list@"
+ITEM = "item"  # the parameter that is, in a stage with for_each, one element of its list
 
 _VERSION = re.compile(r"\w[\w.+-]*", re.ASCII)
 _VERSION_AT_END = re.compile(r"(?P<name>.+?)[-_]v?(?P<version>\d+\.\d[\w.+-]*)", re.ASCII)
@@ -77,6 +82,8 @@ def stage_id_problem(name: str) -> str:
         return f"templates know something else as {name!r}; choose another"
     if name.startswith(OBJECT_PREFIX):
         return f"names that begin with {OBJECT_PREFIX} stand for buffer objects"
+    if name.startswith(LIST_PREFIX):
+        return f"names that begin with {LIST_PREFIX} stand for lists of stages with for_each"
     if not name.isascii():
         return "names are written in ASCII letters: they become names of folders and services"
     return task_name_problem(name) or _length_problem(name)
@@ -162,6 +169,38 @@ class ObjectDependency:
 Dependency = StageDependency | ObjectDependency
 
 
+@dataclass(frozen=True, slots=True)
+class ListGiven:
+    """Holds the elements of a list that is known before the run."""
+
+    items: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListToCome:
+    """Names the parameter that is to be the list: of a request, or of a stage before."""
+
+    parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListReturned:
+    """Names the stage that returns the list, and the output that is the list."""
+
+    stage: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class SameElements:
+    """Names the stage over whose elements another one runs, each after its own."""
+
+    stage: str
+
+
+ForEach = ListGiven | ListToCome | ListReturned | SameElements
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesNeeded:
     """Asks for whole machines of one flavour."""
@@ -213,7 +252,25 @@ class Stage:
     timeout_seconds: float | None = None
     resources: tuple[Resource, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
+    is_on: bool = True  # else it is switched off: it is skipped, and others go on
+    for_each: ForEach | None = None
+    elements_max: int = ELEMENTS_DEFAULT
     position: Position = field(default=NOWHERE, compare=False)
+    elements_position: Position = field(default=NOWHERE, compare=False)  # of `for_each`
+
+    @property
+    def is_mapped(self) -> bool:
+        """Says whether it runs once for each element of a list."""
+        return self.is_on and self.for_each is not None
+
+    @property
+    def node(self) -> str:
+        """Returns the name of its node in the graph."""
+        return template_name(self.id, ITEM) if self.is_mapped else self.id
+
+    def part_name(self, index: int | None) -> str:
+        """Returns the name of the task that is the stage, or one of its elements."""
+        return self.id if index is None else element_name(self.node, index)
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -261,6 +318,39 @@ class SipDefinition:
 
     def stage(self, name: str) -> Stage | None:
         return self._by_id.get(name)
+
+    def part(self, name: str) -> tuple[Stage, int | None] | None:
+        """Returns the stage that a task is, and the index of an element; None for others."""
+        found = self._by_id.get(name)
+        if found is not None and not found.is_mapped:
+            return found, None
+        head = name.rstrip("0123456789")
+        stage = self._by_id.get(head.removesuffix(f"_{ITEM}"))
+        if stage is None or not stage.is_mapped or head == name:
+            return None
+        index = int(name[len(head) :])
+        return (stage, index) if stage.part_name(index) == name else None
+
+    def list_of(self, stage: Stage) -> tuple[Stage, ListGiven | ListToCome | ListReturned]:
+        """Returns the list of a stage with for_each, and the stage that says so itself.
+
+        Where no stage has the name of its source, the list is taken to come from outside. There
+        must be no circles.
+        """
+        found = stage.for_each
+        while isinstance(found, SameElements) and found.stage in self._by_id:
+            stage = self._by_id[found.stage]
+            found = stage.for_each
+        is_known = not isinstance(found, ListReturned) or found.stage in self._by_id
+        if found is None or isinstance(found, SameElements) or not is_known:
+            return stage, ListToCome("")
+        return stage, found
+
+    def are_alongside(self, one: Stage, other: Stage) -> bool:
+        """Says whether two stages run over the same elements: each follows its own."""
+        if not (one.is_mapped and other.is_mapped):
+            return False
+        return self.list_of(one)[0] is self.list_of(other)[0]
 
     def upstream(self, name: str) -> Iterator[str]:
         """Yields the stages before one, the nearest first, without names that no stage has."""

@@ -33,6 +33,7 @@ from tidewheel.formats.sip.document import Fields, plain_value
 from tidewheel.formats.sip.model import (
     DEPTH_MAX,
     FIXED_NAMES,
+    ITEM,
     PARAMETERS_BYTES_MAX,
     SipDefinition,
     Stage,
@@ -48,19 +49,36 @@ REQUEST = Position("request")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StagePart:
+    """Holds a stage that is given its values, or one element of a stage with for_each."""
+
+    stage: Stage
+    index: int | None = None  # of the element; None also where no element is known
+    item: Json = None  # the element itself
+    # Outputs of earlier stages that are for this element alone, by stage.
+    made: Mapping[str, Values] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.stage.part_name(self.index)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageValues:
     """Holds the values that the templates of one stage know."""
 
     known: Values
     to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
     missing: tuple[str, ...] = ()  # required, and nobody gives them
-    made: frozenset[str] = frozenset()  # known, as outputs of earlier stages
+    made: frozenset[str] = frozenset()  # known, as outputs of earlier stages or as elements
+    awaits_item: bool = False  # the element of its list
 
     @property
     def shown(self) -> dict[str, str]:
         """Returns, by name, what people read in place of values that are not known yet."""
         awaited = {name: output_to_come(one, name) for name, one in self.to_come.items()}
-        return {name: parameter_to_come(name) for name in self.missing} | awaited
+        asked = (*self.missing, ITEM) if self.awaits_item else self.missing
+        return {name: parameter_to_come(name) for name in asked} | awaited
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +105,26 @@ class ParameterSource:
     folders: Mapping[str, StageFolder]
     defaults: Values = field(init=False)  # of all stages
     declared: frozenset[str] = field(init=False)  # by any stage
+    _providers: frozenset[str] = field(init=False)  # stages that run and have outputs
 
     def __post_init__(self) -> None:
+        folders = ((self.definition.stage(name), one) for name, one in self.folders.items())
+        providers = (one.stage for stage, one in folders if stage is None or stage.is_on)
+        providers = (one for one in providers if self.folders[one].outputs)
+        object.__setattr__(self, "_providers", frozenset(providers))
         object.__setattr__(self, "defaults", all_defaults(self.folders))
         object.__setattr__(self, "declared", _declared(self.folders))
 
     def values_for(
-        self, stage: Stage, request: Values, outputs: Mapping[str, Values] | None = None
+        self, part: StagePart, request: Values, outputs: Mapping[str, Values] | None = None
     ) -> StageValues:
-        """Returns a stage's values.
+        """Returns the values of a stage, or of one of its elements.
 
         ``outputs`` are by stage; they are None before the stage is due.
         """
+        stage = part.stage
+        if outputs is not None and part.made:
+            outputs = {**outputs, **part.made}
         # What a request gives all stages, and over it what it gives this one.
         given = {
             **{name: value for name, value in request.items() if value is not None},
@@ -109,28 +135,43 @@ class ParameterSource:
         made: dict[str, Json] = {}
         to_come: dict[str, str] = {}
         # The nearest come first. Most workflows have none, and a chain of stages is long.
-        providers = {one.stage for one in self.folders.values() if one.outputs}
-        before = self.definition.upstream(stage.id) if providers else ()
-        for earlier in (one for one in before if one in providers):
+        before = self.definition.upstream(stage.id) if self._providers else ()
+        for earlier in (one for one in before if one in self._providers):
             for name in self.folders[earlier].outputs:
                 if outputs is None:
                     to_come.setdefault(name, earlier)
                 elif name in outputs.get(earlier, {}):
                     made.setdefault(name, outputs[earlier][name])
+        is_element = stage.is_mapped and part.index is not None
+        if stage.is_mapped:  # nothing else is the element
+            for names in (own, given, made, to_come):
+                names.pop(ITEM, None)
+        if is_element:
+            made[ITEM] = part.item
         known = {**self.defaults, **own, **made, **given}
         awaited = {name: one for name, one in to_come.items() if name not in given}
         missing = tuple(
             name
             for name in (folder.required if folder else ())
             if name not in awaited and name not in made and name not in given
+            if not (stage.is_mapped and name == ITEM)
         )
         unknown = {*awaited, *missing}
+        if stage.is_mapped and not is_element:
+            unknown.add(ITEM)
         return StageValues(
             known={name: value for name, value in known.items() if name not in unknown},
             to_come=awaited,
             missing=missing,
             made=frozenset(made.keys() - given.keys()),
+            awaits_item=stage.is_mapped and not is_element,
         )
+
+    def off_provider(self, stage: str, name: str) -> str:
+        """Returns the stage before one that would make an output if it ran; "" if none."""
+        before = self.definition.upstream(stage)
+        off = (one for one in before if one in self.folders and one not in self._providers)
+        return next((one for one in off if name in self.folders[one].outputs), "")
 
     def given_apart(self, stage: str, request: Values) -> Values:
         """Returns the values that a request gives this stage alone."""
@@ -140,8 +181,10 @@ class ParameterSource:
         """Returns every declared parameter, once."""
         declared: dict[str, list[str]] = {}
         for folder in self.folders.values():
+            stage = self.definition.stage(folder.stage)
             for name in chain(folder.defaults, folder.required):
-                declared.setdefault(name, []).append(folder.stage)
+                if name != ITEM or stage is None or not stage.is_mapped:
+                    declared.setdefault(name, []).append(folder.stage)
         return tuple(
             ParameterSpec(
                 name,
@@ -188,18 +231,16 @@ def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
     return {name: value for name, value in inside.items() if value is not None}
 
 
-def check_request(request: Values, findings: Findings) -> bool:
-    """Says whether a request can be used as values at all; reports why not."""
+def check_request(request: Values, findings: Findings, what: str = "the parameters") -> bool:
+    """Says whether a request, or ``what`` else gives values, can be used; reports why not."""
     try:
         text = json.dumps(request, allow_nan=False, ensure_ascii=False)
         size = len(text.encode())  # refuses halves of characters
     except (ValueError, TypeError, RecursionError):
-        findings.error(
-            "bad-parameters", "the parameters are no JSON", "send a JSON object", REQUEST
-        )
+        findings.error("bad-parameters", f"{what} are no JSON", "send a JSON object", REQUEST)
         return False
     if size > PARAMETERS_BYTES_MAX:
-        seen = f"the parameters have more than {PARAMETERS_BYTES_MAX} bytes"
+        seen = f"{what} have more than {PARAMETERS_BYTES_MAX} bytes"
         hint = "put data into a file, and its place into a parameter"
         findings.error("parameters-too-large", seen, hint, REQUEST)
         return False
@@ -208,7 +249,7 @@ def check_request(request: Values, findings: Findings) -> bool:
         findings.error("reserved-character", seen, "remove it", REQUEST)
         return False
     if any(depth > DEPTH_MAX for depth in _depths(request)):
-        seen = f"the parameters are nested more than {DEPTH_MAX} deep"
+        seen = f"{what} are nested more than {DEPTH_MAX} deep"
         findings.error("nested-too-deeply", seen, "", REQUEST)
         return False
     return True
@@ -227,13 +268,18 @@ def _depths(value: object, depth: int = 0) -> Iterator[int]:
 
 
 def report_missing(
-    values: Mapping[str, StageValues], definition: SipDefinition, findings: Findings
+    source: ParameterSource, missing: Mapping[str, Iterable[str]], findings: Findings
 ) -> None:
-    """Reports each parameter that a stage needs and nothing gives: the run is refused."""
-    for stage in definition.stages:
-        for name in values[stage.id].missing:
+    """Reports each parameter that a stage needs and nothing gives: the run is refused.
+
+    ``missing`` are their names by stage.
+    """
+    for stage, names in missing.items():
+        for name in names:
             lacks = "it has no default, and no stage before it provides it"
-            seen = f"stage {stage.id} needs the parameter {name!r}: {lacks}"
+            if off := source.off_provider(stage, name):
+                lacks = f"{off}, which provides it, is switched off, and it has no default"
+            seen = f"stage {stage} needs the parameter {name!r}: {lacks}"
             hint = f"give it with the request: -p {name}=VALUE, or among its parameters"
             findings.error("missing-parameter", seen, hint, REQUEST)
 

@@ -74,6 +74,15 @@ def parameter_to_come(name: str) -> str:
     return f"{{{{ {name} }}}}"
 
 
+def parameter_shown(text: str) -> str:
+    """Returns the parameter for which such a text stands; "" if it is none."""
+    found = _SHOWN.fullmatch(text)
+    return found[1] if found is not None else ""
+
+
+_SHOWN = re.compile(r"\{\{ (.+) \}\}")
+
+
 def output_to_come(stage: str, name: str) -> str:
     """Returns the text for a value that an earlier stage will make."""
     return f"<output of {stage}: {name}>"

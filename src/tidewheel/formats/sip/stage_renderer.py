@@ -23,8 +23,8 @@ from tidewheel.formats.sip.compose import (
     typed_compose,
 )
 from tidewheel.formats.sip.document import Fields, Items, Node, Scalar, plain_value
-from tidewheel.formats.sip.model import FIXED_NAMES, JINJA_NAMES, WORD_BYTES_MAX, Stage
-from tidewheel.formats.sip.parameters import ParameterSource, StageValues, Values
+from tidewheel.formats.sip.model import FIXED_NAMES, ITEM, JINJA_NAMES, WORD_BYTES_MAX
+from tidewheel.formats.sip.parameters import ParameterSource, StagePart, StageValues, Values
 from tidewheel.formats.sip.placeholders import Json, parameter_to_come, text_of_value
 from tidewheel.formats.sip.stage_folder import StageFolder, StageText
 from tidewheel.formats.sip.templates import (
@@ -41,6 +41,7 @@ from tidewheel.lazy_dataclasses import dataclass
 # The names that templates of stages know: those of their own stage, every stage by its id.
 
 _PARAMETERS = "parameters"
+_INDEX = "index"  # of an element, from 0
 _Value = TypeVar("_Value")
 
 
@@ -80,7 +81,7 @@ def shared_names(
     stages: dict[str, dict[str, Json]] = {}
     unknown: dict[str, Mapping[str, str]] = {}
     for stage in source.definition.stages:
-        values = source.values_for(stage, request, outputs)
+        values = source.values_for(StagePart(stage=stage), request, outputs)
         folder = source.folders.get(stage.id)
         declared = {*folder.defaults, *folder.required} if folder else set()
         timeout = stage.timeout_seconds
@@ -101,22 +102,37 @@ def shared_names(
 
 
 def own_names(
-    stage: Stage, values: StageValues, shared: SharedNames, args: Json, declared: frozenset[str]
+    part: StagePart,
+    values: StageValues,
+    shared: SharedNames,
+    args: Json,
+    declared: frozenset[str],
 ) -> tuple[dict[str, Json], dict[Path, str]]:
     """Returns the names of one stage's templates, and the paths to those without a value.
 
     ``declared`` are parameters; what a request gives under the id of a stage is none.
     """
+    stage = part.stage
     known = dict(values.known)
     names = {name: value for name, value in known.items() if name not in FIXED_NAMES}
     ways: dict[Path, str] = shared.ways_to(stage.id, ("stage",))
-    for name, about in shared.stages.items():
+    own: dict[str, dict[str, Json]] = {  # stages of which this element sees its own outputs
+        name: {**shared.stages[name], "outputs": dict(made)} for name, made in part.made.items()
+    }
+    names |= {name: about for name, about in own.items() if name not in names}
+    for name, about in {**shared.stages, **own}.items():
         given = names.get(name)
         if isinstance(given, dict) and name not in declared:
             names[name] = {**about, **given}
             if isinstance(given.get(_PARAMETERS, {}), dict):
                 ways |= shared.ways_to(name, (name,))
-    names |= {_PARAMETERS: known, "stage": shared.stages[stage.id], "args": args}
+    names |= {_PARAMETERS: known, "stage": dict(shared.stages[stage.id]), "args": args}
+    if own:
+        names["stages"] = {**shared.stages, **own}
+    if part.index is not None:
+        names["stage"] = {**shared.stages[stage.id], _INDEX: part.index}
+    elif stage.is_mapped:
+        ways[("stage", _INDEX)] = parameter_to_come(f"stage.{_INDEX}")
     ways |= {(_PARAMETERS, name): text for name, text in values.shown.items()}
     ways |= {(name,): text for name, text in values.shown.items() if name not in FIXED_NAMES}
     return names, ways
@@ -158,15 +174,16 @@ class Wish:
     """Says what is to be rendered: for which stages, with which values, at which moment."""
 
     source: ParameterSource
-    stages: tuple[Stage, ...]
+    parts: tuple[StagePart, ...]
     request: Values
     moment: RenderMoment
     outputs: Mapping[str, Values] | None = None
 
     def values(self) -> dict[str, StageValues]:
+        """Returns the values of each part, by its name."""
         return {
-            stage.id: self.source.values_for(stage, self.request, self.outputs)
-            for stage in self.stages
+            part.name: self.source.values_for(part, self.request, self.outputs)
+            for part in self.parts
         }
 
 
@@ -183,22 +200,31 @@ class StageRenderer:
         self._values = wish.values()
         self._shared = shared_names(wish.source, wish.request, wish.outputs)
         self._names = self._shared.names()
+        self._plain_files: dict[str, Node | None] = {}  # by path
         self.names: dict[str, tuple[str, int]] = {}  # used by templates: file and line
 
     def render(self) -> dict[str, RenderedStage]:
+        """Returns what each part executes, by its name."""
         args = self._read_all(lambda folder: folder.args, {})
         executed = self._read_all(lambda folder: folder.compose or folder.command, args)
         rendered = {}
-        for stage in self._wish.stages:
-            folder = self._wish.source.folders.get(stage.id)
+        for part in self._wish.parts:
+            folder = self._wish.source.folders.get(part.stage.id)
             if folder is not None:
-                rendered[stage.id] = self._rendered(folder, args, executed.get(stage.id))
+                name = part.name
+                found = self._rendered(
+                    folder, self._values[name], args.get(name), executed.get(name)
+                )
+                rendered[name] = found
         return rendered
 
     def _rendered(
-        self, folder: StageFolder, args: Mapping[str, Read], executed: Read | None
+        self,
+        folder: StageFolder,
+        values: StageValues,
+        found: Read | None,
+        executed: Read | None,
     ) -> RenderedStage:
-        found, values = args.get(folder.stage), self._values[folder.stage]
         is_read = all(one is None or one.is_whole for one in (found, executed))
         compose: str | None = None
         command: tuple[str, ...] | None = None
@@ -226,7 +252,7 @@ class StageRenderer:
             compose=compose,
             command=command,
             script=folder.script.text if folder.script is not None else None,
-            is_whole=is_read and not values.to_come and not values.missing,
+            is_whole=is_read and not values.shown,
             to_come=values.to_come,
             secrets=_secrets(folder, values),
         )
@@ -240,31 +266,40 @@ class StageRenderer:
         """Returns the nodes of one file of each stage; templates know the arguments. ``args``
         are those that were read before, by stage."""
         read: dict[str, Read] = {}
-        templates: list[tuple[str, Template]] = []
-        for stage in self._wish.stages:
-            folder = self._wish.source.folders.get(stage.id)
+        templates: list[tuple[StagePart, Template]] = []
+        for part in self._wish.parts:
+            folder = self._wish.source.folders.get(part.stage.id)
             file = choose(folder) if folder is not None else None
             if file is not None and file.is_template:
-                templates.append((stage.id, self._template(stage, file, args)))
-            elif file is not None:
-                node = read_plain(file.path, file.text, self._plain_errors)
-                if node is not None:
-                    read[stage.id] = Read(node, True)
+                templates.append((part, self._template(part, file, args)))
+            elif file is not None and (node := self._plain(file)) is not None:
+                read[part.name] = Read(node, True)
         rendered = self._render([template for _, template in templates])
-        for (stage_id, template), text in zip(templates, rendered, strict=True):
+        for (part, template), text in zip(templates, rendered, strict=True):
             if text is None:
                 continue
-            for name, line in text.names.items():
-                self.names.setdefault(name, (template.file, line))
-            compose = self._wish.source.folders[stage_id].compose
+            self._note_names(part, template.file, text)
+            compose = self._wish.source.folders[part.stage.id].compose
             if compose is not None and compose.path == template.file:
                 text = text.for_compose()  # noqa: PLW2901 - the same text, with plain dollars
             node = read_rendered(template.file, text, self._errors)
             if node is not None:
                 is_whole = not any(value.unknown for value in text.values)
                 is_whole = is_whole and not template.unknown and not self._may_change(template)
-                read[stage_id] = Read(node, is_whole)
+                read[part.name] = Read(node, is_whole)
         return read
+
+    def _plain(self, file: StageText) -> Node | None:
+        """Returns the nodes of a file that is no template: once for all elements."""
+        if file.path not in self._plain_files:
+            node = read_plain(file.path, file.text, self._plain_errors)
+            self._plain_files[file.path] = node
+        return self._plain_files[file.path]
+
+    def _note_names(self, part: StagePart, file: str, text: RenderedText) -> None:
+        for name, line in text.names.items():
+            if name != ITEM or not part.stage.is_mapped:
+                self.names.setdefault(name, (file, line))
 
     def _render(self, templates: list[Template]) -> list[RenderedText | None]:
         """Returns the rendered templates; None for one that fails.
@@ -293,14 +328,16 @@ class StageRenderer:
         is_early = self._wish.moment is RenderMoment.REQUEST
         return is_early and bool(self._shared.unknown) and "parameters" in template.text
 
-    def _template(self, stage: Stage, file: StageText, args: Mapping[str, Read]) -> Template:
-        found = args.get(stage.id)
+    def _template(self, part: StagePart, file: StageText, args: Mapping[str, Read]) -> Template:
+        found = args.get(part.name)
         value = plain_value(found.node) if found is not None else {}
         declared = self._wish.source.declared
-        own, unknown = own_names(stage, self._values[stage.id], self._shared, value, declared)
+        own, unknown = own_names(part, self._values[part.name], self._shared, value, declared)
+        if "stages" not in file.text:  # the same for each of many elements, and large
+            own.pop("stages", None)
         if found is not None:
             unknown |= {("args", *way): text for way, text in _unknown_ways(found.node)}
-        elif self._wish.source.folders[stage.id].args not in (None, file):
+        elif self._wish.source.folders[part.stage.id].args not in (None, file):
             unknown[("args",)] = parameter_to_come("args")  # a finding says why
         return Template(file=file.path, text=file.text, own=own, unknown=unknown)
 

@@ -168,6 +168,20 @@ def _kind(value: object) -> str:
     return "a text" if isinstance(value, str) else "this"
 
 
+class Awaited(_Missing):
+    """Stands for a value that a stage returns later: it can be printed, nothing else."""
+
+    __slots__ = ()
+
+    @property
+    def _undefined_message(self) -> str:
+        return f"{self._undefined_name!r} is known only when a stage has returned it"
+
+    @property
+    def shown(self) -> str:
+        return parameter_to_come(str(self._undefined_name))
+
+
 class AsRequested(_Missing):
     """Lets only outputs of stages be missing, as when a run is requested."""
 
@@ -277,6 +291,8 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
             raise TooManyValues(f"the template prints more than {VALUES_MAX} values")
         if isinstance(value, Unknown):
             self.values.append({"unknown": str(value)})
+        elif isinstance(value, Awaited):
+            self.values.append({"unknown": value.shown})
         else:
             self.values.append({"value": _as_json(value)})
         return place(len(self.values) - 1)
@@ -411,7 +427,11 @@ def _advice(message: str, variables: dict[str, object]) -> str:
         return guess
     if (of_value := _HAS_NO.match(message)) is not None:
         return _hidden_stage_advice(of_value[1], variables)
-    empty = [name for name, value in variables.items() if value == [] and name != "args"]
+    empty = [
+        name
+        for name, value in variables.items()
+        if isinstance(value, list) and not value and name != "args"
+    ]
     if empty:
         return f"these parameters are empty: {', '.join(empty)}"
     return _COUNT_ADVICE if message.startswith("a list has no element") else ""
@@ -497,7 +517,10 @@ def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
     for template in job["templates"]:
         own = {name: wrapped(value) for name, value in template["own"].items()}
         known = own.get(_PARAMETERS)
-        own[_PARAMETERS] = TemplateParameters(known if isinstance(known, dict) else {})
+        parameters = TemplateParameters(known if isinstance(known, dict) else {})
+        own[_PARAMETERS] = parameters
+        for name in template.get("awaited", ()):
+            own[name] = parameters[name] = Awaited(name=name)
         _put_unknown(own, template["unknown"])
         yield environment.answer(template["text"], {**shared, **own}, job)
 

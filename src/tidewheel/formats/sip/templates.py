@@ -60,6 +60,7 @@ class Template:
     text: str
     own: Mapping[str, Json] = field(default_factory=dict)
     unknown: Mapping[Path, str] = field(default_factory=dict)
+    awaited: tuple[str, ...] = ()  # names that can be printed, and not looked at otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,12 @@ def _ask(templates: Sequence[Template], shared: Names, moment: RenderMoment) -> 
             "shared": dict(shared.values),
             "unknown": list(shared.unknown.items()),
             "templates": [
-                {"text": one.text, "own": dict(one.own), "unknown": list(one.unknown.items())}
+                {
+                    "text": one.text,
+                    "own": dict(one.own),
+                    "unknown": list(one.unknown.items()),
+                    "awaited": one.awaited,
+                }
                 for one in rest
             ],
         }

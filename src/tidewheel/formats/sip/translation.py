@@ -4,6 +4,11 @@ A stage is a node at the only point, 1. All dependencies of a stage are one arro
 conjunction. A buffer object is a node of its own, which does nothing and waits for a message
 from outside with the object's name: so any number of stages can wait for one object and one
 stage for many, and `ext-trigger` or a posted object lets them go.
+
+A stage with for_each is a mapped task (`docs/decisions/0061`): those after it wait for all of
+its elements, and those over the same elements each for its own. A list that is known before the
+run has a node of its own, which waits for what the stage waits for and tells how many elements
+there are. A stage that is switched off is a node that is skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +23,9 @@ from tidewheel.core.graph import definition as graph
 from tidewheel.core.graph.findings import Position
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.formats.cycling.reader import CyclingReader
+from tidewheel.formats.sip.lists import mapped_over
 from tidewheel.formats.sip.model import (
+    LIST_PREFIX,
     ObjectDependency,
     SipDefinition,
     Stage,
@@ -28,10 +35,12 @@ from tidewheel.formats.sip.model import (
 )
 from tidewheel.formats.sip.placeholders import text_of_value
 from tidewheel.formats.sip.stage_renderer import RenderedStage, can_be_variable
+from tidewheel.lazy_dataclasses import dataclass
 
 ONCE = "R1"
 FIRST = Point(1)
 ROOT = "root"
+SWITCHED_OFF = "switched off"
 PARAMETER = "PARAMETER_"  # and its name: the variable of a parameter
 # A stage whose files cannot be rendered when it is due has failed, too, to a person.
 OUTPUTS: Mapping[StageCondition, tuple[str, ...]] = {
@@ -51,29 +60,32 @@ def workflow_of(
     Stages that are rendered have their scripts; the others have one that fails.
     """
     reader = CyclingReader()
+    mapped = {
+        one.id: mapped_over(definition, one) for one in definition.stages if one.is_mapped
+    }
     objects = {name: object_node(name) for one in definition.stages for name in one.objects}
     required = _required(definition)
     nodes = {
-        one.id: replace(
+        one.node: replace(
             stage_node(one, rendered.get(one.id)),
             completion=SUCCEEDED if one.id in required else "",
         )
         for one in definition.stages
     }
-    nodes |= {
-        node: graph.NodeDef(
-            name=node,
-            lineage=(node, ROOT),
-            run_mode=graph.RunMode.SKIP,
-            meta=(("title", f"buffer object {name}"),),
-        )
-        for name, node in objects.items()
+    nodes |= {node: _skipped(node, f"buffer object {name}") for name, node in objects.items()}
+    lists = {
+        LIST_PREFIX + one.id: one
+        for one in definition.stages
+        if LIST_PREFIX + one.id in {over.source for over in mapped.values()}
     }
-    known = {one.id for one in definition.stages}
+    nodes |= {
+        node: _skipped(node, f"the list of stage {one.id}") for node, one in lists.items()
+    }
+    arrows = _Arrows(definition, mapped)
     section = graph.GraphSection(
         recurrence=ONCE,
         sequence=reader.recurrence(ONCE, FIRST, FIRST),
-        arrows=tuple(_arrows(definition, known)),
+        arrows=tuple(arrows.all(lists)),
         placements=tuple(graph.Placement(name, node.position) for name, node in nodes.items()),
     )
     workflow = graph.WorkflowDef(
@@ -84,8 +96,19 @@ def workflow_of(
         special=graph.SpecialNodes(
             wait_for_message={node: name for name, node in objects.items()}
         ),
+        mapped={one.node: mapped[one.id] for one in definition.stages if one.id in mapped},
     )
     return workflow, reader
+
+
+def _skipped(node: str, title: str) -> graph.NodeDef:
+    """Returns a node that only waits."""
+    return graph.NodeDef(
+        name=node,
+        lineage=(node, ROOT),
+        run_mode=graph.RunMode.SKIP,
+        meta=(("title", title),),
+    )
 
 
 def _required(definition: SipDefinition) -> set[str]:
@@ -112,13 +135,20 @@ def stage_node(stage: Stage, rendered: RenderedStage | None) -> graph.NodeDef:
 
     What a compose file asks for is not in it: the runner reads that.
     """
+    title = f"{stage.type.value} {stage.version}"
+    if not stage.is_on:
+        off = graph.Skip(remark=SWITCHED_OFF)
+        skipped = _skipped(stage.id, f"{title}, {SWITCHED_OFF}")
+        return replace(skipped, skip=off, position=stage.position)
+    if stage.is_mapped:  # each element is rendered when it is due
+        rendered = None
     return graph.NodeDef(
-        name=stage.id,
-        lineage=(stage.id, ROOT),
+        name=stage.node,
+        lineage=(stage.node, ROOT),
         **stage_parts(stage.id, rendered),
         time_limit_seconds=stage.timeout_seconds,
         resources=stage.asked(),
-        meta=(("title", f"{stage.type.value} {stage.version}"),),
+        meta=(("title", title),),
         position=stage.position,
     )
 
@@ -183,15 +213,67 @@ def stage_environment(rendered: RenderedStage) -> graph.Pairs:
     )
 
 
-def _arrows(definition: SipDefinition, known: set[str]) -> Iterator[graph.Arrow]:
-    for stage in definition.stages:
-        there: list[tuple[graph.Condition, Position]] = []
+@dataclass(frozen=True, slots=True)
+class _Arrows:
+    """Makes the arrows of a definition; ``mapped`` says of which lists stages are made."""
+
+    definition: SipDefinition
+    mapped: Mapping[str, graph.MappedOver]
+
+    def all(self, lists: Mapping[str, Stage]) -> Iterator[graph.Arrow]:
+        """Yields the arrows to all stages, and to the lists that are known before the run."""
+        gates = {one.id: node for node, one in lists.items()}
+        for stage in self.definition.stages:
+            gate = gates.get(stage.id)
+            there = list(self._dependencies(stage, {stage.id}, pairs=gate is None))
+            target = stage.node if gate is None else gate
+            if there:
+                condition = graph.all_of(tuple(dict.fromkeys(one for one, _ in there)))
+                yield graph.Arrow(condition, (target,), position=there[0][1])
+            if gate is not None and stage.is_mapped:
+                begun = graph.Atom(gate, SUCCEEDED)
+                yield graph.Arrow(begun, (stage.node,), position=stage.position)
+
+    def _dependencies(
+        self, stage: Stage, seen: set[str], *, pairs: bool
+    ) -> Iterator[tuple[graph.Condition, Position]]:
+        """Yields what a stage waits for; with ``pairs``, each of its elements for its own.
+
+        ``seen`` are the stages whose dependencies are among it already.
+        """
         for one in stage.dependencies:
             if isinstance(one, ObjectDependency):
-                there.append((graph.Atom(object_node(one.name), SUCCEEDED), one.position))
-            elif one.stage in known:
-                ends = (graph.Atom(one.stage, output) for output in OUTPUTS[one.condition])
-                there.append((graph.any_of(tuple(ends)), one.position))
-        if there:
-            condition = graph.all_of(tuple(one for one, _ in there))
-            yield graph.Arrow(condition, (stage.id,), position=there[0][1])
+                yield graph.Atom(object_node(one.name), SUCCEEDED), one.position
+            elif (parent := self.definition.stage(one.stage)) is not None:
+                over = self.mapped.get(parent.id)
+                if pairs and self.definition.are_alongside(stage, parent):
+                    over = None
+                for condition in self._on_stage(parent, over, one, seen):
+                    yield condition, one.position
+
+    def _on_stage(
+        self,
+        parent: Stage,
+        over: graph.MappedOver | None,
+        one: StageDependency,
+        seen: set[str],
+    ) -> Iterator[graph.Condition]:
+        """Yields what a dependency asks of a stage, or of all elements ``over`` a list."""
+        outputs = OUTPUTS[one.condition]
+        if over is None:
+            yield graph.any_of(tuple(graph.Atom(parent.node, output) for output in outputs))
+            return
+        every = one.condition in (StageCondition.COMPLETE, StageCondition.ENDED)
+        group = graph.Group(parent.node, outputs, every)
+        if one.condition is StageCondition.STARTED:  # or there is nothing to be started
+            done = graph.Group(parent.node, OUTPUTS[StageCondition.COMPLETE], True)
+            yield graph.any_of((group, done))
+        else:
+            yield group
+        is_any = one.condition in (StageCondition.FAILED, StageCondition.ABORTED)
+        if not is_any and over.source != LIST_PREFIX + parent.id and parent.id not in seen:
+            # A stage of no elements is complete when what it waits for has happened.
+            seen.add(parent.id)
+            told = graph.Atom(over.source, SUCCEEDED)  # the group waits for it anyway
+            behind = self._dependencies(parent, seen, pairs=False)
+            yield from (condition for condition, _ in behind if condition != told)

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.findings import Findings, Position, Severity, meant
+from tidewheel.core.graph.findings import Finding, Findings, Position, Severity, meant
 from tidewheel.formats.sip.definition import DefinitionText, nearest_stage, read_text
 from tidewheel.formats.sip.field_reader import pair
+from tidewheel.formats.sip.lists import check_lists, first_part, other_parts, resolved_lists
 from tidewheel.formats.sip.model import (
     FIXED_NAMES,
     JINJA_NAMES,
@@ -28,6 +29,7 @@ from tidewheel.formats.sip.model import (
 from tidewheel.formats.sip.parameters import (
     ParameterSource,
     ParameterSpec,
+    StagePart,
     Values,
     check_request,
     refused_unused,
@@ -36,7 +38,8 @@ from tidewheel.formats.sip.parameters import (
     values_of_definition,
     warn_of_names,
 )
-from tidewheel.formats.sip.stage_folder import read_stage_folder
+from tidewheel.formats.sip.placeholders import text_of_value
+from tidewheel.formats.sip.stage_folder import StageFolder, read_stage_folder
 from tidewheel.formats.sip.stage_renderer import RenderedStage, StageRenderer, Wish
 from tidewheel.formats.sip.templates import RenderMoment
 from tidewheel.formats.sip.text_files import SipSource
@@ -45,6 +48,8 @@ from tidewheel.lazy_dataclasses import dataclass
 # Which stage waits for which: names of nothing, circles, and what a stage comes after.
 
 _NAMED_MAX = 10
+_ITEM_SHOWN_MAX = 60  # characters
+ELEMENTS_CHECKED_MAX = 1_000  # of a request, together; others are rendered when they are due
 
 
 def check_order(definition: SipDefinition, findings: Findings, obstacles: Findings) -> None:
@@ -286,16 +291,26 @@ class Validation:
         return merged
 
 
-def validate(source: SipSource, request: Values | None = None) -> Validation:
-    """Returns what a definition says and what is wrong; with a request, whether it can run."""
-    return _Validator(source, request).validate()
+def validate(
+    source: SipSource,
+    request: Values | None = None,
+    elements_checked_max: int = ELEMENTS_CHECKED_MAX,
+) -> Validation:
+    """Returns what a definition says and what is wrong; with a request, whether it can run.
+
+    Of lists that are known so many elements are rendered, together, besides the first of each.
+    """
+    return _Validator(source, request, elements_checked_max).validate()
 
 
 class _Validator:
     """Validates one definition, in one pass."""
 
-    def __init__(self, source: SipSource, request: Values | None) -> None:
+    def __init__(
+        self, source: SipSource, request: Values | None, elements_checked_max: int
+    ) -> None:
         self._source = source
+        self._elements_checked_max = elements_checked_max
         self._request = request or {}
         self._moment = RenderMoment.CHECK if request is None else RenderMoment.REQUEST
         self._findings = Findings()
@@ -315,7 +330,8 @@ class _Validator:
         read = (read_stage_folder(one, self._source, self._findings) for one in stages)
         folders = {one.stage: one for one in read if one is not None}
         if first.is_template:
-            text = self._rendered_text(content, values_of_definition(folders, self._request))
+            values = values_of_definition(folders, self._request)
+            text = self._rendered_text(content, values, folders)
         else:
             text = first
             for one in first_findings:
@@ -324,17 +340,28 @@ class _Validator:
             return self._result(text)
         self._check_stages(text.definition, stages)
         check_order(text.definition, self._findings, self._obstacles)
+        if not self._findings.has_errors:
+            known = resolved_lists(text.definition, folders)
+            text = replace(text, definition=known)
+            of_request = self._obstacles if text.is_template else self._findings
+            check_lists(known, folders, self._findings, of_request)
+            check_contradictions(known, self._findings)
+        assert text.definition is not None
         parameters = ParameterSource(text.definition, folders)
         if self._findings.has_errors:
             return replace(self._result(text), parameters=parameters)
-        check_contradictions(text.definition, self._findings)
         return self._with_stage_files(text, parameters)
 
-    def _rendered_text(self, content: bytes, values: Values) -> DefinitionText:
+    def _rendered_text(
+        self, content: bytes, values: Values, folders: Mapping[str, StageFolder]
+    ) -> DefinitionText:
         """Returns the rendered definition; mistakes of a request refuse only the run."""
         found = Findings()
-        text = read_text(self._source.file, content, values, found, self._moment)
         asked = self._moment is RenderMoment.REQUEST
+        outputs = (name for one in folders.values() for name in one.outputs)
+        awaited = {name for name in outputs if asked and name not in values} - FIXED_NAMES
+        file, moment = self._source.file, self._moment
+        text = read_text(file, content, values, found, moment, sorted(awaited))
         for one in found:
             is_obstacle = asked and one.severity is Severity.ERROR
             (self._obstacles if is_obstacle else self._findings).add(one)
@@ -358,14 +385,20 @@ class _Validator:
         self, text: DefinitionText, parameters: ParameterSource
     ) -> Validation:
         definition = parameters.definition
+        parts = {one.id: first_part(definition, one) for one in definition.stages if one.is_on}
         wish = Wish(
             source=parameters,
-            stages=definition.stages,
+            parts=tuple(parts.values()),
             request=self._request,
             moment=self._moment,
         )
         renderer = StageRenderer(wish, self._findings, self._obstacles)
-        rendered = renderer.render()
+        by_part = renderer.render()
+        rendered = {
+            name: by_part[part.name] for name, part in parts.items() if part.name in by_part
+        }
+        if not self._findings.has_errors and not self._obstacles.has_errors:
+            self._check_elements(wish)
         used = {
             **{name: (self._source.file, line) for name, line in _names(text).items()},
             **renderer.names,
@@ -376,7 +409,9 @@ class _Validator:
         undeclared = [name for name in used if name not in known]
         warn_of_names(parameters, _names(text), self._request, self._findings)
         if self._moment is RenderMoment.REQUEST:
-            report_missing(wish.values(), definition, self._obstacles)
+            values = wish.values()
+            missing = {name: values[part.name].missing for name, part in parts.items()}
+            report_missing(parameters, missing, self._obstacles)
             ids = (stage.id for stage in definition.stages)
             report_unused(self._request, {*used, *parameters.declared}, ids, self._findings)
         else:
@@ -387,6 +422,28 @@ class _Validator:
             rendered=rendered,
             undeclared=tuple(undeclared),
         )
+
+    def _check_elements(self, wish: Wish) -> None:
+        """Renders elements of lists that are known, and reports the first of each stage that
+        cannot be; of the others there is no trace."""
+        left = self._elements_checked_max
+        for first in wish.parts:
+            rest = other_parts(wish.source.definition, first, left)
+            left -= len(rest)
+            found = _problems_of(replace(wish, parts=rest))
+            while len(rest) > 1 and found:  # which of them is it?
+                half = rest[: len(rest) // 2]
+                in_half = _problems_of(replace(wish, parts=half))
+                rest, found = (half, in_half) if in_half else (rest[len(half) :], found)
+            if found and len(rest) == 1:
+                found = _problems_of(replace(wish, parts=rest))
+            for one in found:
+                item = text_of_value(rest[0].item)
+                shown = item if len(item) <= _ITEM_SHOWN_MAX else f"{item[:_ITEM_SHOWN_MAX]}…"
+                message = (
+                    f"{one.message} (element {rest[0].index} of {first.stage.id}: {shown})"
+                )
+                self._obstacles.add(replace(one, message=message))
 
     def _note_parameters(
         self,
@@ -415,33 +472,42 @@ class _Validator:
         return Validation(text=text, findings=self._findings, obstacles=self._obstacles)
 
 
+def _problems_of(wish: Wish) -> list[Finding]:
+    """Returns the errors of parts that are rendered with these values."""
+    findings = Findings()
+    if wish.parts:
+        StageRenderer(wish, findings, findings).render()
+    return [one for one in findings.sorted() if one.severity is Severity.ERROR]
+
+
 def render_stages(
     parameters: ParameterSource,
-    stage_ids: Iterable[str],
+    parts: Iterable[StagePart],
     request: Values,
     outputs: Mapping[str, Values],
     findings: Findings,
 ) -> Mapping[str, RenderedStage] | None:
-    """Returns stages that are due, rendered with outputs of earlier ones; None after errors."""
-    found = tuple(parameters.definition.stage(one) for one in stage_ids)
-    stages = tuple(one for one in found if one is not None)
-    assert len(stages) == len(found), stage_ids
+    """Returns what parts execute that are due, by name, rendered with outputs of earlier
+    stages; None after errors."""
+    parts = tuple(parts)
     before = findings.error_count
-    for made in (request, *outputs.values()):
-        check_request(made, findings)
+    check_request(request, findings)
+    own = (one for part in parts for one in part.made.items())
+    for stage_id, made in (*outputs.items(), *own):
+        check_request(made, findings, f"the outputs of {stage_id}")
     if findings.error_count > before:
         return None
     wish = Wish(
         source=parameters,
-        stages=stages,
+        parts=parts,
         request=request,
         moment=RenderMoment.DUE,
         outputs=outputs,
     )
-    for stage_id, values in wish.values().items():
+    for part, values in wish.values().items():
         for name in values.missing:
             lacks = "and no stage before it has made this output"
-            seen = f"stage {stage_id} needs the parameter {name!r}, {lacks}"
+            seen = f"stage {part} needs the parameter {name!r}, {lacks}"
             hint = "a stage gives it with its outputs, or the request does"
             findings.error("missing-parameter", seen, hint)
     if findings.error_count > before:

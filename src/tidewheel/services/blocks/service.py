@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidewheel.api.blocks import BlockFacts, BlockNeed, BufferObject, SbiFacts, StageFacts
+from tidewheel.core.graph.definition import element_name
 from tidewheel.core.graph.findings import Findings, finding_document
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.blocks import (
@@ -33,16 +35,22 @@ from tidewheel.core.operator.views import ABORTED_BY, SubmissionView
 from tidewheel.core.queue.access import covers, run_name
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Instant, TaskId
+from tidewheel.core.sched.elements import size_at
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
-from tidewheel.formats.sip.model import object_name_problem
+from tidewheel.formats.sip.model import LIST_PREFIX, object_name_problem
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import Document, RunDoor
 from tidewheel.ports.store import Store
 from tidewheel.services.service import ReadsDefinitions, read_in_thread
 from tidewheel.views.run_facts import document_of
-from tidewheel.views.snapshot import RunSnapshot, gather, submissions_by_task
-from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, WAITING
+from tidewheel.views.snapshot import (
+    RunSnapshot,
+    Submissions,
+    gather,
+    submissions_by_task,
+)
+from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, STATES, WAITING
 from tidewheel.views.why import how_posted, object_name, reason_text, task_reasons
 from tidewheel.vocabulary import time_text
 
@@ -157,12 +165,18 @@ class BlockService:
         if (
             definition.kind == SIP
         ):  # all stages, made or not yet; of others those that were made
-            keys = [(looked.pool.plan.initial, name) for name in looked.pool.plan.nodes]
+            keys = [(looked.pool.plan.initial, name) for name in looked.graph.nodes]
+            keys = [key for key in keys if not key[1].startswith(LIST_PREFIX)]
         found, text = await submissions_by_task(store, looked.view), looked.pool.plan.text
         by_key = {key: found.get((text(key[0]), key[1]), ()) for key in keys[:STAGES_MAX]}
         last = [there[-1].task_id for there in by_key.values() if there]
         values = await store.values_of(last) if last else {}
-        stages = [_stage_document(looked, key, there, values) for key, there in by_key.items()]
+        stages = [
+            _folded_document(looked, key, found)
+            if key[1] in looked.graph.mapped and definition.kind == SIP
+            else _stage_document(looked, key, there, values)
+            for key, there in by_key.items()
+        ]
         return {**facts, "stages": stages}
 
     async def abort(self, block_id: str, *, who: str, reason: str = "") -> Document:
@@ -224,6 +238,7 @@ def _new_object(name: str, facts: Mapping[str, object]) -> NewObject:
 
 CREATED = "created"
 STAGES_MAX = 10_000
+ELEMENTS_TOLD_MAX = 3  # of which it is told why they failed
 
 
 async def sbi_document(
@@ -319,6 +334,42 @@ def _stage_document(
         why=_why(looked, key, one.state),
         events=[event for submission in submissions for event in _events(submission)],
     )
+
+
+def _folded_document(looked: RunSnapshot, key: Key, found: Submissions) -> Document:
+    """Returns a stage with for_each as one row: the state of its elements together."""
+    pool, (point, name) = looked.pool, key
+    over, text = looked.graph.mapped[name], pool.plan.text(point)
+    [tasks] = [one for one in pool.plan.mapped if name in one.templates]
+    size = size_at(pool, tasks, point, frozenset(pool.flows)) if looked.started else None
+    elements = [looked.shown((point, element_name(name, index))) for index in range(size or 0)]
+    states = Counter(WAITING if one.state == FUTURE else one.state for one in elements)
+    remarks = [f"{states[one]} of {size} {one}" for one in STATES if states[one]]
+    last = [there[-1] for one in elements if (there := found.get((text, one.name)))]
+    wrong = [f"{read_job_name(one.task_id).node}: {one.error}" for one in last if one.error]
+    why = []
+    if size is None and looked.started:
+        source = (point, over.source)
+        why = [f"its elements are known when {over.source} succeeds"]
+        if over.size is not None:
+            why = _why(looked, source, looked.shown(source).state)
+    begun = [one.started_at for one in last if one.started_at is not None]
+    ended = [one.ended_at for one in last if one.ended_at is not None]
+    is_over = size is not None and not {*states} - DONE and len(ended) == len(last)
+    state = next((one for one in STATES if states[one]), WAITING if size is None else SUCCEEDED)
+    return {
+        **dict.fromkeys(StageFacts.__annotations__),
+        "id": f"{text}/{name}",
+        "stage": name.partition("<")[0],
+        "state": state,
+        "remarks": remarks if size else ["of no elements"] if size == 0 else [],
+        "submit": 0,
+        "started_at": time_text(min(begun)) if begun else None,
+        "ended_at": time_text(max(ended)) if ended and is_over else None,
+        "error": "; ".join(wrong[:ELEMENTS_TOLD_MAX]) or None,
+        "why": why,
+        "events": [],
+    }
 
 
 def _why(looked: RunSnapshot, key: Key, state: str) -> list[str]:

@@ -27,7 +27,7 @@ from tidewheel.formats.sip.parameters import REQUEST, ParameterSource, Values
 from tidewheel.formats.sip.stage_renderer import RenderedStage
 from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.translation import workflow_of
-from tidewheel.formats.sip.validation import Validation, validate
+from tidewheel.formats.sip.validation import ELEMENTS_CHECKED_MAX, Validation, validate
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
 
@@ -114,16 +114,24 @@ class StageSource:
     request: Values
     rendered: Mapping[str, RenderedStage]  # with what was known when the run was asked for
 
-    def is_late(self, stage: str) -> bool:
-        """Says whether a stage can be rendered only when the stages before it have ended."""
-        found = self.rendered.get(stage)
+    def is_late(self, name: str) -> bool:
+        """Says whether a task is a stage that can be rendered only when the stages before it
+        have ended, or an element of one."""
+        part = self.parameters.definition.part(name)
+        if part is not None and part[0].is_mapped:
+            return True
+        found = self.rendered.get(name)
         return found is not None and not found.is_whole
 
     @property
     def in_containers(self) -> frozenset[str]:
-        """Returns the stages with a compose file."""
-        folders = self.parameters.folders.values()
-        return frozenset(folder.stage for folder in folders if folder.compose is not None)
+        """Returns the nodes of stages with a compose file."""
+        folders = self.parameters.folders
+        return frozenset(
+            stage.node
+            for stage in self.parameters.definition.stages
+            if stage.id in folders and folders[stage.id].compose is not None and stage.is_on
+        )
 
     def whole(self, stage: str) -> RenderedStage | None:
         return None if self.is_late(stage) else self.rendered.get(stage)
@@ -178,13 +186,19 @@ def load_sip_request(
 
 
 def load_sip(
-    source: SipSource, folder: Path, request: Values | None, findings: Findings
+    source: SipSource,
+    folder: Path,
+    request: Values | None,
+    findings: Findings,
+    *,
+    elements_checked_max: int = ELEMENTS_CHECKED_MAX,
 ) -> ValidatedSip:
     """Loads a definition from the content of its files; ``folder`` is where they lie or lay.
 
     Scripts are not checked again: bash read them when the definition came.
     """
-    return _validated(validate(source, request), source, folder, request, findings)
+    validation = validate(source, request, elements_checked_max)
+    return _validated(validation, source, folder, request, findings)
 
 
 def _validated(

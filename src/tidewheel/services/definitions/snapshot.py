@@ -201,7 +201,7 @@ def restore(
     definition to which a run is about to change.
     """
     findings = Findings()
-    loaded, stages = _load_stored(definition, options, directory, findings)
+    loaded, stages = _load_stored(definition, options, directory, findings, is_new=is_new)
     errors = [one for one in findings if one.severity is Severity.ERROR]
     wrong = [one.message for one in errors if is_new or one.code not in _JUDGED_AT_FIRST]
     if loaded.graph is None or loaded.reader is None or wrong:
@@ -222,7 +222,7 @@ def check_definition(
     """Raises InvalidDefinition, with all findings, if no run with these options can begin."""
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
-        loaded, _ = _load_stored(definition, options, Path(folder), findings)
+        loaded, _ = _load_stored(definition, options, Path(folder), findings, is_new=True)
     if loaded.graph is not None and check is not None:
         check(options, loaded.graph, findings)
     if loaded.graph is None or findings.has_errors:
@@ -230,14 +230,23 @@ def check_definition(
 
 
 def _load_stored(
-    definition: StoredDefinition, options: RunOptions, directory: Path, findings: Findings
+    definition: StoredDefinition,
+    options: RunOptions,
+    directory: Path,
+    findings: Findings,
+    *,
+    is_new: bool,
 ) -> tuple[LoadedWorkflow, StageSource | None]:
     if definition.kind == SIP:
+        from tidewheel.formats.sip.validation import ELEMENTS_CHECKED_MAX
         from tidewheel.services.definitions import sip
 
         request = sip.read_request(options.parameters)
         files = sip.source_of(definition.text, definition.files)
-        validated = sip.load_sip(files, directory, request, findings)
+        checked_max = ELEMENTS_CHECKED_MAX if is_new else 0  # else it was done before
+        validated = sip.load_sip(
+            files, directory, request, findings, elements_checked_max=checked_max
+        )
         return validated.loaded, validated.stages
     how = load_options(options, definition.workflow)
     if definition.kind == PYTHON:
