@@ -49,7 +49,7 @@ def encode(value: object) -> str:
 
 def decode(text: str) -> object:
     """Returns the value of a JSON text."""
-    return _decoded(text, _GIVEN)
+    return _decoded(text, _GIVEN if len(text) > DIGITS_MAX else _SHORT)
 
 
 def decode_stored(text: str) -> object:
@@ -91,13 +91,14 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"it is not valid JSON: {name} is no number there")
 
 
-def _decoder(parse_int: Callable[[str], int | str]) -> json.JSONDecoder:
+def _decoder(parse_int: Callable[[str], int | str] | None) -> json.JSONDecoder:
     """Returns a decoder, which is made once: to make it takes longer than to read a spec."""
     # An integer may also be a text.
     return json.JSONDecoder(parse_int=parse_int, parse_constant=_refuse_constant)
 
 
 _BYTE_ORDER_MARK = "\ufeff"
+_SHORT = _decoder(None)  # for a text in which no number is too long
 _GIVEN = _decoder(lambda digits: int(checked_digits(digits)))
 _STORED = _decoder(_integer_or_text)
 

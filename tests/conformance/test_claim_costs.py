@@ -35,8 +35,9 @@ def shared_postgres_url(postgres_url):
 
 
 @contextmanager
-def counted(world):
-    """A transaction that is undone, and a function that says how many steps it took."""
+def counted(world, told=TASKS_READ):
+    """A transaction that is undone, and a function that says how many steps it took; of
+    PostgreSQL what it tells by this query."""
     if isinstance(world, SqliteWorld):
         steps = []
         connection = connect(world.path, world.settings, clock=world.clock, vfs=None)
@@ -53,7 +54,7 @@ def counted(world):
     with psycopg.connect(world.settings.url, autocommit=True) as connection:
         connection.execute(b"BEGIN" + BY_KEY_ONLY + KEEP_PLANS)
         transaction = PostgresTransaction(connection, keeps_plans=True)
-        yield transaction, lambda: connection.execute(TASKS_READ).fetchone()[0]
+        yield transaction, lambda: connection.execute(told).fetchone()[0]
         connection.execute("ROLLBACK")
 
 
@@ -112,3 +113,19 @@ def steps_of_a_claim(world, case, size):
 def test_a_claim_costs_what_it_takes_and_not_what_waits(world, case):
     few, many = (steps_of_a_claim(world, case, size) for size in (FEW, MANY))
     assert many < few * 1.5 + 40, (few, many)
+
+
+ENTRIES_READ = "SELECT pg_stat_get_xact_tuples_returned('tidewheel.ready_pkey'::regclass)"
+
+
+@pytest.mark.parametrize("kind", ["postgres"], indirect=True)
+def test_a_claim_does_not_pass_by_the_places_where_tasks_stood_before_they_had_lanes(world):
+    store = world.open()
+    tasks = [new_task(f"t{n}", limit_key=f"k{n % 10}") for n in range(MANY)]
+    for start in range(0, MANY, 1_000):
+        store.submit(tasks[start : start + 1_000])
+    store.configure_queue("q", each(concurrency_max=3))
+    request = ClaimRequest(queue="q", worker=store.hire())
+    with counted(world, ENTRIES_READ) as (tx, entries):
+        assert len(claim(tx, request)) == 1
+        assert entries() < MANY / 100

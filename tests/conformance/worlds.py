@@ -18,7 +18,7 @@ from tests.kit.memory import MemoryStore
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.store.postgres import PostgresStore
-from tidewheel.store.postgres import prepare as prepare_postgres
+from tidewheel.store.postgres_schema import prepare as prepare_postgres
 from tidewheel.store.sqlite import SqliteStore
 from tidewheel.store.sqlite_file import prepare as prepare_sqlite
 from tidewheel.store.transaction import as_parameter

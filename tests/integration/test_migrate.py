@@ -20,9 +20,9 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.errors import NewerSchema, OlderSchema, StoreFull
 from tidewheel.store.migrate import load_migrations
-from tidewheel.store.postgres import migrate as migrate_postgres
 from tidewheel.store.postgres import open_postgres_store
-from tidewheel.store.postgres import prepare as prepare_postgres
+from tidewheel.store.postgres_schema import migrate as migrate_postgres
+from tidewheel.store.postgres_schema import prepare as prepare_postgres
 from tidewheel.store.sqlite import open_sqlite_store
 from tidewheel.store.sqlite_file import migrate_sqlite
 from tidewheel.store.sqlite_file import prepare as prepare_sqlite

@@ -17,8 +17,8 @@ from tidewheel.core.operator.definition import NewRun, StoredDefinition
 from tidewheel.core.queue.access import AuditEntry
 from tidewheel.services.definitions.snapshot import sealed
 from tidewheel.store.migrate import MIGRATIONS, Migration, load_migrations
-from tidewheel.store.postgres import migrate as migrate_postgres
 from tidewheel.store.postgres import open_postgres_store
+from tidewheel.store.postgres_schema import migrate as migrate_postgres
 from tidewheel.store.sqlite import open_sqlite_store
 from tidewheel.store.sqlite_file import migrate_sqlite
 from tidewheel.store.sqlite_file import prepare as prepare_sqlite

@@ -46,10 +46,10 @@ def migrate(url: str) -> MigrationReport:
     settings = StoreSettings(url=url)
     if url.startswith("sqlite:"):
         return migrate_sqlite(settings, later_versions("sqlite"))
-    from tidewheel.store import postgres  # noqa: PLC0415 - for one of two
+    from tidewheel.store import postgres, postgres_schema  # noqa: PLC0415 - for one of two
 
     with postgres.translated(), postgres.connect(settings) as connection:
-        return postgres.migrate(connection, later_versions("postgres"))
+        return postgres_schema.migrate(connection, later_versions("postgres"))
 
 
 def _script(dialect: str, statements: tuple[str, ...]) -> str:

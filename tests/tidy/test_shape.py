@@ -10,7 +10,9 @@ from pathlib import Path
 
 from tests.tidy.repository import PACKAGE, ROOT, parsed, python_files, read_text
 
-FILES_MAX = 443  # goal: 480; jobs of functions are a module of their own; for_each 2
+# goal: 480; jobs of functions are a module of their own, for_each 2, PostgreSQL from the event
+# loop, its schema, time limits of requests
+FILES_MAX = 446
 CLASS_NAMES_TWICE_MAX = 11  # goal: 15
 GERUNDS_MAX = 1  # goal: 10
 # In how many files of src and web/src a field of tasks is named: one that tasks are found by,

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -33,7 +33,7 @@ from tidewheel.api import tasks
 from tidewheel.core.queue.access import AuditEntry, Identity, TokenView
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Cancelled, Claimed, HeldLease
-from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskError
@@ -45,6 +45,7 @@ Fields = dict[str, msgspec.Raw]
 Document = dict[str, Any]
 
 NULL = b"null"
+_NULL = msgspec.Raw(NULL)
 # Fields that hold JSON as text, with their keys.
 JSON_FIELDS = {
     **{"spec_text": "spec", "spec": "spec", "metrics": "metrics", "args": "args"},
@@ -98,6 +99,8 @@ class Out(msgspec.Struct):
 def write(value: Any) -> Any:  # noqa: ANN401 - any thing, and lists and objects of them
     """Returns what msgspec encodes as the JSON of a thing, or of lists and objects of them."""
     kind: Any = type(value)
+    if value is NO_RESOURCES:  # as of most tasks
+        return _no_resources()
     if kind in _SHOWN:
         return out_type(kind)(**_written(value, kind))
     if isinstance(value, dict):
@@ -107,6 +110,11 @@ def write(value: Any) -> Any:  # noqa: ANN401 - any thing, and lists and objects
     return value
 
 
+@cache
+def _no_resources() -> Out:
+    return out_type(Resources)(**_written(NO_RESOURCES, Resources))
+
+
 def document(value: Any) -> Document:  # noqa: ANN401 - any thing
     """Returns the JSON of a thing as a dictionary; its JSON texts are decoded."""
     return _plain_keys(msgspec.structs.asdict(write(value)))
@@ -114,16 +122,17 @@ def document(value: Any) -> Document:  # noqa: ANN401 - any thing
 
 def json_value(text: str | None) -> msgspec.Raw:
     """Returns stored JSON unchanged, to be put into an answer; None becomes null."""
-    return msgspec.Raw(NULL if text is None else text.encode())
+    return _NULL if text is None else msgspec.Raw(text.encode())
 
 
 def _written(value: Any, kind: Hashable) -> Document:  # noqa: ANN401 - an instance of the kind
     names, get, converted, parts = _plan(kind)
     told = dict(zip(names, get(value)))  # noqa: B905 - as many, and this is done often
     for name, convert in converted:
-        told[name] = convert(getattr(value, name))
+        if (one := told[name]) is not None:
+            told[name] = convert(one)
     for name, write_part in parts:
-        told |= write_part(getattr(value, name))
+        write_part(getattr(value, name), told)
     return told
 
 
@@ -218,8 +227,10 @@ class _Field(NamedTuple):
 
     name: str
     shown: list[Any]
-    convert: Callable[[Any], Any] | None = None  # None: the value is that of the key already
-    write: Callable[[Any], Document] | None = None  # for several keys, or one of another name
+    # What is there, that is not None; without this the value is that of the key already.
+    convert: Callable[[Any], Any] | None = None
+    # Into a document: several keys, or one of another name.
+    write: Callable[[Any, Document], object] | None = None
 
 
 @cache
@@ -236,12 +247,12 @@ def _form(kind: type) -> tuple[_Field, ...]:
 def _plan(kind: type) -> tuple[tuple[str, ...], Callable[[Any], Any], Any, Any]:
     """Returns the fields sorted by how they are written; cached, as lists of tasks are long."""
     form = _form(kind)
-    plain = tuple(one.name for one in form if one.convert is None and one.write is None)
+    names = tuple(one.name for one in form if one.write is None)
     return (
-        plain,
-        attrgetter(*plain)
-        if len(plain) > 1
-        else lambda value: [getattr(value, *plain)] if plain else (),
+        names,
+        attrgetter(*names)
+        if len(names) > 1
+        else lambda value: [getattr(value, *names)] if names else (),
         [(one.name, one.convert) for one in form if one.convert is not None],
         [(one.name, one.write) for one in form if one.write is not None],
     )
@@ -250,7 +261,7 @@ def _plan(kind: type) -> tuple[tuple[str, ...], Callable[[Any], Any], Any, Any]:
 def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401 - any type
     if name in FLAT:
         inner = [one for field in _form(hint) for one in field.shown]
-        return _Field(name, inner, write=lambda value: _written(value, hint))
+        return _Field(name, inner, write=lambda value, told: told.update(_written(value, hint)))
     if name in JSON_FIELDS:
         return _json_field(name)
     return _Field(name, [(name, _shown(hint))], _converter(name, hint))
@@ -262,16 +273,19 @@ def _json_field(name: str) -> _Field:
         return _Field(name, [(key, msgspec.Raw)], json_value)
     if key not in EXACT:
         shown = [(key, msgspec.Raw)]
-        return _Field(name, shown, write=lambda text: {key: json_value(text)})
+        return _Field(
+            name, shown, write=lambda text, told: told.update({key: json_value(text)})
+        )
     beside = f"{key}_text"
     both = [(key, msgspec.Raw), (beside, str | msgspec.UnsetType, UNSET)]
 
-    def told(text: str | None) -> Document:
-        """Returns the JSON, and beside it its exact text if the JSON does not preserve that."""
-        is_said = text is None or (text == text.strip() != "null")
-        return {key: json_value(text), beside: UNSET if is_said else text}
+    def write_both(text: str | None, told: Document) -> None:
+        """Writes the JSON, and beside it its exact text if the JSON does not preserve that."""
+        told[key] = json_value(text)
+        if text is not None and not (text == text.strip() != "null"):
+            told[beside] = text
 
-    return _Field(name, both, write=told)
+    return _Field(name, both, write=write_both)
 
 
 def _converter(  # noqa: PLR0911 - a line for each type
@@ -285,14 +299,23 @@ def _converter(  # noqa: PLR0911 - a line for each type
         return _retry_out
     parts = {hint} if get_origin(hint) not in (Union, UnionType) else {*get_args(hint)}
     if Instant in parts:
-        return time_text
+        return _instant_text
     if any(isinstance(one, type) and issubclass(one, StrEnum) for one in parts):
-        return lambda word: None if word is None else word.value
+        return attrgetter("value")
     if any(get_origin(one) is frozenset for one in parts):
-        return lambda names: None if names is None else sorted(names)
+        return sorted
     if parts & _SHOWN.keys() or any(get_origin(one) is tuple for one in parts):
         return write
     return None
+
+
+def _instant_text(instant: Instant) -> str:
+    """Returns what ``show_instant`` does, in a third of the time."""
+    quoted = _encoder.encode(datetime.fromtimestamp(instant, UTC))
+    return quoted[1:-1].decode()
+
+
+_encoder = msgspec.json.Encoder()
 
 
 def time_text(instant: Instant | None) -> str | None:
@@ -300,6 +323,7 @@ def time_text(instant: Instant | None) -> str | None:
     return None if instant is None else show_instant(instant)
 
 
+@lru_cache(maxsize=1024)  # there are few different ones, and every task has one
 def _retry_out(policy: RetryPolicy) -> Document:
     if isinstance(policy, FixedDelays):
         return {"delays": list(policy.seconds)}

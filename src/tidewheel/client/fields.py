@@ -269,7 +269,9 @@ def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
 
 
 def _unknown_findings(fields: Mapping[str, Any]) -> list[str]:
-    findings = []
+    findings: list[str] = []
+    if fields.keys() <= FIELD_NAMES:
+        return findings
     for name in fields:
         if name not in FIELD_NAMES:
             near = get_close_matches(str(name), FIELD_NAMES, n=1)

@@ -51,6 +51,7 @@ SESSION_COOKIE = "tidewheel_session"
 # has another host of the domain, or an unencrypted connection, can set one.
 SECURE_COOKIE = f"__Host-{SESSION_COOKIE}"
 _NOBODYS = "0" * 64
+_NOT_KNOWN: tuple[float, TokenView | None] = (0.0, None)
 
 
 class ShownCredentials(NamedTuple):
@@ -132,6 +133,21 @@ class Authenticator:
         self._noted: dict[int, float] = {}
         self._registrants: dict[WorkerId, tuple[float, int]] = {}
 
+    def believed(self, shown: ShownCredentials) -> TokenView | None:
+        """Returns the caller's token if it was found valid a moment ago, and nothing is to be
+        noted of it; None: ask ``token_of``."""
+        if shown.text is None or len(shown.text) > TOKEN_LENGTH_MAX:
+            return None
+        split = tokens.split_token(shown.text)
+        if split is None:
+            return None
+        number, secret = split
+        until, found = self._believed.get(tokens.secret_digest(secret), _NOT_KNOWN)
+        if found is None or found.number != number or found.kind is not shown.kind:
+            return None
+        now = self._clock()
+        return found if now < until and not self._is_to_note(number, now) else None
+
     async def token_of(self, shown: ShownCredentials, client: str) -> TokenView:
         """Returns the caller's token; raises NotAuthenticated, or TooManyFailures once too many
         wrong ones came from this address."""
@@ -144,10 +160,14 @@ class Authenticator:
                 self._failed.note(client)
             raise NotAuthenticated()
         now = self._clock()
-        if now - self._noted.get(found.number, -USE_NOTED_SECONDS) >= USE_NOTED_SECONDS:
+        if self._is_to_note(found.number, now):
             self._noted[found.number] = now
             await self._store.touch_token(found.number)
         return found
+
+    def _is_to_note(self, number: int, now: float) -> bool:
+        """Says whether it is a while since the use of a token was noted."""
+        return now - self._noted.get(number, -USE_NOTED_SECONDS) >= USE_NOTED_SECONDS
 
     async def registrant(self, worker: WorkerId) -> int | None:
         """Returns the number of the token that registered a worker; None if none did.
@@ -215,7 +235,7 @@ class Authenticator:
             return None
         number, secret = split
         digest, now = tokens.secret_digest(secret), self._clock()
-        until, token = self._believed.get(digest, (0.0, None))
+        until, token = self._believed.get(digest, _NOT_KNOWN)
         if token is not None and now < until and token.number == number:
             return token
         self._believed.pop(digest, None)

@@ -24,11 +24,10 @@ something could be done that the audit does not know of.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from enum import IntEnum
 from functools import lru_cache
@@ -49,6 +48,7 @@ from tidewheel.core.queue.access import (
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import Overloaded, QuotaSpent, StreamsHeld
+from tidewheel.server.time_limits import TimeLimit
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings, with_readers_of
 
 STREAM_MEDIA_TYPE = "text/event-stream"
@@ -88,21 +88,22 @@ class Places:
 
     def __init__(self) -> None:
         self.held = 0
-        self._by: Counter[str] = Counter()
+        self._by: dict[str, int] = {}
 
     def has_room(self, most: int, holders: Iterable[str]) -> bool:
         """Says whether one of at most so many places may be taken by somebody who is known by
         these names, each of which has its share."""
         free = most - self.held
-        return free > 0 and all(self._by[one] < SHARE_OF_FREE * free for one in holders)
+        return free > 0 and all(self._by.get(one, 0) < SHARE_OF_FREE * free for one in holders)
 
     def count(self, holders: Iterable[str], change: int) -> None:
         """Counts places that are taken, or, with a negative number, given back."""
         self.held += change
         for one in holders:
-            self._by[one] += change
-            if not self._by[one]:
-                del self._by[one]
+            if count := self._by.get(one, 0) + change:
+                self._by[one] = count
+            else:
+                self._by.pop(one, None)
 
 
 class RequestSlot:
@@ -113,7 +114,7 @@ class RequestSlot:
         self._client: str | None = client  # None: known
         self._holders: tuple[str, ...] = ()
         self._is_taken = False
-        self._limit: asyncio.Timeout | None = None
+        self._limit: TimeLimit | None = None
         self._may_end = False
         self.is_gone = False  # whether the caller hung up
 
@@ -186,7 +187,7 @@ class RequestSlot:
             self._may_end = could_end
             slow.count(self._holders, -1)
 
-    def end_by(self, limit: asyncio.Timeout, *, is_read: bool) -> None:
+    def end_by(self, limit: TimeLimit, *, is_read: bool) -> None:
         """Has the time limit of a request end it when its caller hangs up: at any time if it
         only reads."""
         self._limit, self._may_end = limit, is_read
@@ -195,8 +196,7 @@ class RequestSlot:
         """Notes that the caller is there no more."""
         self.is_gone = True
         if self._may_end and self._limit is not None:
-            with suppress(RuntimeError):  # it is over at this moment
-                self._limit.reschedule(asyncio.get_running_loop().time())
+            self._limit.end()
 
     def _require_caller(self) -> None:
         if self.is_gone and self._may_end:
@@ -221,7 +221,7 @@ class Admission:
         self.places, self.slow = Places(), Places()
         self.strangers_under_way = 0
         self.turned_away: Counter[Urgency] = Counter()
-        self._at_door: Counter[str] = Counter()
+        self._at_door: dict[str, int] = {}
         self._connections, self._connections_max = connections, settings.connections_max
         self._strangers_max, self._slow_max = settings.strangers_max, settings.slow_max
         self._per_address_max = settings.connections_per_address_max
@@ -240,9 +240,10 @@ class Admission:
         ``is_open``: anybody may send it, so nobody is asked for a token.
         """
         self.check(urgency, (), is_known=not is_open)
-        if urgency is not Urgency.REPORT and self._at_door[client] >= self._per_address_max:
+        at_door = self._at_door.get(client, 0)
+        if urgency is not Urgency.REPORT and at_door >= self._per_address_max:
             self._turn_away(urgency)
-        self._at_door[client] += 1
+        self._at_door[client] = at_door + 1
         return RequestSlot(self, urgency, client)
 
     def check(self, urgency: Urgency, holders: Iterable[str], *, is_known: bool) -> None:
@@ -250,13 +251,14 @@ class Admission:
         holders' shares."""
         if urgency is Urgency.REPORT:
             return
-        is_crowded = self._connections() > self._connections_max
         has_room = (
             self.places.has_room(self._shares[urgency], holders)
             if is_known
             else self.strangers_under_way < self._strangers_max
         )
-        if not has_room or (is_crowded and urgency > Urgency.CANCEL):
+        if not has_room or (
+            urgency > Urgency.CANCEL and self._connections() > self._connections_max
+        ):
             self._turn_away(urgency)
 
     def check_slow(self, urgency: Urgency, holders: Iterable[str]) -> None:
@@ -267,8 +269,9 @@ class Admission:
 
     def leave_door(self, client: str) -> None:
         """Counts one request less from a client that has shown no valid token yet."""
-        self._at_door[client] -= 1
-        if not self._at_door[client]:
+        if self._at_door[client] > 1:
+            self._at_door[client] -= 1
+        else:
             del self._at_door[client]
 
     def _turn_away(self, urgency: Urgency) -> NoReturn:

@@ -22,7 +22,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from tidewheel.config import ServerSettings
-from tidewheel.server.call import Request
+from tidewheel.server.call import JsonResponse, Request
 from tidewheel.server.errors import plain, random_id
 from tidewheel.server.load_shedding import ConnectionLimit
 
@@ -106,7 +106,12 @@ class Middleware:
         else:
             response = await self._answer(request)
         if type(response).__call__ is Response.__call__ and response.background is None:
-            added = _security_headers(request, response.raw_headers)
+            is_usual = isinstance(response, JsonResponse) and not request.is_secure
+            added = (
+                _SECURITY_HEADERS
+                if is_usual
+                else _security_headers(request, response.raw_headers)
+            )
             # Requests may come without a connection of this server.
             exchange = scope.get("extensions", {}).get(EXCHANGE)
             if exchange is None or not exchange["of"].send(response, added):
@@ -141,10 +146,11 @@ class Middleware:
         if length is not None and not (length.isascii() and length.isdigit()):
             return 400, "bad_length", "Content-Length is no number"
         origin = headers.get("origin")
-        listens = "text/event-stream" in headers.get("accept", "")
-        concerns = listens or scope["method"] != "GET"
-        if concerns and origin is not None and not self._is_own(origin, scope, hosts[0]):
-            return 403, "forbidden", "a page of another site may change and hear nothing here"
+        if origin is not None and not self._is_own(origin, scope, hosts[0]):
+            listens = "text/event-stream" in headers.get("accept", "")
+            if listens or scope["method"] != "GET":
+                words = "a page of another site may change and hear nothing here"
+                return 403, "forbidden", words
         return None
 
     def _is_own(self, origin: str, scope: Scope, host: str) -> bool:
@@ -208,14 +214,11 @@ class Exchange:
         """Writes a response as uvicorn would, with the security headers that are added; returns
         False, having done nothing, if it has to wait or is of a rare kind."""
         cycle, headers = self._cycle, response.raw_headers
-        names = {name for name, _ in headers}
         if (
             cycle.flow.write_paused
             or cycle.response_started
             or cycle.scope["method"] == "HEAD"
-            or b"content-length" not in names
-            or not names.isdisjoint(_NOT_WHOLE)
-            or _UNSAFE.search(b"".join([value for _, value in headers]))
+            or not (isinstance(response, JsonResponse) or _is_usual(headers))
         ):
             return False
         if cycle.disconnected:
@@ -239,6 +242,13 @@ class Exchange:
             cycle.transport.close()
         cycle.on_response()
         return True
+
+
+def _is_usual(headers: list[HeaderLine]) -> bool:
+    """Says whether headers can be written as they are, for a body that is sent in one piece."""
+    names = {name for name, _ in headers}
+    is_whole = b"content-length" in names and names.isdisjoint(_NOT_WHOLE)
+    return is_whole and not _UNSAFE.search(b"".join([value for _, value in headers]))
 
 
 class GuardedProtocol(HttpToolsProtocol):

@@ -31,7 +31,7 @@ from tidewheel.server import errors as problems
 from tidewheel.server.access_file import AccessFile, person_behind
 from tidewheel.server.audit_log import AuditLog
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
-from tidewheel.server.call import Answer, Call, Request
+from tidewheel.server.call import Answer, Call, JsonResponse, Request
 from tidewheel.server.event_broadcaster import EventBroadcaster
 from tidewheel.server.load_shedding import (
     Admission,
@@ -48,6 +48,7 @@ from tidewheel.server.request_batches import GatheredRequests
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_services import RunServices
 from tidewheel.server.static_page import login_needed, refused_page
+from tidewheel.server.time_limits import TimeLimits
 from tidewheel.server.validation import read, read_query
 from tidewheel.views.events import EventDocuments
 
@@ -85,7 +86,7 @@ class Pipeline:
         self._authenticator = Authenticator(self._reserve, settings, people=self._people)
         self._admission = Admission(settings, connections)
         self._quotas = Quotas(settings)
-        self._keys = IdempotencyLocks()
+        self._keys, self._limits = IdempotencyLocks(), TimeLimits()
         self._metrics = metrics or Metrics()
         self._metrics.watch(self._admission, connections)
         self._metrics.quotas = self._quotas
@@ -115,7 +116,7 @@ class Pipeline:
         place: RequestSlot | None = None
         seconds_max = route.seconds_max or self._settings.request_seconds_max
         try:
-            async with asyncio.timeout(seconds_max) as limit:
+            with self._limits.within(seconds_max) as limit:
                 place = self._admission.admit(route.rank, request.host, is_open=route.is_open)
                 place.end_by(limit, is_read=not (route.changes or route.is_open))
                 stop_watching = _watch(request, place)
@@ -185,11 +186,14 @@ class Pipeline:
             call.store = self._store
         if is_counted:
             self._quotas.take("requests", call.token)
-        await self._receive(route, request, call)
-        if call.raw and is_counted:
-            self._quotas.take("bytes", call.token, len(call.raw))
+        _read_parameters(route, request, call)
+        if route.changes:
+            await self._receive(route, request, call)
+            if call.raw and is_counted:
+                self._quotas.take("bytes", call.token, len(call.raw))
         place.take()  # only now: a slow sender must not keep others out
-        await self._parse(route, call)
+        if route.changes and not route.raw:
+            await _parse(route, call)
         if isinstance(route.guard, Needs):
             await self._judged(route.guard, call)
         if not route.changes:
@@ -217,8 +221,12 @@ class Pipeline:
                     "a job's token is for its messages, its task and its run only"
                 )
             return
-        call.token = await self._authenticator.token_of(shown, call.client)
-        self._recognise(call)
+        token = self._authenticator.believed(shown)
+        if token is None:
+            token = await self._authenticator.token_of(shown, call.client)
+        call.token = token
+        if token.identity is not None:
+            self._recognise(call)
         if route.changes and call.token.kind is TokenKind.SESSION:
             _require_csrf(request, call.token)
         call.choose_rules(guard.scopes)
@@ -229,8 +237,7 @@ class Pipeline:
         NotAuthenticated if there are none left."""
         assert call.token is not None
         identity = call.token.identity
-        if identity is None:
-            return
+        assert identity is not None
         if identity.source == BY_HEADER:
             # The proxy says with every request who is calling, and in which groups.
             told = person_behind(call)
@@ -271,17 +278,7 @@ class Pipeline:
         )
 
     async def _receive(self, route: Route, request: Request, call: Call) -> None:
-        """Reads parameters and body into the call."""
-        is_asked = bool(request.scope["query_string"])
-        if route.query is not None:
-            given = request.query_params.multi_items() if is_asked else ()
-            call.query = read_query(given, route.query)
-        elif is_asked and request.query_params and not route.page:
-            raise problems.BadRequest(
-                [f"there is no parameter {next(iter(request.query_params))!r}"]
-            )
-        if not route.changes:
-            return
+        """Reads the idempotency key and the body into the call."""
         key = request.headers.get("idempotency-key")
         if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
             most = f"1 to {KEY_LENGTH_MAX} printable characters"
@@ -292,15 +289,6 @@ class Pipeline:
             _require_media_type(request, route.raw)
         elif call.raw and not route.form:
             _require_media_type(request, ("application/json",))
-
-    async def _parse(self, route: Route, call: Call) -> None:
-        if not route.changes or route.raw:
-            return
-        # Heartbeats need not wait until it is read; what workers report is read quickly.
-        if route.parse is not None and len(call.raw) > LONG_BYTES:
-            call.body = await asyncio.to_thread(_parsed, route, call)
-        else:
-            call.body = _parsed(route, call)
 
     async def _body(self, request: Request, route: Route) -> bytes:
         limit = route.body_bytes_max or self._settings.body_bytes_max
@@ -327,6 +315,8 @@ class Pipeline:
     # ---- requests that change something ----
 
     async def _changed(self, route: Route, request: Request, call: Call) -> Response:
+        if call.key is None or call.token is None:
+            return await self._done(route, call)
         # Not the host: the same request may come again by another server.
         said = (
             request.method,
@@ -335,8 +325,6 @@ class Pipeline:
         )
         whole = "\0".join(said).encode() + b"\0" + call.raw
         call.fingerprint = hashlib.sha256(whole).hexdigest()
-        if call.key is None or call.token is None:
-            return await self._done(route, call)
         async with self._keys.alone(call.token.number, call.key, call.place):
             kept = await self._store.kept_answer(call.token.number, call.key)
             if kept is None:
@@ -401,6 +389,26 @@ def _leaves_trace(route: Route, request: Request, refusal: TidewheelError) -> bo
     return shown.text is not None or not isinstance(route.guard, Needs)
 
 
+def _read_parameters(route: Route, request: Request, call: Call) -> None:
+    """Reads the parameters of the URL into the call."""
+    is_asked = bool(request.scope["query_string"])
+    if route.query is not None:
+        given = request.query_params.multi_items() if is_asked else ()
+        call.query = read_query(given, route.query)
+    elif is_asked and request.query_params and not route.page:
+        raise problems.BadRequest(
+            [f"there is no parameter {next(iter(request.query_params))!r}"]
+        )
+
+
+async def _parse(route: Route, call: Call) -> None:
+    # Heartbeats need not wait until it is read; what workers report is read quickly.
+    if route.parse is not None and len(call.raw) > LONG_BYTES:
+        call.body = await asyncio.to_thread(_parsed, route, call)
+    else:
+        call.body = _parsed(route, call)
+
+
 def _parsed(route: Route, call: Call) -> object:
     if route.parse is not None:
         return route.parse(call)
@@ -426,12 +434,13 @@ async def _judge(call: Call, guard: Needs) -> None:
         await guard.job(call)
         return
     wanted = guard.scopes if guard.narrow is None else guard.narrow(call)
+    if not call.rules:
+        return await _judge_by(call, guard, wanted)
     # A person may have several scopes, each for names of its own: one that fits is enough.
-    ways = [(scope,) for scope in wanted] if call.rules else [wanted]
-    for way in ways[:-1]:
+    for scope in wanted[:-1]:
         with suppress(problems.NotAllowed, NotFound):
-            return await _judge_by(call, guard, way)
-    await _judge_by(call, guard, ways[-1])
+            return await _judge_by(call, guard, (scope,))
+    await _judge_by(call, guard, wanted[-1:])
 
 
 async def _judge_by(call: Call, guard: Needs, scopes: tuple[Scope, ...]) -> None:
@@ -458,22 +467,9 @@ def _require_csrf(request: Request, session: TokenView) -> None:
 def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
     """Raises WrongMediaType for a body of another kind; this is a defence as well, because a
     form of another site can send no JSON (S8)."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in accepted:
+    kind = request.headers.get("content-type", "")
+    if kind not in accepted and kind.partition(";")[0].strip().lower() not in accepted:
         raise problems.WrongMediaType(accepted)
-
-
-class JsonResponse(Response):
-    """Is a response with a value in JSON, as Starlette makes it, in a tenth of the time."""
-
-    media_type = "application/json"
-
-    def __init__(self, body: bytes, status: int) -> None:
-        self.body, self.status_code, self.background = body, status, None
-        self.raw_headers = [(b"content-length", b"%d" % len(body)), _JSON_TYPE]
-
-
-_JSON_TYPE = (b"content-type", JsonResponse.media_type.encode())
 
 
 def _response(route: Route, outcome: object) -> Response:

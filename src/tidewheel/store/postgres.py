@@ -28,26 +28,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
 
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Report, Wake
-from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable, UnsafeStore
+from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.migrate import (
-    Migration,
-    MigrationReport,
-    check_version,
-    known_version,
-    load_migrations,
-    pending,
-)
 from tidewheel.store.operations.transitions import Effects
+from tidewheel.store.postgres_lookups import FoundRows, QueryLookups
+from tidewheel.store.postgres_schema import prepare
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.store import CarriedOut, DatabaseStore
@@ -69,6 +64,8 @@ NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that somet
 RECONNECT_SECONDS = 1.0
 TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
 TRIES_MAX = 8
+MOVED_MAX = 1_000  # ready tasks whose old places may stay where they are
+FORGET_PLACES = b"VACUUM (SKIP_LOCKED, TRUNCATE off, INDEX_CLEANUP on) tidewheel.ready"
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
 NOTICE_DEAD_NETWORK = {
     "keepalives_idle": 10,
@@ -134,17 +131,33 @@ class PostgresTransaction(Transaction):
         self._cursor = connection.cursor()
         self._queries = load_queries("postgres")
         self._keeps_plans = keeps_plans
+        self._told: list[tuple[str, Mapping[str, object]]] = []  # and not sent yet
 
     def columns(self) -> list[str]:
         return [column.name for column in self._cursor.description or ()]
 
     def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
+        self.send_told()
+        self._execute(query, parameters)
+        return self._cursor.fetchall() if self._cursor.description else []
+
+    def tell(self, query: str, **parameters: object) -> None:
+        self._told.append((query, parameters))
+
+    def send_told(self) -> None:
+        """Sends what was told and is not sent yet."""
+        for query, parameters in self._told:
+            self._execute(query, parameters)
+        self._told.clear()
+
+    @property
+    def is_told(self) -> bool:
+        """Says whether something was told and is not sent yet."""
+        return bool(self._told)
+
+    def _execute(self, query: str, parameters: Mapping[str, object]) -> None:
         query_text = self._queries[query]
-        as_json = _json_parameters(query_text)
-        given = {
-            name: as_parameter(value) if name in as_json else _as_array(value)
-            for name, value in parameters.items()
-        }
+        given = _as_given(query_text, parameters)
         has_one_plan = query in ONE_PLAN
         if self._keeps_plans and not has_one_plan:
             self._cursor.execute(PLAN_ANEW)
@@ -152,7 +165,6 @@ class PostgresTransaction(Transaction):
         # The text is one of our own files: nothing from outside ever becomes SQL. It is
         # prepared now if it has one plan, else (None) once it was used often.
         self._cursor.execute(query_text.encode(), given, prepare=has_one_plan or None)
-        return self._cursor.fetchall() if self._cursor.description else []
 
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         return dict(self.rows("insert_tasks", tasks=tasks))
@@ -181,11 +193,47 @@ class PostgresTransaction(Transaction):
         return self.rows("succeed_tasks", worker=worker, **columns)
 
 
+class _Question(Exception):
+    """Says which query a script asks; it is no failure."""
+
+    def __init__(self, query_text: str, given: Mapping[str, object]) -> None:
+        super().__init__(query_text)
+        self.query_text, self.given = query_text, given
+
+
+class OneQueryTransaction(PostgresTransaction):
+    """Runs a script that asks one query: first to hear the question, then, from the start, with
+    the answer. Whatever it asks besides is a question again."""
+
+    def __init__(self, answer: FoundRows | None = None) -> None:
+        self._queries = load_queries("postgres")
+        self._answer, self._columns = answer, [] if answer is None else answer.columns
+
+    def columns(self) -> list[str]:
+        return self._columns
+
+    def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
+        answer, self._answer = self._answer, None
+        if answer is None:
+            query_text = self._queries[query]
+            raise _Question(query_text, _as_given(query_text, parameters))
+        return answer.rows
+
+
 @cache
 def _json_parameters(query_text: str) -> frozenset[str]:
     """Returns the names of the parameters of a query that are lists of rows, sent as JSON. All
     other lists are sent as arrays."""
     return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
+
+
+def _as_given(query_text: str, parameters: Mapping[str, object]) -> dict[str, object]:
+    """Returns the parameters of a query as they are sent."""
+    as_json = _json_parameters(query_text)
+    return {
+        name: as_parameter(value) if name in as_json else _as_array(value)
+        for name, value in parameters.items()
+    }
 
 
 def _as_array(value: object) -> object:
@@ -232,6 +280,7 @@ class PostgresStore(DatabaseStore):
         self._local = threading.local()
         self._connections: list[psycopg.Connection[Row]] = []
         self._listener: NoticeListener | None = None
+        self._lookups = QueryLookups(partial(connect, settings), settings.statement_seconds_max)
         self._is_closed = False
         statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
         # A process that stands still in a transaction must not keep its locks for ever.
@@ -252,14 +301,38 @@ class PostgresStore(DatabaseStore):
     async def look(self, script: Script[Result]) -> Result:
         return await self._in_thread(partial(self._attempt, script, self._begin_look))
 
+    async def look_up(self, script: Script[Result]) -> Result:
+        if self._is_closed:
+            raise StoreUnreachable("the store is closed")
+        try:
+            return script(OneQueryTransaction())
+        except _Question as question:
+            asked = question
+        found = await self._lookups.find(asked.query_text, asked.given)
+        if found is not None:
+            with contextlib.suppress(_Question):
+                return script(OneQueryTransaction(found))
+        return await self.look(script)
+
     def look_now(self, script: Script[Result]) -> Result:
         # A connection belongs to a thread.
         return self._threads.submit(self._attempt, script, self._begin_look).result()
+
+    async def forget_places(self, moved: int) -> None:
+        # A row that was moved leaves an entry at its old place in the index, and every claim
+        # would read past all of them until autovacuum has come by.
+        if moved > MOVED_MAX:
+            await self._in_thread(self._vacuum_ready)
+
+    def _vacuum_ready(self) -> None:
+        with contextlib.suppress(psycopg.Error):  # it only saves time
+            self._connection().execute(FORGET_PLACES)
 
     async def close(self) -> None:
         self._is_closed = True
         if self._listener is not None:
             await asyncio.to_thread(self._listener.stop)  # it may be at a claim
+        await self._lookups.close()
         await asyncio.to_thread(self._threads.shutdown)
         for connection in self._connections:
             connection.close()
@@ -333,9 +406,9 @@ class PostgresStore(DatabaseStore):
         with translated():
             connection = self._begun(begin)
             try:
-                keeps_plans = begin is self._begin
-                result = script(PostgresTransaction(connection, keeps_plans=keeps_plans))
-                self._commit(connection, news())
+                tx = PostgresTransaction(connection, keeps_plans=begin is self._begin)
+                result = script(tx)
+                self._commit(connection, tx, news())
                 return result
             except BaseException:
                 # A lost connection cannot be rolled back, and need not be.
@@ -344,17 +417,25 @@ class PostgresStore(DatabaseStore):
                 raise
 
     @staticmethod
-    def _commit(connection: psycopg.Connection[Row], wake: Wake | None) -> None:
-        """Commits, and tells other processes in the same round trip what to look at. None:
-        there is nothing to tell."""
-        if wake is None:
+    def _commit(
+        connection: psycopg.Connection[Row], tx: PostgresTransaction, wake: Wake | None
+    ) -> None:
+        """Commits, and in the same round trip sends what was told before, and tells other
+        processes what to look at. None: there is nothing to tell them."""
+        if wake is None and not tx.is_told:
             connection.execute(b"COMMIT")
             return
-        # Only the queue of notices has such a limit. What was to be committed is, by then, and
-        # others find out when they look.
-        with contextlib.suppress(pg.ProgramLimitExceeded), connection.pipeline():
-            connection.execute(b"COMMIT")
-            connection.execute(TELL_OTHERS, (notice(wake),))
+        try:
+            with connection.pipeline():
+                tx.send_told()
+                connection.execute(b"COMMIT")
+                if wake is not None:
+                    connection.execute(TELL_OTHERS, (notice(wake),))
+        except pg.ProgramLimitExceeded:
+            # The queue of notices has such a limit. What was to be committed is, by then, and
+            # others find out when they look.
+            if connection.info.transaction_status is not TransactionStatus.IDLE:
+                raise
 
     def _begun(self, begin: bytes) -> psycopg.Connection[Row]:
         """Begins a transaction on this thread's connection and returns the connection."""
@@ -486,87 +567,3 @@ def open_postgres_store(
     with translated(), connect(settings) as connection:
         prepare(connection)
     return PostgresStore(settings, failpoint=failpoint)
-
-
-# ---- the schema: making it, checking its version, migrating it ----
-
-
-# Two programs that start at once must not both build the schema.
-_LOCK = b"SELECT pg_advisory_xact_lock(hashtextextended('tidewheel.schema', 0))"
-_EXISTS = b"SELECT to_regclass('tidewheel.schema_version') IS NOT NULL"
-_VERSIONS = b"SELECT version FROM tidewheel.schema_version"
-_NOTEBOOKS_WERE_SIXTH = b"""
-UPDATE tidewheel.schema_version SET version = 8
- WHERE version = 6
-   AND NOT EXISTS (SELECT 1 FROM tidewheel.schema_version WHERE version > 6)
-   AND to_regclass('tidewheel.notebook') IS NOT NULL
-"""
-_VERSION_TABLE = b"""
-CREATE SCHEMA IF NOT EXISTS tidewheel;
-CREATE TABLE IF NOT EXISTS tidewheel.schema_version (
-    version integer PRIMARY KEY,
-    applied_at timestamptz NOT NULL DEFAULT now()
-)
-"""
-_APPLIED = b"INSERT INTO tidewheel.schema_version (version) VALUES (%s)"
-
-
-def prepare(
-    connection: psycopg.Connection[Any], migrations: tuple[Migration, ...] | None = None
-) -> None:
-    """Makes the schema if there is none; refuses another version than this program's."""
-    known = migrations or load_migrations("postgres")
-    _refuse_unsafe_settings(connection)
-    applied = _applied(connection)
-    if not applied:
-        # One transaction: a process that starts now must not meet a schema that is half made.
-        with connection.transaction():
-            connection.execute(_LOCK)
-            migrate(connection, known)
-    else:
-        check_version(known, applied)
-
-
-def migrate(
-    connection: psycopg.Connection[Any], migrations: tuple[Migration, ...] | None = None
-) -> MigrationReport:
-    """Brings the schema to this program's version; each migration is one transaction."""
-    known = migrations or load_migrations("postgres")
-    applied = _applied(connection)
-    pending(known, applied)
-    for migration in known:
-        with connection.transaction():
-            connection.execute(_LOCK)
-            connection.execute(_VERSION_TABLE)
-            connection.execute(_NOTEBOOKS_WERE_SIXTH)
-            if migration in pending(known, _applied(connection)):
-                connection.execute(migration.sql.encode())
-                connection.execute(_APPLIED, (migration.version,))
-    first = max(applied, default=0)
-    return MigrationReport(from_version=first, to_version=known_version(known))
-
-
-def _applied(connection: psycopg.Connection[Any]) -> set[int]:
-    """Returns the versions that were applied; none if the database has no such tables."""
-    if not _value(connection, _EXISTS):
-        return set()
-    return {version for (version,) in connection.execute(_VERSIONS)}
-
-
-def _refuse_unsafe_settings(connection: psycopg.Connection[Any]) -> None:
-    for setting, event, advice in (
-        ("fsync", "power cut", "Set fsync = on in postgresql.conf"),
-        ("full_page_writes", "power cut", "Set full_page_writes = on in postgresql.conf"),
-        ("synchronous_commit", "crash", "Set it to on for this database or user"),
-    ):
-        if _value(connection, b"SHOW " + setting.encode()) == "off":
-            raise UnsafeStore(
-                f"PostgreSQL runs with {setting} = off: a {event} would lose tasks that were "
-                f"acknowledged. {advice}"
-            )
-
-
-def _value(connection: psycopg.Connection[Any], sql: bytes) -> Any:  # noqa: ANN401 - any column
-    row = connection.execute(sql).fetchone()
-    assert row is not None
-    return row[0]

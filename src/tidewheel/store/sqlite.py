@@ -145,6 +145,22 @@ class SqliteTransaction(Transaction):
         return found
 
 
+class _AskedMore(Exception):
+    """Says that a script asks more than one query; it is no failure."""
+
+
+class OneQuery(SqliteTransaction):
+    """Runs one query, on a connection that is in no transaction."""
+
+    _is_asked = False
+
+    def ask(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
+        if self._is_asked:
+            raise _AskedMore
+        self._is_asked = True
+        return super().ask(query, parameters)
+
+
 @cache
 def _parameter_names(text: str) -> tuple[str, ...]:
     """Returns the parameters of a query in the order in which SQLite numbers them. That is the
@@ -270,6 +286,15 @@ class SqliteStore(DatabaseStore):
             raise self._closed()
         return self.look_now(script)
 
+    async def look_up(self, script: Script[Result]) -> Result:
+        if self._is_closed:
+            raise self._closed()
+        try:
+            with self._looking_now:
+                return self._look_up(script)
+        except _AskedMore:
+            return self.look_now(script)
+
     def look_now(self, script: Script[Result]) -> Result:
         with self._looking_now:
             return self._look(self._reader_now, script)
@@ -315,6 +340,16 @@ class SqliteStore(DatabaseStore):
         connection.pragma("query_only", True)
         self._reader_connections.append(connection)
         return SqliteTransaction(connection)
+
+    def _look_up(self, script: Script[Result]) -> Result:
+        """Runs a script that asks one query, which is a snapshot by itself."""
+        try:
+            if not hasattr(self._reader_now, "transaction"):
+                self._reader_now.transaction = self._connect_reader()
+            return script(OneQuery(self._reader_now.transaction.connection))
+        except apsw.Error as error:
+            failure = in_our_words(self._path, error)
+        raise failure
 
     def _look(
         self, reader: threading.local | SimpleNamespace, script: Script[Result]

@@ -21,13 +21,14 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from tidewheel.api.tasks import Figure, Task, Violation
 from tidewheel.core.queue.requests import (
     Amendment,
     ClaimedTasks,
     JobMessage,
+    QueueSettings,
     Report,
     Reported,
     Submitted,
@@ -49,11 +50,9 @@ Conclude = Callable[[bool], None]  # is told whether a write was committed
 
 
 if TYPE_CHECKING:
-    from tidewheel.core.cycling.calendar import Point
     from tidewheel.core.operator.requests import RunBatch, RunLease
     from tidewheel.core.queue.access import AuditEntry, JobWords
     from tidewheel.core.sched.pool import Past
-    from tidewheel.core.sched.task_state import TaskHistory
     from tidewheel.store.operations import (
         access,
         event_stream,
@@ -64,6 +63,12 @@ if TYPE_CHECKING:
     )
     from tidewheel.store.operations import blocks as block_operations
     from tidewheel.store.operations import runs as run_operations
+
+    # A change that wakes nobody is one, too.
+    Read = Callable[Concatenate[Transaction, P], R] | LaterFunction
+    Change = Callable[Concatenate[Transaction, Effects, P], R] | LaterFunction
+    Look = Callable[[Script[R]], Coroutine[Any, Any, R]]
+    Method = Callable[Concatenate["DatabaseStore", P], Coroutine[Any, Any, R]]
 else:
     access, event_stream, leased_records, registry, run_batch, statistics = map(
         Later,
@@ -76,35 +81,31 @@ def _loaded(operation: Callable[P, R] | LaterFunction) -> Callable[P, R]:
     return operation.load() if isinstance(operation, LaterFunction) else operation
 
 
-def reads(
-    operation: Callable[Concatenate[Transaction, P], R] | LaterFunction,
-) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+def _reads_by(way: Callable[[DatabaseStore], Look[R]], operation: Read[P, R]) -> Method[P, R]:
+    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        run = _loaded(operation)
+        return await way(self)(lambda tx: run(tx, *args, **kwargs))
+
+    method.operation = operation  # type: ignore[attr-defined]
+    return method
+
+
+def reads(operation: Read[P, R]) -> Method[P, R]:
     """Returns a method of a store that runs an operation which changes nothing."""
-
-    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        run = _loaded(operation)
-        return await self.look(lambda tx: run(tx, *args, **kwargs))
-
-    method.operation = operation  # type: ignore[attr-defined]
-    return method
+    return _reads_by(lambda store: store.look, operation)
 
 
-def glances(
-    operation: Callable[Concatenate[Transaction, P], R] | LaterFunction,
-) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+def glances(operation: Read[P, R]) -> Method[P, R]:
     """Returns a method of a store that reads a few rows by their keys."""
-
-    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        run = _loaded(operation)
-        return await self.glance(lambda tx: run(tx, *args, **kwargs))
-
-    method.operation = operation  # type: ignore[attr-defined]
-    return method
+    return _reads_by(lambda store: store.glance, operation)
 
 
-def writes(
-    name: str, operation: Callable[Concatenate[Transaction, P], R] | LaterFunction
-) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+def looks_up(operation: Read[P, R]) -> Method[P, R]:
+    """Returns a method of a store that reads a few rows by their keys, by one query."""
+    return _reads_by(lambda store: store.look_up, operation)
+
+
+def writes(name: str, operation: Read[P, R]) -> Method[P, R]:
     """Returns a method of a store that runs an operation whose change wakes nobody."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -115,9 +116,7 @@ def writes(
     return method
 
 
-def tells(
-    name: str, operation: Callable[Concatenate[Transaction, Effects, P], R] | LaterFunction
-) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+def tells(name: str, operation: Change[P, R]) -> Method[P, R]:
     """Returns a method of a store that runs an operation which notes whom its change wakes."""
 
     async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -125,21 +124,6 @@ def tells(
 
     method.operation = operation  # type: ignore[attr-defined]
     return method
-
-
-class StoredPast:
-    """Reads for views what a store remembers of a run; its callers need not await anything."""
-
-    def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
-        self._look_now, self._run = look_now, run
-
-    def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """Returns what is known of a task that the pool has forgotten; None if nothing is."""
-        from tidewheel.store.operations.run_batch import histories  # noqa: PLC0415
-
-        key = (point, name)
-        found = self._look_now(lambda tx: histories(tx, self._run, [key])[key])
-        return cast("TaskHistory | None", found)
 
 
 class CarriedOut:
@@ -216,6 +200,10 @@ class DatabaseStore(ABC):
         sooner than another thread would have been woken."""
         return await self.look(script)
 
+    async def look_up(self, script: Script[Result]) -> Result:
+        """Runs a script as ``glance`` does that asks one query; it may be run again."""
+        return await self.glance(script)
+
     @abstractmethod
     def look_now(self, script: Script[Result]) -> Result:
         """Runs a script that reads a few rows, for a caller who cannot await."""
@@ -259,16 +247,24 @@ class DatabaseStore(ABC):
         return await self.get(task_id)
 
     async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
+        limits = self._limits
         await self._write(
-            "amend", lambda tx, _: task_admin.amend(tx, task_id, amendment, self._limits)
+            "amend", lambda tx, _: task_admin.amend(tx, task_id, amendment, limits)
         )
         return await self.get(task_id)
+
+    async def configure_queue(self, queue: str, settings: QueueSettings) -> None:
+        change = task_admin.configure_queue
+        await self.forget_places(await self._write("configure_queue", change, queue, settings))
+
+    async def forget_places(self, moved: int) -> None:
+        """Forgets where so many ready tasks stood, if claims would pass by their old places."""
+        del moved
 
     cancel = tells("cancel", task_admin.cancel)
     cancel_matching = tells("cancel_matching", task_admin.cancel_matching)
     add_edges = writes("add_edges", submit_operations.add_edges)
     remove_edges = tells("remove_edges", submit_operations.remove_edges)
-    configure_queue = tells("configure_queue", task_admin.configure_queue)
     pause_queue = tells("pause_queue", task_admin.pause_queue)
 
     # ---- tasks: workers ----
@@ -321,9 +317,9 @@ class DatabaseStore(ABC):
 
     # ---- tasks: looking ----
 
-    get = glances(queries.get)
+    get = looks_up(queries.get)
     get_many = reads(queries.get_many)
-    find_each = glances(queries.find_each)
+    find_each = looks_up(queries.find_each)
     list_tasks = reads(queries.list_tasks)
     peek = reads(queries.peek)
     history = reads(queries.history)
@@ -395,6 +391,8 @@ class DatabaseStore(ABC):
 
     def past(self, number: int) -> Past:
         """Returns a reader of what is known of tasks that the pool has forgotten."""
+        from tidewheel.store.operations.run_batch import StoredPast  # noqa: PLC0415
+
         return StoredPast(self.look_now, number)
 
     # ---- runs: operators, looking ----
@@ -432,7 +430,7 @@ class DatabaseStore(ABC):
     # ---- who may use it, and what happened ----
 
     create_token = writes("create_token", access.create_token)
-    token = reads(access.token)
+    token = looks_up(access.token)
     tokens = reads(access.tokens)
     sessions = reads(access.sessions)
     end_session = writes("end_session", access.end_session)
@@ -440,12 +438,12 @@ class DatabaseStore(ABC):
     spend_token = writes("spend_token", access.spend_token)
     touch_token = writes("touch_token", access.touch_token)
     assign_worker = writes("assign_worker", access.assign_worker)
-    worker_token = reads(access.worker_token)
+    worker_token = looks_up(access.worker_token)
     add_audit = writes("add_audit", access.add_audit)
     audit = reads(access.audit)
     hold_attempt_key = writes("hold_attempt_key", access.hold_attempt_key)
     leave_attempt_key = writes("leave_attempt_key", access.leave_attempt_key)
-    kept_answer = reads(access.kept_answer)
+    kept_answer = looks_up(access.kept_answer)
     keep_answer = writes("keep_answer", access.keep_answer)
     events_after = reads(event_stream.events_after)
     events_head = reads(event_stream.events_head)
@@ -585,6 +583,9 @@ class SharedWriter(DatabaseStore):
 
     async def glance(self, script: Script[Result]) -> Result:
         return await self._reader.glance(script)
+
+    async def look_up(self, script: Script[Result]) -> Result:
+        return await self._reader.look_up(script)
 
     def look_now(self, script: Script[Result]) -> Result:
         return self._reader.look_now(script)

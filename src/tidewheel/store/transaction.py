@@ -85,6 +85,11 @@ class Transaction(ABC):
     def rows(self, query: str, **parameters: object) -> list[Row]:
         return list(self.ask(query, parameters))
 
+    def tell(self, query: str, **parameters: object) -> None:
+        """Runs a query that finds nothing, at the latest with the end of the transaction: a
+        database elsewhere is told both at once. What is asked later sees what it did."""
+        self.rows(query, **parameters)
+
     def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
         """Returns the rows that a query finds as values of a type.
 

@@ -207,7 +207,8 @@ def migrate_store(where: Where = None) -> MigrationReport:
             return migrate_sqlite(settings)
         case "postgresql" | "postgres":
             _require_psycopg()
-            from tidewheel.store.postgres import connect, migrate, translated
+            from tidewheel.store.postgres import connect, translated
+            from tidewheel.store.postgres_schema import migrate
 
             with translated(), connect(settings) as connection:
                 return migrate(connection)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from tests.kit.memory.tables import Record, Tables
@@ -141,7 +140,7 @@ def move_audit_head(t: Tables, *, number: int, sha256: str) -> list[Row]:
 
 def add_audit(t: Tables, *, entries: list[Any], at: float) -> list[Row]:
     for one in entries:
-        t.audit[one.number] = asdict(one) | {"at": at}
+        t.audit[one["number"]] = one | {"at": at}
     return []
 
 

@@ -313,8 +313,10 @@ def audit_digest(previous: str, entry: AuditEntry) -> str:
     digest before it and its fields in their order; the time in seconds with six decimals."""
     place = (previous, entry.number, f"{entry.at:.6f}", entry.token, entry.who, entry.client)
     said = (*place, entry.verb, entry.target, entry.status, entry.correlation)
-    text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_exactly.encode(said).encode()).hexdigest()
+
+
+_exactly = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def audit_break(previous: AuditEntry | None, entry: AuditEntry) -> str | None:

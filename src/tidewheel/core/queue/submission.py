@@ -153,7 +153,7 @@ def _spec_findings(spec: str | None) -> list[str]:
     try:
         if spec.startswith(_BYTE_ORDER_MARK):
             json.loads(spec)  # which says so
-        _JSON.decode(spec)
+        (_JSON if len(spec) > DIGITS_MAX else _SHORT_JSON).decode(spec)
     except RecursionError:
         return ["spec is nested too deeply"]
     except LongNumber as error:
@@ -203,6 +203,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 _JSON = json.JSONDecoder(
     parse_int=checked_digits, parse_float=str, parse_constant=_refuse_constant
 )
+_SHORT_JSON = json.JSONDecoder(parse_constant=_refuse_constant)  # where no number is too long
 
 
 # Which rule a field is checked by follows from its type.

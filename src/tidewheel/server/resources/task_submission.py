@@ -294,7 +294,7 @@ def _check_references(tasks: Iterable[NewTask]) -> None:
 
 async def stored_for(call: Call, tasks: list[NewTask], *, atomic: bool) -> list[Submitted]:
     """Stores tasks as ``Store.submit`` does, for a caller who may not see everything."""
-    if len(tasks) == 1 and atomic and not _references(tasks):
+    if len(tasks) == 1 and atomic and not (tasks[0].needs or tasks[0].continuations):
         return [await _stored_with_others(call, tasks[0])]
     hidden = {} if call.grant.covers_everything else await _hidden(call, tasks)
     given = [_tied(task, hidden) for task in tasks] if hidden else tasks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import NamedTuple
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 from tidewheel.api.tasks import Violation
 from tidewheel.core.queue.access import (
@@ -135,26 +135,26 @@ def add_audit(tx: Transaction, entries: Sequence[AuditEntry]) -> AuditEntry:
     """
     [(head, clock)] = tx.pairs("lock_audit_head", _Head, Now)
     at = Instant(round(clock.now, 6))  # what is hashed is what is stored
-    number, digest, rows, last = head.number, head.sha256, [], entries[-1]
+    number, digest = head.number, head.sha256
+    rows: list[dict[str, Any]] = []
     for one in entries:
         number += 1
-        last = AuditEntry(
-            number=number,
-            at=at,
-            token=one.token,
-            who=storable(one.who),
-            client=storable(one.client),
-            verb=one.verb,
-            target=storable(one.target),
-            status=one.status,
-            correlation=one.correlation,
-        )
-        digest = audit_digest(digest, last)
-        last = replace(last, sha256=digest)
-        rows.append(last)
-    tx.rows("add_audit", entries=rows, at=at)
-    tx.rows("move_audit_head", number=number, sha256=digest)
-    return last
+        row: dict[str, Any] = {
+            "number": number,
+            "at": at,
+            "token": one.token,
+            "who": storable(one.who),
+            "client": storable(one.client),
+            "verb": one.verb,
+            "target": storable(one.target),
+            "status": one.status,
+            "correlation": one.correlation,
+        }
+        digest = row["sha256"] = audit_digest(digest, AuditEntry(**row))
+        rows.append(row)
+    tx.tell("add_audit", entries=rows, at=at)
+    tx.tell("move_audit_head", number=number, sha256=digest)
+    return AuditEntry(**rows[-1])
 
 
 def audit(

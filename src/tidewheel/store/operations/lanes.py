@@ -133,7 +133,7 @@ def claim_by_rules(
     taken[WHOLE_QUEUE] = len(rows)
     after = spent(rules.limits, rules.buckets, taken, rules.now)
     if rows and after:
-        tx.rows("save_buckets", queue=queue, buckets=after)
+        tx.tell("save_buckets", queue=queue, buckets=after)
     return rows
 
 
@@ -293,11 +293,13 @@ def lay_lanes(tx: Transaction, settings: QueueSettings) -> bool:
     return lanes
 
 
-def fill_lanes(tx: Transaction, queue: str, *, lanes: bool) -> None:
-    """Puts the keyed tasks of a queue into lanes, or back; heads and room are found anew."""
-    tx.rows("set_laned", queue=queue, laned=lanes)
+def fill_lanes(tx: Transaction, queue: str, *, lanes: bool) -> int:
+    """Puts the keyed tasks of a queue into lanes, or back; heads and room are found anew.
+    Returns how many ready tasks were moved."""
+    moved = len(tx.rows("set_laned", queue=queue, laned=lanes))
     tx.rows("clear_lanes", queue=queue)
     tx.rows("clear_news", queue=queue)
     if lanes:
         tx.rows("tell_lanes", queue=queue)
         tx.fold_lanes(queue)
+    return moved

@@ -7,9 +7,9 @@ everything else follows from it (docs/decisions/0014).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator import requests, views
@@ -44,7 +44,13 @@ from tidewheel.store.operations.transitions import (
     withdraw,
 )
 from tidewheel.store.rows import new_task_row
-from tidewheel.store.transaction import Transaction, found_one, in_chunks, rows_in_chunks
+from tidewheel.store.transaction import (
+    Script,
+    Transaction,
+    found_one,
+    in_chunks,
+    rows_in_chunks,
+)
 
 SUBMITS_PER_LOOK = 1_000
 PLACES_PER_BATCH = 1_000_000  # more broadcasts than fit into a command
@@ -454,6 +460,20 @@ def forgotten(
     get_run(tx, run)
     rows = tx.rows("list_forgotten", run=run, count=page_count(count), only_undone=only_undone)
     return [memory_of(row[0]) for row in rows]
+
+
+class StoredPast:
+    """Reads for views what a store remembers of a run; its callers need not await anything."""
+
+    def __init__(self, look_now: Callable[[Script[Any]], Any], run: int) -> None:
+        self._look_now, self._run = look_now, run
+
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
+        """Returns what is known of a task that the pool has forgotten; None if nothing is."""
+        key = (point, name)
+        found: TaskHistory | None
+        found = self._look_now(lambda tx: histories(tx, self._run, [key])[key])
+        return found
 
 
 def histories(

@@ -100,8 +100,9 @@ def _lock_waiting(tx: Transaction, task_id: TaskId, operation: str) -> TaskState
 
 def configure_queue(
     tx: Transaction, effects: Effects, queue: str, settings: QueueSettings
-) -> None:
-    """Replaces a queue's settings and limits as a whole."""
+) -> int:
+    """Replaces a queue's settings and limits as a whole; returns how many ready tasks were
+    moved for it."""
     _check_queue_name(queue)
     check_lease_seconds(settings.lease_seconds)
     for limit in settings.limits:
@@ -115,8 +116,9 @@ def configure_queue(
     tx.rows("delete_limits", queue=queue)
     if settings.limits:
         tx.rows("insert_limits", queue=queue, limits=list(settings.limits))
-    fill_lanes(tx, queue, lanes=lanes)
+    moved = fill_lanes(tx, queue, lanes=lanes)
     effects.queues.add(queue)
+    return moved
 
 
 def _check_queue_name(queue: str) -> None:

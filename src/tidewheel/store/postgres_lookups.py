@@ -1,0 +1,222 @@
+"""Asks PostgreSQL for a few rows from within the event loop, where no thread has to be woken.
+
+Theory of operation
+-------------------
+A server looks up tasks and tokens all the time, each by one short query. In a thread such a
+look costs two changes of thread and three round trips; here the query is put on the wire with
+its time limit, both in one message, and the loop goes on until the answer can be read. The two
+are one transaction, which ends with the message: the limit counts for this query alone, also
+behind a pooler. Several looks may be under way on the connection; their answers come in order.
+
+Nothing is explained here. If anything goes wrong with a look, the connection is given up, and
+whoever asked asks again in a thread: to read twice harms nobody, and there every error has its
+words. So it is while there is no connection yet, or none any more. Most programs look up a few
+rows at most, and need none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import NamedTuple
+
+import psycopg
+from psycopg.adapt import Transformer
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGresult
+
+from tidewheel.store.transaction import Row
+
+FEW = 20  # looks, for which no connection is made
+REST_SECONDS = 1.0  # from one connection that is made, or could not be, to the next
+ASKED_MAX = 100  # looks under way
+_LIMIT = b"tidewheel_limit"
+_GOOD = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
+
+
+class FoundRows(NamedTuple):
+    """Holds the rows that a query found, and the names of their columns."""
+
+    columns: list[str]
+    rows: list[Row]
+
+
+class QueryLookups:
+    """Looks up rows in the event loop that asks, on a connection of its own."""
+
+    def __init__(
+        self, connect: Callable[[], psycopg.Connection[Row]], seconds_max: float
+    ) -> None:
+        self._connect, self._seconds_max = connect, seconds_max
+        self._line: _Line | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._asked_count = 0  # without one
+        self._rests_until = 0.0  # by the loop's clock
+
+    async def find(self, query_text: str, given: Mapping[str, object]) -> FoundRows | None:
+        """Returns what a query finds; None if it has to be asked in another way."""
+        loop, line = asyncio.get_running_loop(), self._line
+        if line is None or line.loop is not loop or not line.is_open:
+            self._begin_connecting(loop)
+            return None
+        return await line.find(query_text, given)
+
+    async def close(self) -> None:
+        """Closes the connection, also one that is being made."""
+        if self._connecting is not None and not self._connecting.get_loop().is_closed():
+            await asyncio.wait((self._connecting,))
+        if self._line is not None:
+            self._line.give_up()
+
+    def _begin_connecting(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._asked_count += 1
+        if self._asked_count <= FEW or loop.time() < self._rests_until:
+            return
+        self._rests_until = loop.time() + REST_SECONDS
+        if self._connecting is None or self._connecting.get_loop() is not loop:
+            self._connecting = loop.create_task(self._connected(loop))
+
+    async def _connected(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            made = await asyncio.to_thread(self._connect)
+        except (psycopg.Error, OSError):
+            return  # whoever asks in a thread is told
+        finally:
+            self._connecting = None
+        if self._line is not None:
+            self._line.give_up()
+        self._line = _Line(made, loop, self._seconds_max)
+
+
+class _Statement:
+    """Is a query that was prepared on a connection."""
+
+    __slots__ = ("columns", "name", "parameters")
+
+    def __init__(self, name: bytes, parameters: tuple[str, ...]) -> None:
+        self.name, self.parameters = name, parameters
+        self.columns: list[str] = []  # once it was answered
+
+
+class _Line:
+    """Is a connection on which one loop sends queries before earlier ones are answered."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Row],
+        loop: asyncio.AbstractEventLoop,
+        seconds_max: float,
+    ) -> None:
+        self.loop, self.is_open = loop, True
+        self._connection, self._pg = connection, connection.pgconn
+        self._socket = self._pg.socket
+        self._rows = Transformer(connection)
+        self._statements: dict[str, _Statement] = {}
+        self._asked: deque[asyncio.Future[PGresult | None]] = deque()
+        self._latest: PGresult | None = None
+        self._pg.nonblocking = 1
+        self._pg.enter_pipeline_mode()
+        limit = b"SELECT set_config('statement_timeout', '%d', true)" % int(seconds_max * 1000)
+        self._pg.send_prepare(_LIMIT, limit)
+        loop.add_reader(self._socket, self._read)
+
+    async def find(self, query_text: str, given: Mapping[str, object]) -> FoundRows | None:
+        if len(self._asked) >= ASKED_MAX:
+            return None
+        try:
+            statement = self._statements.get(query_text) or self._prepared(query_text)
+            self._pg.send_query_prepared(_LIMIT, None)
+            values = [_in_bytes(given[name]) for name in statement.parameters]
+            self._pg.send_query_prepared(statement.name, values)
+            self._pg.pipeline_sync()
+            self._flush()
+        except psycopg.Error:
+            self.give_up()
+            return None
+        done: asyncio.Future[PGresult | None] = self.loop.create_future()
+        self._asked.append(done)
+        result = await done
+        if result is None:
+            return None
+        if not statement.columns:
+            names = map(result.fname, range(result.nfields))
+            statement.columns = [name.decode() for name in names if name is not None]
+        self._rows.set_pgresult(result)
+        return FoundRows(statement.columns, self._rows.load_rows(0, result.ntuples, tuple))
+
+    def give_up(self) -> None:
+        """Closes the connection, and tells all who wait that they have to ask otherwise."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        if not self.loop.is_closed():
+            self.loop.remove_reader(self._socket)
+            self.loop.remove_writer(self._socket)
+            for done in self._asked:
+                if not done.done():
+                    done.set_result(None)
+        self._connection.close()
+
+    def _prepared(self, query_text: str) -> _Statement:
+        text, parameters = _numbered(query_text)
+        name = b"tidewheel_look_%d" % len(self._statements)
+        self._pg.send_prepare(name, text)
+        statement = self._statements[query_text] = _Statement(name, parameters)
+        return statement
+
+    def _flush(self) -> None:
+        if self._pg.flush():  # the socket takes no more for now
+            self.loop.add_writer(self._socket, self._flush_rest)
+
+    def _flush_rest(self) -> None:
+        try:
+            if not self._pg.flush():
+                self.loop.remove_writer(self._socket)
+        except psycopg.Error:
+            self.give_up()
+
+    def _read(self) -> None:
+        try:
+            self._pg.consume_input()
+            self._take_results()
+        except psycopg.Error:
+            self.give_up()
+
+    def _take_results(self) -> None:
+        is_end = False  # of what one command was answered; twice: there is no more for now
+        while not self._pg.is_busy():
+            result = self._pg.get_result()
+            if result is None:
+                if is_end:
+                    return
+                is_end = True
+                continue
+            is_end = False
+            status = result.status
+            if status == ExecStatus.PIPELINE_SYNC:
+                done, latest = self._asked.popleft(), self._latest
+                self._latest = None
+                if not done.done():
+                    done.set_result(latest)
+            elif status in _GOOD:
+                self._latest = result  # that of the query comes last
+            else:
+                self.give_up()
+                return
+
+
+@cache
+def _numbered(query_text: str) -> tuple[bytes, tuple[str, ...]]:
+    """Returns a query with numbers for its parameters, as the protocol has them, and the names
+    of the parameters in that order."""
+    names = tuple(dict.fromkeys(re.findall(r"%\((\w+)\)s", query_text)))
+    for number, name in enumerate(names, start=1):
+        query_text = query_text.replace(f"%({name})s", f"${number}")
+    return query_text.replace("%%", "%").encode(), names
+
+
+def _in_bytes(value: object) -> bytes | None:
+    return None if value is None else str(value).encode()
