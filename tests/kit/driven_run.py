@@ -198,9 +198,7 @@ class DrivenRun:
         claim = RunClaim(run=self._number, process=SCHEDULER, dead_epoch=self._epoch)
         lease = await self._store.claim_run(claim)
         self._epoch = lease.epoch
-        driver = driver_of(view, lease, self._scheduler_home())
-        self._store.listen(driver.hear)  # as it does where it is run
-        return driver
+        return driver_of(view, lease, self._scheduler_home())
 
     async def _take_nested(self) -> None:
         """Takes the runs that are tasks of this one and that nobody drives."""

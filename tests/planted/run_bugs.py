@@ -339,8 +339,8 @@ NAMED_BUGS = (
             (
                 Edit(
                     "core/sched/elements.py",
-                    "if other is None or other[:3] == own[:3]",
-                    "if other is None or own[:3]",
+                    "if its is None or its[:3] == own[:3]",
+                    "if its is None or own[:3]",
                 ),
             ),
         ),

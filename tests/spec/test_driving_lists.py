@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.kit.driven_run import DrivenRun
-from tidewheel.core.operator.verbs import Broadcast, Hold, Remove, Set, Stop, Trigger
+from tidewheel.core.operator.verbs import (
+    Broadcast,
+    Hold,
+    Pause,
+    Remove,
+    Resume,
+    Set,
+    Stop,
+    Trigger,
+)
 from tidewheel.errors import Refused
 from tidewheel.services.run_service import RunService
 
@@ -108,15 +117,27 @@ def test_the_first_list_is_found_by_a_scheduler_that_heard_the_second_alone(flow
 
 def test_a_list_that_is_forgotten_is_replaced_by_the_next(flow):
     run = flow()
+    run.gives(Pause())
     run.ends("1/list", files=["a", "b", "c"])
     run.gives(Remove(ids=("1/list",)))
+    run.gives(Resume())
     run.gives(Trigger(ids=("1/list",), flow="1"))
-    run.ends("1/process_file0")
-    run.ends("1/list", files=["x", "y"])
+    run.ends("1/list", files=["x", "y"]).ends("1/process_file0")
     assert file_of(run, "1/process_file1/01") == "y"
     run.ends("1/process_file1", "1/plot_file0").ends("1/plot_file1").ends("1/join")
     assert run.status == "completed"
     assert not any("file2" in one for one in run.submitted)
+
+
+def test_a_list_whose_elements_have_run_is_not_forgotten(flow):
+    """What another list had in their places would be passed over."""
+    run = flow()
+    run.ends("1/list", files=["a", "b"])
+    with pytest.raises(Refused, match=r"1/process_file0 has run.*trigger 1/list --reflow"):
+        run.gives(Remove(ids=("1/list",)))
+    run.ends("1/process_file0").ends("1/process_file1")
+    with pytest.raises(Refused, match="1/process_file0 has run"):
+        run.gives(Remove(ids=("1/list",)))
 
 
 def test_a_list_is_mended_by_hand_if_it_stays_as_long(flow):

@@ -127,3 +127,15 @@ def test_a_command_that_waits_is_obeyed_first(run):
     assert run.offers("1/a", "1/b") is True
     assert run.answer(given).refused is None
     assert run.running == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [verbs.Kill(ids=("1/a",)), verbs.Message(id="1/a", texts=("hello",))],
+    ids=["kill", "message"],
+)
+def test_what_another_process_stored_before_the_end_is_about_a_job_that_runs(run, command):
+    """Nobody has rung here: a store tells of other processes only when it looks around."""
+    given = run.asks(command)
+    run.offers("1/a")
+    assert run.answer(given).refused is None

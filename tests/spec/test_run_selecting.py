@@ -99,10 +99,11 @@ def test_a_blocked_task_and_one_that_waits_for_the_world_can_be_chosen():
 
 def test_tasks_that_are_not_in_the_pool_need_a_word_where_they_are_not_named():
     run = a_run()
-    assert refusal(run, "3/z*") == (
+    assert refusal(run, "3/z*", all_at_point=False) == (
         "3/z*: no task in the pool is meant by it; there is 2/z (waiting); "
         "--all-at-point takes tasks that are not in the pool, too"
     )
+    assert "--all-at-point" not in refusal(run, "3/z*")  # of a command without that option
     assert ids(run, "3/z*", all_at_point=True) == ["3/z"]
     assert ids(run, "2/FAM", all_at_point=True) == ["2/fa", "2/fb"]
     assert ids(run, "2", all_at_point=True) == ["2/fa", "2/fb", "2/lone", "2/z"]

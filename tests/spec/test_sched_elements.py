@@ -356,6 +356,17 @@ def test_elements_of_two_lists_never_are_one_task():
     assert run.submitted.count("1/join") == 2
 
 
+def test_a_join_of_one_list_is_none_of_another():
+    run = joined().returns("1/list", "files[1@1]").succeeds("1/process_file0", "1/plot_file0")
+    assert run.flows == {"1/join": [1]}
+    run.reflows("1/list").returns("1/list", "files[2@2]")
+    run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
+    assert run.flows == {"1/join": [1]}
+    run.restarts(tuple).succeeds("1/join")
+    assert run.flows == {"1/join": [2]}
+    assert run.succeeds("1/join").completed
+
+
 def test_what_waits_for_any_element_in_two_flows_waits_for_both_lists():
     graph = "list => process<file>\nprocess<file>:succeed-any & x => join"
     run = Scenario(graph, parameters=FILES).returns("1/list", "files[0@1]")

@@ -421,3 +421,14 @@ def test_a_removed_parent_opens_what_a_child_had_of_it_in_a_flow_that_was_stoppe
     assert run.flows["1/c"] == [1, 2]
     run.happens(FlowStopped(1, run.now)).removes("1/a").sets("1/b", flow=2)
     assert run.pool["1/c"] == "waiting"
+
+
+def test_behind_one_that_is_run_by_hand_the_next_that_is_blocked_shows():
+    """Else the run would end as if nobody waited for what is lost."""
+    run = Scenario("R1 = cold:fail => mail\nP1 = cold[^] => model", final=4)
+    run.fails("1/cold").succeeds("1/mail")
+    assert run.pool == {"2/model": "blocked"}
+    run.triggers("2/model").succeeds("2/model")
+    assert run.pool == {"3/model": "blocked"}
+    run.sets_prerequisites("3/model", everything=True)
+    assert run.pool == {"3/model": "running", "4/model": "blocked"}

@@ -114,6 +114,14 @@ def test_a_parent_at_a_fixed_point_brings_back_children_of_points_long_gone():
     assert cycles(run, 1, 2).pool["3/model"] == "running"
 
 
+def test_what_runs_in_no_flow_behind_the_horizon_keeps_its_history():
+    run = Scenario("P1 = a[-P1] => a\nP1 = a:x? => b", X_OF_A, scheduling=CLOSE, final=9)
+    cycles(run, *range(1, 8))
+    assert forgets(run, 2)
+    run.triggers("1/b", flow=FlowChoice.NONE).restarts()
+    assert run.pool["1/b"] == "running"
+
+
 class _NobodyToAsk:
     def recall(self, point: int, name: str) -> None:
         raise AssertionError(f"the past is asked for {point}/{name}")

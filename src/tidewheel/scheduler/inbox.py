@@ -323,6 +323,11 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
             refuse_absent_element(pool, pool.plan.nodes[name], point)
         for tasks in pool.plan.nodes[name].lists:
             over, value = tasks.over, new.get(tasks.over.value)
+            if over.size is not None:
+                id_ = pool.plan.name_of((point, name))
+                raise Refused(
+                    f"{id_} is a list of the definition and its parameters: no task returns it"
+                )
             size = size_at(pool, tasks, point, frozenset(pool.flows))
             if over.value not in new or size is None:
                 continue
@@ -331,7 +336,7 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
                 mapped = ", ".join(tasks.templates)
                 raise Refused(
                     f"{id_} has returned {size} elements of {over.value}, of which {mapped} is "
-                    f"made: set as many, or forget them first (remove {id_})"
+                    f"made: set as many, or run {id_} in a new flow (trigger {id_} --reflow)"
                 )
 
 

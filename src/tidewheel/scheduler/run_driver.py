@@ -79,9 +79,6 @@ FAILURES_MAX = 3  # in a row, before a run is put aside
 CALM_SECONDS = 60.0
 RENEWALS_PER_LEASE = 3
 NEARLY_SECONDS = 0.001  # too short to rest for
-UNSEEN_SECONDS_MAX = (
-    0.05  # what another process stored meanwhile is seen no later than by a poll
-)
 ERROR = "error"
 
 T = TypeVar("T")
@@ -119,8 +116,6 @@ class RunDriver(Service):
         self._is_half_done = False  # decisions were made that are not written
         self._is_at_rest = False  # the last pass went well, and the next has not begun
         self._offer: OfferedReports | None = None
-        self._is_told = True  # the inbox may have something
-        self._looked_at = -math.inf  # by the local clock: when the inbox was read
         self.past = HistoryCache()
         self._status_written = run.status
         self.pace_seconds = 0.0  # at least between two passes
@@ -131,7 +126,7 @@ class RunDriver(Service):
     # ---- the shape of a service ----
 
     async def run(self) -> None:
-        deafen = self._store.listen(self.hear)
+        deafen = self._store.listen(self._hear_wake)
         leave = self._store.attend(self.run_name, self.take_reports)
         try:
             await super().run()
@@ -156,9 +151,8 @@ class RunDriver(Service):
             await self._engine.close(is_hurried=not self.status)
             self._engine = None
 
-    def hear(self, wake: Wake) -> None:
+    def _hear_wake(self, wake: Wake) -> None:
         if wake.everything or self._number in wake.runs:
-            self._is_told = True
             self.wake()
 
     def rest_seconds(self) -> float | None:
@@ -216,16 +210,18 @@ class RunDriver(Service):
         if self.pace_seconds and early > 0.0:
             await self._clock.sleep(early)
         self._passed_at = self._clock.monotonic()
-        inbox = await self._happened()
+        inbox = await self._store.read_inbox(self._number, INBOX_MAX)
         now = inbox.now
+        reports: Sequence[Report] = ()
         if self._offer is not None and len(inbox.happenings) < INBOX_MAX:
             # Behind all that was said before, by the same jobs, too.
-            inbox.happenings.extend(map(partial(told_by, now), self._offer.reports))
-            engine.batch.job_reports = self._offer.reports
+            reports = self._offer.reports
+            inbox.happenings.extend(map(partial(told_by, now), reports))
         self._now, self._read_at = now, self._clock.monotonic()
         if engine.pool.run.horizon is not None:
             await self._fetch_past(engine, inbox.happenings)
-        self._is_half_done = True
+        self._is_half_done = True  # what follows is written, or dropped with the engine
+        engine.batch.job_reports = reports
         is_all = await apply_inbox(engine, inbox, self._store)
         self._is_cut = len(inbox.happenings) == INBOX_MAX or not is_all
         if engine.due:
@@ -236,17 +232,6 @@ class RunDriver(Service):
         await self._write(engine, now)
         if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
             self._failures = 0
-
-    async def _happened(self) -> requests.Inbox:
-        """Returns what has happened to the run. Where ends were offered, and nobody has rung
-        since the last look, that is all: in this process nothing is stored without ringing, and
-        a batch that lacks what others have stored of its tasks is not written."""
-        since = self._clock.monotonic() - self._looked_at
-        if self._offer is not None and not self._is_told and since < UNSEEN_SECONDS_MAX:
-            now = self._now + (self._clock.monotonic() - self._read_at)
-            return requests.Inbox(Instant(now), [])
-        self._is_told, self._looked_at = False, self._clock.monotonic()
-        return await self._store.read_inbox(self._number, INBOX_MAX)
 
     # ---- ends that a worker of this process offers ----
 

@@ -155,5 +155,7 @@ class StageInputs:
     def _values(self, name: str, flows: Flows) -> Values | None:
         key, pool = (self._point, name), self._engine.pool
         lists = lists_in(pool, key, flows) if pool.plan.mapped else {}
-        row = self._engine.values.of(key, NEWEST, lists)
+        node = pool.plan.nodes.get(name)
+        is_element = node is not None and node.element is not None
+        row = self._engine.values.of(key, flows if is_element else NEWEST, lists)
         return None if row is None else json.loads(row.body)

@@ -22,7 +22,7 @@ from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.dependency_index import AtomMeaning, IndexedNode
-from tidewheel.core.sched.elements import refuse_absent_element
+from tidewheel.core.sched.elements import refuse_absent_element, refuse_to_forget_list
 from tidewheel.core.sched.evaluation import members_at
 from tidewheel.core.sched.events import Effect, Event, FlowChoice
 from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
@@ -148,6 +148,9 @@ def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedComman
     if flow in (FlowChoice.NEW, FlowChoice.NONE):
         raise Refused(f"--flow {command.flow} has no tasks to be removed; name numbers or all")
     flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
+    for key in keys:
+        if key not in pool.tasks:  # it is to be forgotten
+            refuse_to_forget_list(pool, pool.node(key[1]), key[0])
     event = events.TasksRemoved(
         tasks=keys, at=at, flows=flows, forget=command.forget, kill=command.kill
     )

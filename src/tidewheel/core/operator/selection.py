@@ -50,13 +50,13 @@ def select(
     pool: TaskPool,
     texts: Iterable[str],
     *,
-    all_at_point: bool = False,
+    all_at_point: bool | None = None,
     pooled_only: bool = False,
     also: Iterable[Key] = (),
 ) -> tuple[Key, ...]:
     """Returns the tasks that these ids mean, in order, each once; raises Refused for none.
 
-    `also` are tasks that count as pooled.
+    `all_at_point` is None if nobody can ask for that. `also` are tasks that count as pooled.
     """
     texts = list(texts)
     if not texts:
@@ -121,7 +121,11 @@ def job_of(pool: TaskPool, text: str) -> tuple[Key, int | None]:
 
 
 def _matching(
-    pool: TaskPool, written: WrittenId, extra: list[Key], all_at_point: bool, pooled_only: bool
+    pool: TaskPool,
+    written: WrittenId,
+    extra: list[Key],
+    all_at_point: bool | None,
+    pooled_only: bool,
 ) -> set[Key]:
     _refuse_unknown_names(pool, written)
     if written.has_plain_point and written.has_plain_name and written.name in pool.plan.nodes:
@@ -251,7 +255,7 @@ def _where(pool: TaskPool, node: IndexedNode, point: Point) -> str:
 
 
 def _nothing_matches(
-    pool: TaskPool, written: WrittenId, all_at_point: bool, pooled_only: bool
+    pool: TaskPool, written: WrittenId, all_at_point: bool | None, pooled_only: bool
 ) -> str:
     said = f"{written.text}: no task in the pool is meant by it"
     names = {node.name for node in _nodes(pool, written)}
@@ -261,7 +265,7 @@ def _nothing_matches(
             f"{pool.plan.name_of(key)} ({status_words(pool.tasks[key])[0]})" for key in near
         )
         said += f"; there {'is' if len(near) == 1 else 'are'} {_some(named)}"
-    hidden = not (all_at_point or pooled_only or written.status)
+    hidden = all_at_point is False and not (pooled_only or written.status)
     if hidden and written.has_plain_point:
         said += "; --all-at-point takes tasks that are not in the pool, too"
     return said

@@ -169,16 +169,26 @@ def untold(node: IndexedNode, memory: TaskHistory, flows: Flows) -> list[MappedT
 def flows_with_its_list(
     pool: TaskPool, node: IndexedNode, task: PooledTask, flows: Flows
 ) -> Flows:
-    """Returns those of the flows that may merge into a pooled task: of an element only those
-    with the same list, since of another its index stands for something else."""
-    if node.element is None or not task.flows:
+    """Returns those of the flows that may merge into a pooled task: of an element, or of one
+    that joins elements, only those with the same list. Of another list its index stands for
+    something else, and a join of one list is none of the other."""
+    if not task.flows:
         return flows
-    tasks, point = node.element[0], task.point
-    own = list_at(pool, tasks, point, task.flows)
-    if own is None:
-        return flows
-    others = ((flow, list_at(pool, tasks, point, frozenset({flow}))) for flow in flows)
-    return frozenset(flow for flow, other in others if other is None or other[:3] == own[:3])
+    point = task.point
+    for tasks in lists_behind(node, point):
+        own = list_at(pool, tasks, point, task.flows)
+        if own is not None:
+            others = [(flow, list_at(pool, tasks, point, frozenset({flow}))) for flow in flows]
+            flows = frozenset(flow for flow, its in others if its is None or its[:3] == own[:3])
+    return flows
+
+
+def lists_behind(node: IndexedNode, point: Point) -> list[MappedTasks]:
+    """Returns the lists of which a task is an element, or whose elements it joins."""
+    if node.element is not None:
+        return [node.element[0]]
+    groups = (leaf.group for leaf, _ in node.leaves_at(point))
+    return [one.elements for one in groups if one is not None and one.elements is not None]
 
 
 def refuse_absent_element(pool: TaskPool, node: IndexedNode, point: Point) -> None:
@@ -195,6 +205,23 @@ def refuse_absent_element(pool: TaskPool, node: IndexedNode, point: Point) -> No
         raise Refused(f"there is no {name} yet: {why}")
     if index >= size:
         raise Refused(f"there is no {name}: {source} returned {size}")
+
+
+def refuse_to_forget_list(pool: TaskPool, node: IndexedNode, point: Point) -> None:
+    """Raises Refused for a source some of whose elements have run: in their flow these would
+    stand for what another list has in their places, which nobody would work on."""
+    for tasks in node.lists:
+        for index in range(size_at(pool, tasks, point, frozenset(pool.flows)) or 0):
+            for name in tasks.elements(index):
+                memory, task = pool.recall(point, name), pool.tasks.get((point, name))
+                submits = memory.submits if memory is not None and memory.spawned else 0
+                if submits or (task is not None and task.submit):
+                    source, ran = (pool.plan.name_of((point, one)) for one in (node.name, name))
+                    raise Refused(
+                        f"{ran} has run, so the list of {source} cannot be forgotten: in its "
+                        "place another list would have something that nobody works on. Run "
+                        f"{source} in a new flow: trigger {source} --reflow"
+                    )
 
 
 def refuse_other_lists(pool: TaskPool, graph: Graph) -> None:

@@ -68,6 +68,7 @@ from tidewheel.core.sched.spawn import (
     look_up_in,
     no_longer_waits,
     settle,
+    show_next_blocked,
     spawn,
 )
 from tidewheel.core.sched.task_state import (
@@ -374,6 +375,7 @@ def _let_go(context: StepContext, task: PooledTask) -> None:
     """Takes away what keeps a task from being submitted."""
     drop_waits(context, task)
     task.manual = True
+    show_next_blocked(context, task)
     task.blocked = False
     task.missing = 0
     task.try_number = task.submit_try = 1
@@ -551,6 +553,7 @@ def prerequisites_set(context: StepContext, event: events.PrerequisitesSet) -> N
     if task.stage is not JobPhase.WAITING:
         return
     task.satisfied_by_hand = True
+    show_next_blocked(context, task)
     task.blocked = False
     if event.everything:
         drop_waits(context, task)

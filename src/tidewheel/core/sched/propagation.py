@@ -208,7 +208,7 @@ def satisfy_child(
         new = frozenset(
             flow for flow in flows - task.flows - known if may_spawn(context.pool, flow, point)
         )
-        if new and node.element is not None:
+        if new and context.plan.mapped:
             new = flows_there(context.pool, node, point, new)
             new = flows_with_its_list(context.pool, node, task, new)
         if new:
@@ -358,8 +358,8 @@ def _has_made_pair(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows
 
 
 def meet_other_lists(context: StepContext) -> None:
-    """Spawns elements that left in flows with another list, which waited for that: elements of
-    two lists are two things under one name."""
+    """Spawns elements, and those who join them, that left, in flows with another list, which
+    waited for that: elements of two lists are two things under one name."""
     pool = context.pool
     left, context.elements_left = context.elements_left, []
     for node, point in dict.fromkeys(left):

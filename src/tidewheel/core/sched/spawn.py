@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tidewheel.core.cycling.calendar import Interval, Point, add
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import IndexedArrow, IndexedNode
+from tidewheel.core.sched.elements import lists_behind
 from tidewheel.core.sched.evaluation import absolute_key, is_true, value_to
 from tidewheel.core.sched.events import CancelTimer, CheckXtrigger, DropXtrigger, SetTimer
 from tidewheel.core.sched.pool import StepContext, TaskPool
@@ -81,7 +82,8 @@ def spawn(
     pool = context.pool
     key = (point, node.name)
     memory = pool.begin(point, node.name, flows)
-    if memory.spawned is not flows:  # else it was begun just now, or has nothing new to say
+    # Else it was begun just now; of a task in no flow that cannot be told from its flows.
+    if memory.spawned is not flows or not flows:
         memory.spawned |= flows
         context.touched.memory[key] = None
     task = PooledTask(node, key, point, flows, memory, memory.submits, true)
@@ -168,6 +170,15 @@ def satisfy(
         context.evaluate(task.key, task.flows)
 
 
+def show_next_blocked(context: StepContext, task: PooledTask) -> None:
+    """Looks for the next one that an absolute atom blocks, of which only the first shows, if
+    this one is it and is to leave or to be run by hand."""
+    if task.blocked and task.plan.waits_for_absolute:
+        context.to_seek_blocked.extend(
+            (task.plan, flow, task.point, POINTS_SEARCHED_MAX) for flow in task.flows
+        )
+
+
 def leave(context: StepContext, task: PooledTask) -> None:
     """Takes a task out of the pool; its timers and checks go with it."""
     context.pool.dismiss(task)
@@ -180,16 +191,14 @@ def leave(context: StepContext, task: PooledTask) -> None:
         context.effects.append(CancelTimer(key, EXPIRY))
     if not task.admitted or task.plan.in_sequence:
         context.chains_to_advance.append(task)
-    if task.blocked and task.plan.waits_for_absolute:
-        # What an absolute atom blocks shows once; now the next one has to.
-        context.to_seek_blocked.extend(
-            (task.plan, flow, task.point, POINTS_SEARCHED_MAX) for flow in task.flows
-        )
+    if task.blocked:
+        show_next_blocked(context, task)
     flows = context.pool.flow_counts
     if len(flows) > 1 or not task.flows:
         # While it was here, nothing of it could come, or be blocked, in other flows.
         context.to_evaluate.extend((key, flow) for flow in flows if flow not in task.flows)
-    if task.plan.element is not None and len(context.pool.flows) > 1:
+    meets = context.plan.mapped and len(context.pool.flows) > 1
+    if meets and lists_behind(task.plan, task.point):
         context.elements_left.append((task.plan, task.point))
     held = context.pool.run.held_tasks
     if held and key in held:

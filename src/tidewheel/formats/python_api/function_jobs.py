@@ -163,7 +163,7 @@ def _hand_on(function: TaskFunction, answer: object, *, is_taken: bool) -> None:
             ) from None
         sys.stdout.write(f"the value of {function.__name__} is not kept: {error}\n")
         return
-    Path(os.environ[OUTPUTS]).write_text(said)
+    Path(os.environ[OUTPUTS]).write_text(said, encoding="utf-8")
 
 
 def values_of(answer: object) -> str:
@@ -172,7 +172,8 @@ def values_of(answer: object) -> str:
     Raises TypeError, ValueError or OverflowError for what JSON cannot hold.
     """
     plain = msgspec.to_builtins(answer, enc_hook=_plain, str_keys=True)
-    text = json.dumps(plain, allow_nan=False)
+    text = json.dumps(plain, allow_nan=False, ensure_ascii=False)
+    text.encode()  # JSON of others cannot hold halves of characters
     is_object = text.startswith("{") and list(json.loads(text)) != [RETURN]
     return text if is_object else f'{{"{RETURN}": {text}}}'
 
