@@ -78,7 +78,7 @@ class Site:
     def begin(self, name: str, flow: str, *options: str) -> str:
         """A run of this workflow; what it is called."""
         folder = Path(self.tidewheel.folder, name)
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)  # a module may be set up again
         (folder / "flow.cylc").write_text(flow)
         answer = self.tidewheel("run", str(folder), "--server", self.url, "--detach", *options)
         assert answer.status == 0, answer
