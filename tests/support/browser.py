@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,7 @@ class Site:
         self.tidewheel = tidewheel
         self.up: Any = None
         self.login = ""
+        self._begun: Counter[str] = Counter()
 
     @contextmanager
     def running(self, port: int = 0) -> Iterator[Site]:
@@ -82,7 +84,8 @@ class Site:
         (folder / "flow.cylc").write_text(flow)
         answer = self.tidewheel("run", str(folder), "--server", self.url, "--detach", *options)
         assert answer.status == 0, answer
-        return f"{name}/run1"
+        self._begun[name] += 1
+        return f"{name}/run{self._begun[name]}"
 
     def begin_paused(self, name: str, flow: str) -> str:
         """The same, of one that goes nowhere; a scheduler has it when this returns."""
