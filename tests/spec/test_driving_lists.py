@@ -140,6 +140,17 @@ def test_a_list_whose_elements_have_run_is_not_forgotten(flow):
         run.gives(Remove(ids=("1/list",)))
 
 
+def test_a_list_is_forgotten_in_a_flow_in_which_none_of_its_elements_has_run(flow):
+    run = flow()
+    run.ends("1/list", files=["a"]).ends("1/process_file0").ends("1/plot_file0")
+    run.gives(Pause())
+    run.gives(Trigger(ids=("1/list",), flow="new"))
+    run.ends("1/join").ends("1/list", files=["x", "y"])
+    with pytest.raises(Refused, match="1/process_file0 has run"):
+        run.gives(Remove(ids=("1/list",), flow="1"))
+    run.gives(Remove(ids=("1/list",), flow="2"))
+
+
 def test_a_list_is_mended_by_hand_if_it_stays_as_long(flow):
     run = flow()
     run.ends("1/list", files=["a", "b"])

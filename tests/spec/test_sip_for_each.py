@@ -483,6 +483,12 @@ def test_a_list_given_by_hand_is_what_elements_read(run):
     assert "echo 'by hand'" in flow.goes_on().jobs["1/image_item0/01"]
 
 
+def test_a_list_of_the_request_is_not_set_by_hand_as_nobody_would_read_it(run):
+    flow = run(GIVEN, GIVEN_FOLDERS, beams=["a"]).ends("1/first")
+    with pytest.raises(Refused, match="begin a run with other parameters"):
+        flow.gives(verbs.Set(ids=("1/list@image",), values=('item=["b"]',)))
+
+
 def test_an_element_that_no_stage_can_take_is_not_started_and_the_reason_is_told(run):
     flow = run(RETURNED, FOLDERS).ends("1/find", beams=["a\0"])
     assert "1/image_item0" not in flow.tasks

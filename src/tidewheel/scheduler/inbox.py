@@ -326,7 +326,8 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
             if over.size is not None:
                 id_ = pool.plan.name_of((point, name))
                 raise Refused(
-                    f"{id_} is a list of the definition and its parameters: no task returns it"
+                    f"{id_} is a list of the definition or of its parameters, which no task "
+                    "returns: begin a run with other parameters"
                 )
             size = size_at(pool, tasks, point, frozenset(pool.flows))
             if over.value not in new or size is None:

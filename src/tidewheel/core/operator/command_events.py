@@ -150,7 +150,9 @@ def _remove(pool: TaskPool, command: verbs.Remove, at: Instant) -> AppliedComman
     flows: Flows = flow if isinstance(flow, frozenset) else frozenset()
     for key in keys:
         if key not in pool.tasks:  # it is to be forgotten
-            refuse_to_forget_list(pool, pool.node(key[1]), key[0])
+            refuse_to_forget_list(
+                pool, pool.node(key[1]), key[0], flows or frozenset(pool.flows)
+            )
     event = events.TasksRemoved(
         tasks=keys, at=at, flows=flows, forget=command.forget, kill=command.kill
     )

@@ -21,7 +21,15 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedNode, MappedTasks
 from tidewheel.core.sched.pool import StepContext, TaskPool
-from tidewheel.core.sched.task_state import NO_FLOW, Flows, PooledTask, TaskHistory
+from tidewheel.core.sched.task_state import (
+    NO_FLOW,
+    Flows,
+    JobPhase,
+    Key,
+    PooledTask,
+    TaskHistory,
+    VerdictKind,
+)
 from tidewheel.errors import Refused
 
 
@@ -207,15 +215,25 @@ def refuse_absent_element(pool: TaskPool, node: IndexedNode, point: Point) -> No
         raise Refused(f"there is no {name}: {source} returned {size}")
 
 
-def refuse_to_forget_list(pool: TaskPool, node: IndexedNode, point: Point) -> None:
-    """Raises Refused for a source some of whose elements have run: in their flow these would
-    stand for what another list has in their places, which nobody would work on."""
+def _has_run(pool: TaskPool, key: Key, flows: Flows) -> bool:
+    task, memory = pool.tasks.get(key), pool.recall(*key)
+    if task is not None and not task.flows.isdisjoint(flows):
+        tried = task.try_number > 1 or task.submit_try > 1
+        if task.stage is not JobPhase.WAITING or task.outputs or tried:
+            return True
+    ends = {} if memory is None else memory.verdicts
+    return any(ends[flow].kind is VerdictKind.FINISHED for flow in flows & ends.keys())
+
+
+def refuse_to_forget_list(
+    pool: TaskPool, node: IndexedNode, point: Point, flows: Flows
+) -> None:
+    """Raises Refused for a source some of whose elements have run in these flows: there they
+    would stand for what another list has in their places, which nobody would work on."""
     for tasks in node.lists:
-        for index in range(size_at(pool, tasks, point, frozenset(pool.flows)) or 0):
+        for index in range(size_at(pool, tasks, point, flows) or 0):
             for name in tasks.elements(index):
-                memory, task = pool.recall(point, name), pool.tasks.get((point, name))
-                submits = memory.submits if memory is not None and memory.spawned else 0
-                if submits or (task is not None and task.submit):
+                if _has_run(pool, (point, name), flows):
                     source, ran = (pool.plan.name_of((point, one)) for one in (node.name, name))
                     raise Refused(
                         f"{ran} has run, so the list of {source} cannot be forgotten: in its "
