@@ -6,16 +6,17 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES, Look
+from tidewheel.cli.palette import BLOCK_STATUSES, PALETTE, RUN_STATUSES, TASK_STATES, Look
 
 PLACE = Path(__file__).parent / "src" / "ui" / "palette.json"
 
 
 def text() -> str:
-    """All three tables, by the word that every view uses."""
+    """All tables, by the word that every view uses."""
     tables = {
         "tasks": _table(TASK_STATES),
         "runs": _table(RUN_STATUSES),
+        "blocks": _table(BLOCK_STATUSES),
         "statuses": _table({status.value: look for status, look in PALETTE.items()}),
     }
     return json.dumps(tables, indent=2, ensure_ascii=False) + "\n"

@@ -34,7 +34,7 @@ from tidewheel.api.wire import EXACT, FLAT, HIDDEN, JSON_FIELDS, NAMES
 from tidewheel.client.fields import STORED_AS, Filters, TaskFields, explained
 from tidewheel.core.queue.access import Identity, Scope, TokenView
 from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.resources import FlavouredNodes, Resources
 from tidewheel.core.queue.retry import RetryPolicy
 from tidewheel.core.queue.statistics import Quantiles, Statistics
 from tidewheel.core.queue.status import Status
@@ -62,6 +62,7 @@ import type { Counts, Scope } from "./types";
 """
 SHOWN: dict[type, str] = {
     Resources: "Resources",
+    FlavouredNodes: "FlavouredNodes",
     Limit: "QueueLimit",
     QueueView: "QueueFacts",
     TaskError: "TaskFailure",

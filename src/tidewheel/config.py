@@ -23,7 +23,13 @@ from urllib.parse import urlsplit
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.requests import HostProcess
-from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, runner_label
+from tidewheel.core.queue.resources import (
+    ALLOW_LABEL_PREFIX,
+    RUNNER_LABEL_PREFIX,
+    Resources,
+    allow_label,
+    runner_label,
+)
 from tidewheel.core.queue.submission import SubmitLimits, name_finding
 from tidewheel.core.queue.tokens import PREFIX
 from tidewheel.errors import BadSetting
@@ -47,6 +53,7 @@ RULES_FILE = "notify.toml"  # who is told of what (docs/notifications.md)
 IN_CLEAR = "TIDEWHEEL_ALLOW_PLAIN_HTTP"
 PORTS = 65_536
 SHELL = "shell"  # the runner that workers have without being told, unless they run containers
+SWARM = "swarm"  # the runner of stages for several nodes, or for nodes with a label
 CONTAINERS = "containers"  # a task may leave it to the worker which of these runners it is
 
 
@@ -62,7 +69,7 @@ class RunnerRow(NamedTuple):
 RUNNER_ROWS = (
     RunnerRow("slurm", "slurm", runs_commands=True, program="sbatch"),
     RunnerRow("compose", "containers", runs_commands=False),
-    RunnerRow("swarm", "containers", runs_commands=False),
+    RunnerRow(SWARM, "containers", runs_commands=False),
 )
 RUNNERS = tuple(row.name for row in RUNNER_ROWS)
 COMMAND_RUNNERS = tuple(row.name for row in RUNNER_ROWS if row.runs_commands)
@@ -310,6 +317,9 @@ class JobLimits:
         _positive(self, *given)
 
 
+PREPARE_SECONDS_DEFAULT = 600.0  # in which an engine fetches images and makes containers
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
     """The settings of a worker: what it offers, and how it treats its jobs."""
@@ -329,6 +339,7 @@ class WorkerSettings:
     runners: tuple[str, ...] = ()  # besides bash and handlers
     shell: bool = True  # whether commands are run by bash
     allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
+    prepare_seconds: float = PREPARE_SECONDS_DEFAULT
     secrets: Path | None = None  # a folder with a file for each secret
     secrets_command: tuple[str, ...] = ()  # prints the secret that its last argument names
     home: Path = Path()
@@ -336,9 +347,13 @@ class WorkerSettings:
     def __post_init__(self) -> None:
         self._check_runners()
         _positive(self, "slots", "poll_seconds", "usage_interval_seconds")
-        _positive(self, "adopt_interval_seconds")
+        _positive(self, "adopt_interval_seconds", "prepare_seconds")
         if self.capacity.nodes < 1:
             raise BadSetting("nodes", self.capacity.nodes, "1 or more machines")
+        for one in self.capacity.flavours:
+            if not 1 <= one.nodes <= self.capacity.nodes:
+                accepted = f"1 to {self.capacity.nodes}, the nodes of all flavours together"
+                raise BadSetting(f"nodes {one.flavour}", one.nodes, accepted)
         if not self.queues:
             raise BadSetting("queues", self.queues, "at least one queue name")
         for queue in self.queues:
@@ -357,10 +372,15 @@ class WorkerSettings:
         for runner in self.runners:
             if runner not in RUNNERS:
                 raise BadSetting("runner", runner, " or ".join(RUNNERS))
-        for label in self.capacity.labels - runner_labels(self.runners):
+        read_allowances(self.allow_compose)
+        given = runner_labels(self.runners) | allow_labels(self.allow_compose)
+        for label in self.capacity.labels - given:
             if label.startswith(RUNNER_LABEL_PREFIX):
                 runner = label.removeprefix(RUNNER_LABEL_PREFIX)
                 raise BadSetting("label", label, f"--runner {runner}, which offers it")
+            if label.startswith(ALLOW_LABEL_PREFIX):
+                what = label.removeprefix(ALLOW_LABEL_PREFIX)
+                raise BadSetting("label", label, f"--allow-compose {what}, which offers it")
         if self.tie_jobs and self.runners:
             accepted = "nothing beside tied jobs: what others run does not die with a worker"
             raise BadSetting("runner", ", ".join(self.runners), accepted)
@@ -373,6 +393,55 @@ def runner_labels(runners: Iterable[str]) -> frozenset[str]:
     if not names.isdisjoint(CONTAINER_RUNNERS):
         names.add(CONTAINERS)
     return frozenset(map(runner_label, names))
+
+
+# The words for what a worker may be told to allow, and what each means.
+ALLOWABLE: Mapping[str, str] = {
+    "privileged": "privileged containers: root of the host",
+    "host-network": "the network of the host, its interfaces and its local services",
+    "host-pid": "the processes of the host",
+    "host-ipc": "the shared memory of the host",
+    "host-userns": "the users of the host, and its host name and cgroups",
+    "cap-add": "added kernel capabilities",
+    "devices": "devices of the host, GPUs among them",
+    "security-opt": "security options, such as running unconfined",
+    "sysctls": "kernel parameters",
+    "engine-socket": "the engine itself: root of the host",
+    "bind-mounts": "folders and files of the host outside the job's own",
+    "volumes-from": "volumes of other containers",
+    "external": "networks, volumes, secrets and configs that others made",
+    "volume-drivers": "volumes with drivers or options of their own, which can mount anything",
+    "logging": "other log drivers: the logs of the job will be missing",
+    "build": "building images on the host",
+    "files": "env_file, extends and include: reading files of the host",
+    "runtime": "other container runtimes",
+    "ports": "ports on addresses of the host that others can reach",
+    "limits": "more containers, memory, processes or open files than a stage may have",
+}
+EVERYWHERE = ""  # instead of a queue
+
+
+def read_allowances(entries: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Returns what is allowed, in words of `ALLOWABLE`, by queue (EVERYWHERE: in each).
+
+    Raises BadSetting for an entry that means nothing.
+    """
+    allowed: dict[str, frozenset[str]] = {}
+    for entry in entries:
+        queue, colon, what = entry.rpartition(":")  # a queue may be called run:NAME
+        if what not in ALLOWABLE or (colon and not queue) or "*" in queue:
+            accepted = (
+                "WHAT or QUEUE:WHAT, where QUEUE is the whole name of a queue, without *, and "
+                f"WHAT is one of {', '.join(ALLOWABLE)}"
+            )
+            raise BadSetting("allow-compose", entry, accepted)
+        allowed[queue] = allowed.get(queue, frozenset()) | {what}
+    return allowed
+
+
+def allow_labels(entries: Iterable[str]) -> frozenset[str]:
+    """Returns the labels that a worker with these allowances offers."""
+    return frozenset(map(allow_label, entries))
 
 
 def home_directory(environ: Mapping[str, str] = ENVIRON) -> Path:

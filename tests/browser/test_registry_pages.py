@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from tests.browser.test_manners import AXE, barriers
 from tests.support.http_server import Caller
+from tests.support.sips import definition, stage
 from tests.support.workflow_folders import sip_files
 
 HOSTILE = "<img src=x onerror=window.hit=1>"
@@ -66,7 +67,7 @@ def test_a_bundle_is_refused_with_findings_or_registered_drawn_and_run(site, pag
     bundle.set_input_files(zipped(sip_files()))
     expect(intake.get_by_role("alert")).to_have_count(0)
     intake.get_by_role("link", name="vis/1.0.0").click()
-    expect(page.locator(".step-box")).to_have_text(["a1", "b1"])
+    expect(page.locator(".step-box")).to_have_text(["a", "b"])
     expect(page.locator(".dependency")).to_have_count(1)
     form = page.get_by_role("form", name="Request a run")
     run = form.get_by_role("button", name="Run", exact=True)
@@ -91,6 +92,36 @@ def test_a_bundle_is_refused_with_findings_or_registered_drawn_and_run(site, pag
     expect(page.get_by_role("link", name="vis", exact=True)).to_have_count(0)
 
 
+def test_each_stage_unfolds_to_what_it_needs_and_to_its_files_as_text(site, page):
+    compose = f"services:\n  a: {{image: busybox, network_mode: host}}\n# {HOSTILE}\n"
+    files = sip_files("dawn-1.0.0.yaml")
+    del files["stages/a/1.0.0/command.yaml.j2"]
+    files["stages/a/1.0.0/docker_compose.yaml"] = compose
+    files["stages/a/1.0.0/outputs.yaml"] = "[beam]\n"
+    files["stages/b/1.0.0/parameters.yaml"] = "beam:\n"
+    made = site.caller().post("/workflows", {"files": files})
+    assert made.status == 201, made.body
+    page.goto(f"{site.url}/workflows/dawn/1.0.0")
+    stages = page.get_by_role("region", name="Stages")
+    expect(stages.get_by_role("group")).to_have_count(2)
+    expect(stages).not_to_contain_text("docker_compose.yaml")
+    stages.get_by_text("setup 1.0.0").click()
+    expect(stages).to_contain_text("a worker that allows host-network")
+    expect(stages.locator("pre").first).to_have_text(compose)
+    expect(stages).to_contain_text("site required")
+    expect(stages).to_contain_text("nodes = 4")
+    stages.get_by_text("processing 1.0.0").click()
+    expect(stages).to_contain_text("a complete")
+    expect(stages).to_contain_text("beam given by a")
+    expect(stages).to_contain_text("echo done")
+    assert page.evaluate("window.hit") is None
+    form = page.get_by_role("form", name="Request a run")
+    form.get_by_label("site").fill("low")
+    form.get_by_label("nodes").fill("9")
+    form.get_by_role("button", name="Check").click()
+    expect(stages).to_contain_text("nodes = 9")
+
+
 def test_blocks_say_what_they_wait_for_and_are_aborted_knowingly(site, page):
     files = sip_files("night-1.0.0.yaml") | {
         "stages/a/1.0.0/parameters.yaml": "site: low\nnodes: 4\n"
@@ -100,6 +131,8 @@ def test_blocks_say_what_they_wait_for_and_are_aborted_knowingly(site, page):
     page.get_by_role("button", name="Post an instance").click()
     posting = page.get_by_role("form", name="Post an instance")
     posting.get_by_label("YAML or JSON").fill(json.dumps(BLOCKS))
+    posting.get_by_role("button", name="Check").click()
+    expect(posting).to_contain_text("would be accepted, nothing is stored: 2 blocks")
     posting.get_by_role("button", name="Post").click()
     expect(posting).to_contain_text("is asked for: 2 blocks")
     two = page.get_by_role("button", name="PB-20261115-test-two")
@@ -113,12 +146,46 @@ def test_blocks_say_what_they_wait_for_and_are_aborted_knowingly(site, page):
     dialog.get_by_label("Why, for others").fill("the first went well")
     dialog.get_by_role("button", name="Abort it").click()
     expect(panel).to_contain_text("the first went well")
+    expect(panel.get_by_role("listitem").filter(has_text="aborted").first).to_be_visible()
+    panel.get_by_text("What happened").click()
+    expect(panel).to_contain_text("created SBI-20261115-test-night")
     objects = page.get_by_role("region", name="Buffer objects")
     objects.get_by_label("Name of an object").fill("calibration")
     objects.get_by_role("button", name="Post").click()
     objects.get_by_role("button", name="Remove calibration").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
     expect(objects).to_contain_text("None is there.")
+
+
+def test_an_instance_shows_its_status_and_is_aborted_whole(site, page):
+    files = sip_files("dusk-1.0.0.yaml") | {
+        "dusk-1.0.0.yaml": definition(
+            stage("a", "object:never present"), stage("b", "a complete")
+        ),
+        "stages/a/1.0.0/parameters.yaml": "site: low\nnodes: 4\n",
+    }
+    assert site.caller().post("/workflows", {"files": files}).status == 201
+    text = json.dumps(BLOCKS | {"subarray_id": "7"}).replace("-test-", "-dusk-")
+    asked = text.replace('"id": "night"', '"id": "dusk"').encode()
+    assert site.caller().post("/sbis", asked).status == 201
+    page.goto(f"{site.url}/requests")
+    instance = page.get_by_role("region", name="SBI-20261115-dusk-night")
+    expect(instance).to_contain_text("subarray 7")
+    expect(instance).to_contain_text("waiting for object")
+    expect(instance).to_contain_text("waiting for blocks")
+    filtering = page.get_by_label("Filter blocks")
+    filtering.fill("waiting for object")
+    expect(instance.get_by_role("button", name="PB-20261115-dusk")).to_have_count(1)
+    filtering.fill("")
+    instance.get_by_role("button", name="Abort SBI-20261115-dusk-night").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("1 created, 1 running")
+    dialog.get_by_label("Why, for others").fill("clouds")
+    dialog.get_by_role("button", name="Abort all of it").click()
+    expect(instance).to_contain_text("2 aborted")
+    expect(instance.get_by_role("button", name="Abort SBI-20261115-dusk-night")).to_have_count(
+        0
+    )
 
 
 def test_rules_of_notifications_are_seen_and_tried_by_admins_alone(site, page, window):
@@ -154,6 +221,8 @@ def test_nobody_is_kept_out_of_the_registry(site, page):
     found = {"workflows": barriers(page)}
     page.goto(f"{site.url}/workflows/open")
     expect(page.locator(".step-box")).to_have_count(2)
+    page.get_by_role("region", name="Stages").get_by_text("setup 1.0.0").click()
+    expect(page.get_by_role("region", name="Stages").locator("pre")).to_have_count(2)
     found["version"] = barriers(page)
     page.goto(f"{site.url}/requests")
     expect(page.get_by_role("region", name="Buffer objects")).to_be_visible()

@@ -259,6 +259,7 @@ def test_workers_are_listed_with_what_they_offer(tidewheel):
             "nodes": 4,
             "exclusive": False,
             "buffer_bytes": 10**12,
+            "flavours": [],
         }
         assert "live" in tidewheel("workers").out
         worker.send(signal.SIGTERM)

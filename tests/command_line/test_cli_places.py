@@ -101,6 +101,22 @@ def test_a_worker_does_not_claim_to_have_a_runner_that_it_has_not(tidewheel):
     assert "Accepted is --runner slurm, which offers it" in answer.err
 
 
+def test_nor_to_allow_what_it_does_not(tidewheel):
+    answer = tidewheel("worker", "--label", "allow:host-network")
+    assert answer.status == 2
+    assert "Accepted is --allow-compose host-network, which offers it" in answer.err
+    unknown = tidewheel("worker", "--allow-compose", "everything")
+    assert unknown.status == 2 and "WHAT is one of privileged" in unknown.err
+    pattern = tidewheel("worker", "--allow-compose", "run:*:bind-mounts")
+    assert pattern.status == 2 and "the whole name of a queue, without *" in pattern.err
+
+
+def test_nor_a_docker_compose_that_it_has_not(tidewheel):
+    answer = tidewheel("worker", "--label", "compose:2")
+    assert answer.status == 2
+    assert "docker compose 2 offers it by itself" in answer.err
+
+
 def test_a_job_that_no_worker_takes_is_told_where_the_run_is_driven_once_for_each_cause(
     tidewheel,
 ):

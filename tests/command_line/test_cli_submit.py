@@ -55,6 +55,7 @@ def test_options_become_the_task(tidewheel):
                 "nodes": 2,
                 "exclusive": True,
                 "buffer_bytes": 10**12,
+                "flavours": [],
             },
             "unique_key": "k",
             "limit_key": "l",

@@ -1,20 +1,26 @@
 """Scheduling block instances, what runs wait for, and buffer objects (seed 004)."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
-from tests.conformance.run_steps import Driver, claim_run, make_run
+from tests.conformance.run_steps import Driver, claim_run, make_run, task_row
+from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.blocks import (
     BlockCondition,
     BlockNeed,
+    BlockStatus,
     NeedState,
     NewBlock,
     NewObject,
     NewSbi,
 )
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.requests import RunTimer
 from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.persistence import PutTask
 from tidewheel.errors import (
     BadSetting,
     Duplicate,
@@ -258,6 +264,103 @@ def test_a_block_that_was_done_since_it_was_seen_is_not_begun_again(blocks):
     assert blocks.find_run("PB-a").epoch == 1
 
 
+# ---- how blocks and instances are ----
+
+
+def statuses(store, **which):
+    return {one.id: str(one.status) for one in store.blocks(**which)}
+
+
+@pytest.mark.req("R004-61")
+def test_a_block_says_whether_it_waits_for_blocks_resources_or_objects(blocks):
+    blocks.create_sbi(new_sbi(new_block("PB-a"), new_block("PB-b", after("PB-a"))))
+    assert statuses(blocks) == {"PB-a": "created", "PB-b": "waiting_for_blocks"}
+    driver = drive(blocks, "PB-a")
+    driver.write(changes=[PutTask(task_row("object@x"))])
+    assert statuses(blocks)["PB-a"] == "waiting_for_object"
+    driver.submit("a")
+    assert statuses(blocks)["PB-a"] == "waiting_for_resources"
+    worker = blocks.hire(queues=("run:*",))
+    [held] = blocks.take(1, worker, queue="run:PB-a")
+    assert statuses(blocks)["PB-a"] == "running"  # though its scheduler has not heard of it
+    blocks.finish(held)
+    retry = RunTimer(Point(1), "b", "retry", Instant(1e9))
+    driver.over("a", timers=[retry])
+    driver.write(changes=[PutTask(task_row("b"))])
+    assert statuses(blocks)["PB-a"] == "running"  # it tries again
+    driver.write(status="stalled")
+    assert statuses(blocks)["PB-a"] == "failed"
+    assert blocks.stop_run(blocks.find_run("PB-b").number, "aborted by ada")
+    assert statuses(blocks)["PB-b"] == "aborted"
+
+
+def test_blocks_are_found_by_status_and_workflow_page_by_page(blocks):
+    names = [f"PB-{number}" for number in range(7)]
+    blocks.create_sbi(new_sbi(*map(new_block, names)))
+    for name in names[::2]:
+        assert blocks.stop_run(blocks.find_run(name).number, "aborted by ada")
+    for name, reason in (("PB-1", "stopped: by ada"), ("PB-3", "aborted: it stalled")):
+        drive(blocks, name).write(status="stopped", reason=reason, ends=True)
+    assert list(statuses(blocks, status=BlockStatus.ABORTED)) == names[::-2]
+    assert list(statuses(blocks, status=BlockStatus.ABORTED, count=2)) == ["PB-6", "PB-4"]
+    older = blocks.find_run("PB-4").number
+    assert list(statuses(blocks, status=BlockStatus.ABORTED, before=older)) == ["PB-2", "PB-0"]
+    assert list(statuses(blocks, status=BlockStatus.FAILED, count=1)) == ["PB-3"]
+    assert list(statuses(blocks, status=BlockStatus.STOPPED, count=1)) == ["PB-1"]
+    assert list(statuses(blocks, status=BlockStatus.CREATED)) == ["PB-5"]
+    assert statuses(blocks, workflow="other") == {}
+    assert len(statuses(blocks, workflow="wf", sbi="SBI-1")) == 7
+
+
+@pytest.mark.req("R004-61")
+def test_an_instance_counts_its_blocks_and_is_found_by_status_and_subarray(blocks, clock):
+    for number in range(3):
+        body = f'{{"subarray_id": "{number % 2}", "x": "\\u0000"}}'
+        pair = [new_block(f"PB-{number}-{letter}") for letter in "ab"]
+        sbi = new_sbi(*pair, sbi_id=f"SBI-{number}", fingerprint=str(number))
+        blocks.create_sbi(replace(sbi, body=body))
+        clock.advance(1.0)
+    drive(blocks, "PB-0-a").write(status="completed", ends=True)
+    for name in ("PB-1-a", "PB-1-b"):
+        assert blocks.stop_run(blocks.find_run(name).number, "aborted by ada")
+    found = {one.id: (str(one.status), dict(one.counts)) for one in blocks.sbis()}
+    assert found == {
+        "SBI-2": ("created", {"created": 2}),
+        "SBI-1": ("aborted", {"aborted": 2}),
+        "SBI-0": ("running", {"completed": 1, "created": 1}),
+    }
+    assert blocks.sbi("SBI-1").counts == {"aborted": 2}
+
+    def ids(**which):
+        return [one.id for one in blocks.sbis(**which)]
+
+    assert ids(subarray="0") == ["SBI-2", "SBI-0"]
+    assert ids(subarray="0", count=1) == ["SBI-2"]
+    assert ids(subarray="0", count=1, before="SBI-2") == ["SBI-0"]
+    assert ids(status=BlockStatus.ABORTED) == ["SBI-1"]
+    assert ids(status=BlockStatus.ABORTED, subarray="0") == []
+
+
+def test_the_statuses_of_a_run_are_kept_one_after_the_other(blocks, clock):
+    blocks.create_sbi(new_sbi(new_block("PB-a")))
+    driver = drive(blocks, "PB-a")
+    began = clock.now
+    for status, reason in (
+        *(("running", ""), ("running", ""), ("stalled", "stalled: a")),
+        *(("running", ""), ("stopped", "stopped: by ada")),
+    ):
+        clock.advance(1.0)
+        driver.write(status=status, reason=reason, ends=status == "stopped")
+    found = blocks.statuses_of(driver.run.number)
+    assert [(one.at - began, one.status, one.reason) for one in found] == [
+        (0.0, "created", ""),
+        (1.0, "running", ""),
+        (3.0, "stalled", "stalled: a"),
+        (4.0, "running", ""),
+        (5.0, "stopped", "stopped: by ada"),
+    ]
+
+
 # ---- deleting ----
 
 
@@ -307,8 +410,21 @@ def test_a_run_that_has_not_begun_is_stopped_with_the_reason(blocks, clock):
         clock.now,
     )
     assert offered(blocks) == []
-    assert not blocks.stop_run(number, "again")
+    assert not blocks.stop_run(number, "aborted by bob")
     assert blocks.run(number).reason == "aborted by ada"
+
+
+@pytest.mark.req("R004-60")
+def test_a_run_that_was_stopped_is_aborted_too_and_one_that_completed_is_not(blocks):
+    blocks.create_sbi(new_sbi(new_block("PB-a"), new_block("PB-b")))
+    for name, status in (("PB-a", "stopped"), ("PB-b", "completed")):
+        drive(blocks, name).write(status=status, reason=status, ends=True)
+    stopped, completed = (blocks.find_run(name).number for name in ("PB-a", "PB-b"))
+    blocks.offer_run(stopped, OFFERED)
+    assert blocks.stop_run(stopped, "aborted by ada")
+    assert (blocks.run(stopped).is_aborted, offered(blocks)) == (True, [])
+    assert not blocks.stop_run(completed, "aborted by ada")
+    assert blocks.run(completed).reason == "completed"
 
 
 @pytest.mark.req("R004-60")

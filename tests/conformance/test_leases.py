@@ -5,6 +5,7 @@ import pytest
 from tests.conformance.door import NEVER_OUT
 from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.requests import Beat
+from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import BadSetting, LeaseLost, WrongStatus
 
 
@@ -239,6 +240,29 @@ def test_a_task_that_runs_too_long_fails_however_alive_its_worker_is(store, cloc
     assert [error.code for error in view.errors] == ["timed_out"]
     assert "25 s" in view.errors[0].description
     assert store.beat(held) is LeaseAnswer.LOST
+
+
+def test_the_time_limit_counts_from_the_start_that_the_worker_told(store, clock):
+    store.put("a", timeout_seconds=25)
+    held = store.hold("a", lease_seconds=100)
+    clock.advance(20)
+    store.tell(held, started=True)
+    clock.advance(25)
+    assert store.lapse() == []
+    clock.advance(1)
+    assert store.lapse() == [("a", "time_out")]
+
+
+def test_preparation_by_a_runner_does_not_count_as_time_that_a_task_runs(store, clock):
+    store.put("a", timeout_seconds=25, resources=Resources(labels=frozenset({"runner:swarm"})))
+    held = store.hold("a", lease_seconds=1000)
+    clock.advance(600)
+    assert store.lapse() == []
+    store.tell(held, started=True)
+    clock.advance(85)  # a minute is for its runner to tidy up
+    assert store.lapse() == []
+    clock.advance(1)
+    assert store.lapse() == [("a", "time_out")]
 
 
 def test_the_time_limit_is_for_one_attempt(store, clock):

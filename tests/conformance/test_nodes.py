@@ -7,7 +7,7 @@ import pytest
 
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Amendment, QueueSettings
-from tidewheel.core.queue.resources import Resources, fits
+from tidewheel.core.queue.resources import Resources, fits, flavoured, nodes_of
 from tidewheel.errors import InvalidTask
 
 ALONE = Resources(exclusive=True)
@@ -98,6 +98,74 @@ def test_a_thousand_of_the_largest_buffers_can_be_added_up(store):
     assert store.taken(1000) == names[:4]
 
 
+def of(*asked):
+    """What a task asks for: (flavour, nodes, those of them that it wants alone) each."""
+    entries = flavoured(nodes_of(*one) for one in asked)
+    count = sum(one[1] for one in asked)
+    return Resources(nodes=count, exclusive=any(one[2] for one in asked), flavours=entries)
+
+
+def offering(*offered, count=0, **fields):
+    """What a worker has free: (flavour, nodes, idle ones) each, and others."""
+    entries = tuple(nodes_of(*one) for one in offered)
+    count += sum(one[1] for one in offered)
+    idle = count - sum(one[1] - one[2] for one in offered)
+    return nodes(count, idle, flavours=entries, **fields)
+
+
+@pytest.mark.req("R004-20")
+@BOTH_WAYS
+def test_ten_nodes_of_one_flavour_and_two_of_another_are_counted_separately(store):
+    store.put("both", resources=of(("a", 10, 10), ("b", 2, 0)))
+    for too_few in (
+        offering(("a", 12, 12)),
+        offering(("a", 9, 9), ("b", 5, 5)),
+        offering(("a", 10, 9), ("b", 2, 2)),
+        offering(("a", 10, 10), ("b", 1, 1), count=9),
+        nodes(100),
+        nodes(100, labels=frozenset({"a"})),
+        nodes(11, labels=frozenset({"a", "b"})),
+    ):
+        assert store.taken(9, free=too_few) == []
+    assert store.taken(9, free=offering(("a", 10, 10), ("b", 2, 0))) == ["both"]
+
+
+@pytest.mark.req("R004-20")
+@BOTH_WAYS
+def test_a_label_says_that_all_nodes_of_a_worker_are_of_a_flavour(store):
+    store.put("both", resources=of(("a", 2, 0), ("b", 1, 0)))
+    store.put("some", resources=of(("a", 2, 0)))
+    store.put("any")
+    assert store.taken(9, free=nodes(2, labels=frozenset({"a"}))) == ["some", "any"]
+    assert store.taken(9, free=nodes(3, labels=frozenset({"a", "b"}))) == ["both"]
+
+
+@BOTH_WAYS
+def test_tasks_that_name_no_flavour_take_nodes_of_any(store):
+    store.put("two", resources=Resources(nodes=2))
+    store.put("alone", resources=Resources(nodes=3, exclusive=True))
+    assert store.taken(9, free=offering(("a", 1, 1), ("b", 1, 0))) == ["two"]
+    assert store.taken(9, free=offering(("a", 2, 2), ("b", 1, 1))) == ["alone"]
+
+
+def test_nodes_by_flavour_are_seen_claimed_and_found_by_a_successor(store):
+    asked = of(("a", 10, 10), ("b", 2, 0), ("", 1, 0))
+    assert [(one.flavour, one.nodes, one.idle) for one in asked.flavours] == [
+        ("", 13, 10),
+        ("a", 10, 10),
+        ("b", 2, 0),
+    ]
+    store.put("a", resources=asked)
+    assert store.get("a").resources == asked
+    capacity = Resources(cpu=1, nodes=13, flavours=(nodes_of("a", 11, 11),))
+    worker = store.hire(capacity=capacity)
+    assert store.workers()[0].capacity == capacity
+    free = offering(("a", 11, 11), ("b", 2, 2))
+    [held] = store.take(worker=worker, free=free)
+    assert held.task.resources == asked
+    assert [one.task.resources for one in store.orphans("tern", "boot-1")] == [asked]
+
+
 def test_what_was_asked_for_is_seen_claimed_and_found_by_a_successor(store):
     asked = Resources(nodes=3, exclusive=True, buffer_bytes=2**45)
     store.put("a", resources=asked)
@@ -137,6 +205,8 @@ def test_a_task_that_waits_may_want_other_nodes(store):
         (Resources(buffer_bytes=-1), "resources buffer_bytes is -1; accepted is 0 to"),
         (Resources(buffer_bytes=2**60 + 1), "resources buffer_bytes is 1152921504606846977;"),
         (Resources(idle_nodes=1), "idle_nodes is what workers offer"),
+        (Resources(flavours=(nodes_of("a\n", 1, 0),)), "flavour 'a.n' is not accepted"),
+        (Resources(flavours=(nodes_of("a", 1, 2),)), "flavour 'a' is not accepted"),
     ],
 )
 def test_nobody_can_ask_for_what_does_not_exist(store, asked, finding):

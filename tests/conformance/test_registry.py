@@ -39,6 +39,15 @@ def test_a_registered_workflow_is_found_with_everything_that_was_said_of_it(stor
     assert store.definition(view.definition) == one.definition
 
 
+def test_where_the_files_came_from_is_kept(store):
+    said = '{"url": "git+https://h.org/vis.git", "ref": "v1"}'
+    store.register([new(source=said), new(version="2.0.0", content="b")])
+    assert store.workflow("vis", "1.0.0").source == said
+    assert [one.source for one in store.workflows("vis")] == [said, ""]
+    store.register([new(source="another")])
+    assert store.workflow("vis", "1.0.0").source == said
+
+
 @pytest.mark.req("R004-6")
 def test_the_same_again_changes_nothing(store, clock):
     store.register([new()])

@@ -70,16 +70,57 @@ def test_an_aborted_block_leaves_no_container_and_the_other_one_alone(crew, swar
     assert len(containers(swarm, OTHER)) == 1
     for block in (ABORTED, OTHER):
         (share(crew, block) / "go").touch()
-    over = {ABORTED: "stopped", OTHER: "completed"}
+    over = {ABORTED: "aborted", OTHER: "completed"}
     eventually_told(
         lambda: {name: one["status"] for name, one in blocks(crew).items()} == over,
-        lambda: f"one is stopped, the other ends: {blocks(crew)}",
+        lambda: f"one is aborted, the other ends: {blocks(crew)}",
         90.0,
     )
     assert (share(crew, ABORTED) / "journal").read_text() == "begin a\n"
     shown = json.loads(crew.ask("blocks", "show", ABORTED, "--json")[1])
     assert "wrong field" in shown["reason"]
-    states = {one["stage"]: one["state"] for one in shown["stages"]}
-    assert states["a"] == "failed"
+    statuses = {one["stage"]: one["status"] for one in shown["stages"]}
+    assert statuses == {"a": "aborted", "b": "aborted"}
     until_nothing_is_left(*swarm)
     assert [engine.docker("ps", "-aq") for engine in swarm] == ["", ""]
+
+
+@pytest.mark.timeout(170)
+@pytest.mark.req("R004-60", "R004-61")
+def test_a_stage_that_no_node_takes_says_so_and_its_abort_leaves_nothing(crew, swarm):
+    nowhere = waiting(
+        "a", deploy={"placement": {"constraints": ["node.labels.zone == nowhere"]}}
+    )
+    text = definition(stage("a"), stage("b", "a complete"))
+    stages = {"a": nowhere, "b": waiting("b")}
+    write_sip(crew.home / "nowhere", "nowhere-1.0.0.yaml", text, stages)
+    request = json.dumps(instance()).replace('"flow"', '"nowhere"')
+    (crew.home / "nowhere.json").write_text(request)
+    for words in (
+        ("register", str(crew.home / "nowhere" / "nowhere-1.0.0.yaml")),
+        ("sbi", "submit", str(crew.home / "nowhere.json")),
+    ):
+        status, said = crew.ask(*words)
+        assert status == 0, said
+    crew.scheduler()
+    crew.start("worker", "--queue", "run:*", "--runner", "swarm")
+
+    def shown():
+        return json.loads(crew.ask("blocks", "show", ABORTED, "--json")[1])
+
+    def told():
+        found = {one["stage"]: one for one in shown()["stages"]}["a"]
+        return found["status"], "; ".join(found["why"])
+
+    eventually(lambda: "waiting: " in told()[1], "the engine says why it does not begin", 90.0)
+    assert blocks(crew)[ABORTED]["status"] == "running"
+    assert crew.ask("sbi", "abort", "SBI-20261115-sip-1", "--reason", "no such node")[0] == 0
+    eventually_told(
+        lambda: {one["status"] for one in blocks(crew).values()} == {"aborted"},
+        lambda: f"both are aborted: {blocks(crew)}",
+        90.0,
+    )
+    eventually_told(lambda: told()[0] == "aborted", lambda: f"its stage is aborted: {told()}")
+    assert shown()["reason"].endswith(": no such node")
+    until_nothing_is_left(*swarm)
+    assert swarm[0].docker("service", "ls", "-q") == ""

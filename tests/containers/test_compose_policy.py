@@ -11,19 +11,19 @@ import pytest
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 from tests.support.container_engine import DOCKER
 from tests.support.stages import compose_text, opened_runner, service, stage_spec
+from tidewheel.config import ALLOWABLE
 from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting, RunnerUnable
-from tidewheel.runners.containers.docker_cli import Cli
+from tidewheel.runners.containers.docker_cli import Cli, has_compose_2
 from tidewheel.runners.containers.engines import ComposeEngine
-from tidewheel.runners.containers.policy import ALLOWABLE
 from tidewheel.runners.containers.runner import EngineRunner
 
 BAD_FILES = sorted((Path(__file__).parent / "bad_compose").glob("*.yaml"))
 AT_ONCE = 6
 
 
-def judge_all(texts, home, allowed=(), queue="default", run=None):
+def judge_all(texts, home, allowed=(), queue="default", run=None, kind="compose"):
     """What becomes of each; no engine is there, so whatever is accepted waits for one.
 
     With the folder of a run they are submissions of its stage `a`."""
@@ -37,7 +37,7 @@ def judge_all(texts, home, allowed=(), queue="default", run=None):
                 number,
                 id=TaskId(f"flow/run1/1/a/{number}"),
                 command="true",
-                spec=stage_spec("compose", text),
+                spec=stage_spec(kind, text),
                 queue=queue,
             )
             async with room:
@@ -47,7 +47,7 @@ def judge_all(texts, home, allowed=(), queue="default", run=None):
                     return "accepted"
                 return (await job.wait()).error.description
 
-        async with opened_runner("compose", None, allowed) as runner:
+        async with opened_runner(kind, None, allowed) as runner:
             return await asyncio.gather(*(judge(*one) for one in enumerate(texts)))
 
     return asyncio.run(judge_them())
@@ -144,6 +144,50 @@ def test_m6_what_stages_take_of_a_host_is_bounded_unless_the_worker_allows_more(
     assert "--allow-compose limits" in bounded[0] and "--allow-compose ports" in bounded[1]
     allowed = ("limits", "ports")
     assert judge_all([more, port], tmp_path / "2", allowed) == ["accepted", "accepted"]
+
+
+@pytest.mark.req("R004-50")
+def test_on_a_swarm_a_port_of_a_loopback_address_has_to_be_allowed_like_any_other(tmp_path):
+    """A Swarm publishes ports on all addresses of all nodes, whatever address is written."""
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    long_form = {"target": 80, "published": 18080, "protocol": "tcp", "mode": "host"}
+    texts = [
+        compose_text(a=service("true", ports=["127.0.0.1:18080:80"])),
+        compose_text(a=service("true", ports=[long_form])),
+    ]
+    for said in judge_all(texts, tmp_path / "1", kind="swarm"):
+        assert "a Swarm publishes it on all addresses of its nodes" in said
+        assert "--allow-compose ports" in said and "127.0.0.1:PORT" not in said
+    assert judge_all(texts, tmp_path / "2", ("ports",), kind="swarm") == ["accepted"] * 2
+    assert judge_all(texts[:1], tmp_path / "3") == ["accepted"]
+
+
+def test_what_docker_compose_1_would_leave_out_of_containers_is_refused(tmp_path):
+    """Else the stage would run without its settings, and could end well."""
+    if reason := DOCKER.missing_reason():
+        pytest.skip(reason)
+    if has_compose_2(os.environ):
+        pytest.skip("docker compose is of version 2 here, which leaves nothing out")
+    top = ', "configs": {"c": {"file": "./c"}}, "secrets": {"s": {"external": true}, '
+    top += '"f": {"file": "./f"}}}'
+    texts = [
+        compose_text(a=service("true", **keys))[:-1] + top
+        for keys in (
+            {"configs": ["c"]},
+            {"configs": [{"source": "c", "target": "/c"}]},
+            {"secrets": ["s"]},
+            {"secrets": ["f"]},
+            {},
+        )
+    ]
+    said = judge_all(texts, tmp_path / "1", ("external",))
+    assert "docker-compose 1 ignores configs (c of service a)" in said[0]
+    assert "use docker compose 2 or a Swarm" in said[0]
+    assert said[1] == said[0]
+    assert "docker-compose 1 ignores secrets (s of service a)" in said[2]
+    assert said[3:] == ["accepted", "accepted"]
+    assert judge_all(texts, tmp_path / "2", ("external",), kind="swarm") == ["accepted"] * 5
 
 
 @pytest.mark.req("R004-57")

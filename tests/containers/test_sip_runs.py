@@ -144,7 +144,7 @@ def test_a_stage_with_one_bad_service_has_failed_and_the_run_says_which(crew, en
     write_sip(tmp_path / "flow", FILE, text, scripts)
     run = crew.run(f"flow/{FILE}", "--runner", "compose")
     assert ended(run, SECONDS_MAX) == 0, run.log
-    assert "1/a failed: service work: exit status 3; last line of its log: no data" in run.log
+    assert "a failed: service work: exit status 3; last line of its log: no data" in run.log
     assert outcomes(crew) == {"a/1": "failed", "c/1": "succeeded"}
     assert journal(crew) == ["c"]
     with crew.client() as client:
@@ -213,3 +213,23 @@ def test_a_stage_that_its_engine_took_with_it_runs_again_and_the_run_goes_on(tmp
             again = client.get("flow/run1/1/a/1")
         assert (again.attempt, again.failures) == (2, 0)
         until_nothing_is_left(engine)
+
+
+@pytest.mark.req("R004-49", "R004-50")
+@pytest.mark.parametrize(("runner", "version"), [("compose", "2.1"), ("swarm", "2.1")])
+def test_a_stage_in_the_form_of_sips_own_files_runs_where_it_is_allowed(
+    crew, tmp_path, runner, version
+):
+    """What a service joins and how it stops stand under deploy, as no engine takes it."""
+    compose = (
+        f"version: '{version}'\nservices:\n  work:\n    mem_limit: 64m\n    cpu_shares: 512\n"
+        f"    image: {IMAGE}\n    command: [sh, -c, 'echo done >> /share/journal']\n"
+        "    volumes: ['${TIDEWHEEL_RUN_DIR}/share:/share']\n"
+        "    deploy: {networks: [hostnet], stop_signal: INT, mode: replicated}\n"
+        "networks:\n  hostnet: {external: true, name: host}\n"
+    )
+    write_sip(tmp_path / "flow", FILE, definition(stage("a")), {"a": compose})
+    allowed = ("--runner", runner, "--allow-compose", "host-network")
+    run = crew.run(f"flow/{FILE}", *allowed)
+    assert ended(run, SECONDS_MAX) == 0, run.log
+    assert journal(crew) == ["done"]

@@ -9,7 +9,7 @@ from tests.support.fleet import fleet
 from tests.support.patience import eventually, eventually_told
 from tests.support.stages import compose_text, service
 
-LONG_LEASE_SECONDS = 600.0
+LEASE_SECONDS, LONG_LEASE_SECONDS = 10.0, 600.0
 # Each start is a line of the journal; it goes on until it is told to end.
 WAIT = "echo begin >> /data/journal; until [ -e /data/go ]; do sleep 0.1; done"
 SLOW = pytest.mark.timeout(170)
@@ -264,16 +264,60 @@ def test_two_stages_run_at_once_on_the_two_nodes_that_their_labels_name(scene, s
 
 
 @SLOW
-def test_a_stage_that_no_node_can_take_says_so_and_waits_until_its_time_is_over(scene):
+@pytest.mark.req("R004-16")
+def test_a_stage_that_no_node_can_take_says_so_and_waits_however_short_its_timeout_is(scene):
     scene.worker("swarm")
-    wanted = {"node": {"constraints": ["node.labels.zone == nowhere"]}}
+    wanted = {"node": {"constraints": ["node.labels.soon == here"]}}
     text = compose_text(a=service("true"))
     waits = scene.submit("swarm", text, spec=wanted)
-    [said] = eventually(lambda: scene.client.outputs(waits), "it says why it waits")
-    assert "no suitable node" in said.text and "docker node update --label-add" in said.text
-    assert scene.client.get(waits).status.value == "running"
+    limited = scene.submit("swarm", text, spec=wanted, timeout=30)
+    for task in (waits, limited):
+        [said] = eventually(lambda task=task: scene.client.outputs(task), "why it waits", 90.0)
+        assert "no suitable node" in said.text and "docker node update --label-add" in said.text
+        assert scene.client.get(task).status.value == "running"
     scene.client.cancel(waits)
     scene.until(waits, "cancelled")
-    limited = scene.submit("swarm", text, spec=wanted, timeout=1)
-    assert scene.until(limited, "failed").errors[-1].code == "timed_out"
+    [attempt] = scene.client.attempts(limited)
+    eventually_told(  # the last heartbeat was later than its timeout is after the claim
+        lambda: scene.client.get(limited).deadline_at > attempt.claimed_at + 30 + LEASE_SECONDS,
+        "a heartbeat after the timeout",
+        90.0,
+    )
+    assert scene.client.get(limited).status.value == "running"
+    scene.engine.docker("node", "update", "--label-add", "soon=here", "m1")
+    ended = scene.until(limited, "succeeded", "failed")
+    assert ended.status.value == "succeeded", ended.errors
+    scene.until_nothing_is_left()
+
+
+@SLOW
+@pytest.mark.req("R004-18")
+def test_a_label_means_whichever_value_nodes_have_and_contradicts_no_constraint(scene):
+    scene.engine.docker("node", "update", "--label-add", "station=00", "m1")
+    scene.worker("swarm")
+    plain = compose_text(a=service("true"))
+    placed = json.loads(plain)
+    constraints = {"placement": {"constraints": ["node.labels.station == 00"]}}
+    placed["services"]["a"]["deploy"] = constraints
+    labels = {"node": {"labels": ["station"]}}
+    for text, words in (
+        (plain, ["it runs on nodes with station=00"]),
+        (json.dumps(placed), []),
+    ):
+        task = scene.submit("swarm", text, spec=labels)
+        assert scene.until(task, "succeeded", "failed").status.value == "succeeded"
+        said = [one.text.partition(": ")[2] for one in scene.client.outputs(task)]
+        assert said == words
+    other = scene.submit("swarm", json.dumps(placed), spec={"node": {"labels": ["station=01"]}})
+    [error] = scene.until(other, "succeeded", "failed").errors
+    assert "no node can be 'node.labels.station == 00'" in error.description
+
+
+@SLOW
+@pytest.mark.req("R004-16")
+def test_what_ends_a_stage_that_is_prepared_for_too_long_is_not_called_its_timeout(scene):
+    scene.worker("compose", "--prepare-limit", "0.001")
+    task = scene.submit("compose", compose_text(a=service("true")), timeout="1h")
+    [error] = scene.until(task, "succeeded", "failed").errors
+    assert error.code == "prepare" and "--prepare-limit" in error.description
     scene.until_nothing_is_left()

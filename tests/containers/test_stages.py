@@ -213,6 +213,26 @@ def test_an_image_that_is_nowhere_is_named(stage):
         assert chatter not in end.error.description
 
 
+def test_a_stage_that_could_not_be_made_leaves_no_network_of_its_run(stage):
+    text = compose_text(a=service("true") | {"image": "nowhere/nothing:1.0"})
+    of_run = {"id": "flow/run1/1/a/1", "run": 1, "rest": {"block_network": ["a"]}}
+    assert stage(text, **of_run).play().ending is Ending.FAILED  # and nothing is left
+
+
+def test_a_service_that_waits_for_the_health_of_one_that_ended_fails_its_stage(stage, kind):
+    """A Swarm starts all services at once."""
+    waits = {"brief": {"condition": "service_healthy"}}
+    text = compose_text(
+        brief=service("true", healthcheck={"test": "true", "interval": "60s"}),
+        late=service("true", depends_on=waits),
+    )
+    end = stage(text).play()
+    if kind == "swarm":
+        assert end.ending is Ending.SUCCEEDED
+    else:
+        assert end.error.description.startswith("service late never starts: service brief, ")
+
+
 def test_a_program_that_is_not_in_the_image_is_named(stage):
     text = compose_text(a=service("true") | {"command": ["no-such-program"], "init": False})
     end = stage(text).play()

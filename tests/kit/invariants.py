@@ -110,6 +110,8 @@ class Invariants:
         if not touched and not plan.messages and call.operation in NEVER_TOUCHING:
             return
         self._note_messages(tables, plan)
+        for started, begun_at in plan.starts.items():
+            self.facts.tasks[started].started_at = begun_at
         steps = self._new_steps(tables)
         cancelled = [
             seq for step in steps if (seq := self._step(step, tables, call)) is not None

@@ -139,8 +139,14 @@ def _check_counters(pool: TaskPool) -> None:
             if task.standing is PoolState.READY:
                 assert (task.point, task.order, task.key) in queued, f"{task.key} is not queued"
                 assert closed or not has_room, f"{task.key} is ready and was not submitted"
+    serving = {task.key for task in tasks if _serves(task)}
+    assert set(pool.serving) == serving, f"services: {pool.serving}, not {serving}"
     beyond_limit = {key for there in pool.beyond_limit.values() for key in there}
     assert beyond_limit == {task.key for task in tasks if not task.admitted}, "beyond_limit"
+
+
+def _serves(task: PooledTask) -> bool:
+    return bool(task.plan.definition.until) and task.stage is JobPhase.RUNNING
 
 
 def _check_chains(pool: TaskPool) -> None:
@@ -183,6 +189,7 @@ def fingerprint(pool: TaskPool) -> dict[str, object]:
         "standings": pool.standings,
         "counted": pool.counted.counts,
         "flows": {flow: count for flow, count in pool.flow_counts.items() if count},
+        "serving": sorted(pool.serving),
         "active": [queue.active for queue in pool.queues],
         "queues": heaps,
         "beyond_limit": sorted(key for there in pool.beyond_limit.values() for key in there),

@@ -42,6 +42,7 @@ class Script:
     obeys_after_seconds: float | None = 0.0  # to SIGTERM; None: it has to be killed
     end_when_asked: End | None = None  # after SIGTERM; None: ended by that signal
     start_seconds: float = 0.0
+    prepare_seconds: float = 0.0  # after it was started, until it runs
     start_error: str | None = None
     host_error: str | None = None  # no job can be started here just now
 
@@ -148,6 +149,26 @@ class ScriptedJob:
         self.ends(end)
 
 
+class PreparedScriptedJob(ScriptedJob):
+    """A job (port PreparedJob) that begins to run some time after it was started."""
+
+    is_ending = False  # it needs no time for that
+
+    def is_heard_by(self, reports: JobReports) -> None:
+        self._listeners.append(reports)
+        self._telling = asyncio.ensure_future(self._tell(reports))
+
+    async def begun(self) -> float:
+        begun_at = self.started_at + self.script.prepare_seconds
+        await self._clock.sleep(max(0.0, begun_at - self._clock.monotonic()))
+        return self._clock.monotonic() - begun_at
+
+    async def _tell(self, reports: JobReports) -> None:
+        await self.begun()
+        if reports in self._listeners:
+            reports.started()
+
+
 class ScriptedHost:
     """One machine: its processes, and the jobs that run on it."""
 
@@ -211,7 +232,8 @@ class ScriptedRunner:
             raise RunnerUnable(script.host_error)
         if script.start_error is not None:
             raise OSError(script.start_error)
-        job = ScriptedJob(assignment, script, self._host.clock)
+        kind = PreparedScriptedJob if script.prepare_seconds else ScriptedJob
+        job = kind(assignment, script, self._host.clock)
         self._host.jobs.append(job)
         self._hear(job, reports)
         job.lives()

@@ -8,7 +8,7 @@ from random import Random
 
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import QueueSettings
-from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.resources import Resources, flavoured, nodes_of
 from tidewheel.core.queue.retry import NO_DELAY, Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.task import Need, NewTask, TaskId
 
@@ -23,6 +23,7 @@ COMPLETE = Resources(
     labels=frozenset({LABEL}),
     nodes=3,
     buffer_bytes=1000,
+    flavours=(nodes_of("fast", 2, 2), nodes_of("wide", 1, 1)),
 )
 
 _RETRIES: tuple[RetryPolicy, ...] = (
@@ -33,7 +34,11 @@ _RETRIES: tuple[RetryPolicy, ...] = (
 _ASKED = (
     Resources(),
     Resources(),
-    Resources(),
+    Resources(
+        nodes=2,
+        exclusive=True,
+        flavours=flavoured([nodes_of("fast", 1, 1), nodes_of("wide", 1, 0)]),
+    ),
     Resources(cpu=0.5),
     Resources(cpu=2.0, memory_bytes=1500),
     Resources(cpu=0.1, gpu=1),

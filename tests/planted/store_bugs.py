@@ -156,13 +156,14 @@ LEASE_BUGS = (
             Edit(
                 LEASE,
                 "task.timeout_seconds is not None\n"
-                "        and now > task.lease.claimed_at + task.timeout_seconds",
-                "now > task.lease.claimed_at + (task.timeout_seconds or 20.0)",
+                "        and begun_at is not None\n"
+                "        and now > begun_at + task.timeout_seconds",
+                "begun_at is not None and now > begun_at + (task.timeout_seconds or 20.0)",
             ),
             Edit(
                 LEASES,
-                'too_long = limit is not None and lease["claimed_at"] + limit < now',
-                'too_long = lease["claimed_at"] + (limit or 20.0) < now',
+                "too_long = None not in (limit, begun_at) and begun_at + limit < now",
+                "too_long = begun_at is not None and begun_at + (limit or 20.0) < now",
             ),
             Edit(STEPS, "limit of {task.timeout_seconds:g} s", "limit of 20 s"),
         ),

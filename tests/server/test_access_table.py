@@ -168,7 +168,7 @@ def request_of(route, team):
 
 def is_command(route):
     """Whether a scheduler has to obey, for which there is none here to wait for."""
-    return route.query is not None and "dry_run" in route.query.__struct_fields__
+    return route.query is not None and "wait_s" in route.query.__struct_fields__
 
 
 @pytest.fixture(scope="module")

@@ -224,13 +224,14 @@ def test_a_block_shows_what_it_waits_for_and_its_stages(visitor):
     assert shown["needs"] == [
         {"block": A, "condition": "failed", "status": "created", "state": "open"}
     ]
-    assert [(one["stage"], one["state"]) for one in shown["stages"]] == [
-        ("a", "waiting"),
-        ("b", "waiting"),
+    assert [(one["stage"], one["status"], one["state"]) for one in shown["stages"]] == [
+        ("a", "created", "waiting"),
+        ("b", "created", "waiting"),
     ]
     visitor.abort(A)
     shown = visitor.show(B)
-    assert shown["never"] and shown["waits"] == [f"{A} to be failed (it is stopped)"]
+    assert shown["never"] and shown["waits"] == [f"{A} to be failed (it is aborted)"]
+    assert shown["needs"][0]["status"] == "aborted"
     why = visitor.ask(lambda client: client.runs.why(B, "1/a"))["tasks"]
     assert f"{B} can never begin: it needs {A} to be failed" in json.dumps(why)
     run = visitor.ask(lambda client: client.runs.show(B))
@@ -273,7 +274,7 @@ def test_why_names_the_block_at_the_root_and_what_would_help(visitor):
     root = why()[0]
     assert root["text"] == (
         f"{C} can never begin: it needs {B} to be finished (it has not begun); {B} needs {A} "
-        "to be complete (it is stopped), which is over"
+        "to be complete (it is aborted), which is over"
     )
     assert not root["passes"]
     assert root["commands"] == [f"tidewheel blocks abort {C}"], "an abort is final"
@@ -290,7 +291,7 @@ def test_of_several_waits_the_one_that_needs_somebody_is_named(visitor):
     visitor.submit(sbi(block(C, after=[(e, "complete")]), name="SBI-20261115-sip-2"))
     visitor.abort(A)
     [wait] = visitor.ask(lambda client: client.runs.show(C))["waits"]
-    assert f"{B} needs {A} to be complete (it is stopped)" in wait["text"]
+    assert f"{B} needs {A} to be complete (it is aborted)" in wait["text"]
     assert wait["commands"] == [f"tidewheel blocks abort {C}"]
 
 
@@ -298,7 +299,8 @@ def test_of_several_waits_the_one_that_needs_somebody_is_named(visitor):
 def test_a_block_that_has_not_begun_is_aborted_at_once(visitor):
     visitor.submit(sbi(block(A)))
     told = visitor.abort(A, "wrong field")
-    assert (told["status"], told["changed"], told["offered"]) == ("stopped", True, False)
+    assert (told["status"], told["run_status"]) == ("aborted", "stopped")
+    assert (told["changed"], told["offered"]) == (True, False)
     assert told["reason"].startswith("aborted by ") and told["reason"].endswith(": wrong field")
     again = visitor.abort(A)
     assert (again["changed"], again["reason"]) == (False, told["reason"])
@@ -315,6 +317,106 @@ def test_what_is_not_there_is_not_found(visitor):
     for ask in (visitor.show, visitor.abort, visitor.sbi, visitor.remove_object):
         with pytest.raises(NotFound, match="PB-x"):
             ask("PB-x")
+
+
+@pytest.mark.req("R004-60", "R004-61")
+def test_an_aborted_block_says_so_of_each_stage_and_in_its_history(visitor):
+    visitor.submit(sbi(block(A), block(B, after=[(A, "complete")])))
+    visitor.abort(B, "wrong field")
+    assert [one["status"] for one in visitor.show(B)["stages"]] == ["aborted", "aborted"]
+    told = visitor.history(B)
+    assert [(one["event"], one["stage"]) for one in told["events"]] == [
+        ("created", None),
+        ("aborted", None),
+    ]
+    assert told["status"] == "aborted" and told["events"][0]["text"] == SBI
+    assert told["events"][1]["text"].endswith(": wrong field")
+    assert told["events"][0]["at"] <= told["events"][1]["at"]
+
+
+# ---- instances as a whole ----
+
+TWO = "SBI-20261115-sip-2"
+
+
+@pytest.mark.req("R004-61")
+def test_an_instance_has_the_status_of_its_blocks_and_shows_subarray_and_scans(visitor):
+    more = {"subarray_id": "3", "scans": [{"id": "s1"}, {"id": "s2"}]}
+    told = visitor.submit(sbi(block(A), block(B, after=[(A, "complete")])) | more)
+    assert (told["status"], told["counts"]) == ("created", {"created": 2})
+    assert [one["status"] for one in told["blocks"]] == ["created", "waiting_for_blocks"]
+    visitor.abort(A)
+    [row] = visitor.sbis()["sbis"]
+    assert (row["status"], row["counts"]) == ("aborted", {"aborted": 1, "created": 1})
+    assert (row["scheduling_block"], row["subarray_id"], row["scans"]) == ("SB-1", "3", 2)
+    shown = visitor.sbi(SBI)
+    assert {key: shown[key] for key in row} == row
+
+
+def test_instances_and_blocks_are_listed_by_what_they_are(visitor):
+    visitor.submit(sbi(block(A), block(B)) | {"subarray_id": "3"})
+    visitor.submit(sbi(block(C), name=TWO))
+    visitor.abort(A)
+    visitor.abort(C)
+
+    def instances(**which):
+        return [one["id"] for one in visitor.sbis(**which)["sbis"]]
+
+    def blocks(**which):
+        return [one["id"] for one in visitor.list(**which)["blocks"]]
+
+    assert instances(status="aborted") == [TWO, SBI]
+    assert instances(status="created") == []
+    assert instances(subarray="3") == [SBI]
+    assert instances(subarray="3", status="running") == []
+    assert blocks(status="aborted") == [C, A]
+    assert blocks(status="Aborted", sbi=SBI) == [A]
+    assert blocks(status="waiting for blocks") == []
+    assert blocks(workflow="vis", status="created") == [B]
+    assert blocks(workflow="vos") == []
+    for ask in (visitor.sbis, visitor.list):
+        with pytest.raises(Refused, match="'stalled'; accepted is created, waiting_for_blocks"):
+            ask(status="stalled")
+
+
+@pytest.mark.req("R004-60")
+def test_an_instance_is_aborted_whole_and_again_changes_nothing(visitor):
+    after = [(A, "aborted")]  # and so would begin when that one is
+    visitor.submit(sbi(block(A), block(B), block(C, after=after)))
+    first = visitor.abort(B, "first")["reason"]
+    told = visitor.abort_sbi(SBI, "wrong field")
+    assert (told["status"], told["changed"]) == ("aborted", True)
+    changed = {one["id"]: (one["changed"], one["refused"]) for one in told["blocks"]}
+    assert changed == {A: (True, None), B: (False, None), C: (True, None)}
+    reasons = {one["id"]: one["reason"] for one in told["blocks"]}
+    assert reasons[B] == first and reasons[A].endswith(": wrong field")
+    again = visitor.abort_sbi(SBI, "again")
+    assert (again["changed"], again["counts"]) == (False, {"aborted": 3})
+    assert {one["id"]: one["reason"] for one in again["blocks"]} == reasons
+    with pytest.raises(NotFound, match="SBI-x"):
+        visitor.abort_sbi("SBI-x")
+
+
+@pytest.mark.req("R004-54")
+def test_a_dry_run_judges_everything_and_stores_nothing(visitor):
+    asked = sbi(block(A, priority=7), block(B, after=[(A, "complete")]))
+    told = visitor.submit(asked, dry_run=True)
+    assert (told["is_new"], told["dry_run"], told["status"]) == (True, True, "created")
+    first, second = told["blocks"]
+    assert (first["priority"], first["run"], first["status"]) == (7, 0, "created")
+    assert second["waits"] == [f"{A} to be complete (it has not begun)"]
+    assert visitor.is_empty()
+    with pytest.raises(InvalidSbi):
+        visitor.submit(sbi(block(A, workflow="vos")), dry_run=True)
+    real = visitor.submit(asked)
+    assert (real["is_new"], real["dry_run"]) == (True, False)
+    assert not visitor.submit(asked, dry_run=True)["is_new"]
+    with pytest.raises(SbiTaken):
+        visitor.submit(sbi(block(A)), dry_run=True)
+    later = sbi(block(C, after=[(A, "failed")]), name=TWO)
+    visitor.abort(A)
+    [planned] = visitor.submit(later, dry_run=True)["blocks"]
+    assert planned["never"] and planned["needs"][0]["status"] == "aborted"
 
 
 # ---- objects ----
@@ -362,8 +464,11 @@ def test_a_token_is_good_for_its_workflows_only(store, tmp_path):
             lambda: other.show(A),
             lambda: other.sbi(SBI),
             lambda: other.abort(A),
+            lambda: other.abort_sbi(SBI),
+            lambda: other.history(A),
             lambda: reader.submit(sbi(block(B), name="SBI-20261115-sip-2")),
             lambda: reader.abort(A),
+            lambda: reader.abort_sbi(SBI),
             lambda: reader.post_objects("x"),
             lambda: reader.remove_object("x"),
         ):

@@ -478,22 +478,26 @@ def test_python_without_one_workflow_is_refused_where_it_is_executed(
 @with_cases
 @pytest.mark.req("R004-3", "R004-4", "R004-34", "R004-41")
 @pytest.mark.parametrize(
-    ("file", "warned", "hindered"),
+    ("file", "warned", "hindered", "needed"),
     [
-        ("simple-1-stage.json", ["compose-mode"], ["template-syntax"]),
+        ("simple-1-stage.json", ["compose-mode"], ["template-syntax"], []),
         (
             "simple-3-stage.yaml",
             ["other-spelling", "compose-mode", "compose-mode"],
             ["unknown-stage", "unknown-stage", "template-syntax", "template-syntax"],
+            [],
         ),
         (
             "ingest-test-01.yaml.j2",
             ["compose-key", "compose-key"],
             ["json-quote", "template-undefined"],
+            ["worker-needs"],
         ),
     ],
 )
-def test_a_real_definition_is_registered_but_cannot_run(registry, file, warned, hindered):
+def test_a_real_definition_is_registered_but_cannot_run(
+    registry, file, warned, hindered, needed
+):
     (told,) = registry.register(CASES / file)["workflows"]
     assert (told["name"], told["is_new"], told["runnable"]) == (
         file.partition(".")[0],
@@ -504,6 +508,7 @@ def test_a_real_definition_is_registered_but_cannot_run(registry, file, warned, 
     assert found == [
         *(("error", code) for code in hindered),
         *(("warning", code) for code in warned),
+        *(("note", code) for code in needed),
     ]
     assert registry.show(told["name"])["findings"] == told["findings"]
     with pytest.raises(InvalidDefinition) as refused:
@@ -516,17 +521,17 @@ def test_a_real_definition_is_registered_but_cannot_run(registry, file, warned, 
 @with_cases
 @pytest.mark.req("R004-8", "R004-36", "R004-37", "R004-38")
 @pytest.mark.parametrize(
-    ("file", "code"),
+    ("file", "found"),
     [
-        ("no-compose-file.json", "no-compose-file"),
-        ("invalid-args-file.json", "args-file-kind"),
-        ("invalid-parameters-file.json", "parameters-file-kind"),
+        ("no-compose-file.json", ["no-compose-file", "template-syntax"]),
+        ("invalid-args-file.json", ["args-file-kind"]),
+        ("invalid-parameters-file.json", ["parameters-file-kind"]),
     ],
 )
-def test_a_real_broken_definition_is_refused_for_its_own_reason(registry, file, code):
+def test_a_real_broken_definition_is_refused_for_its_own_reason(registry, file, found):
     with pytest.raises(InvalidDefinition) as refused:
         registry.register(CASES / file)
-    assert codes(refused) == [code]
+    assert codes(refused) == found
     assert registry.names() == []
 
 
@@ -535,5 +540,7 @@ def test_a_real_broken_definition_is_refused_for_its_own_reason(registry, file, 
 def test_a_folder_with_broken_definitions_is_not_registered_at_all(registry):
     with pytest.raises(InvalidDefinition) as refused:
         registry.register(CASES)
-    assert codes(refused) == ["args-file-kind", "parameters-file-kind", "no-compose-file"]
+    assert codes(refused) == [
+        *("args-file-kind", "parameters-file-kind", "no-compose-file", "template-syntax"),
+    ]
     assert registry.names() == []

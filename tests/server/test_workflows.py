@@ -99,6 +99,29 @@ def test_files_are_sent_as_json_texts_or_bytes(sender):
     assert listed["stages/b/1.0.0/script.sh"]["executable"]
 
 
+def test_where_files_came_from_is_what_the_sender_says_and_nobody_fetches_it(sender):
+    said = {"url": "https://no.example.org/vis.tar.gz", "commit": "a" * 40}
+    body = {"files": sip_files(), "source": said}
+    assert sender.post("/workflows", body).status == 201
+    whole = {"ref": "", "folder": "", "sha256": ""} | said
+    assert sender.get("/workflows/vis").json["source"] == whole
+    assert sender.post("/workflows/vis/check", {}).json["source"] == whole
+    for wrong in ({"url": ""}, {"url": "x" * 3_000}, {"url": "x", "other": 1}, "x"):
+        assert sender.post("/workflows", body | {"source": wrong}).status == 422
+
+
+def test_what_is_kept_is_for_those_who_may_see_the_workflow(server, sender):
+    assert sender.post("/workflows", {"files": sip_files()}).status == 201
+    kept = sender.get("/workflows/vis/1.0.0/definition").json
+    files = {one["path"]: base64.b64decode(one["content"]).decode() for one in kept["files"]}
+    assert (files, kept["kind"], kept["text"]) == (sip_files(), "sip", "vis-1.0.0.yaml")
+    assert sender.get("/workflows/vis/2.0/definition").status == 404
+    stranger = server.caller("read", names=("other*",))
+    refused = stranger.get("/workflows/vis/1.0.0/definition")
+    assert refused.status in (403, 404), refused.body
+    assert stranger.get("/workflows/nothing/1.0.0/definition").status == refused.status
+
+
 def test_a_bundle_of_one_folder_is_what_lies_in_it(sender):
     inside = {f"workflows/{path}": text for path, text in sip_files().items()}
     assert sender.ask("POST", "/workflows", tar_of(inside), **TAR).status == 201

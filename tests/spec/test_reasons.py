@@ -37,12 +37,23 @@ async def why(world, task_id):
         ({"command": None, "handler": "ship"}, ""),
         ({"resources": Resources(labels=frozenset({"fast"}))}, "label 'fast'"),
         ({"resources": Resources(memory_bytes=64 * 2**30)}, "It asks for 64 GiB of memory"),
+        (
+            {"resources": Resources(labels=frozenset({"allow:host-pid", "allow:ports"}))},
+            "No worker allows compose files host-pid, ports, for which it asks; start one: "
+            "tidewheel worker --queue default --allow-compose host-pid --allow-compose ports",
+        ),
+        ({"resources": Resources(labels=frozenset({"allow:build"}))}, ""),
+        (
+            {"resources": Resources(labels=frozenset({"compose:2", "fast"}))},
+            "tidewheel worker --queue default --label fast; install docker compose 2 there",
+        ),
     ],
 )
 @in_virtual_time
 async def test_a_task_names_what_every_living_worker_lacks(fields, sentence):
     world = SmallWorld()
-    await hire(world, memory_bytes=2**30)
+    labels = frozenset({"allow:default:build", "allow:other:ports"})
+    await hire(world, memory_bytes=2**30, labels=labels)
     await world.submit("a", **fields)
     found = await why(world, "a")
     assert sentence in found

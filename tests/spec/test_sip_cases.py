@@ -112,4 +112,6 @@ def test_each_broken_definition_is_refused_for_its_own_reason(name, code):
     judgement = verdict(f"{name}.json")
     assert codes(judgement.findings, Severity.ERROR) == [code]
     assert not judgement.registrable
-    assert not list(judgement.obstacles)
+    # The files that its stage has are judged all the same: one has a mistake of its own.
+    others = ["template-syntax"] if name == "no-compose-file" else []
+    assert codes(judgement.obstacles) == others

@@ -71,7 +71,8 @@ def test_the_template_with_the_parameters_of_a_request():
     assert second.timeout_seconds == 20
     assert second.resources == (NodesNeeded(number=10, flavour="compute_a", exclusive=True),)
     node = graph_of(judgement).nodes["stage-b"].definition
-    assert (node.time_limit_seconds, node.resources.labels) == (20, {"compute_a"})
+    assert (node.time_limit_seconds, node.resources.nodes) == (20, 10)
+    assert node.resources.offered_of("compute_a").idle == 10
 
 
 @pytest.mark.req("R004-34")

@@ -176,8 +176,8 @@ MORE = {
     "for_each: find": ("for-each", "find has no for_each"),
     "for_each: {a: 1}": ("value-kind", "for_each of stage image is a mapping"),
     "for_each:": ("value-kind", "for_each of stage image is empty"),
-    "for_each: '{{ site }}'": ("value-kind", "for_each of stage image is a text"),
-    "for_each: '{{ evil }}'": ("value-kind", "for_each of stage image is a text"),
+    "for_each: '{{ site }}'": ("value-kind", 'image is "north", the value of site'),
+    "for_each: '{{ evil }}'": ("value-kind", 'image is "find.beams", the value of evil'),
     "for_each: '{{ nobody }}'": ("template-undefined", "'nobody' is undefined"),
     "for_each: '{{ beams | length }}'": ("template-undefined", "'beams' is known only when"),
     "for_each: [1, '{{ beams }}']": ("template-undefined", "'beams' is known only when"),
@@ -465,7 +465,7 @@ def test_a_run_goes_on_in_the_middle_of_its_elements(run):
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({}, "1/find returned no list beams, of which image<item>, plot<item> is made"),
+        ({}, "find returned no list beams, of which image<item>, plot<item> is made"),
         ({"beams": "x"}, "and it is no list"),
         ({"beams": [0] * 1001}, "at most 1000 are accepted (for_each_max of stage image)"),
     ],

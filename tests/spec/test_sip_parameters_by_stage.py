@@ -174,3 +174,103 @@ def test_what_changes_nothing_is_told_with_what_was_probably_meant(request_, sai
     (warning,) = found(judgement.findings)
     assert warning.message == said
     assert hint in warning.hint
+
+
+# ---- a stage by its id has the structure of its parameters ----
+
+
+@pytest.mark.req("R004-47")
+@pytest.mark.parametrize("name", ["first", "stages.first", "stages['first']"])
+@pytest.mark.parametrize(
+    ("request_", "seen"),
+    [
+        ({}, "north"),
+        ({"site": "west"}, "west"),
+        ({"first": {"site": "east"}}, "east"),
+        ({"site": "west", "first": {"site": "east"}}, "east"),
+        ({"second": {"site": "east"}}, "north"),
+        ({"first": {"site": None}}, "north"),
+    ],
+)
+def test_another_stage_shows_the_value_that_it_has_itself(name, request_, seen):
+    first = {"args.yaml.j2": "n: {{ site }}\n", "parameters.yaml": "site: north\n"}
+    second = {
+        "args.yaml.j2": f"n: {{{{ {name}.site }}}}\n",
+        "parameters.yaml": "site: south\n",
+    }
+    judgement = validate(two(first=first, second=second), request_)
+    assert args_of(judgement) == [seen, seen]
+    assert not list(judgement.findings)
+
+
+@pytest.mark.req("R004-47", "R004-48")
+@pytest.mark.parametrize(
+    ("request_", "seconds"),
+    [({}, 120), ({"longest": "3m"}, 180), ({"second": {"longest": "4m"}}, 240)],
+)
+def test_the_definition_shows_the_value_that_a_stage_has(request_, seconds):
+    text = TWO.replace("timeout: 60s", "timeout: {{ second.longest }}", 1)
+    folders = with_compose(
+        first={"parameters.yaml": "longest: 1m\n"}, second={"parameters.yaml": "longest: 2m\n"}
+    )
+    source = sip(text, folders, file="f-1.0.0.yaml.j2")
+    judgement = validate(source, request_)
+    assert judgement.runnable, [str(one) for one in judgement.all_findings()]
+    assert judgement.definition.stages[0].timeout_seconds == seconds
+    assert not list(judgement.findings)
+
+
+@pytest.mark.req("R004-43", "R004-47")
+def test_a_value_of_a_stage_that_a_request_must_give_may_stand_in_the_definition():
+    text = TWO.replace("timeout: 60s", "timeout: {{ second.longest }}", 1)
+    folders = with_compose(first={}, second={"parameters.yaml": "longest:\n"})
+    source = sip(text, folders, file="f-1.0.0.yaml.j2")
+    assert validate(source).runnable
+    assert validate(source, {"longest": "4m"}).runnable
+    refused = validate(source, {})
+    assert codes(refused.obstacles) == ["template-undefined", "missing-parameter"]
+
+
+@pytest.mark.req("R004-44", "R004-47")
+@pytest.mark.parametrize(
+    "text", ["{{ second.n }}", "{% if second.n == 5 %}5{% else %}0{% endif %}"]
+)
+def test_what_another_stage_is_given_by_an_earlier_one_is_waited_for(text):
+    three = definition(
+        stage("first"), stage("second", "first complete"), stage("third", "second complete")
+    )
+    folders = with_compose(
+        first={"outputs.yaml": "- n\n"},
+        second={"parameters.yaml": "n: 1\n"},
+        third={"args.yaml.j2": f"n: {text}\n"},
+    )
+    judgement = validate(sip(three, folders), {"unused": 1})
+    assert judgement.runnable, [str(one) for one in judgement.all_findings()]
+    assert not judgement.rendered["third"].is_whole
+    made = {"first": {"n": 5}}
+    late = render_stages(judgement.parameters, parts(judgement, "third"), {}, made, Findings())
+    assert late["third"].args == {"n": 5} and late["third"].is_whole
+
+
+def test_a_parameter_counts_more_than_a_fact_by_the_id_and_less_among_all_stages():
+    first = {"args.yaml": "n: 1\n", "parameters.yaml": "version: mine\n"}
+    second = {"args.yaml.j2": "n: '{{ first.version }} {{ stages.first.version }}'\n"}
+    assert args_of(validate(two(first=first, second=second), {})) == [1, "mine 1.0.0"]
+
+
+@pytest.mark.req("R004-49")
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("first.sit", "did you mean 'site'?"),
+        ("first.gain", "name it in the parameters.yaml of first"),
+        ("stage.gain", "write {{ gain }}: it is known by its name alone"),
+        ("stage.site", "name it in the parameters.yaml of the stage"),
+    ],
+)
+def test_no_advice_leads_to_the_value_of_another_stage(name, hint):
+    second = {"args.yaml.j2": f"n: {{{{ {name} }}}}\n", "parameters.yaml": "gain: 1\n"}
+    (error,) = validate(
+        two(first={"parameters.yaml": "site: north\n"}, second=second), {}
+    ).obstacles
+    assert (error.code, hint in error.hint) == ("template-undefined", True), error

@@ -54,7 +54,7 @@ def test_schema_version_is_a_text_or_a_number(written):
 @pytest.mark.parametrize("written", ["1.0", "2.1", "2", "two", "[]", ""])
 def test_another_schema_version_is_refused(written):
     refused = judged(f"schema_version: {written}\nstages: []\n")
-    assert set(codes(refused.findings)) <= {"schema-version", "value-kind"}
+    assert set(codes(refused.findings)) <= {"schema-version", "value-kind", "version-1"}
     assert not refused.registrable
 
 
@@ -254,7 +254,12 @@ def test_what_a_worker_must_offer_is_all_of_it_together():
     ).asked()
     assert (asked.cpu, asked.memory_bytes) == (1.5, 100 * 1024**2 + 1024)
     assert (asked.nodes, asked.exclusive, asked.buffer_bytes) == (12, True, 2 * 10**12)
-    assert asked.labels == {"compute_a", "compute_b", "sender", "hot"}
+    assert asked.labels == {"sender", "hot"}
+    assert [(one.flavour, one.nodes, one.idle) for one in asked.flavours] == [
+        ("", 12, 10),
+        ("compute_a", 10, 10),
+        ("compute_b", 2, 0),
+    ]
 
 
 @pytest.mark.req("R004-20", "R004-21")

@@ -251,13 +251,14 @@ IN_SHELL = {
 }
 
 
-@pytest.mark.parametrize("command", IN_SHELL)
+@pytest.mark.parametrize(("command", "is_warned"), IN_SHELL.items())
 @pytest.mark.parametrize("kind", ["command", "compose", "entrypoint"])
-def test_a_value_inside_the_code_of_a_shell_is_warned_of(command, kind):
+def test_a_value_inside_the_code_of_a_shell_is_warned_of(command, is_warned, kind):
     """Security audit: everywhere else a value stays in its word; there it can be code."""
     files = {"command.yaml.j2": command}
     if kind != "command":
         head = "services:\n  work:\n    image: x\n"
+        command = command.replace("$", "$$")
         lines = f"    command: {command}\n"
         if kind == "entrypoint" and command.startswith("[bash, -c, "):
             rest = command.removeprefix("[bash, -c, ")
@@ -265,7 +266,7 @@ def test_a_value_inside_the_code_of_a_shell_is_warned_of(command, kind):
         files = {"docker_compose.yaml.j2": head + lines}
     files["parameters.yaml"] = "site: {default: here}\n"
     judgement = validate(sip(ONE, {"a": files}))
-    assert codes(judgement.findings) == ["shell-value"] * IN_SHELL[command]
+    assert codes(judgement.findings) == ["shell-value"] * is_warned
     assert judgement.runnable
 
 
@@ -353,9 +354,8 @@ def test_a_variable_that_is_only_named_is_warned_of(environment, hint):
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("    imagee: x", "did you mean 'image'?"),
         ("    deploy: {mode: replciated}", "did you mean 'replicated'?"),
-        ("    deploy: {stop_signal: INT}", "it belongs to the service itself"),
+        ("    deploy: {stop_signal: INT}", "it is taken as the service's"),
     ],
 )
 def test_an_unknown_word_in_a_compose_file_is_warned_of(line, hint):
@@ -492,16 +492,17 @@ def test_a_link_is_refused_wherever_it_stands(folder, tmp_path, way):
         link.rename(outside)
     link.symlink_to(outside)
     source, findings = read(place / "f-1.0.0.yaml")
-    assert source is None
     assert codes(findings) == ["link"]
+    assert b"secret: 1\n" not in source.files.values()
+    assert not validate(source).findings.has_errors  # nothing untrue follows
 
 
 def test_a_pipe_is_not_waited_for(folder):
     place = folder({"f-1.0.0.yaml": ONE, "stages/a/1.0.0/docker_compose.yaml": COMPOSE})
     os.mkfifo(place / "stages/a/1.0.0/args.json")
     source, findings = read(place / "f-1.0.0.yaml")
-    assert source is None
     assert codes(findings) == ["not-a-file"]
+    assert not validate(source).findings.has_errors
 
 
 def test_a_large_file_and_a_deep_folder_are_refused(folder):

@@ -303,6 +303,8 @@ def test_outputs_of_stages_are_values_like_any_other():
 def ask(text, moment="request", unknown=(), **own):
     job = {
         "moment": moment,
+        "glance": False,
+        "hidden": [],
         "unknown": [],
         "shared": {},
         "memory_bytes": 1,

@@ -53,7 +53,11 @@ def test_the_task_of_a_stage_asks_for_its_resources():
     )
     text = stage("a").replace("resources_required: []", resources)
     asked = task_of(text).resources
-    assert (asked.cpu, asked.memory_bytes, asked.labels) == (2.0, 1024**3, {"big"})
+    assert (asked.cpu, asked.memory_bytes) == (2.0, 1024**3)
+    assert [(one.flavour, one.nodes, one.idle) for one in asked.flavours] == [
+        ("", 1, 0),
+        ("big", 1, 0),
+    ]
 
 
 def test_a_workflow_runs_once_at_one_point():

@@ -10,7 +10,7 @@ from tests.kit.virtual_time import in_virtual_time
 from tidewheel.config import OnStop
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import QueueSettings
-from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.resources import Resources, flavoured, nodes_of
 from tidewheel.core.queue.retry import FixedDelays
 
 
@@ -80,6 +80,45 @@ async def test_nodes_and_buffer_are_there_before_a_job_begins():
     world.job("two").ends()
     await world.passes(0.0)
     assert running(world) == ["more data", "three"]
+
+
+def of(*asked):
+    """What a task asks for: (flavour, nodes, those of them that it wants alone) each."""
+    entries = flavoured(nodes_of(*one) for one in asked)
+    nodes = sum(one[1] for one in asked)
+    return Resources(nodes=nodes, exclusive=any(one[2] for one in asked), flavours=entries)
+
+
+@pytest.mark.req("R004-20", "R004-21")
+@in_virtual_time
+async def test_nodes_of_each_flavour_are_counted_for_themselves():
+    world = SmallWorld()
+    offered = (nodes_of("a", 3, 3), nodes_of("b", 1, 1))
+    await world.submit("many", resources=of(("a", 2, 2), ("b", 1, 0)), priority=90)
+    await world.submit("two of a", resources=of(("a", 2, 2)), priority=80)
+    await world.submit("one of a", resources=of(("a", 1, 1)), priority=70)
+    await world.submit("shares b", resources=of(("b", 1, 0)), priority=60)
+    await world.submit("b alone", resources=of(("b", 1, 1)), priority=50)
+    await world.submit("two of b", resources=of(("b", 2, 0)), priority=99)
+    await world.submit("of c", resources=of(("c", 1, 0)), priority=99)
+    await world.worker(slots=8, capacity=Resources(nodes=4, flavours=offered))
+    assert running(world) == ["many", "one of a", "shares b"]
+    world.job("many").ends()
+    await world.passes(0.0)
+    assert running(world) == ["one of a", "shares b", "two of a"]
+    world.job("shares b").ends()
+    await world.passes(0.0)
+    assert running(world) == ["one of a", "two of a", "b alone"]
+
+
+@in_virtual_time
+async def test_a_label_of_a_worker_says_that_all_of_its_nodes_are_of_that_flavour():
+    world = SmallWorld()
+    await world.submit("three", resources=of(("a", 3, 0)), priority=90)
+    await world.submit("two", resources=of(("a", 2, 0)), priority=80)
+    await world.submit("none", resources=of(("b", 1, 0)), priority=70)
+    await world.worker(slots=8, capacity=Resources(nodes=2, labels=frozenset({"a"})))
+    assert running(world) == ["two"]
 
 
 @in_virtual_time

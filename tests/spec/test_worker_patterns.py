@@ -187,3 +187,17 @@ async def test_other_queues_of_a_pattern_take_turns_whatever_their_tasks_want():
         )
     await world.worker(slots=4, queues=("t:*",))
     assert sorted(one[0] for one in running(world)) == ["a", "a", "b", "b"]
+
+
+@in_virtual_time
+async def test_what_is_allowed_to_one_queue_is_claimed_from_that_queue_alone():
+    world = SmallWorld()
+    asked = Resources(labels=frozenset({"allow:host-network"}))
+    for name in ("trusted", "other"):
+        await world.submit(name, queue=f"run:{name}", resources=asked)
+    await world.submit("plain", queue="run:other")
+    allowed = "run:trusted:host-network"
+    offered = Resources(labels=frozenset({f"allow:{allowed}"}))
+    await world.worker(slots=8, queues=("run:*",), capacity=offered, allow_compose=(allowed,))
+    await world.passes(60.0)
+    assert sorted(running(world)) == ["plain", "trusted"]

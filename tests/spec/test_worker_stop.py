@@ -8,6 +8,7 @@ from tests.kit.scripted_runner import SUCCESS, Script
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
 from tidewheel.config import OnStop
+from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.task import TaskId
 
 STUBBORN = Script(obeys_after_seconds=None)
@@ -134,6 +135,46 @@ async def test_monitor_and_worker_say_the_same_of_a_job_that_runs_too_long():
         ("timed_out", "it ran longer than its limit of 60 s")
     ]
     assert not world.job("a").running
+
+
+SWARM = frozenset({"runner:swarm"})
+
+
+async def prepared_world(prepare_seconds):
+    world = SmallWorld(lambda _: Script(prepare_seconds=prepare_seconds))
+    await world.monitor().start()
+    return world
+
+
+async def swarm_worker(world):
+    return await world.worker(runners=("swarm",), capacity=Resources(labels=SWARM))
+
+
+@in_virtual_time
+async def test_the_time_limit_of_a_job_counts_from_when_it_runs_not_from_its_preparation():
+    world = await prepared_world(300.0)
+    await swarm_worker(world)
+    await world.submit("a", timeout_seconds=60.0, resources=Resources(labels=SWARM))
+    await world.passes(359.9)
+    assert world.job("a").running
+    await world.passes(0.2)
+    assert not world.job("a").running
+    assert [one.code for one in (await world.task("a")).errors] == ["timed_out"]
+
+
+@in_virtual_time
+async def test_an_adopted_job_has_only_the_time_that_is_left_of_its_limit():
+    world = await prepared_world(300.0)
+    first = await swarm_worker(world)
+    await world.submit("a", timeout_seconds=60.0, resources=Resources(labels=SWARM))
+    await world.passes(305.0)
+    await first.crashes()
+    await swarm_worker(world)
+    await world.passes(54.0)
+    assert world.job("a").running and len(world.job("a").workers) == 2
+    await world.passes(1.5)
+    assert not world.job("a").running
+    assert [one.code for one in (await world.task("a")).errors] == ["timed_out"]
 
 
 @in_virtual_time

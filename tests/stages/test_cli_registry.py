@@ -143,7 +143,7 @@ def test_a_real_definition_is_registered_and_told_why_it_cannot_run(tidewheel):
     ran = tidewheel("run", "ingest-test-01")
     assert ran.status == 2 and "these parameters are empty: ip_addresses" in ran.err
     everything = tidewheel("register", str(CASES))
-    assert everything.status == 2 and everything.err.count("error:") == 3
+    assert everything.status == 2 and everything.err.count("error:") == 4
     assert names(tidewheel) == ["ingest-test-01/1.0.0"]
 
 

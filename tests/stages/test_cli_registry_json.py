@@ -8,7 +8,7 @@ from tests.support.json_page import promised, shape
 from tests.support.many_commands import answers
 from tests.support.workflow_folders import put, sip_files
 
-FREE = {"parameters", "facts", "args", "request", "values"}
+FREE = {"parameters", "facts", "args", "request", "values", "source"}
 BLOCKS = ["PB-20261115-sip-0001", "PB-20261115-sip-0002"]
 SBI = "SBI-20261115-sip-0001"
 
@@ -47,7 +47,9 @@ def test_every_answer_about_workflows_and_blocks_has_the_keys_of_its_example(tid
         "sbi show": ["sbi", "show", SBI],
         "blocks": ["blocks"],
         "blocks show": ["blocks", "show", BLOCKS[1]],
+        "blocks show --history": ["blocks", "show", BLOCKS[1], "--history"],
         "blocks abort": ["blocks", "abort", BLOCKS[1]],
+        "sbi abort": ["sbi", "abort", SBI],
         "objects post": ["objects", "post", "visibilities", "--fact", "size=2TB"],
         "objects": ["objects"],
         "objects remove": ["objects", "remove", "visibilities"],

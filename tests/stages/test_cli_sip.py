@@ -183,8 +183,41 @@ def test_a_file_of_parameters_that_cannot_be_read_is_told_with_its_line(tidewhee
     put(tidewheel.folder, sip_files() | {"given/p.yaml": "site: north\nnodes: [\n"})
     refused = tidewheel(command, "vis-1.0.0.yaml", "-P", "given/p.yaml")
     assert refused.status == 2
-    assert refused.err.startswith("given/p.yaml:3:1: error: this is no YAML")
-    assert "close the [" in refused.err and "\\n" not in refused.err
+    said = refused.out + refused.err
+    assert said.startswith("given/p.yaml:3:1: error: this is no YAML")
+    assert "close the [" in said and "\\n" not in said
+
+
+@pytest.mark.req("R011-11")
+def test_every_mistake_of_all_files_is_told_at_once(tidewheel):
+    put(
+        tidewheel.folder,
+        {
+            "vis-1.0.0.yaml": DEFINITION.replace("type: setup", "type: setpu").replace(
+                "{{ longest }}", "60s"
+            ),
+            "p.yaml": "sky: [\n",
+            "stages/fetch/1.0.0/docker_compose.yaml": "services:\n  work:\n    command: [x]\n",
+            "stages/fetch/1.0.0/args.json": '{"a": }',
+            "stages/fetch/1.0.0/parameters.yaml": "- sky\n",
+            "stages/reduce/1.0.0/script.sh": "if true; then\n",
+        },
+    )
+    answer = tidewheel("validate", "vis-1.0.0.yaml", "-P", "p.yaml")
+    assert answer.status == 2
+    for said in (
+        "p.yaml:2:1: error: this is no YAML",
+        "vis-1.0.0.yaml:5:11: error: type of stage fetch is 'setpu'",
+        "stages/fetch/1.0.0/args.json:1:7: error: this is no JSON",
+        "stages/fetch/1.0.0/docker_compose.yaml:3:5: error: a service of stage fetch has no",
+        "stages/fetch/1.0.0/parameters.yaml:1:1: error: stage fetch: the parameters are no",
+        "script.sh:1: warning: stage reduce: bash cannot read the script",
+    ):
+        assert said in answer.out, answer.out
+    assert answer.out.splitlines()[-1] == "it cannot be registered"
+    registered = tidewheel("register", "vis-1.0.0.yaml")
+    assert registered.status == 2
+    assert "args.json:1:7" in registered.err and "'setpu'" in registered.err
 
 
 @pytest.mark.req("R004-65")

@@ -114,7 +114,7 @@ def test_a_value_that_no_stage_left_ends_the_run_with_its_name(tidewheel, flow, 
     answer = tidewheel("run", flow)
     assert answer.status == 1
     message = "stage use needs the parameter 'place', and no stage before it has made"
-    assert f"1/use not started: {message}" in answer.out
+    assert f"use not started: {message}" in answer.out
     assert all(line.count(message) < 2 for line in answer.out.splitlines())
     assert message in tidewheel("show").out
     assert "stalled" in tidewheel("runs").out
@@ -125,8 +125,8 @@ def test_a_stage_that_fails_ends_the_run_and_is_named(tidewheel, flow, stage):
     stage("make", "script.sh", "echo broken >&2; exit 3\n")
     answer = tidewheel("run", flow)
     assert answer.status == 1
-    assert "1/make failed and is incomplete" in answer.err
-    assert "because       1/make failed" in tidewheel("show").out
+    assert "make failed, and has to succeed" in answer.err
+    assert "because       make failed" in tidewheel("show").out
     assert "broken" in tidewheel("log", "1/make", "--err").out
     assert "job.out is empty" in tidewheel("log", "1/make").err
     why = tidewheel("why", "1/make").out
@@ -151,7 +151,7 @@ def test_a_run_that_was_killed_between_its_stages_goes_on_with_their_values(
     tidewheel, flow, gate
 ):
     with tidewheel.started("run", flow, "-p", f"gate={gate}") as running:
-        running.read_until("1/make started")
+        running.read_until("make started")
         running.send(signal.SIGKILL)
         running.wait()
     gate.write_text("")  # the job, which nobody watches, ends
@@ -165,7 +165,7 @@ def test_a_run_that_was_killed_between_its_stages_goes_on_with_their_values(
 
 def test_another_request_is_another_run(tidewheel, flow, gate):
     with tidewheel.started("run", flow, "-p", f"gate={gate}") as running:
-        running.read_until("1/make started")
+        running.read_until("make started")
         running.send(signal.SIGKILL)
         running.wait()
     gate.write_text("")
@@ -175,7 +175,7 @@ def test_another_request_is_another_run(tidewheel, flow, gate):
 
 def test_a_definition_is_reloaded_for_stages_to_come(tidewheel, flow, stage, gate):
     with tidewheel.started("run", flow, "-p", f"gate={gate}") as running:
-        running.read_until("1/make started")
+        running.read_until("make started")
         stage("use", "command.yaml.j2", "[echo, 'now {{ place }}']\n")
         tried = tidewheel("reload", "--dry-run")
         assert tried.status == 0, tried.err
@@ -205,12 +205,50 @@ def test_containers_without_a_runner_are_told_at_once_and_by_why(tidewheel, flow
         assert running.wait().status == ExitCode.INTERRUPTED
 
 
+@pytest.mark.req("R004-50")
+def test_what_a_stage_asks_of_its_host_is_told_by_every_verdict(tidewheel, flow, stage):
+    (tidewheel.folder / "stages/make/1.0.0/script.sh").unlink()
+    stage("make", "docker_compose.yaml", f"{COMPOSE}    network_mode: host\n    pid: host\n")
+    needs = "stage make needs a worker that allows host-network, host-pid"
+    validated = tidewheel("validate", flow)
+    assert f"it can be registered and run; {needs}" in validated.out
+    assert "--allow-compose host-network --allow-compose host-pid" in validated.out
+    assert f"; it can run; {needs}" in tidewheel("register", flow).out
+    assert needs in tidewheel("workflows", "show", "vis").out
+    assert needs in tidewheel("workflows", "check", "vis", "-p", "site=x").out
+    told = tidewheel("workflows", "show", "vis", "--json").json["findings"]
+    assert ("worker-needs", "note") in {(one["code"], one["severity"]) for one in told}
+
+
+@pytest.mark.req("R004-50")
+def test_a_stage_that_asks_for_more_than_is_allowed_waits_and_says_so_at_once(
+    tidewheel, flow, stage
+):
+    (tidewheel.folder / "stages/make/1.0.0/script.sh").unlink()
+    stage("make", "docker_compose.yaml", f"{COMPOSE}    network_mode: host\n")
+    with tidewheel.started("run", flow) as running:
+        running.read_until(
+            "waits for a worker that allows it; or say --allow-compose host-network"
+        )
+        running.read_until("starts")
+        eventually(
+            lambda: (
+                "--runner compose" in (told := tidewheel("why", "1/make").out)
+                and "--allow-compose host-network" in told
+            ),
+            "why names what to allow",
+            interval_seconds=0.5,
+        )
+        running.send(signal.SIGINT)
+        assert running.wait().status == ExitCode.INTERRUPTED
+
+
 def test_looking_at_such_a_run(tidewheel, flow):
     assert tidewheel("run", flow).status == 0
     assert "use  succeeded" in tidewheel("tree").out
-    assert "1/make" in tidewheel("show", "1/use").out
+    assert "the success of make" in tidewheel("show", "1/use").out
     assert tidewheel("log").status == 0
-    assert "1/use" in tidewheel("rehearse", flow, "-p", "site=x", "--timeline").out
+    assert "\nuse " in tidewheel("rehearse", flow, "-p", "site=x", "--timeline").out
     assert tidewheel("run", flow, "--new", "--mode", "skip").status == 0
 
 

@@ -82,7 +82,9 @@ class Site:
         folder = Path(self.tidewheel.folder, name)
         folder.mkdir(exist_ok=True)  # a module may be set up again
         (folder / "flow.cylc").write_text(flow)
-        answer = self.tidewheel("run", str(folder), "--server", self.url, "--detach", *options)
+        answer = self.tidewheel(
+            "run", str(folder), "--server", self.url, "--detach", "--new", *options
+        )
         assert answer.status == 0, answer
         self._begun[name] += 1
         return f"{name}/run{self._begun[name]}"

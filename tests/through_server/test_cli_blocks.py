@@ -47,7 +47,7 @@ def statuses(machine):
 
 def states(machine, block):
     shown = machine("blocks", "show", block, "--json").json
-    return {one["stage"] or one["object"]: one["state"] for one in shown["stages"]}
+    return {one["stage"] or one["object"]: one["status"] for one in shown["stages"]}
 
 
 @pytest.mark.req("R004-43", "R004-53", "R004-55", "R004-56", "R004-60", "R004-61", "R004-62")
@@ -60,16 +60,22 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
         for _ in range(2):
             stack.enter_context(there.started("scheduler", **quick))
         stack.enter_context(there.started("worker", "--queue", "run:*"))
-        eventually_told(lambda: statuses(here)[A] == "running", "the first block begins")
+        eventually_told(lambda: statuses(here)[A] == "waiting_for_object", "the first begins")
         assert "it was not posted yet" in here("blocks", "show", A).out
         assert "tidewheel objects post data" in here("why", A, "1/make").out
-        assert statuses(here)[B] == "created"
+        assert statuses(here)[B] == "waiting_for_blocks"
+        assert states(here, A) == {
+            "data": "absent",
+            "make": "waiting_for_object",
+            "use": "waiting_for_dependencies",
+        }
+        assert "use needs the success of make" in here("blocks", "show", A).out
         assert f"waits for {A} to be complete" in here("why", B, "1/make").out
         assert f"waits for {A} to be complete" in here("runs").out
 
         assert here("objects", "post", "data", "--fact", "size=2TB").out == "data: there\n"
         eventually_told(lambda: statuses(here)[A] == "completed", "the first block ends")
-        running = {"data": "succeeded", "make": "succeeded", "use": "running"}
+        running = {"data": "present", "make": "succeeded", "use": "running"}
         eventually_told(
             lambda: states(here, B) == running, "the second block is at its last stage"
         )
@@ -80,13 +86,13 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
 
         told = here("blocks", "abort", B, "--reason", "wrong field").out
         assert told.startswith(B)
-        eventually_told(lambda: statuses(here)[B] == "stopped", "the second block is aborted")
+        eventually_told(lambda: statuses(here)[B] == "aborted", "the second block is aborted")
         shown = here("blocks", "show", B, "--json").json
         assert shown["reason"].endswith("wrong field")
-        assert states(here, B)["use"] == "failed"
-        assert statuses(here)[C] == "created"
+        assert states(here, B)["use"] == "aborted"
+        assert statuses(here)[C] == "waiting_for_blocks"
         assert "never begins" in here("blocks").out
-        assert here("blocks", "abort", B).out == f"{B} was stopped already\n"
+        assert here("blocks", "abort", B).out == f"{B} was aborted already\n"
         jobs = there("tasks", "--json").json["tasks"]
         assert sorted(one["id"] for one in jobs) == sorted(
             f"{name}/1/{part}/1" for name in (A, B) for part in ("make", "use")
@@ -150,7 +156,10 @@ def test_stages_for_each_element_run_through_a_server(here, there):
     put(here.folder, ELEMENTS)
     assert here("register", "each-1.0.0.yaml.j2").status == 0
     refused = here("run", "each/1.0.0", "-p", "sites=north", "--detach")
-    assert "for_each of stage site is a text" in refused.out + refused.err
+    assert (
+        'for_each of stage site is "north", the value of sites: that is no list'
+        in refused.out + refused.err
+    )
     begun = here("run", "each/1.0.0", "-p", 'sites=["x", "y"]', "--detach")
     assert begun.status == 0, begun
     with (

@@ -105,8 +105,8 @@ def test_the_picture_of_a_task_s_life_is_the_table_of_statuses():
 
 
 def test_every_finding_about_sip_definitions_is_on_their_page():
-    """Those about requests for blocks are on the page of these."""
-    pages = (ROOT / "docs/sip.md", ROOT / "docs/blocks.md")
+    """Those about requests for blocks, and about version 1, are on the pages of these."""
+    pages = [ROOT / "docs" / name for name in ("sip.md", "blocks.md", "howto/from_sip.md")]
     page = "".join(path.read_text(encoding="utf-8") for path in pages)
     sources = (ROOT / "src/tidewheel/formats/sip").glob("*.py")
     text = "".join(path.read_text(encoding="utf-8") for path in sources)

@@ -11,13 +11,16 @@ from pathlib import Path
 from tests.tidy.repository import PACKAGE, ROOT, parsed, python_files, read_text
 
 # goal: 480; jobs of functions are a module of their own, for_each 2, PostgreSQL from the event
-# loop, its schema, time limits of requests
-FILES_MAX = 446
+# loop, its schema, time limits of requests; SIP: version 1 (its shape, definitions, templates,
+# requests, conversion, command), contradictions, template values; compose files (their table,
+# checker, values), needs, services (core, files, network), clocks and placement, stages of
+# blocks and of definitions (as JSON), names as people read them; archives, git, what is fetched
+FILES_MAX = 469
 CLASS_NAMES_TWICE_MAX = 11  # goal: 15
 GERUNDS_MAX = 1  # goal: 10
 # In how many files of src and web/src a field of tasks is named: one that tasks are found by,
-# one that claims look at, one that is only stored. Some say `tag` of something else.
-FIELD_FILES_MAX = {"tag": 17, "limit_key": 20, "max_lapses": 11}  # goals: 16, 14, 12
+# one that claims look at, one that is only stored. Some say `tag` of something else, as of git.
+FIELD_FILES_MAX = {"tag": 19, "limit_key": 20, "max_lapses": 11}  # goals: 16, 14, 12
 FIELD_SUFFIXES = {".py", ".sql", ".ts", ".tsx"}
 SMALL_WITH_ONE_IMPORTER_MAX = 0
 SMALL_LINES = 120

@@ -19,7 +19,7 @@ finished  open    open    met     met     met       met
 HEAD, *LINES = (line.split() for line in STATES.strip().splitlines())
 
 
-def need(condition, status, *, going=False):
+def need(condition, status, *, going=False, reason=""):
     return NeedView(
         run=2,
         parent="PB-1",
@@ -27,6 +27,7 @@ def need(condition, status, *, going=False):
         status=status,
         begun=status != "created",
         going=going,
+        reason=reason,
     )
 
 
@@ -45,6 +46,9 @@ def test_what_is_carried_on_may_still_come_to_what_is_needed():
 def test_a_need_says_what_it_waits_for_and_what_it_sees():
     assert str(need("complete", "created")) == "PB-1 to be complete (it has not begun)"
     assert str(need("failed", "stopped")) == "PB-1 to be failed (it is stopped)"
+    assert str(need("complete", "stalled")) == "PB-1 to be complete (it has failed)"
+    aborted = need("complete", "stopped", reason="aborted by ada")
+    assert str(aborted) == "PB-1 to be complete (it is aborted)"
 
 
 def test_a_block_waits_for_what_is_not_met_until_it_has_begun():

@@ -105,6 +105,23 @@ def test_a_time_limit_lasts_through_its_last_moment():
     assert lapse_signal(state, 105.001) == "time_out"
 
 
+def test_a_time_limit_counts_from_the_start_of_the_job():
+    held = lease(claimed_at=100.0, started_at=104.0, deadline_at=120.0)
+    state = task("running", timeout_seconds=5.0, lease=held)
+    assert lapse_signal(state, 109.0) is None
+    assert lapse_signal(state, 109.001) == "time_out"
+
+
+def test_preparation_by_a_runner_is_no_part_of_the_time_that_a_task_may_run():
+    held = lease(claimed_at=100.0, deadline_at=900.0)
+    state = task("running", timeout_seconds=5.0, is_prepared=True, lease=held)
+    assert lapse_signal(state, 800.0) is None
+    begun = lease(claimed_at=100.0, started_at=800.0, deadline_at=900.0)
+    state = task("running", timeout_seconds=5.0, is_prepared=True, lease=begun)
+    assert lapse_signal(state, 865.0) is None  # a minute is for its runner to tidy up
+    assert lapse_signal(state, 865.001) == "time_out"
+
+
 def test_a_task_may_be_allowed_no_lapse_at_all():
     state = task("running", max_lapses=0, lease=lease(claimed_at=100.0, deadline_at=110.0))
     assert lapse_signal(state, 111.0) == "lapse_out"

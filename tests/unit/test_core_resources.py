@@ -13,6 +13,7 @@ from tidewheel.core.queue.resources import (
     MEMORY_BYTES_MAX,
     Resources,
     fits,
+    offered_in,
     prefix_that_fits,
     resource_findings,
 )
@@ -148,3 +149,19 @@ def test_what_is_idle_does_not_depend_on_who_came_first(running, order):
     for one in together:
         again = again - one
     assert (again.nodes, again.idle) == (free.nodes, free.idle)
+
+
+def test_what_a_worker_allows_one_queue_it_offers_to_tasks_of_that_queue_alone():
+    labels = frozenset({"ssd", "allow:ports", "allow:run:a/run1:host-network", "allow:b:build"})
+    offered = Resources(labels=labels)
+    asked = Resources(labels=frozenset({"allow:host-network", "allow:ports"}))
+    assert fits(asked, offered_in("run:a/run1", offered))
+    assert not fits(asked, offered_in("run:a", offered))
+    assert not fits(asked, offered_in("b", offered))
+    assert offered_in("other", offered) is offered
+
+
+def test_a_task_asks_for_what_is_allowed_and_not_for_what_one_queue_is():
+    assert resource_findings(Resources(labels=frozenset({"allow:ports"}))) == []
+    (finding,) = resource_findings(Resources(labels=frozenset({"allow:trusted:ports"})))
+    assert "a task asks for allow:WHAT" in finding

@@ -79,6 +79,37 @@ def test_a_service_is_started_when_what_it_needs_is_there(condition):
     assert verdict(first, waits, needs=needs) == Startable((first,))
 
 
+def test_a_stage_ends_when_a_service_waits_for_the_health_of_one_that_has_ended():
+    needs = {"b": {"a": Condition.HEALTHY}, "c": {"b": Condition.STARTED}}
+    waits, last = part("b", Phase.CREATED), part("c", Phase.CREATED)
+    end = verdict(ended("a", 0), waits, last, needs=needs).end
+    assert (end.ending, end.error.code) == (Ending.FAILED, "start")
+    assert end.error.description.startswith("service b never starts: service a, ")
+    # Also while another runs, which may wait for b in turn.
+    assert verdict(ended("a", 0), waits, running("d"), needs=needs).end == end
+    # The engine was away: a may have been healthy, or b was to be started.
+    away = verdict(ended("a", 0), waits, needs=needs, engine_was_away=True)
+    told = verdict(ended("a", 0), waits, needs=needs, started=frozenset({waits.id}))
+    assert away.end.ending is told.end.ending is Ending.YIELDED
+
+
+def test_a_stage_goes_on_while_what_it_waits_for_may_still_happen():
+    needs = {"b": {"a": Condition.HEALTHY}, "c": {"b": Condition.STARTED}}
+    waits, last = part("b", Phase.CREATED), part("c", Phase.CREATED)
+    assert verdict(running("a"), waits, last, needs=needs) == KeepWaiting()
+    # c can start in this moment, although nothing runs.
+    assert verdict(ended("a", 0), ended("b", 0), last, needs=needs) == Startable((last,))
+    assert verdict(part("a", Phase.PENDING), ended("d", 0)) == KeepWaiting()
+    assert verdict(part("a", Phase.PREPARING), ended("d", 0)) == KeepWaiting()
+
+
+def test_services_that_wait_for_each_other_end_their_stage():
+    needs = {"a": {"b": Condition.STARTED}, "b": {"a": Condition.STARTED}}
+    both = part("a", Phase.CREATED), part("b", Phase.CREATED)
+    end = verdict(*both, ended("c", 0), needs=needs).end
+    assert end.error.description == ("service a never starts: what it waits for does not start")
+
+
 def test_what_the_engine_ended_while_it_was_away_goes_back():
     for status in (137, 143, 255):
         seen = verdict(ended("a", status), engine_was_away=True)
@@ -140,8 +171,12 @@ def test_a_service_of_a_swarm_is_what_its_tasks_are():
     assert swarm_part().phase is Phase.PENDING
     pending = swarm_part(("Pending", "Running", no_node))
     assert pending.phase is Phase.PENDING
-    assert pending.error.startswith(f"{no_node}; the label NAME of a stage means")
-    assert swarm_part(("Preparing", "Running", "")).phase is Phase.RUNNING
+    assert pending.error.startswith(f"{no_node}; nodes get labels by: docker node update")
+    for state in ("Assigned", "Accepted", "Preparing", "Ready", "Starting"):
+        preparing = swarm_part((state, "Running", ""))
+        assert (preparing.phase, preparing.has_begun) == (Phase.PREPARING, False)
+    some = swarm_part(("Preparing", "Running", ""), ("Running", "Running", ""), wanted=2)
+    assert (some.phase, some.has_begun) == (Phase.RUNNING, True)
     done = ("Complete", "Shutdown", "")
     assert swarm_part(done).ended_well
     assert swarm_part(done, ("Running", "Running", ""), wanted=2).phase is Phase.RUNNING
@@ -179,3 +214,14 @@ def test_an_end_that_a_worker_of_an_earlier_version_left_is_read(tmp_path):
         3,
         TaskError(code="exit", description="it failed", args="{}"),
     )
+
+
+def test_a_part_that_never_ran_has_not_begun():
+    assert not part("a", Phase.CREATED).has_begun
+    assert not part("a", Phase.PENDING).has_begun
+    assert not ended("a", None, error="no such program").has_begun
+    assert ended("a", 1).has_begun and ended("a", 0).has_begun
+
+
+def test_a_stage_that_is_stopped_while_a_node_prepares_it_is_not_over_yet():
+    assert verdict(part("a", Phase.PREPARING), stop_grace_seconds=1.0) == KeepWaiting()

@@ -8,7 +8,7 @@ from tidewheel.api.workflows import FindingFacts
 
 
 class BlockNeed(TypedDict):
-    """Describes what a block waits for."""
+    """Describes what a block waits for; `status`: of the other block."""
 
     block: str
     condition: str
@@ -17,7 +17,10 @@ class BlockNeed(TypedDict):
 
 
 class BlockFacts(TypedDict):
-    """Describes a processing block; `never`: it waits for what cannot happen any more."""
+    """Describes a processing block; `never`: it waits for what cannot happen any more.
+
+    `status` is in the words of SIP, `run_status` that of its run.
+    """
 
     id: str
     sbi: str | None
@@ -28,6 +31,7 @@ class BlockFacts(TypedDict):
     priority: int
     run: int
     status: str
+    run_status: str
     reason: str
     driven: bool
     offered: bool
@@ -55,11 +59,15 @@ class StageEvent(TypedDict):
 
 
 class StageFacts(TypedDict):
-    """Describes a stage of a block, or a buffer object that it waits for."""
+    """Describes a stage of a block, or a buffer object that it waits for.
+
+    `status` is in the words of SIP, `state` that of its task.
+    """
 
     id: str
     stage: str | None
     object: str | None
+    status: str
     state: str
     remarks: list[str]
     submit: int
@@ -75,9 +83,28 @@ class StageFacts(TypedDict):
 
 
 class BlockDocument(BlockFacts):
-    """Describes a block with each of its stages."""
+    """Describes a block with each of its stages; `why`: what keeps all of it back."""
 
+    why: list[str]
     stages: list[StageFacts]
+
+
+class BlockEvent(TypedDict):
+    """Describes something that happened to a block, or to a submission of one of its stages."""
+
+    at: str
+    stage: str | None
+    event: str
+    submit: int | None
+    text: str
+
+
+class BlockHistory(TypedDict):
+    """Lists what happened to a block and its stages, oldest first."""
+
+    id: str
+    status: str
+    events: list[BlockEvent]
 
 
 class BlockList(TypedDict):
@@ -87,9 +114,14 @@ class BlockList(TypedDict):
 
 
 class SbiFacts(TypedDict):
-    """Describes a scheduling block instance as one row."""
+    """Describes a scheduling block instance as one row; `counts`: of its blocks by status."""
 
     id: str
+    status: str
+    counts: dict[str, int]
+    scheduling_block: str | None
+    subarray_id: str | None
+    scans: int
     requested_at: str
     requested_by: str
 
@@ -102,10 +134,25 @@ class SbiDocument(SbiFacts):
 
 
 class SbiAnswer(SbiDocument):
-    """Describes an instance that was asked for; `is_new`: it was not known before."""
+    """Describes an instance that was asked for; `is_new`: it was not known before; `dry_run`:
+    nothing was stored."""
 
     is_new: bool
+    dry_run: bool
     findings: list[FindingFacts]
+
+
+class SbiAbortedBlock(AbortedBlock):
+    """Describes a block of an instance that was aborted; `refused`: why it could not be."""
+
+    refused: str | None
+
+
+class AbortedSbi(SbiFacts):
+    """Describes an instance after all of it was asked to end; `changed`: something was to."""
+
+    changed: bool
+    blocks: list[SbiAbortedBlock]
 
 
 class SbiList(TypedDict):

@@ -348,6 +348,13 @@ ORPHANS = _row(
 _BLOCK = "/processing-blocks/{block}"
 _OBJECTS = "/objects"
 CHANGES_OBJECTS = (Scope.SUBMIT, Scope.OPERATE)
+_ABORT: dict[str, Any] = {
+    "scopes": OPERATE,
+    "takes": (_WHO, _body("reason", Reason, "")),
+    "form": ("AbortIn", "The reason of an abort, for people."),
+    "again": True,
+    "seconds_max": SECONDS_MAX,
+}
 BLOCKS = tuple(
     replace(row, of=ServiceName.BLOCKS)
     for row in (
@@ -356,7 +363,11 @@ BLOCKS = tuple(
             "GET /sbis",
             "Scheduling block instances, newest first.",
             "api.blocks.SbiList",
-            takes=(_query("count", Count, 100, key="limit"),),
+            takes=(
+                _query("count", Count, 100, key="limit"),
+                _query("status", str | None, None),
+                _query("subarray", str | None, None),
+            ),
         ),
         _row(
             "sbi",
@@ -365,12 +376,21 @@ BLOCKS = tuple(
             "api.blocks.SbiDocument",
         ),
         _row(
+            "abort_sbi",
+            "POST /sbis/{sbi}/abort",
+            "Abort every block of an instance that is not over; the answer has each.",
+            "api.blocks.AbortedSbi",
+            **_ABORT,
+        ),
+        _row(
             "blocks",
             "GET /processing-blocks",
             "Processing blocks, newest first.",
             "api.blocks.BlockList",
             takes=(
                 _query("sbi", str | None, None),
+                _query("status", str | None, None),
+                _query("workflow", str | None, None),
                 _query("count", Count, 100, key="limit"),
             ),
         ),
@@ -382,15 +402,17 @@ BLOCKS = tuple(
             work=Work.APART,
         ),
         _row(
+            "block_history",
+            f"GET {_BLOCK}/history",
+            "What happened to a block and its stages, oldest first.",
+            "api.blocks.BlockHistory",
+        ),
+        _row(
             "abort",
             f"POST {_BLOCK}/abort",
             "End the stages of a block that run, and start no more.",
             "api.blocks.AbortedBlock",
-            scopes=OPERATE,
-            takes=(_WHO, _body("reason", Reason, "")),
-            form=("AbortIn", "The reason of an abort, for people."),
-            again=True,
-            seconds_max=SECONDS_MAX,
+            **_ABORT,
         ),
     )
 )
@@ -434,6 +456,7 @@ def _of_workflow(version: str, which: str) -> Iterator[Operation]:
     }
     can_run = f"Whether {which} can run with some parameters."
     executes = f"What {which} would execute with some parameters."
+    stages = f"Each stage of {which}: what it waits for and needs, its values and its files."
     shows = f"{which.capitalize()} of a workflow: findings, parameters, files."
     # A DELETE without a version never guesses: it is refused where there are several.
     forgotten = "one version" if version else "the only version"
@@ -441,6 +464,7 @@ def _of_workflow(version: str, which: str) -> Iterator[Operation]:
     types = "api.workflows"
     yield _row("check", f"POST {place}/check", can_run, f"{types}.WorkflowVerdict", **tried)
     yield _row("render", f"POST {place}/render", executes, f"{types}.RenderedWorkflow", **tried)
+    yield _row("stages", f"POST {place}/stages", stages, f"{types}.WorkflowStages", **tried)
     asked: dict[str, Any] = shared | {"takes": named}
     yield _row("show", f"GET {place}", shows, f"{types}.WorkflowDocument", **asked)
     asked["scopes"] = SUBMIT

@@ -180,7 +180,7 @@ class TaskDocument(TaskFacts):
     why: list[runs.RunReason]
 
 
-class TaskDocuments(TypedDict):
+class TaskDocuments(runs.OfRun):
     """Shows some tasks of a run in full."""
 
     tasks: list[TaskDocument]
@@ -197,7 +197,7 @@ class TaskReasons(TypedDict):
     reasons: list[runs.RunReason]
 
 
-class WhyDocument(TypedDict):
+class WhyDocument(runs.OfRun):
     """Says of some tasks why they do not run."""
 
     tasks: list[TaskReasons]
@@ -230,9 +230,13 @@ class SubmissionInTree(TypedDict):
 
 
 class TreeBranch(TypedDict):
-    """Describes a family (`children`) or a task (everything else) in the tree of a run."""
+    """Describes a family (`children`) or a task (everything else) in the tree of a run.
+
+    `shown`: how people call it, in a run of stages.
+    """
 
     name: str
+    shown: NotRequired[str]
     family: bool
     children: NotRequired[list[TreeBranch]]
     id: NotRequired[str]
@@ -251,7 +255,7 @@ class TreePoint(TypedDict):
     children: list[TreeBranch]
 
 
-class RunTree(TypedDict):
+class RunTree(runs.OfRun):
     """Describes a run as a tree; `left_out` counts points that are older than those shown."""
 
     run: str
@@ -302,7 +306,7 @@ class GraphGroup(TypedDict):
     made: int
 
 
-class RunGraph(TypedDict):
+class RunGraph(runs.OfRun):
     """Describes the graph of a run around some tasks."""
 
     run: str
@@ -440,7 +444,7 @@ class TaskChange(TypedDict):
     made: list[str]
 
 
-class RunPast(TypedDict):
+class RunPast(runs.OfRun):
     """Describes a run as it was behind a batch."""
 
     run: runs.RunFacts
@@ -526,7 +530,7 @@ class DoneAtOnce(TypedDict):
     comes_back: list[str]
 
 
-class DryRun(DoneAtOnce):
+class DryRun(DoneAtOnce, runs.OfRun):
     """Says what a command would do, and what would run then if every job succeeded."""
 
     runs: list[TriedRun]

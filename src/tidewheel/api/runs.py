@@ -92,6 +92,13 @@ class RunReason(TypedDict):
     actions: list[RunAction]
 
 
+class OfRun(TypedDict):
+    """Says of a view whether it is of a run of stages, whose tasks people know by their names
+    alone: then nobody has written a point, and there is one flow."""
+
+    stages: NotRequired[bool]
+
+
 class RunCause(TypedDict):
     """Describes a task that keeps a run back."""
 
@@ -166,7 +173,7 @@ class LostTask(TypedDict):
     chain: str
 
 
-class RunDocument(TypedDict):
+class RunDocument(OfRun):
     """Describes a run with its progress point by point, and what a person should know."""
 
     run: RunWithOptions
@@ -192,7 +199,7 @@ class PointsSummary(TypedDict):
     to_come: int | None
 
 
-class SummaryFacts(TypedDict):
+class SummaryFacts(OfRun):
     """Says how far a run is; `tasks` counts points that have begun, `total` all points."""
 
     batch: int
@@ -265,16 +272,18 @@ class TaskOfRun(PooledTask):
 class NodeFacts(TypedDict):
     """Says what all points of a node share.
 
-    `branch`: the families around it, outermost first.
+    `branch`: the families around it, outermost first; `shown`: how people call it, in a run of
+    stages.
     """
 
+    shown: NotRequired[str]
     families: list[str]
     branch: list[str]
     title: str
     rank: int
 
 
-class RunTasks(TypedDict):
+class RunTasks(OfRun):
     """Lists the tasks of a run; `cursor`: from where events keep the list up to date."""
 
     run: RunFacts

@@ -33,7 +33,7 @@ from tidewheel.api import tasks
 from tidewheel.core.queue.access import AuditEntry, Identity, TokenView
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Cancelled, Claimed, HeldLease
-from tidewheel.core.queue.resources import NO_RESOURCES, Resources
+from tidewheel.core.queue.resources import NO_RESOURCES, FlavouredNodes, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskError
@@ -79,6 +79,7 @@ _SHOWN: dict[type, tuple[str, str]] = {
     AuditEntry: ("AuditEntryOut", "An entry of the audit as it is exported."),
     Limit: ("LimitOut", 'A limit; the key is "" for the whole queue and "*" for each key.'),
     Resources: ("ResourcesOut", "The resources that a task asks for, or a worker offers."),
+    FlavouredNodes: ("FlavourOut", "Nodes of one flavour; of these, ``idle`` for one task."),
     TaskError: ("ErrorOut", "Why a task failed."),
     Cancelled: ("CancelledOut", "The answer to one request to cancel; again changes nothing."),
     Claimed: (

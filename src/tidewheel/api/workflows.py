@@ -27,8 +27,19 @@ class ParameterFacts(TypedDict):
     default: NotRequired[Any]
 
 
+class SourceFacts(TypedDict):
+    """Says where the files of a workflow were fetched from, as who registered it said."""
+
+    url: str
+    ref: str
+    commit: str
+    folder: str
+    sha256: str
+
+
 class WorkflowFacts(TypedDict):
-    """Describes one version of a registered workflow."""
+    """Describes one version of a registered workflow; `source` is null for files that came
+    from a folder."""
 
     name: str
     version: str
@@ -38,6 +49,7 @@ class WorkflowFacts(TypedDict):
     parameters: list[ParameterFacts]
     registered_at: str
     registered_by: str
+    source: SourceFacts | None
 
 
 class WorkflowList(TypedDict):
@@ -74,6 +86,7 @@ class RegisteredWorkflow(TypedDict):
     runnable: bool
     findings: list[FindingFacts]
     parameters: list[ParameterFacts]
+    source: SourceFacts | None
     is_new: bool
 
 
@@ -118,6 +131,87 @@ class RenderedWorkflow(TypedDict):
     kind: str
     text: str
     stages: dict[str, RenderedStageFacts]
+
+
+class ResourceFacts(TypedDict):
+    """Describes what a stage asks for, under the keys of the definition; `value`: cores of cpu,
+    bytes of memory and buffer."""
+
+    type: str
+    number: NotRequired[int]
+    flavour: NotRequired[str]
+    exclusive: NotRequired[bool]
+    value: NotRequired[float]
+    label: NotRequired[str]
+
+
+class DependencyFacts(TypedDict):
+    """Describes what a stage waits for: another stage, or a buffer object."""
+
+    type: str
+    value: str
+    condition: str
+
+
+class ElementsFacts(TypedDict):
+    """Describes the list that a stage runs for each element of: `count` and the first `items`,
+    or the `parameter` that is to be the list, or the `output` of a `stage`; a `stage` alone has
+    the same elements."""
+
+    max: int
+    count: NotRequired[int]
+    items: NotRequired[list[Any]]
+    parameter: NotRequired[str]
+    stage: NotRequired[str]
+    output: NotRequired[str]
+
+
+class StageParameter(TypedDict):
+    """Describes a parameter that a stage declares: its `value` if that is known, or the stage
+    whose output it will be; `required`: nothing gives it yet."""
+
+    name: str
+    required: bool
+    provided_by: str | None
+    value: NotRequired[Any]
+
+
+class StageFile(DefinitionFile):
+    """Describes a file of a stage; `text` is null if it is none, or too long."""
+
+    text: str | None
+
+
+class StageDocument(TypedDict):
+    """Describes a stage of a definition. `when` is false if it is switched off; `executes` is
+    the path of its compose file, command or script; `allow`: what its worker must allow;
+    `compose_2`: keys of its compose file that only docker compose 2 knows."""
+
+    id: str
+    version: str
+    type: str
+    timeout_seconds: float | None
+    resources: list[ResourceFacts]
+    dependencies: list[DependencyFacts]
+    when: bool
+    for_each: ElementsFacts | None
+    until: list[str]
+    executes: str | None
+    allow: list[str]
+    compose_2: list[str]
+    parameters: list[StageParameter]
+    outputs: list[str]
+    files: list[StageFile]
+
+
+class WorkflowStages(TypedDict):
+    """Describes each stage of a version, as a request with some parameters would have it."""
+
+    name: str
+    version: str
+    kind: str
+    stages: list[StageDocument]
+    findings: list[FindingFacts]
 
 
 class DefinitionTask(TypedDict):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import split
@@ -9,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidewheel.cli.parameters import SIZE
+from tidewheel.cli.parameters import DURATION, NODES, SIZE
 from tidewheel.cli.session import option, options
-from tidewheel.config import RUNNERS, SHELL
+from tidewheel.config import PREPARE_SECONDS_DEFAULT, RUNNERS, SHELL
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.resources import Resources
@@ -20,7 +22,11 @@ offering_options = options(
     option("--cpu", "Cores to offer. [default: all]", type=float),
     option("--memory", "Memory to offer. [default: all]", type=SIZE),
     option("--gpu", "GPUs to offer. [default: none]", type=int, default=0),
-    option("--nodes", "Machines to offer. [default: this one]", type=int, default=1),
+    option(
+        "--nodes [FLAVOUR=]N...",
+        "Machines to offer, of one flavour if it is named; repeatable. [default: this one]",
+        type=NODES,
+    ),
     option("--buffer", "Buffer space to offer. [default: none]", type=SIZE, default=0),
     option("--label labels TEXT...", "A label to offer; repeatable."),
     option(
@@ -35,6 +41,13 @@ offering_options = options(
         "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
     ),
     option(
+        "--prepare-limit prepare_seconds DURATION",
+        "How long an engine may fetch images and make containers before a stage is given up; "
+        "it is no part of the stage's timeout.",
+        type=DURATION,
+        shown=f"{PREPARE_SECONDS_DEFAULT / 60:g}m",
+    ),
+    option(
         "--secrets DIR",
         "A folder with a file for each secret that jobs may ask for: secret:NAME, or "
         "secret:TEAM/NAME for what is named TEAM or under it (docs/secrets.md).",
@@ -46,8 +59,8 @@ offering_options = options(
     ),
 )
 OPTION_NAMES = (
-    "cpu", "memory", "gpu", "nodes", "buffer", "labels", "runners", "allow_compose", "secrets",
-    "secrets_command",
+    "cpu", "memory", "gpu", "nodes", "buffer", "labels", "runners", "allow_compose",
+    "prepare_seconds", "secrets", "secrets_command",
 )  # fmt: skip
 
 
@@ -58,24 +71,47 @@ def offered(options: dict[str, Any]) -> dict[str, Any]:
     names = {"memory": "memory_bytes", "buffer": "buffer_bytes"}
     said = {
         names.get(one, one): options[one]
-        for one in ("cpu", "memory", "gpu", "nodes", "buffer")
+        for one in ("cpu", "memory", "gpu", "buffer")
         if options[one] is not None
     }
-    capacity = replace(machine_capacity(options["labels"]), **said)
-    as_said = {one: options[one] for one in ("runners", "allow_compose", "secrets")}
+    nodes = _nodes(options["nodes"])
+    capacity = replace(machine_capacity(options["labels"]), **said, **nodes)
+    as_said = {
+        one: options[one] for one in ("runners", "allow_compose", "prepare_seconds", "secrets")
+    }
     command = tuple(split(options["secrets_command"] or ""))
     return {"capacity": capacity, "secrets_command": command, **as_said}
+
+
+def _nodes(given: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    """Returns the nodes that are offered, together and by flavour."""
+    from tidewheel.core.queue.resources import nodes_of
+
+    if not given:
+        return {}
+    counts = Counter[str]()
+    for flavour, count in given:
+        counts[flavour] += count
+    named = sorted(flavour for flavour in counts if flavour)
+    return {
+        "nodes": counts.total(),
+        "flavours": tuple(nodes_of(one, counts[one], counts[one]) for one in named),
+    }
 
 
 def lacking(asked: Resources, capacity: Resources) -> str:
     """Returns the options that this machine lacks to take such a task; "" if it takes it as
     it is."""
-    from tidewheel.services.explain import AMOUNTS, exact_amount
+    from tidewheel.services.explain import AMOUNTS, exact_amount, label_option, node_options
 
+    short = [name for name in AMOUNTS if getattr(asked, name) > getattr(capacity, name)]
     wanted = [
         f"--{name.removesuffix('_bytes')} {exact_amount(name, getattr(asked, name))}"
-        for name in AMOUNTS
-        if getattr(asked, name) > getattr(capacity, name)
+        for name in short
+        if name != "nodes"
     ]
-    wanted += [f"--label {label}" for label in sorted(asked.labels - capacity.labels)]
+    offers = [capacity.offered_of(one.flavour).nodes >= one.nodes for one in asked.flavours]
+    if "nodes" in short or not all(offers):
+        wanted += node_options(asked)
+    wanted += map(label_option, sorted(asked.labels - capacity.labels))
     return " ".join(wanted)

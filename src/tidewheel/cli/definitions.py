@@ -23,17 +23,25 @@ from tidewheel.cli.session import (
     options,
     stop_writing,
 )
+from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
-    from tidewheel.core.graph.findings import Findings
-    from tidewheel.core.operator.definition import RunOptions
+    from contextlib import AbstractContextManager
+
+    from tidewheel.client import AsyncClient
+    from tidewheel.core.operator.definition import RunOptions, StoredDefinition
     from tidewheel.formats.flow_cylc.source_loader import SourceOptions
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
     from tidewheel.services.definitions.sip import StageSource, Verdicts
     from tidewheel.services.definitions.snapshot import Captured
 
 HERE = "."
+# The fields of a Definition that are options of every command about one.
+_SAID = (
+    *("settings", "lists", "set_file", "parameter_texts", "parameter_file"),
+    *("compat", "icp", "fcp"),
+)
 SLOW_SECONDS = 5.0  # until a Python file that is being executed is told
 PATH = click.Path(path_type=Path)
 
@@ -65,6 +73,8 @@ class Definition(NamedTuple):
     compat: str | None = None
     icp: str = ""
     fcp: str = ""
+    registered: StoredDefinition | None = None  # what lies at `path`, if it is of a registry
+    origin: str = ""  # of what is registered: where its runs come from, in words
 
     def source_options(self) -> SourceOptions:
         from tidewheel.formats.flow_cylc.source_loader import SourceOptions
@@ -77,7 +87,13 @@ class Definition(NamedTuple):
             file=self.set_file,
         )
         # A user who types a folder's name may run what lies in it.
-        return SourceOptions(variables=texts, code_trusted=True)
+        trusted = self.registered is None or self.registered.is_trusted
+        return SourceOptions(variables=texts, workflow_name=self.workflow, code_trusted=trusted)
+
+    @property
+    def workflow(self) -> str:
+        """Returns the name that the definition has wherever it lies; "": its own."""
+        return "" if self.registered is None else self.registered.workflow
 
     def parameters(self) -> dict[str, object]:
         """Returns the parameters that -p and -P give; -p wins over -P.
@@ -132,9 +148,17 @@ class Definition(NamedTuple):
         """
         if not self.is_sip:
             return self.load(findings), None
+        from tidewheel.core.graph.findings import InvalidDefinition
         from tidewheel.services.definitions.sip import load_sip_file
 
-        judged = load_sip_file(self.path, self.load_options(), findings)
+        try:
+            how = self.load_options()
+        except InvalidDefinition as refused:  # the file of parameters: it hides nothing else
+            for one in refused.findings:
+                findings.add(one)
+            without = self._replace(parameter_texts=(), parameter_file=None)
+            how = without.load_options()
+        judged = load_sip_file(self.path, how, findings)
         return judged.loaded, judged.verdicts
 
     def load_for_run(
@@ -180,6 +204,7 @@ class Definition(NamedTuple):
         return LoadOptions(
             # Here the clock comes in; below it is an argument.
             now=time.time_ns() / 1e9,
+            name=self.workflow,
             source=self.source_options(),
             points=PointTexts(initial=self.icp, final=self.fcp),
             policy=POLICIES[self.compat] if self.compat else TIDEWHEEL,
@@ -215,12 +240,107 @@ def told_if_slow(*paths: Path) -> Iterator[None]:
         timer.cancel()
 
 
+# ---- definitions of a registry, by their names ----
+
+Meant = Callable[["Definition", Session], "AbstractContextManager[Definition]"]
+
+
+@contextmanager
+def by_path(definition: Definition, session: Session) -> Iterator[Definition]:
+    """Yields the definition as it was named, for a command that knows other names, too."""
+    del session
+    yield definition
+
+
+def possible_name(path: Path) -> tuple[str, str] | None:
+    """Returns the name and the version of a registered workflow that may be meant by a path;
+    None if no workflow can be called so."""
+    from tidewheel.core.operator.registry import (
+        name_problem,
+        split_reference,
+        version_problem,
+    )
+
+    workflow, version = split_reference(str(path))
+    is_one = not name_problem(workflow) and not (version and version_problem(version))
+    return (workflow, version) if is_one else None
+
+
+@contextmanager
+def by_path_or_name(definition: Definition, session: Session) -> Iterator[Definition]:
+    """Yields the definition itself, or what a registry has under its name where there is no
+    such file or folder.
+
+    Raises InvalidDefinition, with the nearest name, if there is neither.
+    """
+    path = definition.path
+    if path.exists() or definition.is_python or definition.is_sip or not possible_name(path):
+        if _is_empty_folder(path):
+            _tell_of_namesake(path, session)
+        yield definition
+        return
+    from tempfile import TemporaryDirectory
+
+    from tidewheel.core.operator.definition import FLOW_CYLC, PYTHON
+    from tidewheel.core.operator.registry import registry_text
+    from tidewheel.errors import UnknownWorkflow
+    from tidewheel.services.definitions.snapshot import unpack
+    from tidewheel.wiring.stores import is_remote
+
+    async def find(client: AsyncClient) -> tuple[str, StoredDefinition]:
+        found = await client.workflows.show(str(path))
+        reference = f"{found['name']}/{found['version']}"
+        return reference, await client.workflows.definition(reference)
+
+    try:
+        reference, kept = session.ask(find)
+    except UnknownWorkflow as unknown:
+        raise _neither(path, unknown.advice) from None
+    if is_remote(session.store):
+        if kept.kind == PYTHON:
+            raise Refused(f"{path} is kept as Python; to read it is to execute it where it is")
+        kept = replace(kept, digest="")  # nobody there can say that it may be trusted here
+    if kept.kind != FLOW_CYLC and kept.text not in {one.path for one in kept.files}:
+        raise Refused(f"the definition of {reference} is not among its files")
+    with TemporaryDirectory(prefix="tidewheel-definition-") as folder:
+        unpack(kept, Path(folder))
+        file = Path(folder) if kept.kind == FLOW_CYLC else Path(folder, kept.text)
+        yield definition._replace(path=file, registered=kept, origin=registry_text(reference))
+
+
+def _neither(path: Path, advice: str) -> InvalidDefinition:
+    findings = Findings()
+    seen = f"there is no file or folder {path}, and no registered workflow of that name"
+    findings.error("no-such-file", seen, advice)
+    return InvalidDefinition(str(path), findings)
+
+
+def _is_empty_folder(path: Path) -> bool:
+    """Says whether a path is a folder without a definition of its own."""
+    return str(path) != HERE and path.is_dir() and not (path / "flow.cylc").exists()
+
+
+def _tell_of_namesake(path: Path, session: Session) -> None:
+    """Tells the user of a registered workflow with the name of a folder that is none."""
+    if not possible_name(path):
+        return
+    from tidewheel.errors import TidewheelError
+
+    try:
+        found = session.ask(lambda client: client.workflows.show(str(path)))
+    except TidewheelError:
+        return
+    named = f"{found['name']}/{found['version']}"
+    note(f"{path} is the folder of that name; the registered workflow is {named}")
+
+
 def definition_command(
-    name: str, *examples: str, epilog: str | None = None
+    name: str, *examples: str, epilog: str | None = None, meant: Meant = by_path_or_name
 ) -> Callable[[Callable[..., object]], click.Command]:
     """Makes a click command of a function, for a folder or file and the options to read it.
 
-    The function gets a Definition as its first argument.
+    The function gets a Definition as its first argument: what is ``meant`` by the word that
+    was typed.
     """
     epilog = epilog or examples_text(examples)
 
@@ -229,26 +349,35 @@ def definition_command(
             outer = click.get_current_context().find_object(Session) or Session()
             path = Path(str(options.pop("path")))
             as_json = bool(options.pop("as_json")) or outer.as_json
-            given = {key: options.pop(key) for key in Definition._fields[2:]}
+            given = {key: options.pop(key) for key in _SAID}
             definition = Definition(path, as_json, **given)  # type: ignore[arg-type]
+            store = options["store"] if has_store else options.pop("store")
+            session = Session(store=str(store) if store else outer.store, as_json=as_json)
             try:
-                return function(definition, *args, **options)
+                with meant(definition, session) as found:
+                    return function(found, *args, **options)
             except BrokenPipeError:  # here, as click would call it a failure
                 return stop_writing()
 
         command = click.command(name, epilog=epilog)(update_wrapper(call, function))
+        has_store = any("--store" in one.opts for one in command.params)
         # As a path, so that shells complete it.
-        path = click.Argument(["path"], metavar="[DIR|FILE]", default=HERE, type=PATH)
+        path = click.Argument(["path"], metavar="[DIR|FILE|NAME]", default=HERE, type=PATH)
         # In two commands `-p` is already another option of Cylc's.
         short = "" if any("-p" in one.opts for one in command.params) else "-p "
         names = f"{short}--parameter parameter_texts NAME=VALUE..."
         parameter = option(names, "A parameter of a SIP definition: JSON, else a string.")
         command.params.insert(0, path)
-        return options(*_TEMPLATE_OPTIONS, parameter, *_READING_OPTIONS)(command)
+        of_registry = () if has_store else (_STORE,)
+        return options(*_TEMPLATE_OPTIONS, parameter, *_READING_OPTIONS, *of_registry)(command)
 
     return build
 
 
+_STORE = option(
+    "--store --server store URL",
+    "Where NAME is registered (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
+)
 _TEMPLATE_OPTIONS = (
     option(
         "-s --set settings NAME=VALUE...",

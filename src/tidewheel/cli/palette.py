@@ -58,3 +58,23 @@ RUN_STATUSES: dict[str, Look] = {
     "completed": PALETTE[Status.SUCCEEDED],
     "error": _BAD,
 }
+
+# Blocks, instances and stages in the words of SIP.
+_WAITS = Look("cyan", "#0e9aa7", "◔")
+BLOCK_STATUSES: dict[str, Look] = {
+    **{name: RUN_STATUSES[name] for name in ("created", "running", "stopped", "completed")},
+    "waiting_for_blocks": PALETTE[Status.WAITING],
+    "waiting_for_dependencies": PALETTE[Status.WAITING],
+    "waiting_for_object": PALETTE[Status.WAITING],
+    "waiting_for_resources": _WAITS,
+    "held": Look("yellow", "#c98a00", "‖"),
+    "retrying": _WARNING,
+    "preparing": TASK_STATES["preparing"],
+    "succeeded": PALETTE[Status.SUCCEEDED],
+    "failed": _BAD,
+    "aborted": PALETTE[Status.CANCELLED],
+    "switched_off": _QUIET,
+    "present": PALETTE[Status.SUCCEEDED],
+    "absent": PALETTE[Status.WAITING],
+    "withdrawn": Look("yellow", "#c98a00", "◌"),
+}

@@ -83,6 +83,15 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def parse_nodes(text: str) -> tuple[str, int]:
+    """Reads `[FLAVOUR=]N`, nodes that a worker offers; the flavour is "" if none is named."""
+    flavour, equals, count = text.rpartition("=")
+    number = _whole(count)
+    if number < 1 or (equals and not flavour.strip()):
+        raise ValueError(text)
+    return flavour.strip(), number
+
+
 JOB_LIMITS: dict[str, tuple[str, Callable[[str], float]]] = {
     "cpu": ("cpu_seconds", parse_duration),
     "memory": ("memory_bytes", parse_size),
@@ -99,6 +108,7 @@ DURATIONS = Parsed(
 )
 VARIABLE = Parsed("name=value", parse_variable, "NAME=VALUE, or NAME=secret:NAME")
 SIZE = Parsed("size", parse_size, SIZES_ACCEPTED)
+NODES = Parsed("nodes", parse_nodes, "N, or FLAVOUR=N, with N from 1: 4, compute_a=10")
 NEED = Parsed("id[:output]", parse_need, "ID, or ID:OUTPUT")
 LIMIT = Parsed("[key=]n", parse_limit, "4 for the queue, KEY=4 for a key, '*=4' for each key")
 RATE = Parsed("[key=]n/time", parse_rate, "10/1s for the queue, KEY=10/1m, '*=1/1h'")

@@ -327,7 +327,8 @@ class WriteApi(Connection):
 
     async def amend(self, task_id: str, **changed: Unpack[TaskFields]) -> Task:
         """Changes a task that waits: name, command, retries, estimated_runtime,
-        max_termination; cpu, memory, gpu, labels, nodes, exclusive and buffer together."""
+        max_termination; cpu, memory, gpu, labels, nodes, exclusive, buffer and flavours
+        together."""
         return await self.store.amend(TaskId(task_id), fields.amendment(task_id, changed))
 
     async def add_continuations(self, task_id: str, continuations: Sequence[str]) -> None:

@@ -17,7 +17,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
@@ -35,6 +34,7 @@ from tidewheel.config import (
     StoreSettings,
     WorkerSettings,
     adopt_interval_seconds,
+    allow_labels,
     home_directory,
     monitor_settings,
     runner_labels,
@@ -42,7 +42,7 @@ from tidewheel.config import (
 )
 from tidewheel.core.queue.access import Served, is_pattern
 from tidewheel.core.queue.requests import Claimed, End, KeysetPage, TaskFilter
-from tidewheel.core.queue.resources import Resources, fits, needs_runner
+from tidewheel.core.queue.resources import Resources, fits, needs_runner, offered_in
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import (
@@ -50,6 +50,7 @@ from tidewheel.ports.runners import (
     Job,
     JobReports,
     Leftover,
+    PreparedJob,
     PromptRunner,
     Runner,
     TidyRunner,
@@ -143,29 +144,29 @@ async def _ready(store: Store, view: QueueView) -> list[Task]:
 
 def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> str:
     """Returns what this worker lacks to run a task; "" if it lacks nothing."""
+    from tidewheel.services.explain import AMOUNTS, nodes_text  # noqa: PLC0415 - few ask
+
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
-    asked, offered = task.resources, settings.capacity
+    asked, offered = task.resources, offered_in(task.queue, settings.capacity)
     if task.command is not None and not settings.shell and not needs_runner(asked):
         return "no commands of the shell (--runner shell)"
     if fits(asked, offered):
         return ""
     if absent := sorted(asked.labels - offered.labels):
         return f"no label {', '.join(map(repr, absent))}"
-    amounts = ("cpu", "memory_bytes", "gpu", "nodes", "buffer_bytes")
-    short = [one for one in amounts if getattr(asked, one) > getattr(offered, one)]
-    named = ", ".join(one.removesuffix("_bytes") for one in short) or "of what they ask for"
+    short = [one for one in AMOUNTS if getattr(asked, one) > getattr(offered, one)]
+    named = (
+        ", ".join(short).replace("_bytes", "") or nodes_text(asked) or "of what they ask for"
+    )
     return f"too little {named} (tidewheel worker --help)"
 
 
-# The roles.
-
-RULES_LOOK_SECONDS = 5.0
+RULES_LOOK_SECONDS = 5.0  # of the roles
 
 
 class WorkerFields(TypedDict, total=False):
-    """Holds the settings of a worker as keyword arguments; see
-    ``tidewheel.config.WorkerSettings``."""
+    """Holds the settings of a worker by name, as ``tidewheel.config.WorkerSettings``."""
 
     name: str
     queues: Sequence[str]
@@ -182,26 +183,26 @@ class WorkerFields(TypedDict, total=False):
     runners: Sequence[str]
     shell: bool
     allow_compose: Sequence[str]
+    prepare_seconds: float
     secrets: Path | None
     secrets_command: Sequence[str]
     home: Path
 
 
 def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
-    """Returns the settings of a worker; what is not given follows from what this machine
-    has."""
+    """Returns the settings of a worker; what is not given is what this machine has."""
     given = dict(fields)
     given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
     given.setdefault("name", workers.worker_name())
     given.setdefault("slots", workers.usable_cores())
-    given["allow_compose"] = tuple(fields.get("allow_compose", ()))
+    allowed = given["allow_compose"] = tuple(fields.get("allow_compose", ()))
     given["secrets_command"] = tuple(fields.get("secrets_command", ()))
     named = tuple(fields.get("runners", ()))
     runners = given["runners"] = tuple(one for one in named if one != SHELL)
     given.setdefault("shell", SHELL in named or not set(runners) & set(CONTAINER_RUNNERS))
     offered = fields.get("capacity") or workers.machine_capacity()
-    labels = offered.labels | runner_labels(runners)
-    given["capacity"] = replace(offered, labels=labels)
+    labels = runner_labels(runners) | workers.compose_labels(runners) | allow_labels(allowed)
+    given["capacity"] = workers.capacity_with(offered, labels)
     given.setdefault("home", home_directory())
     given.setdefault("adopt_interval_seconds", adopt_interval_seconds())
     return WorkerSettings(**given)  # type: ignore[arg-type]  # the keys are those of WorkerFields
@@ -281,8 +282,7 @@ class Role(ABC):
             await arrived.wait()
 
     async def attend(self, service: Attended) -> None:
-        """Runs the service; passes on to it the requests to stop that came before it was
-        built."""
+        """Runs the service; passes on requests to stop that came before it was built."""
         self._service = service
         self._started.set()
         self._on_started()
@@ -418,8 +418,7 @@ class Monitor(Role):
 
 
 class Scheduler(Role):
-    """Drives runs that wait for a scheduler, or whose scheduler died; workers execute their
-    tasks."""
+    """Drives runs that wait for a scheduler, or lost theirs; workers execute their tasks."""
 
     at_database = "a scheduler"
 
@@ -491,8 +490,6 @@ class Notifier(Role):
         await self.attend(services.build_notifier(store, self._home, smtp, self._on_report))
 
 
-# A runner that tells when each of its jobs begins and ends.
-
 OnJob = Callable[[Claimed, End | None], None]  # without an end: it begins
 
 
@@ -512,6 +509,13 @@ class ToldJob:
     async def stop(self, grace_seconds: float) -> None:
         await self.job.stop(grace_seconds)
 
+    async def begun(self) -> float:
+        return await self.job.begun() if isinstance(self.job, PreparedJob) else 0.0
+
+    @property
+    def is_ending(self) -> bool:
+        return isinstance(self.job, PreparedJob) and self.job.is_ending
+
 
 @dataclass(frozen=True, slots=True)
 class ToldRunner:
@@ -524,13 +528,11 @@ class ToldRunner:
         return self.runner.accepts(task)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Starts the job, then calls ``on_job``: a job that could not be started has not
-        begun."""
+        """Starts the job, then calls ``on_job``: one that could not start has not begun."""
         return self._told(assignment, await self.runner.start(assignment, reports))
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
-        """Adopts the job, and calls ``on_job`` if there was one to adopt; returns None if
-        not."""
+        """Adopts the job, and calls ``on_job`` if there was one; returns None if not."""
         job = await self.runner.adopt(assignment, reports)
         return None if job is None else self._told(assignment, job)
 
@@ -541,8 +543,7 @@ class ToldRunner:
 
 @dataclass(frozen=True, slots=True)
 class PromptToldRunner(ToldRunner):
-    """Wraps a PromptRunner (the port) so that ``on_job`` is called when each job begins and
-    ends."""
+    """Wraps a PromptRunner so that ``on_job`` is called when each job begins and ends."""
 
     runner: PromptRunner
 
@@ -575,8 +576,7 @@ class PromptToldRunner(ToldRunner):
 
 @dataclass(frozen=True, slots=True)
 class TidyToldRunner(ToldRunner):
-    """Wraps a TidyRunner (the port) so that ``on_job`` is called when each job begins and
-    ends."""
+    """Wraps a TidyRunner so that ``on_job`` is called when each job begins and ends."""
 
     runner: TidyRunner
 

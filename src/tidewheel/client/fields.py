@@ -18,7 +18,13 @@ from typing import Annotated, Any, TypedDict, Unpack, get_origin, get_type_hints
 
 from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
 from tidewheel.core.queue.requests import Amendment, TaskFilter
-from tidewheel.core.queue.resources import NO_RESOURCES, Resources, runner_label
+from tidewheel.core.queue.resources import (
+    NO_RESOURCES,
+    FlavouredNodes,
+    Resources,
+    read_flavours,
+    runner_label,
+)
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy, retry_findings
 from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
 from tidewheel.core.queue.submission import ALIKE_MIN, number_findings
@@ -156,7 +162,8 @@ class TaskFields(TypedDict, total=False):
     nodes: int
     exclusive: bool  # nothing else runs on its nodes meanwhile
     buffer: Size
-    resources: Resources  # instead of the seven above
+    flavours: Sequence[FlavouredNodes | Mapping[str, Any]]  # of its nodes, instead of nodes
+    resources: Resources  # instead of the eight above
     runner: str  # shell, slurm, compose or swarm
     compose: str  # for compose and swarm: the text of a compose file
     directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}
@@ -184,7 +191,7 @@ STORED_AS = _PLAIN | _RENAMED
 _TEXTS = frozenset(
     {"queue"} | {name for name, kind in get_type_hints(TaskFields).items() if kind is str}
 )
-RESOURCE_FIELDS = ("cpu", "memory", "gpu", "labels", "nodes", "exclusive", "buffer")
+RESOURCE_FIELDS = ("cpu", "memory", "gpu", "labels", "nodes", "exclusive", "buffer", "flavours")
 FIELD_NAMES = frozenset(TaskFields.__annotations__) | {"queue"}
 
 
@@ -439,15 +446,19 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
     labels = fields.get("labels") or ()
     if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
         raise ValueError(f"labels is {labels!r}; accepted is a list of texts")
+    flavours = read_flavours(fields.get("flavours") or ())
+    every = next((one for one in flavours if not one.flavour), None)
+    nodes = fields.get("nodes") if every is None else every.nodes
     return {
         "resources": Resources(
             cpu=float(fields.get("cpu") or 0.0),
             memory_bytes=parse_size(fields.get("memory") or 0, "memory"),
             gpu=fields.get("gpu") or 0,
             labels=frozenset(labels),
-            nodes=1 if fields.get("nodes") is None else fields["nodes"],
-            exclusive=bool(fields.get("exclusive")),
+            nodes=1 if nodes is None else nodes,
+            exclusive=bool(every.idle if every is not None else fields.get("exclusive")),
             buffer_bytes=parse_size(fields.get("buffer") or 0, "buffer"),
+            flavours=flavours,
         )
     }
 

@@ -103,6 +103,7 @@ class RunHereSettings:
     capacity: Resources | None = None  # None: what this machine has
     runners: tuple[str, ...] = ()  # none: those whose programs are found
     allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
+    prepare_seconds: float = config.PREPARE_SECONDS_DEFAULT
     secrets: Path | None = None
     secrets_command: tuple[str, ...] = ()
     trigger_log: Path | None = None
@@ -263,6 +264,7 @@ class RunHere:
             runners=settings.runners or (() if settings.tie_jobs else found_runners()),
             shell=True,  # the definition is of whoever runs it here
             allow_compose=settings.allow_compose,
+            prepare_seconds=settings.prepare_seconds,
             secrets=settings.secrets,
             secrets_command=settings.secrets_command,
             home=home,

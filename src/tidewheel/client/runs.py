@@ -6,14 +6,14 @@ import asyncio
 import getpass
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from tidewheel.client.connection import ServicePart, of_door
 from tidewheel.client.sync_client import BlockingPart, of_part
 from tidewheel.config import home_directory
-from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.operator.registry import Bundle, RunRequest, split_reference
 from tidewheel.core.operator.stream import EventFilter, EventKind, FollowedEvent, read_cursor
 from tidewheel.core.operator.verbs import Command, command_text
@@ -165,7 +165,8 @@ class Workflows(ServicePart[RegistryDoor]):
     async def register(
         self, *paths: Paths, name: str = "", version: str = "", strict: bool = False
     ) -> Document:
-        """Registers definitions in files and folders of this machine: all of them, or none.
+        """Registers definitions in files and folders of this machine, or from an archive or a
+        repository, which is fetched here: all of them, or none.
 
         ``name`` and ``version`` are for a single flow.cylc or Python file. Raises
         InvalidDefinition with every finding.
@@ -196,6 +197,17 @@ class Workflows(ServicePart[RegistryDoor]):
     ) -> Document:
         """Returns what a run with these parameters would execute."""
         return await self.door.render(*await self._meant(workflow), parameters)
+
+    async def stages(
+        self, workflow: str, parameters: Mapping[str, object] | None = None
+    ) -> Document:
+        """Returns what each stage of a SIP definition is: what it waits for and needs, its
+        values and its files."""
+        return await self.door.stages(*await self._meant(workflow), parameters)
+
+    async def definition(self, workflow: str) -> StoredDefinition:
+        """Returns what is kept of one version: its text and its files."""
+        return await self.door.definition(*await self._meant(workflow))
 
     async def remove(self, workflow: str) -> Document:
         """Removes one version from the registry; runs of it are not harmed."""
@@ -247,15 +259,18 @@ async def meant_by(
 
 
 def bundles_at(paths: Sequence[Paths], name: str, version: str) -> Sequence[Bundle]:
-    """Returns the definitions in files and folders of this machine; a Python file is executed.
+    """Returns the definitions in files and folders of this machine, or from elsewhere.
 
-    Raises InvalidDefinition with every finding.
+    A Python file is executed if it is of this machine. Raises InvalidDefinition with every
+    finding.
     """
+    from tidewheel.client.definition_sources import fetched_paths
     from tidewheel.core.graph.findings import Findings, InvalidDefinition
     from tidewheel.services.registry.bundles import read_bundles
 
     findings = Findings()
-    found = read_bundles([Path(one) for one in paths], findings, name=name, version=version)
+    with fetched_paths([fspath(one) for one in paths]) as (local, sources):
+        found = read_bundles(local, findings, name=name, version=version, fetched=sources)
     if findings.has_errors:
         raise InvalidDefinition(", ".join(map(str, paths)), findings.sorted())
     return found
@@ -277,26 +292,32 @@ class Blocks(ServicePart[BlockDoor]):
     sbi = of_door(BlockDoor.sbi)
     list = of_door(BlockDoor.blocks)
     show = of_door(BlockDoor.block)
+    history = of_door(BlockDoor.block_history)
     objects = of_door(BlockDoor.objects)
     remove_object = of_door(BlockDoor.remove_object)
 
-    async def submit(self, request: Request) -> Document:
+    async def submit(self, request: Request, *, dry_run: bool = False) -> Document:
         """Submits a scheduling block instance: the path of a JSON or YAML file, or its content.
 
         All of its blocks are accepted or none; raises InvalidSbi with every finding. To submit
-        the same instance again changes nothing.
+        the same instance again changes nothing. A dry run judges all of it and stores nothing.
         """
         if isinstance(request, Mapping):
-            return await self.submit_text(JSON_NAME, json.dumps(request).encode())
+            content = json.dumps(request).encode()
+            return await self.submit_text(JSON_NAME, content, dry_run=dry_run)
         path = Path(request)
-        return await self.submit_text(path.name, await asyncio.to_thread(path.read_bytes))
+        content = await asyncio.to_thread(path.read_bytes)
+        return await self.submit_text(path.name, content, dry_run=dry_run)
 
-    async def submit_text(self, file: str, content: bytes) -> Document:
+    async def submit_text(
+        self, file: str, content: bytes, *, dry_run: bool = False
+    ) -> Document:
         """Submits a scheduling block instance as text.
 
         The name of the file says whether it is JSON or YAML.
         """
-        return await self.door.submit_sbi(file, content, who=getpass.getuser())
+        who = getpass.getuser()
+        return await self.door.submit_sbi(file, content, who=who, dry_run=dry_run)
 
     async def abort(self, block_id: str, reason: str = "") -> Document:
         """Ends the running stages of a block and starts no more.
@@ -304,6 +325,13 @@ class Blocks(ServicePart[BlockDoor]):
         `changed` in the answer is false if the block had ended already.
         """
         return await self.door.abort(block_id, who=getpass.getuser(), reason=reason)
+
+    async def abort_sbi(self, sbi_id: str, reason: str = "") -> Document:
+        """Aborts every block of an instance that is not over.
+
+        `blocks` in the answer says of each whether it `changed`, or why it was `refused`.
+        """
+        return await self.door.abort_sbi(sbi_id, who=getpass.getuser(), reason=reason)
 
     async def post_objects(
         self, *names: str, facts: Mapping[str, object] | None = None
@@ -326,6 +354,8 @@ class BlockingWorkflows(BlockingPart[Workflows]):
     show = of_part(Workflows.show)
     check = of_part(Workflows.check)
     render = of_part(Workflows.render)
+    stages = of_part(Workflows.stages)
+    definition = of_part(Workflows.definition)
     remove = of_part(Workflows.remove)
     run = of_part(Workflows.run)
 
@@ -339,7 +369,9 @@ class BlockingBlocks(BlockingPart[Blocks]):
     sbi = of_part(Blocks.sbi)
     list = of_part(Blocks.list)
     show = of_part(Blocks.show)
+    history = of_part(Blocks.history)
     abort = of_part(Blocks.abort)
+    abort_sbi = of_part(Blocks.abort_sbi)
     post_objects = of_part(Blocks.post_objects)
     objects = of_part(Blocks.objects)
     remove_object = of_part(Blocks.remove_object)

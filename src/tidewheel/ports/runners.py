@@ -58,6 +58,17 @@ class Job(Protocol):
         grace period."""
 
 
+@runtime_checkable
+class PreparedJob(Job, Protocol):
+    """Is a job that begins to run only after its runner, or an engine, has prepared it, and is
+    tidied up after it has ended."""
+
+    is_ending: bool  # it runs no more, however it ended; no limit ends it any more
+
+    async def begun(self) -> float:
+        """Waits until the job runs, and returns for how many seconds it has run by then."""
+
+
 class Runner(Protocol):
     """Makes jobs of attempts, for the tasks that it accepts."""
 

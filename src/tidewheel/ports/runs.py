@@ -158,6 +158,15 @@ class RegistryDoor(Protocol):
     ) -> Document:
         """Returns what a run with these parameters would execute."""
 
+    async def stages(
+        self, name: str, version: str = "", parameters: Parameters | None = None
+    ) -> Document:
+        """Returns what each stage of a SIP definition is, with its files; with parameters, as a
+        run with these would have it. Raises InvalidDefinition if there are none."""
+
+    async def definition(self, name: str, version: str = "") -> StoredDefinition:
+        """Returns what is kept of a registered workflow: its text and its files."""
+
     async def remove(self, name: str, version: str = "") -> Document:
         """Removes a version; without one, the only version, and raises Refused if there are
         several. Runs of it are not harmed."""
@@ -171,23 +180,40 @@ class BlockDoor(Protocol):
     """Answers for scheduling block instances, processing blocks and buffer objects, on a store
     or through a server."""
 
-    async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
+    async def submit_sbi(
+        self, file: str, content: bytes, *, who: str, dry_run: bool = False
+    ) -> Document:
         """Submits a scheduling block instance, which is JSON or YAML as the file's name says.
 
-        Raises InvalidSbi with every finding, and then stores nothing.
+        Raises InvalidSbi with every finding, and then stores nothing; nor does a dry run.
         """
 
-    async def sbis(self, count: int = 100) -> Document:
-        """Returns the scheduling block instances, newest first."""
+    async def sbis(
+        self, count: int = 100, *, status: str | None = None, subarray: str | None = None
+    ) -> Document:
+        """Returns the scheduling block instances, newest first; of one status or subarray."""
 
     async def sbi(self, sbi_id: str) -> Document:
         """Returns a scheduling block instance as it was asked for, and its blocks."""
 
-    async def blocks(self, *, sbi: str | None = None, count: int = 100) -> Document:
-        """Returns processing blocks, newest first."""
+    async def abort_sbi(self, sbi_id: str, *, who: str, reason: str = "") -> Document:
+        """Aborts every block of an instance that is not over; the answer has each."""
+
+    async def blocks(
+        self,
+        *,
+        sbi: str | None = None,
+        status: str | None = None,
+        workflow: str | None = None,
+        count: int = 100,
+    ) -> Document:
+        """Returns processing blocks, newest first; of one instance, status or workflow."""
 
     async def block(self, block_id: str) -> Document:
         """Returns a block with each stage: its state, times, end, values, and why it waits."""
+
+    async def block_history(self, block_id: str) -> Document:
+        """Returns what happened to a block and its stages, oldest first."""
 
     async def abort(self, block_id: str, *, who: str, reason: str = "") -> Document:
         """Ends the running stages of a block and starts no more; `changed` is false if the

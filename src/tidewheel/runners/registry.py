@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from tidewheel.config import RUNNER_ROWS, RUNNERS, JobLimits
+from tidewheel.config import PREPARE_SECONDS_DEFAULT, RUNNER_ROWS, RUNNERS, JobLimits
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting
@@ -46,6 +46,7 @@ class RunnerParts:
     usage_interval_seconds: float = USAGE_INTERVAL_SECONDS
     failpoint: Failpoint = go_on
     allow_compose: tuple[str, ...] = ()
+    prepare_seconds: float = PREPARE_SECONDS_DEFAULT
     home: Path = Path()  # the state directory, in which the folders of jobs are
     job_users: JobUsers | None = None  # None: jobs are of the worker's own user
     runners: tuple[str, ...] = ()  # all that the worker has

@@ -7,28 +7,41 @@ and the compose file says which service goes where.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidewheel.config import CONTAINERS, runner_labels
+from tidewheel.config import CONTAINERS, SWARM, runner_labels
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.queue.resources import Resources, runner_label
-from tidewheel.formats.sip.model import NodesNeeded, Stage
+from tidewheel.formats.sip.model import SipDefinition, Stage
 from tidewheel.lazy_dataclasses import dataclass
-from tidewheel.runners.containers.stage_spec import stage_fields
+from tidewheel.runners.containers.needs import asked_of_host, need_labels
+from tidewheel.runners.containers.stage_spec import NETWORK_KEY, stage_fields
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.stage_renderer import RenderedStage
     from tidewheel.services.definitions.sip import StageSource
 
-SWARM = "swarm"
-
 
 def runner_of(stage: Stage) -> str:
     """Returns the name by which a stage with a compose file asks for its runner."""
-    nodes = (one.number for one in stage.resources if isinstance(one, NodesNeeded))
-    return SWARM if _labels(stage) or sum(nodes) > 1 else CONTAINERS
+    return SWARM if stage.is_for_swarm else CONTAINERS
+
+
+def stages_denied(
+    source: StageSource, allowed: Collection[str]
+) -> dict[tuple[str, ...], list[str]]:
+    """Returns the stages whose compose files ask for what a worker with these allowances does
+    not allow, by what that is."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for stage, rendered in source.rendered.items():
+        told = source.parameters.definition.stage(stage)
+        is_for_swarm = told is not None and told.is_for_swarm
+        asked = asked_of_host(rendered.document, stage, is_for_swarm=is_for_swarm)
+        if lacking := tuple(one for one in asked if one not in allowed):
+            found.setdefault(lacking, []).append(stage)
+    return found
 
 
 def stages_without(source: StageSource, runners: Sequence[str]) -> dict[str, list[str]]:
@@ -44,9 +57,12 @@ def stages_without(source: StageSource, runners: Sequence[str]) -> dict[str, lis
     return found
 
 
-def _labels(stage: Stage) -> list[str]:
-    nodes = (one for one in stage.resources if isinstance(one, NodesNeeded))
-    return sorted({one.label for one in nodes if one.label})
+def asked_of_workers(source: StageSource, stage: Stage) -> Resources:
+    """Returns what a worker must offer to take a stage, beside its runner."""
+    asked, folder = stage.asked(), source.parameters.folders.get(stage.id)
+    if folder is None or folder.compose is None:
+        return asked
+    return replace(asked, labels=asked.labels - set(stage.node_labels))  # of nodes, not workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +74,12 @@ class ContainerStage:
     resources: Resources
 
 
-def container_stage(stage: Stage, rendered: RenderedStage, node: NodeDef) -> ContainerStage:
+def container_stage(
+    definition: SipDefinition, stage: Stage, rendered: RenderedStage, node: NodeDef
+) -> ContainerStage:
     """Returns the containers of a stage; ``node`` is as broadcasts have left it."""
     assert rendered.compose is not None, stage.id
-    labels, runner = _labels(stage), runner_of(stage)
+    labels, runner = stage.node_labels, runner_of(stage)
     told: dict[str, object] = {
         "stage": stage.id,
         "version": stage.version,
@@ -72,8 +90,13 @@ def container_stage(stage: Stage, rendered: RenderedStage, node: NodeDef) -> Con
         told["environment"] = dict(node.environment)
     if len(labels) == 1:
         told["node"] = {"labels": labels}
-    flavours = node.resources.labels - set(labels)
+    if definition.shares_network:
+        told[NETWORK_KEY] = list(dict.fromkeys((stage.id, node.name)))
+    others = node.resources.labels - set(labels)
+    needs = need_labels(
+        rendered.document, rendered.newer, node.name, is_for_swarm=stage.is_for_swarm
+    )
     return ContainerStage(
         **stage_fields(runner, rendered.compose, told),
-        resources=replace(node.resources, labels=flavours | {runner_label(runner)}),
+        resources=replace(node.resources, labels=others | needs | {runner_label(runner)}),
     )

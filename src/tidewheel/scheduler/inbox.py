@@ -155,7 +155,8 @@ def job_failed(engine: RunEngine, job: tuple[Key, int], one: requests.JobOver) -
         how = events.JobEnd.NOT_STARTED
     else:
         how = events.JobEnd.FAILED
-    if one.error:
+    task = engine.pool.tasks.get(key)
+    if one.error and not (task is not None and task.let_go):  # that was ended as it should be
         tell_failure(engine, key, submit, one.error)
     retries = None
     if key[1] in engine.graph.nodes:
@@ -333,11 +334,11 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
             if over.value not in new or size is None:
                 continue
             if not isinstance(value, list) or len(value) != size:
-                id_ = pool.plan.name_of((point, name))
+                id_, word = pool.plan.name_of((point, name)), pool.plan.word_of((point, name))
                 mapped = ", ".join(tasks.templates)
                 raise Refused(
                     f"{id_} has returned {size} elements of {over.value}, of which {mapped} is "
-                    f"made: set as many, or run {id_} in a new flow (trigger {id_} --reflow)"
+                    f"made: set as many, or run {id_} in a new flow (trigger {word} --reflow)"
                 )
 
 
@@ -468,7 +469,7 @@ async def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> di
         await _set_values(engine, (key,), command.values)
     for text in command.texts or ("",):
         job_message(engine, (key, task.submit), text, command.output or None, at)
-    return {"task": engine.pool.plan.name_of(key), "submit": task.submit}
+    return {"task": engine.pool.plan.id_of(key), "submit": task.submit}
 
 
 def _time(text: str, now: Instant) -> Instant:

@@ -67,14 +67,16 @@ def job_place(node: NodeDef, platforms: Mapping[str, Platform]) -> JobPlace:
     labels = node.resources.labels | frozenset(platform.labels)
     if platform.runner != slurm.RUNNER:
         return JobPlace(resources=replace(node.resources, labels=labels), timeout_seconds=limit)
+    flavours = {one.flavour for one in node.resources.flavours if one.flavour}
     # The task's own directives count more than the platform's.
     said = dict(platform.directives) | dict(node.place.directives)
     lines = slurm.directive_lines(said.items())
     needed = slurm.resource_directives(node.resources, limit, slurm.names_of(lines))
     return JobPlace(
         head="".join(f"{line}\n" for line in (*lines, *slurm.directive_lines(needed))),
-        # The other needs of the job stand in its directives, for Slurm to meet.
-        resources=Resources(labels=labels | {runner_label(slurm.RUNNER)}),
+        # The other needs of the job stand in its directives, for Slurm to meet. Which of its
+        # nodes are of a flavour Slurm does not know: a worker says so by a label.
+        resources=Resources(labels=labels | flavours | {runner_label(slurm.RUNNER)}),
     )
 
 

@@ -51,6 +51,7 @@ from tidewheel.core.sched.events import (
     XtriggerSatisfied,
 )
 from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
+from tidewheel.core.sched.services import end_of_service
 from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
@@ -62,6 +63,7 @@ from tidewheel.scheduler.inbox import (
     job_failed,
     job_said,
     job_started,
+    tell_failure,
     tell_sizes,
     told_by,
 )
@@ -521,7 +523,10 @@ def _job_over(engine: RunEngine, one: requests.JobOver) -> None:
         if one.error:  # of a run that is a task: why its values were not passed on
             line = f"[{engine.pool.plan.name_of(job[0])}/{job[1]:02d}] {one.error}"
             engine.batch.log.append(RunLogLine("WARNING", line))
-        engine.step(JobEnded(*job, JobEnd.SUCCEEDED, one.at))
+        ended = JobEnded(*job, JobEnd.SUCCEEDED, one.at)
+        if task is not None and (why := end_of_service(task, ended).why):
+            tell_failure(engine, *job, f"{engine.pool.plan.name_of(job[0])} {why}")
+        engine.step(ended)
     elif one.status != Status.SUCCEEDED:
         job_failed(engine, job, one)
 

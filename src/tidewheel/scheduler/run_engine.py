@@ -35,6 +35,7 @@ from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
 from tidewheel.core.sched.persistence import changes, outdated, reads_otherwise
 from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.services import end_of_service
 from tidewheel.core.sched.spawn import TIMERS
 from tidewheel.core.sched.step import step
 from tidewheel.core.sched.task_state import JobPhase as TaskStage
@@ -187,7 +188,7 @@ class RunEngine:
 
     def task_id(self, key: Key, submit: int) -> TaskId:
         """Returns the id that one submission of a task has in the queue."""
-        return TaskId(f"{self.run.name}/{self.pool.plan.name_of(key)}/{submit}")
+        return TaskId(f"{self.run.name}/{self.pool.plan.id_of(key)}/{submit}")
 
     @property
     def is_slow(self) -> bool:
@@ -273,10 +274,7 @@ class RunEngine:
 
         `failure` is the signal with which a job ended that failed.
         """
-        before: TaskStage | None = None
-        if type(event) is events.JobEnded or type(event) is events.OutputMade:
-            task = self.pool.tasks.get(event.task)
-            before = None if task is None else task.stage
+        before, event = self._before(event)
         outcome = step(self.graph, self.pool, event)
         batch = self.batch
         batch.steps += 1
@@ -302,6 +300,17 @@ class RunEngine:
             else:
                 self._do(effect, event.at)
         return outcome.effects
+
+    def _before(self, event: events.Event) -> tuple[TaskStage | None, events.Event]:
+        """Returns the stage of the task of which a job reports, and what its report means: log
+        and news tell how a service ended, not how its job did."""
+        if type(event) is events.JobEnded or type(event) is events.OutputMade:
+            task = self.pool.tasks.get(event.task)
+            if task is not None:
+                if type(event) is events.JobEnded:
+                    event = end_of_service(task, event)
+                return task.stage, event
+        return None, event
 
     def drain(self) -> None:
         """Steps through the events that earlier steps have queued, until none is left."""
@@ -330,7 +339,7 @@ class RunEngine:
             case events.PollJob(task, submit):
                 # The store knows how every job is. What a job wrote down is known to its files.
                 for said in self.files.written_messages(
-                    f"{self.pool.plan.name_of(task)}/{submit:02d}"
+                    f"{self.pool.plan.id_of(task)}/{submit:02d}"
                 ):
                     job_message(self, (task, submit), said, None, now, how="polled")
             case _:

@@ -53,7 +53,9 @@ class SimulatedJobs:
         """Begins to play a job, which ends when its time is over, or at once."""
         key = one.task
         part = self._jobs.part(key[1])
-        seconds = 0.0 if mode is RunMode.SKIP else part.seconds
+        # A service is played until it is let go, whatever the mode: nobody would use it else.
+        is_service = bool(engine.settings.node(key).until)
+        seconds = 0.0 if mode is RunMode.SKIP and not is_service else part.seconds
         fails = not part.is_plain and self._jobs.fails(key[0], key[1], one.try_number)
         if seconds > 0.0 or part.is_heard_at_start or fails:
             engine.todo.append(OutputMade(key, one.submit, STARTED, now))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.core.graph.definition import ANYWHERE, NodeDef, Pairs, RunMode, Scripts
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.shown_names import WrittenPoints
 from tidewheel.core.operator.definition import (
     DEFINITION,
     JOB_OUTPUTS,
@@ -29,7 +30,6 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.resources import NO_RESOURCES
 from tidewheel.core.queue.secret_references import is_reference
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
-from tidewheel.core.sched.dependency_index import WrittenPoints
 from tidewheel.core.sched.events import Submit
 from tidewheel.core.sched.task_state import Key
 from tidewheel.lazy_dataclasses import dataclass
@@ -319,9 +319,10 @@ class Submissions:
             return self._writer.new_task(self._settings.node(one.task, parts), facts)
         node = self._settings.node(one.task)
         assert self._stages is not None
-        part = self._stages.parameters.definition.part(node.name)
+        definition = self._stages.parameters.definition
+        part = definition.part(node.name)
         assert part is not None, node.name
-        containers = container_stage(part[0], rendered, node)
+        containers = container_stage(definition, part[0], rendered, node)
         limit = node.time_limit_seconds or None
         place = JobPlace(resources=containers.resources, timeout_seconds=limit)
         task = self._writer.task(node, facts, containers.command, place)

@@ -19,7 +19,15 @@ from tidewheel.core.queue.access import Served, covers, queue_name
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.queue.requests import Abilities, KeysetPage, QueueSettings, TaskFilter
-from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, fits, needs_runner
+from tidewheel.core.queue.resources import (
+    ALLOW_LABEL_PREFIX,
+    COMPOSE_2_LABEL,
+    RUNNER_LABEL_PREFIX,
+    Resources,
+    fits,
+    needs_runner,
+    offered_in,
+)
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
@@ -65,7 +73,9 @@ async def reasons(
     alive = [one for one in workers if now - one.seen_at < SILENT_SECONDS]
     serving = [one for one in alive if task.queue in Served(one.queues)]
     able = [one for one in serving if _can_execute(task, one.abilities)]
-    suitable = [one for one in able if fits(task.resources, one.capacity)]
+    suitable = [
+        one for one in able if fits(task.resources, offered_in(task.queue, one.capacity))
+    ]
     found += _worker_reasons(task, serving, able, suitable)
     if not found:
         found += await _room_reasons(store, task, suitable, workers, names)
@@ -164,7 +174,7 @@ def _worker_reasons(
     if not able:
         return [_unknown(task)]
     if not suitable:
-        return [_missing(task, [worker.capacity for worker in able])]
+        return [_missing(task, [offered_in(task.queue, one.capacity) for one in able])]
     if all(worker.leases >= worker.slots for worker in able):
         return [f"The workers of queue {task.queue!r} are busy in every slot."]
     return []
@@ -189,7 +199,7 @@ async def _room_reasons(
         owners = {one.id for one in mates}
         running = [one for one in leased or () if one.owner in owners]
         taken = (one.resources for one in running)
-        if fits(task.resources, reduce(sub, taken, worker.capacity)):
+        if fits(task.resources, reduce(sub, taken, offered_in(task.queue, worker.capacity))):
             return []
         held += running
     alone = [one for one in held if one.resources.exclusive]
@@ -198,6 +208,8 @@ async def _room_reasons(
             return [f"Task {one.id} has nodes of {one.owner} for itself; it waits for it."]
     if alone:
         return ["A task in a queue of others has nodes for itself; it waits for that."]
+    if task.resources.flavours:
+        return [f"It wants {nodes_text(task.resources)}; too few of them are free."]
     if task.resources.exclusive:
         nodes = "a node" if task.resources.nodes == 1 else f"{task.resources.nodes} nodes"
         return [f"It wants {nodes} for itself; on those of every worker something runs."]
@@ -245,11 +257,37 @@ def _start_one(task: Task, short: Container[str] = ()) -> str:
         options.append("--handlers MODULE:OBJECT")
     for name in AMOUNTS:
         wanted = getattr(asked, name)
-        if name in short or wanted > OFFERED_BY_DEFAULT.get(name, wanted):
+        if name == "nodes" and (asked.flavours or wanted > 1):
+            options += node_options(asked)
+        elif name in short or wanted > OFFERED_BY_DEFAULT.get(name, wanted):
             options.append(f"--{name.removesuffix('_bytes')} {exact_amount(name, wanted)}")
-    options += map(_label_option, sorted(asked.labels))
+    options += map(label_option, sorted(asked.labels - {COMPOSE_2_LABEL}))
     which = "" if task.handler is None else f" where handler {task.handler!r} is registered"
-    return f"start one{which}: tidewheel worker {' '.join(options)}"
+    installed = "; install docker compose 2 there" if COMPOSE_2_LABEL in asked.labels else ""
+    return f"start one{which}: tidewheel worker {' '.join(options)}{installed}"
+
+
+def nodes_text(asked: Resources) -> str:
+    """Returns the nodes of each flavour that a task asks for, in words."""
+    words = []
+    for one in asked.flavours:
+        if one.flavour:
+            alone = f"{one.idle} alone" if 0 < one.idle < one.nodes else "alone"
+            alone = f" {alone}" if one.idle else ""
+            words.append(f"{_nodes(one.nodes)} of {one.flavour}{alone}")
+    return " and ".join(words)
+
+
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
+def node_options(asked: Resources) -> list[str]:
+    """Returns the options of a worker that offers the nodes which a task asks for."""
+    named = [one for one in asked.flavours if one.flavour]
+    others = asked.nodes - sum(one.nodes for one in named)
+    options = [f"--nodes {quote(f'{one.flavour}={one.nodes}')}" for one in named]
+    return [*options, f"--nodes {others}"] if others > 0 else options
 
 
 def _amount(name: str, number: float) -> str:
@@ -273,7 +311,19 @@ def _missing(task: Task, offered: Sequence[Resources]) -> str:
             offer = f"the largest worker offers {_amount(name, most)}"
             seen.append(f"{'it' if seen else 'It'} asks for {what}; {offer}")
             short.append(name)
-    absent = sorted(asked.labels - frozenset().union(*(one.labels for one in offered)))
+    for one in asked.flavours:
+        most = max(other.offered_of(one.flavour).nodes for other in offered)
+        if one.flavour and one.nodes > most:
+            has = f"the largest worker offers {most}" if most else "no worker has one"
+            what = f"{_nodes(one.nodes)} of {one.flavour}"
+            seen.append(f"{'it' if seen else 'It'} asks for {what}; {has}")
+    lacking = sorted(asked.labels - frozenset().union(*(one.labels for one in offered)))
+    allowances = [one for one in lacking if one.startswith(ALLOW_LABEL_PREFIX)]
+    if allowances:
+        what = ", ".join(one.removeprefix(ALLOW_LABEL_PREFIX) for one in allowances)
+        asks = f"compose files {what}, for which it asks"
+        seen.append(f"{'no' if seen else 'No'} worker allows {asks}")
+    absent = [one for one in lacking if one not in allowances]
     if absent:
         names = f"label{'s' if len(absent) > 1 else ''} {', '.join(map(repr, absent))}"
         seen.append(f"{'no' if seen else 'No'} worker offers the {names}")
@@ -285,7 +335,10 @@ def _missing(task: Task, offered: Sequence[Resources]) -> str:
     return f"{'; '.join(seen)}; {_start_one(task, short)}"
 
 
-def _label_option(label: str) -> str:
+def label_option(label: str) -> str:
+    """Returns the option of a worker that offers a label."""
+    if label.startswith(ALLOW_LABEL_PREFIX):
+        return f"--allow-compose {quote(label.removeprefix(ALLOW_LABEL_PREFIX))}"
     runner = label.removeprefix(RUNNER_LABEL_PREFIX)
     if runner == label:
         return f"--label {quote(label)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, astuple, fields, replace
 from functools import lru_cache
 from operator import attrgetter
@@ -15,7 +15,13 @@ import msgspec
 
 from tidewheel.api.tasks import InputView, Task
 from tidewheel.core.queue.requests import Abilities, Claimed, End, HostProcess
-from tidewheel.core.queue.resources import NO_RESOURCES, Resources
+from tidewheel.core.queue.resources import (
+    NO_RESOURCES,
+    RUNNER_LABEL_PREFIX,
+    FlavouredNodes,
+    Resources,
+    nodes_of,
+)
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.task import (
@@ -31,7 +37,7 @@ from tidewheel.store.transaction import STORED, Stored, once
 
 RESOURCE_COLUMNS = (
     *("cpu", "memory_bytes", "gpu", "labels"),
-    *("nodes", "exclusive", "buffer_bytes"),
+    *("nodes", "exclusive", "buffer_bytes", "flavours"),
 )
 ERROR_COLUMNS = ("error_code", "error_args", "error_description")
 
@@ -40,7 +46,8 @@ def resource_values(given: Resources) -> tuple[Any, ...]:
     """Returns resources as they are stored, in the order of their columns."""
     labels = labels_text(given.labels)
     countable = given.cpu, given.memory_bytes, given.gpu
-    return (*countable, labels, given.nodes, given.exclusive, given.buffer_bytes)
+    flavours = flavours_text(given.flavours)
+    return (*countable, labels, given.nodes, given.exclusive, given.buffer_bytes, flavours)
 
 
 def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
@@ -51,13 +58,15 @@ def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
     nodes: int,
     exclusive: bool,
     buffer_bytes: int,
+    flavours: str | None,
 ) -> Resources:
     """Returns the resources that a row holds; NO_RESOURCES if it asks for nothing.
 
     Most tasks ask for nothing, and share that one value.
     """
     asks_nothing = not cpu and not memory_bytes and not gpu and labels is None
-    if asks_nothing and nodes == 1 and not exclusive and not buffer_bytes:
+    is_one_node = nodes == 1 and not exclusive and flavours is None
+    if asks_nothing and is_one_node and not buffer_bytes:
         return NO_RESOURCES
     return Resources(
         cpu=cpu,
@@ -67,7 +76,27 @@ def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
         nodes=nodes,
         exclusive=bool(exclusive),
         buffer_bytes=buffer_bytes,
+        flavours=(
+            () if flavours is None else tuple(nodes_of(*one) for one in json.loads(flavours))
+        ),
     )
+
+
+def flavours_text(flavours: Iterable[FlavouredNodes]) -> str | None:
+    """Returns nodes by flavour as a JSON array of [flavour, nodes, idle]; None if there are
+    none."""
+    rows = [(one.flavour, one.nodes, one.idle) for one in flavours]
+    return json.dumps(rows) if rows else None
+
+
+def offered_flavours(free: Resources) -> str:
+    """Returns the free nodes of a worker by every name that a task may ask them by, as
+    ``flavours_text`` does. A worker that has none of these takes no task that names one."""
+    names = {one.flavour for one in free.flavours}
+    names |= {one for one in free.labels if not one.startswith(RUNNER_LABEL_PREFIX)}
+    if not names:
+        return "[]"
+    return flavours_text(map(free.offered_of, ["", *sorted(names)])) or "[]"
 
 
 def labels_text(labels: frozenset[str]) -> str | None:
@@ -101,6 +130,7 @@ class ClaimedRow(NamedTuple):
     nodes: int
     exclusive: bool
     buffer_bytes: int
+    flavours: str | None
     handler: str | None
     limit_key: str | None
     now: float
@@ -305,6 +335,7 @@ _TODAY = (
     (*_NO_PART, *_TASK),
     *map(tuple, (_RESOURCES, _FIXED_DELAYS, _EXPONENTIAL, _NEED)),
 )
+_NO_FLAVOURS = b',"flavours":[]}'  # of the resources, which came later than the lists
 # Left out, so that a task has the digest that it had before it could ask for these.
 _ONE_SHARED_NODE = b',"nodes":1,"exclusive":false,"buffer_bytes":0,"idle_nodes":null}'
 
@@ -366,14 +397,15 @@ def _body(task: NewTask) -> bytes:
     if (
         later is not None
         and all(getattr(task, name) == default for name, default in later.items())
-        and _names(task.resources) == _TODAY[1]
+        and _names(task.resources) == (*_TODAY[1], "flavours")
+        and not task.resources.flavours
         and _names(task.retry) in _TODAY[2:4]
         and all(_names(need) == _TODAY[4] for need in task.needs)
     ):
         # Nothing but the fields of the lists: they need not be picked one by one.
         whole = msgspec.json.encode(task, order="deterministic")
         # The id is the first field. What it says cannot end it: there a quote has a backslash.
-        body = whole[whole.index(b',"queue":') :]
+        body = whole[whole.index(b',"queue":') :].replace(_NO_FLAVOURS, b"}", 1)
         if later:
             ending = b"," + msgspec.json.encode(later)[1:]
             assert body.endswith(ending), body  # a default is written as its type says

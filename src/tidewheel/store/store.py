@@ -414,6 +414,7 @@ class DatabaseStore(ABC):
     block = reads(block_operations.get_block)
     blocks = reads(block_operations.list_blocks)
     needs_of = reads(block_operations.needs_of)
+    statuses_of = reads(block_operations.statuses_of)
     stop_run = tells("stop_run", block_operations.stop_run)
     post_objects = tells("post_objects", block_operations.post_objects)
     objects = reads(block_operations.list_objects)
@@ -561,8 +562,7 @@ class SharedWriter(DatabaseStore):
     """Writes through one store, and reads through another one of the same file.
 
     A file has one writer, and two in one process would only wait for each other; but a service
-    that must not wait for other readers can have readers of its own. Both stores belong to the
-    caller, who closes them.
+    that must not wait for others can have readers of its own. Both are the caller's to close.
     """
 
     def __init__(self, writer: DatabaseStore, reader: DatabaseStore) -> None:

@@ -102,6 +102,7 @@ async def dry_run(asked: AskedView) -> DryRun:
     then = snapshot._replace(pool=start.pool)  # a reload may bring tasks that were not there
     return {
         "run": run,
+        "stages": snapshot.is_of_stages,
         "verb": command.verb,
         "tasks": tasks,
         "status": {"before": before, "after": after},

@@ -16,6 +16,7 @@ import msgspec
 from tidewheel.api import run_details as api
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.graph.shown_names import output_text, stage_name
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import Instant
@@ -60,6 +61,7 @@ def drawn(asked: AskedView, snapshot: RunSnapshot) -> api.RunGraph:
         api.RunGraph,
         snapshot.view,
         run=snapshot.view.name,
+        stages=snapshot.is_of_stages,
         points=[plan.text(point) for point in sorted({key[0] for key in found})],
         families={
             name: [one for one in plan.nodes[name].definition.lineage if one != name]
@@ -327,16 +329,27 @@ def _atom(
         members.sort(key=lambda one: one["made"])  # what is not made yet comes first
         return {
             "id": family,
-            "text": f"{family}:{leaf.wanted}-{kind}",
+            "text": _group_text(snapshot, family, leaf.wanted, kind),
             "parent": f"{sum(1 for one in members if one['made'])} of {len(members)}",
             "members": members[:MEMBERS_NAMED_MAX],
             **common,
         }
     name = f"{pool.plan.text(parent)}/{leaf.node}"
     text = name if leaf.output == SUCCEEDED else f"{name}:{leaf.output}"
+    if snapshot.is_of_stages:
+        text = pool.plan.output_of((parent, leaf.node), leaf.output)
     at = pool.plan.nodes[leaf.node].is_at(parent)
     there = words_of(pool, (parent, leaf.node)).text if at else "no such task"
     return {"id": name, "text": text, "parent": there, "members": [], **common}
+
+
+def _group_text(snapshot: RunSnapshot, family: str, wanted: str, kind: str) -> str:
+    """Returns what is waited for of a family, as people read it."""
+    if not snapshot.is_of_stages:
+        return f"{family}:{wanted}-{kind}"
+    return output_text(
+        None, f"{kind} elements of {stage_name(family.partition('/')[2])}", wanted
+    )
 
 
 def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flows) -> AtomValue:

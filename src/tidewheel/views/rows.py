@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tidewheel.api import run_details as api
 from tidewheel.api.runs import AttemptOfRun, NodeFacts, RunAttempts, RunTasks, TaskOfRun
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.shown_names import stage_text
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import RunAttempt
 from tidewheel.core.queue.task import Instant, TaskId
@@ -56,6 +57,7 @@ def task_rows_document(
     keys = [key for there in reversed(shown) for key in there]
     return {
         "run": run_facts(snapshot.view, snapshot.now),
+        "stages": snapshot.is_of_stages,
         "batch": snapshot.view.batch,
         "cursor": cursor,
         "points": [snapshot.pool.plan.text(there[0][0]) for there in reversed(shown)],
@@ -68,12 +70,15 @@ def task_rows_document(
 def _node(snapshot: RunSnapshot, name: str) -> NodeFacts:
     definition = snapshot.pool.plan.nodes[name].definition
     families = [one for one in definition.lineage if one != name]
-    return {
+    facts: NodeFacts = {
         "families": families,
         "branch": _branch(snapshot, families[:1]),
         "title": dict(definition.meta).get("title", ""),
         "rank": snapshot.pool.plan.nodes[name].rank,
     }
+    if snapshot.is_of_stages:
+        facts["shown"] = stage_text(definition)
+    return facts
 
 
 def _branch(snapshot: RunSnapshot, first: Sequence[str]) -> list[str]:
@@ -164,6 +169,7 @@ async def tree(asked: AskedView) -> api.RunTree:
     drawn = _Tree(snapshot, submissions, attempts, distances)
     return {
         "run": snapshot.view.name,
+        "stages": snapshot.is_of_stages,
         "status": snapshot.view.status,
         "undone": undone_facts(snapshot.view.reason),
         "stall": stall_document(snapshot),
@@ -222,7 +228,7 @@ class _Tree(NamedTuple):
 
     def _task(self, key: Key) -> api.TreeBranch:
         one = self.snapshot.shown(key)
-        return {
+        found: api.TreeBranch = {
             "name": one.name,
             "family": False,
             "id": one.id,
@@ -240,3 +246,6 @@ class _Tree(NamedTuple):
                 for view in self.submissions.get((one.point, one.name), ())
             ],
         }
+        if self.snapshot.is_of_stages:
+            found["shown"] = one.shown
+        return found

@@ -48,6 +48,7 @@ def run_document(snapshot: RunSnapshot, submissions: Submissions) -> api.RunDocu
     held = {key for key, task in pool.tasks.items() if task.held} | pool.run.held_tasks.keys()
     return {
         "run": cast("api.RunWithOptions", facts),
+        "stages": snapshot.is_of_stages,
         "waits": waits(snapshot),
         "points": points[-POINTS_MAX:],
         "counts": counts(snapshot, [key for there in known.values() for key in there]),
@@ -80,20 +81,29 @@ async def nested_causes(asked: AskedView, snapshot: RunSnapshot) -> list[api.Run
     return found
 
 
+def work(snapshot: RunSnapshot, keys: Sequence[Key]) -> Sequence[Key]:
+    """Returns the tasks that count: in a run of stages not what these only wait for."""
+    nodes = snapshot.pool.plan.nodes
+    if not snapshot.is_of_stages:
+        return keys
+    return [key for key in keys if not nodes[key[1]].definition.is_gate]
+
+
 def counts(snapshot: RunSnapshot, keys: Sequence[Key]) -> dict[str, int]:
     """Counts tasks by state, in the order in which states are shown."""
-    counted = Counter(words_of(snapshot.pool, key).state for key in keys)
+    counted = Counter(words_of(snapshot.pool, key).state for key in work(snapshot, keys))
     return {state: counted[state] for state in STATES if counted[state]}
 
 
 def _point_document(
     snapshot: RunSnapshot, point: Point, keys: Sequence[Key]
 ) -> api.PointProgress:
-    pool = snapshot.pool
+    pool, keys = snapshot.pool, work(snapshot, keys)
     states = [words_of(pool, key) for key in keys]
+    there = [(point, node.name) for node in nodes_at(pool, point)]
     return {
         "point": pool.plan.text(point),
-        "tasks": max(len(nodes_at(pool, point)), len(keys)),
+        "tasks": max(len(work(snapshot, there)), len(keys)),
         "done": sum(not words.in_pool and words.state in DONE for words in states),
         "counts": counts(snapshot, keys),
     }
@@ -188,6 +198,7 @@ async def summary(asked: AskedView) -> api.RunSummary:
     to_come = _tasks_to_come(snapshot)
     return {
         "run": whole["run"],
+        "stages": snapshot.is_of_stages,
         "batch": snapshot.view.batch,
         "counts": whole["counts"],
         "tasks": known,

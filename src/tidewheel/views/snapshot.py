@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -56,8 +55,13 @@ class RunSnapshot(NamedTuple):
         """Says whether a scheduler ever began with the run."""
         return any(isinstance(row, PutRun) for row in self.stored.changes)
 
+    @property
+    def is_of_stages(self) -> bool:
+        """Says whether it is a run of stages, whose tasks people know by their names alone."""
+        return self.pool.plan.is_of_stages
+
     def id_of(self, key: Key) -> str:
-        return self.pool.plan.name_of(key)
+        return self.pool.plan.id_of(key)
 
     def shown(self, key: Key) -> ShownTask:
         return ShownTask(self, key)
@@ -86,6 +90,7 @@ class ShownTask:
         pool = snapshot.pool
         self.key, self.name, self.point = key, key[1], pool.plan.text(key[0])
         self.id = f"{self.point}/{self.name}"
+        self.word, self.shown = pool.plan.word_of(key), pool.plan.name_of(key)
         self.task, self.memory = pool.tasks.get(key), pool.recall(*key)
         self.submits = 0 if self.memory is None else self.memory.submits
         self.submit = self.submits if self.task is None else self.task.submit
@@ -232,11 +237,7 @@ async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
     found: list[Chain] = []
     for need in await store.needs_of([run]):
         if need.state is not NeedState.MET:
-            *before, root = await _chain(store, need)
-            if root.status == "stopped":  # nobody can carry on one that was aborted
-                aborted = (await store.find_run(root.parent)).is_aborted
-                root = replace(root, aborted=aborted)
-            found.append((*before, root))
+            found.append(await _chain(store, need))
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from tidewheel.api.tasks import AttemptView, OutputView
 from tidewheel.core.graph import outputs
 from tidewheel.core.operator.command_events import XTRIGGER
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.selection import find_point, read_id
+from tidewheel.core.operator.selection import find_point, read_id_of
 from tidewheel.core.operator.task_inputs import values_for
 from tidewheel.core.operator.verbs import Remove, Set, Trigger, read_command
 from tidewheel.core.operator.views import CommandView, SubmissionView
@@ -58,7 +58,10 @@ async def show(asked: AskedView) -> RunDocument | api.TaskDocuments:
         document["run"]["kept"] = await kept_commands(store, snapshot.view, snapshot.now)
         return document
     found = few_tasks(snapshot, ids)
-    return {"tasks": [await _document(asked, snapshot, key) for key in found]}
+    return {
+        "stages": snapshot.is_of_stages,
+        "tasks": [await _document(asked, snapshot, key) for key in found],
+    }
 
 
 class TaskSubmission(NamedTuple):
@@ -189,7 +192,7 @@ class _Task:
         for flow, verdict in sorted(memory.verdicts.items()) if memory is not None else ():
             text = chain_text(self._snapshot.pool, self._one.key, flow)
             if verdict.kind is VerdictKind.FINISHED:
-                text = f"{self._one.id} {verdict_word(verdict)}"
+                text = f"{self._one.shown} {verdict_word(verdict)}"
             yield {"flow": flow, "verdict": str(verdict.kind), "text": text}
 
     def environment(self) -> list[api.JobVariable]:
@@ -358,7 +361,7 @@ def _concerns(
 
 def _names(snapshot: RunSnapshot, key: Key, text: str) -> bool:
     try:
-        written = read_id(text)
+        written = read_id_of(snapshot.pool, text)
     except Refused:
         return False
     style = snapshot.graph.cycling.style

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
 
-from tidewheel.core.operator.selection import read_id, select
+from tidewheel.core.operator.selection import read_id, read_id_of, select
 from tidewheel.core.sched.elements import is_there
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
@@ -29,10 +29,14 @@ def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
     found: set[Key] = set()
     for text in texts:
         # The status by which an id chooses is split off: here ended tasks have one, too.
-        status = read_id(text).status if "/" in text or ":" in text else ""
-        head = text.rpartition(":")[0] if status else text
-        ids = [_with_point(snapshot, head, known, points)]
-        meant = select(snapshot.pool, ids, all_at_point=not status, also=known)
+        if snapshot.is_of_stages:
+            written = read_id_of(snapshot.pool, text)
+            status, head = written.status, f"{written.point}/{written.name or '*'}"
+        else:
+            status = read_id(text).status if "/" in text or ":" in text else ""
+            head = text.rpartition(":")[0] if status else text
+            head = _with_point(snapshot, head, known, points)
+        meant = select(snapshot.pool, [head], all_at_point=not status, also=known)
         fitting = {key for key in meant if not status or _fits(snapshot, key, status)}
         if not fitting:
             raise Refused(f"{text}: of {len(meant)} tasks that could be meant none is {status}")
@@ -81,7 +85,8 @@ def find_task(snapshot: RunSnapshot, text: str) -> tuple[Key, int | None]:
     """Returns the task that an id means, the last of several, and the submit number in the id;
     None if it has none."""
     found = find_tasks(snapshot, [text])
-    submit = None if text in snapshot.pool.plan.nodes else read_id(text).submit
+    pool = snapshot.pool
+    submit = None if text in pool.plan.nodes else read_id_of(pool, text).submit
     return found[-1], submit
 
 

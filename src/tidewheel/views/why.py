@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from itertools import pairwise
 from tidewheel.api.run_details import TaskReasons, WhyDocument
 from tidewheel.api.runs import RunAction, RunReason, RunStall
 from tidewheel.core.graph.outputs import SUBMIT_FAILED
-from tidewheel.core.operator.blocks import NeedState
+from tidewheel.core.operator.blocks import BlockStatus, NeedState
 from tidewheel.core.operator.definition import JobName
 from tidewheel.core.operator.nested import DEPTH_MAX, nested_end, nested_run_name
 from tidewheel.core.operator.requests import StoredValues
@@ -62,27 +63,31 @@ async def why(asked: AskedView) -> WhyDocument:
     """Shows why some tasks do not run."""
     snapshot = await asked.snapshot()
     keys = few_tasks(snapshot, asked.texts("ids"))
-    return {"tasks": [await reasons_of_task(asked, snapshot, key) for key in keys]}
+    return {
+        "stages": snapshot.is_of_stages,
+        "tasks": [await reasons_of_task(asked, snapshot, key) for key in keys],
+    }
 
 
 async def reasons_of_task(asked: AskedView, snapshot: RunSnapshot, key: Key) -> TaskReasons:
     """Returns why a task does not run: reasons of the run first, those of the queue last."""
     found = [
         *waits(snapshot),
-        *await _reasons_of_run(asked, snapshot),
-        *await _reasons_within(asked, snapshot, key, DEPTH_MAX),
+        *await reasons_of_run(asked, snapshot),
+        *await reasons_within(asked, snapshot, key, DEPTH_MAX),
     ]
     one = snapshot.shown(key)
     return described(TaskReasons, one, run=snapshot.view.name, reasons=found)
 
 
-async def _reasons_of_run(asked: AskedView, snapshot: RunSnapshot) -> list[RunReason]:
+async def reasons_of_run(asked: AskedView, snapshot: RunSnapshot) -> list[RunReason]:
+    """Returns why a run does not go on that waits for no other."""
     kept = await kept_commands(asked.store, snapshot.view, snapshot.now)
     name = snapshot.view.name
     return [reason_document(name, one) for one in _of_the_run(snapshot, kept)]
 
 
-async def _reasons_within(
+async def reasons_within(
     asked: AskedView, snapshot: RunSnapshot, key: Key, depth: int
 ) -> list[RunReason]:
     """Returns why a task does not run in a run that goes on."""
@@ -167,10 +172,10 @@ async def reasons_in_nested(
     if inner.pool.run.paused and inner.started and view.is_driven(inner.now):
         of_run = _why_paused_inside(snapshot, key, view.name)
     elif view.ended_at is None or view.wants_scheduler:
-        of_run = await _reasons_of_run(inside, inner)
+        of_run = await reasons_of_run(inside, inner)
     if view.wants_scheduler:
         for task in causes_of(inner)[:STUCK_SHOWN_MAX]:
-            within = await _reasons_within(inside, inner, task.key, 0)
+            within = await reasons_within(inside, inner, task.key, 0)
             below += [_placed(view.name, inner.id_of(task.key), one) for one in within]
         for nested in nested_tasks(inner):
             below += await reasons_in_nested(inside, inner, nested, depth - 1)
@@ -338,14 +343,14 @@ async def _of_the_job(
                 text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
                 commands = [f"{PROGRAM} {command}"] if colon else []
                 found.append(_plain_reason(text, not commands, commands))
-        if stage in (JobPhase.SUBMITTED, JobPhase.RUNNING):
+        if stage in (JobPhase.PREPARING, JobPhase.SUBMITTED, JobPhase.RUNNING):
             said = await store.outputs(task_id)
             if said and said[-1].text.startswith(WAITING):
                 text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
-                found.append(reason_document(name, Reason(text, False, f"kill {one.id}")))
+                found.append(reason_document(name, Reason(text, False, f"kill {one.word}")))
         if stage is JobPhase.INCOMPLETE and (errors := (await store.get(task_id)).errors):
             text = f"its last job: {errors[-1].description}"
-            log = f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(one.id)} --err"
+            log = f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(one.word)} --err"
             found.append(_plain_reason(text, False, [log]))
     return found
 
@@ -368,7 +373,8 @@ async def _of_the_lists(
         except Refused as refused:
             value = shlex.quote(f"{tasks.over.value}=[…]")
             name = shlex.quote(snapshot.view.name)
-            command = f"{PROGRAM} set {name} {shlex.quote(id_)} --value {value} --out succeeded"
+            word = shlex.quote(snapshot.pool.plan.word_of(task.key))
+            command = f"{PROGRAM} set {name} {word} --value {value} --out succeeded"
             return [_plain_reason(f"{id_} {refused}", False, [command])]
     return []
 
@@ -430,7 +436,8 @@ def _wait_document(name: str, chain: Chain) -> RunReason:
         text = f"{name} can never begin: {'; '.join(links)}, which is over"
     commands: list[str] = []
     if is_stuck(root):
-        if root.parent and root.status in LEFT and not root.aborted:
+        is_final = root.block_status is BlockStatus.ABORTED
+        if root.parent and root.status in LEFT and not is_final:
             commands += command_lines(root.parent, _carry_on(root.status))
         commands.append(f"tidewheel blocks abort {shlex.quote(name)}")
     return _plain_reason(text, not is_stuck(root), commands)
@@ -493,13 +500,17 @@ def object_name(snapshot: RunSnapshot, key: Key) -> str | None:
 
 def post_commands(snapshot: RunSnapshot, key: Key, text: str) -> list[str]:
     """Returns the commands that post the buffer objects which the text of a reason names."""
-    if OBJECT_PREFIX not in text:
+    if OBJECT_TITLE not in text:
         return []
-    others = (
-        (key[0], name) for name in snapshot.pool.plan.nodes if name.startswith(OBJECT_PREFIX)
-    )
-    spoken = (object_name(snapshot, one) for one in others if snapshot.id_of(one) in text)
-    return [how_posted(snapshot, name) for name in spoken if name is not None]
+    nodes = snapshot.pool.plan.nodes
+    others = ((key[0], name) for name in nodes if name.startswith(OBJECT_PREFIX))
+    names = (object_name(snapshot, one) for one in others)
+    return [
+        how_posted(snapshot, name)
+        for name in names
+        if name is not None
+        and re.search(rf"{re.escape(OBJECT_TITLE + name)}(?=$|[\s,;:])", text)
+    ]
 
 
 def how_posted(snapshot: RunSnapshot, name: str) -> str:

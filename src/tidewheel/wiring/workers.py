@@ -11,9 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import CONTAINER_RUNNERS, ENVIRON, Where, WorkerSettings
+from tidewheel.config import (
+    CONTAINER_RUNNERS,
+    ENVIRON,
+    EVERYWHERE,
+    Where,
+    WorkerSettings,
+    read_allowances,
+)
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
-from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.resources import COMPOSE_2_LABEL, Resources
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Runner
 from tidewheel.ports.store import Store
@@ -54,6 +61,26 @@ def machine_capacity(labels: Sequence[str] = ()) -> Resources:
     return Resources(
         cpu=float(usable_cores()), memory_bytes=memory_bytes, labels=frozenset(labels)
     )
+
+
+def compose_labels(runners: Sequence[str]) -> frozenset[str]:
+    """Returns what a worker with containers offers because of the docker compose here."""
+    if set(runners).isdisjoint(CONTAINER_RUNNERS):
+        return frozenset()
+    from tidewheel.runners.containers.docker_cli import has_compose_2
+
+    return frozenset({COMPOSE_2_LABEL}) if has_compose_2(os.environ) else frozenset()
+
+
+def capacity_with(said: Resources, labels: frozenset[str]) -> Resources:
+    """Returns what a worker offers, with the labels that follow from its other settings.
+
+    Raises BadSetting if it is said to have a docker compose that it has not.
+    """
+    if COMPOSE_2_LABEL in said.labels - labels:
+        accepted = "nothing: a worker with containers and docker compose 2 offers it by itself"
+        raise BadSetting("label", COMPOSE_2_LABEL, accepted)
+    return replace(said, labels=said.labels | labels)
 
 
 @asynccontextmanager
@@ -134,7 +161,6 @@ def require_shell_without_engine(settings: WorkerSettings, job_users: JobUsers |
     if not settings.shell or not containers:
         return
     from tidewheel.runners.containers.docker_cli import Cli
-    from tidewheel.runners.containers.policy import EVERYWHERE, read_allowances
 
     if "engine-socket" in read_allowances(settings.allow_compose).get(EVERYWHERE, ()):
         return
@@ -171,6 +197,7 @@ def _runner_parts(
         usage_interval_seconds=settings.usage_interval_seconds,
         failpoint=this_failpoint(),
         allow_compose=settings.allow_compose,
+        prepare_seconds=settings.prepare_seconds,
         runners=settings.runners,
         secrets=_secrets(settings),
     )

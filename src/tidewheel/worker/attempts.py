@@ -24,7 +24,7 @@ from tidewheel.api.tasks import InputView
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed, End, Ending, UsageSample
-from tidewheel.core.queue.resources import NO_RESOURCES, Resources
+from tidewheel.core.queue.resources import NO_RESOURCES, FlavouredNodes, Resources, nodes_of
 from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.core.queue.values import inputs_text, may_have_files
@@ -50,6 +50,7 @@ class Machine:
         self._gpu = capacity.gpu
         self.nodes = capacity.nodes  # less those that somebody has alone
         self._shared: Counter[int] = Counter()  # how many tasks share so many nodes
+        self._flavours = {one.flavour: _Flavour(one.nodes) for one in capacity.flavours}
         self._buffer_bytes = capacity.buffer_bytes
 
     @property
@@ -62,6 +63,11 @@ class Machine:
             nodes=max(0, self.nodes),
             idle_nodes=self.idle_nodes,
             buffer_bytes=self._buffer_bytes,
+            flavours=(
+                tuple(one.free(name) for name, one in self._flavours.items())
+                if self._flavours
+                else ()
+            ),
         )
 
     @property
@@ -107,12 +113,44 @@ class Machine:
         self._memory_bytes += sign * asked.memory_bytes
         self._gpu += sign * asked.gpu
         self._buffer_bytes += sign * asked.buffer_bytes
-        if asked.exclusive:
+        if asked.flavours:
+            self._change_flavours(asked.flavours, sign)
+        elif asked.exclusive:
             self.nodes += sign * asked.nodes
-            return
-        self._shared[asked.nodes] -= sign
-        if not self._shared[asked.nodes]:
-            del self._shared[asked.nodes]
+        else:
+            self._shared[asked.nodes] -= sign
+            if not self._shared[asked.nodes]:
+                del self._shared[asked.nodes]
+
+    def _change_flavours(self, asked: Sequence[FlavouredNodes], sign: int) -> None:
+        for one in asked:
+            shared = one.nodes - one.idle
+            if not one.flavour:
+                self.nodes += sign * one.idle
+                _count(self._shared, shared, sign)
+            elif (found := self._flavours.get(one.flavour)) is not None:
+                found.nodes += sign * one.idle
+                _count(found.shared, shared, sign)
+
+
+def _count(counter: Counter[int], shared: int, sign: int) -> None:
+    """Counts a task that shares so many nodes, or takes it out again."""
+    if shared:
+        counter[shared] -= sign
+        if not counter[shared]:
+            del counter[shared]
+
+
+class _Flavour:
+    """Counts the nodes of one flavour, as those of the machine are counted."""
+
+    def __init__(self, nodes: int) -> None:
+        self.nodes = nodes
+        self.shared: Counter[int] = Counter()
+
+    def free(self, name: str) -> FlavouredNodes:
+        idle = max(0, self.nodes - max(self.shared, default=0))
+        return nodes_of(name, max(0, self.nodes), idle)
 
 
 AttemptKey = tuple[TaskId, int]

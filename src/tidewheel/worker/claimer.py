@@ -35,7 +35,7 @@ from tidewheel.config import WorkerSettings
 from tidewheel.core.queue import requests
 from tidewheel.core.queue.access import RUN_QUEUE, Served, matches
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.resources import NO_RESOURCES, Resources
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources, is_scoped, offered_in
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
 from tidewheel.errors import NotFound, Unavailable
@@ -192,6 +192,8 @@ class Claimer(Service):
         self._is_near = False  # the store keeps standing claims
         # A queue of which the very next wake tells what a standing claim has brought already.
         self._seen_through: str | None = None
+        labels = settings.capacity.labels
+        self._is_scoped = any(map(is_scoped, labels))  # some queue is allowed more than others
         self._is_over = False  # nobody would execute what a standing claim brings now
 
     async def run(self) -> None:
@@ -410,12 +412,13 @@ class Claimer(Service):
         return min(self._attempts.slots, most)
 
     def _request(self, queue: str, count: int) -> requests.ClaimRequest:
+        free = self._machine.resources
         return requests.ClaimRequest(
             queue=queue,
             worker=self._attempts.worker,
             count=count,
             lease_seconds=self._settings.lease_seconds,
-            free=self._machine.resources,
+            free=offered_in(queue, free) if self._is_scoped else free,
             commands=self._abilities.commands,
             handlers=self._abilities.handlers,
             bare=self._abilities.bare,

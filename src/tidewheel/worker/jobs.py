@@ -18,7 +18,7 @@ from functools import partial
 from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.values import may_have_files
 from tidewheel.errors import LauncherLost, RunnerUnable, Unavailable
-from tidewheel.ports.runners import Job, PromptRunner, Runner
+from tidewheel.ports.runners import Job, PreparedJob, PromptRunner, Runner
 from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup, Wakeup
 from tidewheel.worker.attempts import (
     Attempt,
@@ -236,7 +236,7 @@ class Jobs:
             self._group.add(self._stop_job(attempt, job))
         limit = None
         if attempt.task.timeout_seconds is not None:
-            limit = self._group.member(self._enforce_limit(attempt))
+            limit = self._group.member(self._enforce_limit(attempt, job))
         try:
             end = await job.wait()
         except Exception as error:  # its runner broke, and no other job suffers from that
@@ -289,9 +289,15 @@ class Jobs:
         assert self._logs is not None
         self._logs.begin(attempt, self._folders.directory(attempt.task), adopted=False)
 
-    async def _enforce_limit(self, attempt: Attempt) -> None:
+    async def _enforce_limit(self, attempt: Attempt, job: Job) -> None:
+        """Stops a job that runs too long. An adopted one that tells nobody since when it runs
+        has all of its time again, unless the store ends it, which knows."""
         assert attempt.task.timeout_seconds is not None
-        await self._clock.sleep(attempt.task.timeout_seconds)
+        prepared = job if isinstance(job, PreparedJob) else None
+        run_seconds = 0.0 if prepared is None else await prepared.begun()
+        await self._clock.sleep(max(0.0, attempt.task.timeout_seconds - run_seconds))
+        if prepared is not None and prepared.is_ending:
+            return
         self.stop(attempt, StopReason.TIME_LIMIT, attempt.task.max_termination_seconds)
 
     async def _stop_job(self, attempt: Attempt, job: Job) -> None:

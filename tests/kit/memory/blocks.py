@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.store.transaction import Row, columns_of, reader
 
 __all__ = [
+    "count_sbi_blocks",
     "delete_empty_sbi",
     "delete_object",
     "find_objects",
@@ -23,8 +25,11 @@ __all__ = [
     "insert_sbi",
     "list_blocks",
     "list_driven_runs",
+    "list_leased_runs",
     "list_needs",
     "list_objects",
+    "list_run_statuses",
+    "list_run_work",
     "list_sbis",
     "list_waiting_children",
     "lock_parents",
@@ -34,7 +39,7 @@ __all__ = [
 
 _SBI = ("id", "body", "fingerprint", "requested_at", "requested_by")
 _OBJECT = ("name", "facts", "posted_at", "posted_by")
-_OVER = ("stopped", "completed", "deleted")
+_OVER = ("completed", "deleted")
 
 
 # ---- what runs wait for ----
@@ -64,7 +69,8 @@ def _need_row(t: Tables, key: tuple[int, int, str]) -> Row:
     run, parent, condition = key
     there = t.run[parent]
     going = there["given"] is not None or _is_driven(t, there)
-    return (run, there["name"], condition, there["status"], there["batch"] > 0, going)
+    seen = (there["status"], there["batch"] > 0, going, there["reason"])
+    return (run, there["name"], condition, *seen)
 
 
 def _is_driven(t: Tables, run: Record) -> bool:
@@ -95,17 +101,21 @@ def forget_run(t: Tables, run: int) -> None:
         del t.processing_block[key]
 
 
-def stop_run(t: Tables, *, run: int, reason: str) -> list[Row]:
+def stop_run(t: Tables, *, run: int, reason: str, aborted: str) -> list[Row]:
     row = t.run.get(run)
     if row is None or row["status"] in _OVER or _is_driven(t, row):
         return []
+    if row["status"] == "stopped" and row["reason"].startswith(aborted):
+        return []
+    was = row["status"]
     nobody = dict.fromkeys(
         ("host", "boot_id", "pid", "process_started", "deadline_at", "given")
     )
     now = t.clock()
     ended = {"status": "stopped", "reason": reason, "updated_at": now, "ended_at": now}
     t.update(t.run, run, **nobody, **ended, epoch=row["epoch"] + 1)
-    tell_run(t, run)
+    if was != "stopped":
+        tell_run(t, run)
     return [(run,)]
 
 
@@ -148,8 +158,16 @@ def list_sbis(t: Tables, *, count: int, before: str | None) -> list[Row]:
     return rows[start : start + count]
 
 
-def list_blocks(
-    t: Tables, *, sbi: str | None, id: str | None, before: int | None, count: int
+def list_blocks(  # noqa: PLR0913 - the parameters of the statement
+    t: Tables,
+    *,
+    sbi: str | None,
+    id: str | None,
+    any_status: bool,
+    statuses: Sequence[str],
+    workflow: str | None,
+    before: int | None,
+    count: int,
 ) -> list[Row]:
     found = [
         (block, t.run[block["run"]])
@@ -160,9 +178,50 @@ def list_blocks(
     there = [
         pair
         for pair in found
-        if pair[1]["status"] != "deleted" and (before is None or pair[1]["number"] < before)
+        if pair[1]["status"] != "deleted"
+        and (any_status or pair[1]["status"] in statuses)
+        and workflow in (None, pair[1]["workflow"])
+        and (before is None or pair[1]["number"] < before)
     ]
     return [_block_row(block, run) for block, run in there[:count]]
+
+
+def count_sbi_blocks(t: Tables, sbis: Sequence[str]) -> list[Row]:
+    found: Counter[tuple[str, str, str]] = Counter()
+    for block in t.processing_block.values():
+        run = t.run[block["run"]]
+        if block["sbi"] in sbis and run["status"] != "deleted":
+            begins = run["reason"][:11] if run["status"] == "stopped" else ""
+            found[block["sbi"], run["status"], begins] += 1
+    return [(*key, count) for key, count in found.items()]
+
+
+def list_leased_runs(t: Tables, runs: Sequence[int]) -> list[Row]:
+    leased = {t.task[seq]["run"] for seq in t.lease}
+    return [(run,) for run in runs if run in leased]
+
+
+def list_run_work(t: Tables, runs: Sequence[int]) -> list[Row]:
+    found: dict[int, list[bool]] = {}
+    timed = {key[:3] for key in t.timer}
+    for (run, point, name), row in t.pool.items():
+        if run in runs:
+            stage = row["stage"]
+            seen = found.setdefault(run, [False] * 4)
+            seen[0] |= stage in (2, 3)
+            seen[1] |= stage == 1
+            seen[2] |= (run, point, name) in timed
+            seen[3] |= stage == 0 and name.startswith("object@")
+    return [(run, *map(int, seen)) for run, seen in found.items()]
+
+
+def list_run_statuses(t: Tables, run: int) -> list[Row]:
+    told = [one for _, one in sorted(t.run_history.items()) if one["run"] == run]
+    kept: list[Row] = []
+    for one in told:
+        if not kept or kept[-1][1] != one["status"]:
+            kept.append((one["at"], one["status"], one["reason"]))
+    return kept
 
 
 def _block_row(block: Record, run: Record) -> Row:

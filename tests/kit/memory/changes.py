@@ -71,7 +71,8 @@ def state_row(t: Tables, seq: int) -> Row:
     columns = columns_of(TaskState)
     return (
         *(task[name] for name in columns[:16]),
-        *(lease.get(name) for name in columns[16:]),
+        *(lease.get(name) for name in columns[16:-1]),
+        '"runner:' in (task["labels"] or ""),
     )
 
 

@@ -11,7 +11,13 @@ from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.limits import WHOLE_QUEUE, Bucket, Limit
 from tidewheel.core.queue.requests import HeldLease
-from tidewheel.core.queue.resources import Resources, fits, needs_runner, prefix_that_fits
+from tidewheel.core.queue.resources import (
+    Resources,
+    fits,
+    needs_runner,
+    nodes_of,
+    prefix_that_fits,
+)
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.store.rows import RESOURCE_COLUMNS, ClaimedRow, resources
 from tidewheel.store.transaction import Row, columns_of
@@ -149,6 +155,7 @@ def _free(given: Record) -> Resources:
         nodes=given["nodes"],
         idle_nodes=given["idle_nodes"],
         buffer_bytes=given["buffer_bytes"],
+        flavours=tuple(nodes_of(*one) for one in json.loads(given["flavours"])),
     )
 
 
@@ -327,14 +334,21 @@ def list_cancelling(t: Tables, worker: str) -> list[Row]:
     ]
 
 
-def list_lapsed_leases(t: Tables, *, watched_seconds: float, count: int) -> list[Row]:
+def list_lapsed_leases(
+    t: Tables, *, watched_seconds: float, tidy_seconds: float, count: int
+) -> list[Row]:
     now = t.clock()
     found = []
     for seq, lease in t.lease.items():
         task = t.task[seq]
         limit = task["timeout_seconds"]
         lapsed = lease["deadline_at"] < now and lease["lease_seconds"] <= watched_seconds
-        too_long = limit is not None and lease["claimed_at"] + limit < now
+        begun_at = lease["started_at"]
+        if needs_runner(_asked(task)):
+            begun_at = None if begun_at is None else begun_at + tidy_seconds
+        elif begun_at is None:
+            begun_at = lease["claimed_at"]
+        too_long = None not in (limit, begun_at) and begun_at + limit < now
         if lapsed or (too_long and task["status"] == Status.RUNNING):
             found.append((lease["deadline_at"], task["id"]))
     return [(id_,) for _, id_ in sorted(found)[:count]]

@@ -24,7 +24,7 @@ def _row(t: Tables, name: str, version: str) -> Row:
     return (
         *(name, version, row["definition"], t.definition[row["definition"]]["kind"]),
         *(row["runnable"], row["findings"], row["parameters"]),
-        *(row["registered_at"], row["registered_by"], row["sees"]),
+        *(row["registered_at"], row["registered_by"], row["sees"], row["source"]),
     )
 
 

@@ -35,6 +35,7 @@ class Plan:
     claims: list[int] = field(default_factory=list)
     renewals: list[tuple[TaskFacts, Beat]] = field(default_factory=list)
     messages: list[StoredMessage] = field(default_factory=list)
+    starts: dict[int, float] = field(default_factory=dict)  # of jobs, by seq
     check: Callable[[Any], None] | None = None  # of the answer, after the commit
     refused: bool | None = False  # None: cannot be told
 
@@ -52,7 +53,7 @@ def plan_of(call: Call, everything: Facts, texts: Texts, now: float) -> Plan:
             worker, beats = cast("tuple[str, Sequence[Beat]]", call.args)
             plan = _plan_heartbeat(worker, beats, everything)
         case "report":
-            plan = _plan_report(cast("Sequence[Report]", call.args[0]), everything, texts)
+            plan = _plan_report(cast("Sequence[Report]", call.args[0]), everything, texts, now)
         case "take_back_lapsed_leases":
             plan = _plan_take_back(call.kwargs, everything, now)
         case "cancel":
@@ -107,7 +108,10 @@ def _plan_heartbeat(worker: str, beats: Sequence[Beat], everything: Facts) -> Pl
     return Plan(renewals=renewals, check=check)
 
 
-def _plan_report(reports: Sequence[Report], everything: Facts, texts: Texts) -> Plan:
+def _plan_report(
+    reports: Sequence[Report], everything: Facts, texts: Texts, now: float
+) -> Plan:
+    starts: dict[int, float] = {}
     accepted: list[bool] = []
     messages: list[StoredMessage] = []
     counts: dict[int, int] = {}
@@ -135,6 +139,9 @@ def _plan_report(reports: Sequence[Report], everything: Facts, texts: Texts) -> 
                 messages += [
                     (facts.seq, facts.attempt, m.number, m.text, m.output) for m in fresh
                 ]
+                if report.started and facts.started_at is None:
+                    begun_at = max(facts.claimed_at, now - report.started_seconds_ago)
+                    starts.setdefault(facts.seq, begun_at)
                 if report.end is not None:
                     over.add(facts.seq)
         accepted.append(good)
@@ -151,7 +158,7 @@ def _plan_report(reports: Sequence[Report], everything: Facts, texts: Texts) -> 
                 same = answer.status is not None and answer.status.value == facts.status
                 demand(same, "T3 the answer is the status", f"{answer}, {facts.status}")
 
-    return Plan(messages=messages, check=check)
+    return Plan(messages=messages, starts=starts, check=check)
 
 
 def _check_repeated(facts: TaskFacts, sent: Sequence[JobMessage], stored: list[str]) -> None:
@@ -182,10 +189,8 @@ def _plan_take_back(kwargs: dict[str, object], everything: Facts, now: float) ->
 
 
 def _is_over(facts: TaskFacts, watched: float, now: float) -> bool:
-    limit = facts.asked.timeout_seconds
-    if limit is not None and facts.status == "running" and now > facts.claimed_at + limit:
-        return True
-    return now > facts.granted_until and facts.lease_seconds <= watched
+    lapsed = now > facts.granted_until and facts.lease_seconds <= watched
+    return lapsed or facts.ran_too_long(now)
 
 
 def _plan_cancel(task_ids: Sequence[str], everything: Facts) -> Plan:

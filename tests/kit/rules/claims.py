@@ -54,9 +54,21 @@ def _fits(asked: Resources, free: Resources) -> bool:
         and asked.memory_bytes <= free.memory_bytes
         and asked.gpu <= free.gpu
         and asked.buffer_bytes <= free.buffer_bytes
-        and (asked.nodes <= free.idle if asked.exclusive else asked.nodes <= free.nodes)
+        and _nodes_fit(asked, free)
         and asked.labels.issubset(free.labels)
     )
+
+
+def _nodes_fit(asked: Resources, free: Resources) -> bool:
+    if not asked.flavours:
+        return asked.nodes <= (free.idle if asked.exclusive else free.nodes)
+    offered = {label: (free.nodes, free.idle) for label in ("", *free.labels)}
+    offered |= {one.flavour: (one.nodes, one.idle) for one in free.flavours}
+    for one in asked.flavours:
+        nodes, idle = offered.get(one.flavour, (0, 0))
+        if one.nodes > nodes or one.idle > idle:
+            return False
+    return True
 
 
 def _by_heads(found: list[TaskFacts], limits: tuple[Limit, ...], now: float) -> list[TaskFacts]:

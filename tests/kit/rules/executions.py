@@ -197,19 +197,37 @@ def _check_room(process: str, offer: Offer, running: Sequence[Resources]) -> Non
     memory = sum(one.memory_bytes for one in running)
     gpu = sum(one.gpu for one in running)
     offered = offer.capacity
-    alone = sum(one.nodes for one in running if one.exclusive)
-    shared = [one.nodes for one in running if not one.exclusive]
+    alone, shared = _nodes_used(running, "")
+    by_flavour = {one.flavour: _nodes_used(running, one.flavour) for one in offered.flavours}
     demand(
         len(running) <= offer.slots
         and cpu <= offered.cpu + 1e-6
         and memory <= offered.memory_bytes
         and gpu <= offered.gpu
         and sum(one.buffer_bytes for one in running) <= offered.buffer_bytes
-        and alone + max(shared, default=0) <= offered.nodes,
+        and alone + max(shared, default=0) <= offered.nodes
+        and all(
+            by_flavour[one.flavour][0] + max(by_flavour[one.flavour][1], default=0) <= one.nodes
+            for one in offered.flavours
+        ),
         "T5 no worker runs more than it has room for",
         f"{process}: {len(running)} jobs of {offer.slots}, cpu {cpu}, gpu {gpu}, "
-        f"{alone} nodes alone, {shared} shared, {offered}",
+        f"{alone} nodes alone, {shared} shared, {by_flavour}, {offered}",
     )
+
+
+def _nodes_used(running: Sequence[Resources], flavour: str) -> tuple[int, list[int]]:
+    """How many nodes of a flavour ("": all) somebody has alone, and how many each shares."""
+    alone, shared = 0, []
+    for one in running:
+        asked = next((f for f in one.flavours if f.flavour == flavour), None)
+        if asked is not None:
+            alone += asked.idle
+            shared.append(asked.nodes - asked.idle)
+        elif not flavour:
+            alone += one.nodes if one.exclusive else 0
+            shared.append(0 if one.exclusive else one.nodes)
+    return alone, shared
 
 
 def check_calm(tasks: Iterable[TaskFacts]) -> None:

@@ -91,6 +91,7 @@ class TaskFacts:
     ended_at: float = 0.0
     # Of the current lease:
     claimed_at: float = 0.0
+    started_at: float | None = None  # as its owner told
     lease_seconds: float = 0.0
     granted_until: float = 0.0
     progress: float = 0.0
@@ -100,6 +101,17 @@ class TaskFacts:
     signals: list[str] = field(default_factory=list)
     ended_by: dict[int, str] = field(default_factory=dict)  # how each attempt ended
     granted_last: dict[int, float] = field(default_factory=dict)  # when its lease was, if ended
+
+    def ran_too_long(self, now: float) -> bool:
+        """Whether the time limit is over: from the start, else from the claim, else never."""
+        limit = self.asked.timeout_seconds
+        if limit is None or self.status != "running":
+            return False
+        if any(label.startswith("runner:") for label in self.asked.resources.labels):
+            # Its runner has a minute to tidy up.
+            return self.started_at is not None and now > self.started_at + limit + 60.0
+        begun_at = self.claimed_at if self.started_at is None else self.started_at
+        return now > begun_at + limit
 
     @property
     def id(self) -> str:

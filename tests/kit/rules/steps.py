@@ -140,6 +140,7 @@ def _claimed(facts: TaskFacts, step: Step, call: Call, around: Surroundings) -> 
     demand(step.worker == worker, "T4 the claimer owns", f"{step}, asked by {worker}")
     facts.due_at = None
     facts.claimed_at, facts.messages, facts.progress = step.at, 0, 0.0
+    facts.started_at = None
     facts.lease_seconds = (
         lease_seconds or around.everything.queue(facts.asked.queue).lease_seconds
     )
@@ -184,7 +185,7 @@ def _lapsed(facts: TaskFacts, step: Step, call: Call, around: Surroundings) -> N
         "T8 lapses are capped",
         f"{step} after {facts.lapses} of {facts.asked.max_lapses}",
     )
-    demand(not _too_long(facts, step.at), "T7 the time limit comes first", str(step))
+    demand(not facts.ran_too_long(step.at), "T7 the time limit comes first", str(step))
     _check_reason(facts, step, call, around)
 
 
@@ -210,15 +211,11 @@ def _check_reason(facts: TaskFacts, step: Step, call: Call, around: Surroundings
 def _timed_out(facts: TaskFacts, step: Step, call: Call, _: Surroundings) -> None:
     demand(call.operation == TAKE_BACK, "T7 only a monitor times out", f"{step} by {call}")
     demand(
-        _too_long(facts, step.at),
+        facts.ran_too_long(step.at),
         "T7 no end before the time limit",
-        f"{step} claimed at {facts.claimed_at}, limit {facts.asked.timeout_seconds}",
+        f"{step} claimed at {facts.claimed_at}, started at {facts.started_at}, "
+        f"limit {facts.asked.timeout_seconds}",
     )
-
-
-def _too_long(facts: TaskFacts, now: float) -> bool:
-    limit = facts.asked.timeout_seconds
-    return limit is not None and facts.status == "running" and now > facts.claimed_at + limit
 
 
 def _lease(facts: TaskFacts) -> str:

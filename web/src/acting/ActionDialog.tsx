@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { currentLive } from "../api/runLive";
+import { isOfStages } from "../api/shown";
 import type { Action } from "../api/types";
 import { useDeed } from "../ui/deed";
 import { Dialog } from "../ui/Dialog";
@@ -84,7 +85,7 @@ function Choices({ action, docked, onChange }: { action: Action; docked: boolean
     return (
       <>
         <FlowChoice action={action} onChange={onChange} />
-        {isReflow(action) && <Bounds action={action} docked={docked} onChange={onChange} />}
+        {isReflow(action) && !isOfStages() && <Bounds action={action} docked={docked} onChange={onChange} />}
       </>
     );
   }
@@ -126,6 +127,7 @@ function OutputChoice({ action, onChange }: { action: Action; onChange: (action:
 
 /** Those that tasks of the run on the screen belong to; the first alone is no choice. */
 function flowsOfRun(): number[] {
+  if (isOfStages()) return [];
   const flows = new Set(currentLive()?.snapshot().rows.flatMap((row) => row.flows));
   return flows.size > 1 ? [...flows].sort((a, b) => a - b) : [];
 }
@@ -149,7 +151,7 @@ function FlowChoice({ action, onChange }: { action: Action; onChange: (action: A
   return (
     <fieldset className="choices">
       <legend>What follows</legend>
-      {[["", "as usual: in its flows, or alone if it has run already"], ["new", "everything behind it again (a new flow)"], ["none", "nothing: only this"], ...flowsOfRun().map((one) => [String(one), `what is behind it in flow ${one}`])].map(([flow = "", says]) => (
+      {[["", isOfStages() ? "as usual: what waits for it, or only this if it has run already" : "as usual: in its flows, or alone if it has run already"], ["new", `everything behind it again${isOfStages() ? "" : " (a new flow)"}`], ["none", "nothing: only this"], ...flowsOfRun().map((one) => [String(one), `what is behind it in flow ${one}`])].map(([flow = "", says]) => (
         <label key={flow}><input type="radio" name="flow" checked={(action.flow ?? "") === flow} onChange={() => onChange(inFlow(action, flow))} /> {says}</label>
       ))}
     </fieldset>

@@ -1,9 +1,10 @@
 /** Any command, about tasks that are named by words; what it would do is shown before it is given. */
 import { useState, type SubmitEvent } from "react";
+import { isOfStages } from "../api/shown";
 import type { Action } from "../api/types";
 import { Dialog } from "../ui/Dialog";
 import { Button } from "../ui/parts";
-import { commandOf, FORMS } from "./forms";
+import { commandOf, FORMS, formsFor } from "./forms";
 
 export function CommandFormDialog({ onDone, onClose }: { onDone: (action: Action) => void; onClose: () => void }) {
   const [id, setId] = useState("trigger");
@@ -18,7 +19,7 @@ export function CommandFormDialog({ onDone, onClose }: { onDone: (action: Action
     <Dialog title="Command" onClose={onClose}>
       <h2>Command</h2>
       <form className="command-form" onSubmit={submit}>
-        <label>What <select data-focus value={id} onChange={(event) => setId(event.target.value)}>{FORMS.map((one) => <option key={one.id} value={one.id}>{one.title}</option>)}</select></label>
+        <label>What <select data-focus value={id} onChange={(event) => setId(event.target.value)}>{formsFor(isOfStages()).map((one) => <option key={one.id} value={one.id}>{one.title}</option>)}</select></label>
         <p className="muted">{form.says}</p>
         {form.fields.map((field) => {
           const text = written[field.name] ?? "";
@@ -31,7 +32,7 @@ export function CommandFormDialog({ onDone, onClose }: { onDone: (action: Action
             </label>
           );
         })}
-        {form.fields.some((field) => field.name === "ids") && <p id="command-help" className="faint small">As on the command line: <code>POINT/NAME</code>, <code>*</code> and <code>?</code>, families, <code>:state</code> behind them; several with commas.</p>}
+        {form.fields.some((field) => field.name === "ids") && <p id="command-help" className="faint small">As on the command line: <code>{isOfStages() ? "STAGE" : "POINT/NAME"}</code>, <code>*</code> and <code>?</code>{isOfStages() ? "" : ", families"}, <code>:state</code> behind them; several with commas.</p>}
         <div className="dialog-foot">
           <Button onClick={onClose}>Leave it</Button>
           <Button look="primary" type="submit" disabled={action === null}>Show what would happen</Button>

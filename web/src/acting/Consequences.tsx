@@ -1,4 +1,5 @@
 /** A dry run in words: what changes at once, what would then run, what would wait. */
+import { shownId } from "../api/shown";
 import type { DryRun } from "../api/types";
 import { plain } from "../ui/plain";
 
@@ -27,11 +28,11 @@ export function Consequences({ tried }: { tried: DryRun }) {
     <div className="consequences" tabIndex={0} role="group" aria-label="What would happen">
       {status.before !== status.after && <p>The run, now {status.before}, would be <b>{status.after}</b>.</p>}
       {nothing && <p className="muted">Nothing would change at once.</p>}
-      <Some title="Changes at once" lines={tried.changes.map((one) => ({ key: one.id, text: one.id, note: `${one.before} → ${one.after}${one.made.length ? `; made: ${one.made.join(", ")}` : ""}` }))} />
-      <Some title="Jobs that would be ended" lines={tried.killed.map((id) => ({ key: id, text: id }))} />
-      <Some title="Jobs that would be asked" lines={tried.polled.map((id) => ({ key: id, text: id }))} />
-      <Some title="Would run, if each job succeeds" lines={tried.runs.map((one) => ({ key: `${one.id} ${one.submit}`, text: one.id, note: one.triggered ? "at once" : one.after.length ? `after ${one.after.join(", ")}` : "" }))} />
-      <Some title="Would still wait" lines={tried.waits.map((one) => ({ key: one.id, text: one.id, note: one.reasons[0]?.text ?? "" }))} />
+      <Some title="Changes at once" lines={tried.changes.map((one) => ({ key: one.id, text: shownId(one.id), note: `${one.before} → ${one.after}${one.made.length ? `; made: ${one.made.join(", ")}` : ""}` }))} />
+      <Some title="Jobs that would be ended" lines={tried.killed.map((id) => ({ key: id, text: shownId(id) }))} />
+      <Some title="Jobs that would be asked" lines={tried.polled.map((id) => ({ key: id, text: shownId(id) }))} />
+      <Some title="Would run, if each job succeeds" lines={tried.runs.map((one) => ({ key: `${one.id} ${one.submit}`, text: shownId(one.id), note: one.triggered ? "at once" : one.after.length ? `after ${one.after.map((id) => shownId(id)).join(", ")}` : "" }))} />
+      <Some title="Would still wait" lines={tried.waits.map((one) => ({ key: one.id, text: shownId(one.id), note: one.reasons[0]?.text ?? "" }))} />
       {notices.length > 0 && <p className="muted notices">The run would say: {plain(notices.join(" · "))}</p>}
       {tried.cut && <p className="faint">There is more; only the beginning is shown.</p>}
     </div>

@@ -51,6 +51,9 @@ export const FORMS: readonly [CommandForm, ...CommandForm[]] = [
   },
 ];
 
+/** In a run of stages nobody has written a point. */
+export const formsFor = (stages: boolean): readonly CommandForm[] => (stages ? FORMS.filter(({ id }) => id !== "hold after" && id !== "stop at") : FORMS);
+
 /** What was written, as a command; null while something is missing. */
 export function commandOf(form: CommandForm, written: Readonly<Record<string, string>>): Action | null {
   const action: Action = { verb: form.verb, ...form.given };

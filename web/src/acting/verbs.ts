@@ -1,4 +1,5 @@
 /** The verbs of operators in the words of buttons; the same verbs as on the command line. */
+import { isOfStages, shownId } from "../api/shown";
 import type { Action, TaskRow } from "../api/types";
 
 export interface Verb {
@@ -63,13 +64,14 @@ function wholeText(action: Action): string | null {
 /** "Trigger 1/model", "Hold 3 tasks", "Satisfy 1/a for 1/b". */
 export function actionText(action: Action): string {
   const { ids = [] } = action;
-  const what = ids.length === 0 ? "" : ids.length === 1 ? ` ${ids[0]}` : ` ${ids.length} tasks`;
+  const stages = isOfStages();
+  const what = ids.length === 0 ? "" : ids.length === 1 ? ` ${shownId(ids[0] ?? "")}` : ` ${ids.length} ${stages ? "stages" : "tasks"}`;
   const prerequisites = action.prerequisites;
   const whole = wholeText(action);
   if (whole !== null) return whole;
-  if (action.verb === "set" && prerequisites?.length) return `Satisfy ${prerequisites.join(", ")} for${what}`;
+  if (action.verb === "set" && prerequisites?.length) return `Satisfy ${prerequisites.map((one) => (stages ? one.replace(/:succeeded$/, "") : one)).join(", ")} for${what}`;
   const bounds = [...((action.until_tasks as string[] | undefined) ?? []), ...(typeof action.until === "string" && action.until !== "" ? [`point ${action.until}`] : [])];
-  const flow = action.flow === "new" ? ` in a new flow${bounds.length > 0 ? ` until ${bounds.join(", ")}` : ""}` : /^\d/.test(action.flow ?? "") ? ` in flow ${action.flow}` : "";
+  const flow = stages ? (action.flow === "new" ? " and everything after it" : "") : action.flow === "new" ? ` in a new flow${bounds.length > 0 ? ` until ${bounds.join(", ")}` : ""}` : /^\d/.test(action.flow ?? "") ? ` in flow ${action.flow}` : "";
   const outputs = action.outputs;
   const word = action.verb === "set" ? `Set ${outputs?.length ? outputs.join(", ") : "outputs"} of` : verbOf(action.verb).button;
   return `${word}${what}${flow}`;

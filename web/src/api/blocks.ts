@@ -1,6 +1,6 @@
 /** Scheduling block instances, processing blocks and the objects that stages wait for. */
 import { queryOptions } from "@tanstack/react-query";
-import type { BlockDocument, BlockFacts, BlockList, ObjectList, SbiAnswer, SbiList } from "./generated/blocks";
+import type { AbortedSbi, BlockDocument, BlockFacts, BlockHistory, BlockList, ObjectList, SbiAnswer, SbiList } from "./generated/blocks";
 import { get, inPath, post, postFile, remove } from "./http";
 
 export type { BlockDocument, BlockFacts, BufferObject, SbiAnswer, SbiFacts, StageFacts as Stage } from "./generated/blocks";
@@ -29,6 +29,14 @@ export const blockQuery = (id: string) =>
     retry: false,
   });
 
+export const blockHistoryQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["blocks", "one", id, "history"],
+    queryFn: ({ signal }) => get<BlockHistory>(`/processing-blocks/${inPath(id)}/history`, signal),
+    select: (found) => found.events,
+    refetchInterval: LOOK_AGAIN_MS,
+  });
+
 export const objectsQuery = queryOptions({
   queryKey: ["objects"],
   queryFn: ({ signal }) => get<ObjectList>("/objects", signal),
@@ -36,11 +44,14 @@ export const objectsQuery = queryOptions({
   refetchInterval: LOOK_AGAIN_MS,
 });
 
-export const postSbi = (text: string, file: string): Promise<SbiAnswer> =>
-  postFile<SbiAnswer>(`/sbis?file=${encodeURIComponent(file)}`, new Blob([text]), /\.ya?ml$/.test(file) ? "application/yaml" : "application/json");
+export const postSbi = (text: string, file: string, dryRun: boolean): Promise<SbiAnswer> =>
+  postFile<SbiAnswer>(`/sbis?file=${encodeURIComponent(file)}&dry_run=${dryRun}`, new Blob([text]), /\.ya?ml$/.test(file) ? "application/yaml" : "application/json");
 
 export const abortBlock = (id: string, reason: string): Promise<BlockFacts> =>
   post<BlockFacts>(`/processing-blocks/${inPath(id)}/abort`, { reason });
+
+export const abortSbi = (id: string, reason: string): Promise<AbortedSbi> =>
+  post<AbortedSbi>(`/sbis/${inPath(id)}/abort`, { reason });
 
 export const postObject = (name: string, facts: Record<string, unknown>): Promise<unknown> =>
   post("/objects", { objects: [{ name, facts }] });

@@ -18,6 +18,8 @@ export interface LiveState {
   phase: "loading" | "ready" | "failed" | "deleted";
   problem: Problem | null;
   run: RunFacts | null;
+  /** It is a run of stages, which people know by their names alone. */
+  stages: boolean;
   batch: number;
   rows: readonly TaskRow[];
   nodes: Readonly<Record<string, NodeFacts>>;
@@ -38,6 +40,7 @@ const EMPTY: LiveState = {
   phase: "loading",
   problem: null,
   run: null,
+  stages: false,
   batch: 0,
   rows: [],
   nodes: {},
@@ -114,6 +117,7 @@ export class RunLive implements RowSource {
       phase: "ready",
       problem: null,
       run: seen.run,
+      stages: seen.stages === true,
       batch: seen.batch,
       rows: seen.tasks,
       nodes: seen.nodes,

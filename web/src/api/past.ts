@@ -32,7 +32,7 @@ export class PastRows {
 
   constructor(past: PastDocument) {
     this.byId = new Map(past.tasks.map((task) => [task.id, task]));
-    this.state = { phase: "ready", problem: null, run: past.run, batch: past.batch, rows: past.tasks, nodes: past.nodes, points: past.points, pointsLeftOut: past.points_left_out, past: { batch: past.batch, touched: new Set(past.changed.map((one) => one.id)) } };
+    this.state = { phase: "ready", problem: null, run: past.run, stages: past.stages === true, batch: past.batch, rows: past.tasks, nodes: past.nodes, points: past.points, pointsLeftOut: past.points_left_out, past: { batch: past.batch, touched: new Set(past.changed.map((one) => one.id)) } };
   }
 
   // What is past does not change.

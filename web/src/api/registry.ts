@@ -1,11 +1,11 @@
 /** The registry: what is kept, how it is sent, asked about and requested. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type { RunCreated, RunList } from "./generated/runs";
-import type { DefinitionGraph, RegisteredWorkflows, WorkflowDocument, WorkflowFacts, WorkflowList, WorkflowVerdict } from "./generated/workflows";
+import type { DefinitionGraph, RegisteredWorkflows, WorkflowDocument, WorkflowFacts, WorkflowList, WorkflowStages, WorkflowVerdict } from "./generated/workflows";
 import { get, inPath, post, postFile, postLook, remove } from "./http";
 import type { RunFacts } from "./types";
 
-export type { DefinitionGraph as DefinitionGraphDocument, ParameterFacts as Parameter, RegisteredWorkflows as Registered, WorkflowDocument, WorkflowFacts, WorkflowVerdict as Verdict } from "./generated/workflows";
+export type { DefinitionGraph as DefinitionGraphDocument, ParameterFacts as Parameter, RegisteredWorkflows as Registered, StageDocument, StageFile, WorkflowDocument, WorkflowFacts, WorkflowVerdict as Verdict } from "./generated/workflows";
 
 export interface RunRequest {
   workflow: string;
@@ -36,6 +36,15 @@ export const definitionGraphQuery = (name: string, version: string, start: strin
   queryOptions({
     queryKey: ["workflows", name, version, "graph", start, stop, parameters],
     queryFn: ({ signal }) => postLook<DefinitionGraph>(`${place(name, version)}/graph`, { start, stop, parameters }, signal),
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+/** Of a workflow of stages alone. */
+export const stagesQuery = (name: string, version: string, parameters: Record<string, unknown>) =>
+  queryOptions({
+    queryKey: ["workflows", name, version, "stages", parameters],
+    queryFn: ({ signal }) => postLook<WorkflowStages>(`${place(name, version)}/stages`, { parameters }, signal),
     placeholderData: keepPreviousData,
     retry: false,
   });

@@ -13,6 +13,13 @@ export interface Resources {
   nodes: number;
   exclusive: boolean;
   buffer_bytes: number;
+  flavours: FlavouredNodes[];
+}
+
+export interface FlavouredNodes {
+  flavour: string;
+  nodes: number;
+  idle: number;
 }
 
 export interface QueueLimit {

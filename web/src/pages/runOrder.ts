@@ -42,7 +42,7 @@ export function progressText(summary: RunSummary): string {
   const part = progress(summary);
   const percent = part === null ? "" : ` · ${Math.floor(100 * part)} %`;
   const of = summary.run.status === "completed" ? summary.tasks : (summary.total ?? summary.tasks);
-  return `${summary.done} of ${of} tasks${percent}`;
+  return `${summary.done} of ${of} ${summary.stages ? "stages" : "tasks"}${percent}`;
 }
 
 const PAST_MAX = 20;

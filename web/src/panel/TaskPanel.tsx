@@ -5,6 +5,7 @@ import { useActing } from "../acting/Acting";
 import { actionText, taskVerbs } from "../acting/verbs";
 import { taskQuery } from "../api/queries";
 import { useEnded, useMayAct, useTaskRow } from "../api/runLive";
+import { isOfStages, shownId } from "../api/shown";
 import type { Action, Reason, TaskDocument } from "../api/types";
 import { useRunPage, useViewOption } from "../pages/run/useRunPage";
 import { FlowMarks } from "../ui/FlowMark";
@@ -24,10 +25,10 @@ export function TaskPanel({ id }: { id: string }) {
   const { data: task, error, refetch } = useQuery(taskQuery(run, id));
   const state = row ?? task;
   return (
-    <aside className={folded ? "task-panel folded" : "task-panel"} aria-label={`Task ${id}`}>
+    <aside className={folded ? "task-panel folded" : "task-panel"} aria-label={`${isOfStages() ? "Stage" : "Task"} ${shownId(id)}`}>
       <header>
         <div className="panel-title">
-          <h2 className="mono">{id}</h2>
+          <h2 className="mono">{shownId(id)}</h2>
           <span className="panel-buttons">
             <Button look="quiet" className="fold-button" aria-expanded={!folded} onClick={() => setFolded(folded ? "" : "yes")}>{folded ? "▴ Unfold" : "▾ Fold"}</Button>
             <Button look="quiet" aria-label="Close the task" title="Close (Esc)" onClick={() => select(null)}>✕</Button>
@@ -38,7 +39,7 @@ export function TaskPanel({ id }: { id: string }) {
       </header>
       {task && <Verbs task={row ? { ...task, ...row } : task} />}
       {error !== null && <Failure error={error} retry={() => void refetch()} />}
-      {task === undefined && error === null && <Loading what={id} />}
+      {task === undefined && error === null && <Loading what={shownId(id)} />}
       {task && <Body task={task} />}
     </aside>
   );
@@ -59,6 +60,7 @@ function Verbs({ task }: { task: TaskDocument }) {
 }
 
 function Body({ task }: { task: TaskDocument }) {
+  const stages = isOfStages();
   const running = ["preparing", "submitted", "running"].includes(task.state);
   const runs = task.nested ?? []; // a run in it may be stuck while the task itself is running
   const stuck = runs.length > 0 && task.why.some((reason) => !reason.passes);
@@ -75,11 +77,11 @@ function Body({ task }: { task: TaskDocument }) {
       {task.suicide.length > 0 && <Section title="Removed if"><Prerequisites arrows={task.suicide} /></Section>}
       <Section title="About">
         <dl className="facts">
-          <dt>flows</dt><dd>{task.flows.some((flow) => flow > 1) ? <FlowMarks flows={task.flows} /> : task.flows.join(", ") || "none"}</dd>
-          {task.families.length > 0 && <><dt>families</dt><dd>{task.families.join(", ")}</dd></>}
-          <dt>children</dt><dd><TaskLinks ids={task.children} /></dd>
+          {!stages && <><dt>flows</dt><dd>{task.flows.some((flow) => flow > 1) ? <FlowMarks flows={task.flows} /> : task.flows.join(", ") || "none"}</dd></>}
+          {!stages && task.families.length > 0 && <><dt>families</dt><dd>{task.families.join(", ")}</dd></>}
+          <dt>{stages ? "needed by" : "children"}</dt><dd><TaskLinks ids={task.children} /></dd>
           {task.description && <><dt>description</dt><dd>{plain(task.description)}</dd></>}
-          {task.verdicts.map((verdict) => <div key={verdict.flow} className="wide-fact"><dt>flow {verdict.flow}</dt><dd>{plain(verdict.text)}</dd></div>)}
+          {task.verdicts.map((verdict) => <div key={verdict.flow} className="wide-fact"><dt>{stages ? "verdict" : `flow ${verdict.flow}`}</dt><dd>{plain(verdict.text)}</dd></div>)}
         </dl>
       </Section>
     </div>
@@ -89,7 +91,7 @@ function Body({ task }: { task: TaskDocument }) {
 export function TaskLinks({ ids }: { ids: readonly string[] }) {
   const { select } = useRunPage();
   if (ids.length === 0) return <span className="muted">none</span>;
-  return <>{ids.map((id) => <button key={id} type="button" className="link mono spaced" onClick={() => select(id)}>{id}</button>)}</>;
+  return <>{ids.map((id) => <button key={id} type="button" className="link mono spaced" onClick={() => select(id)}>{shownId(id)}</button>)}</>;
 }
 
 /** A trigger in a new flow of what has ended is no repair; it is among the verbs above. */

@@ -2,6 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactNode } from "react";
 import { useTaskRow } from "../api/runLive";
+import { isOfStages, shownId } from "../api/shown";
 import type { Arrow, Atom, OutputFacts, Submission, TaskDocument } from "../api/types";
 import { useRunPage, useShowLog } from "../pages/run/useRunPage";
 import { endingOf } from "../ui/endings";
@@ -13,7 +14,7 @@ const SHOWN = 20;
 const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: it will not come"], "not taken": ["·", "not taken"] } as const;
 
 export function Prerequisites({ arrows }: { arrows: Arrow[] }) {
-  if (arrows.length === 0) return <p className="muted">It waits for no other task.</p>;
+  if (arrows.length === 0) return <p className="muted">It waits for no other {isOfStages() ? "stage" : "task"}.</p>;
   return (
     <ul className="arrows">
       <Some of={arrows} isMet={(arrow) => arrow.satisfied}>
@@ -52,14 +53,14 @@ function AtomLine({ atom }: { atom: Atom }) {
   return (
     <li className={`atom ${atom.state.replace(" ", "-")}`}>
       <span className="mark" role="img" aria-label={says} title={says}>{mark}</span>
-      {atom.members.length > 0 ? <span className="mono">{atom.id}</span> : <button type="button" className="link mono" onClick={() => select(atom.id)}>{atom.id}</button>}
+      {atom.members.length > 0 ? <span className="mono">{shownId(atom.id)}</span> : <button type="button" className="link mono" onClick={() => select(atom.id)}>{shownId(atom.id)}</button>}
       <span className="muted">{atom.output}{atom.by_hand ? ", by hand" : ""}{atom.before_start ? ", before the start" : ""}</span>
       <span className="parent">{row && <StateIcon state={row.state} size={13} />}{parent}</span>
       {atom.members.length > 0 && (
         <details className="members">
           <summary>{atom.members.length} members</summary>
           {atom.members.map((member) => (
-            <div key={member.id}><span className="mark">{member.made ? "✔" : "○"}</span><button type="button" className="link mono" onClick={() => select(member.id)}>{member.id}</button> <span className="muted">{member.state}</span></div>
+            <div key={member.id}><span className="mark">{member.made ? "✔" : "○"}</span><button type="button" className="link mono" onClick={() => select(member.id)}>{shownId(member.id)}</button> <span className="muted">{member.state}</span></div>
           ))}
         </details>
       )}
@@ -99,7 +100,7 @@ export function Outputs({ outputs, completion }: { outputs: OutputFacts[]; compl
 
 /** By whom, and in which flows unless that is the first alone. */
 export function madeText({ by, flows, made }: Pick<OutputFacts, "by" | "flows" | "made">): string {
-  const later = made && flows.length > 0 && flows.join() !== "1";
+  const later = made && flows.length > 0 && flows.join() !== "1" && !isOfStages();
   return [plain(by), later ? `flow ${flows.join(", ")}` : ""].filter(Boolean).join(", ");
 }
 

@@ -5,6 +5,7 @@ import { useDeferredValue, useEffect, useRef, useState, type KeyboardEvent } fro
 import { runsQuery } from "../api/queries";
 import { workflowsQuery } from "../api/registry";
 import { currentLive } from "../api/runLive";
+import { shownId, taskWord } from "../api/shown";
 import { Dialog } from "../ui/Dialog";
 import type { Kind } from "../ui/palette";
 import { StateIcon } from "../ui/StateIcon";
@@ -102,7 +103,7 @@ function useEverything(): { everything: Found[]; isLoading: boolean } {
   const select = (id: string) => void navigate({ to: ".", search: (old) => ({ ...old, select: id }) });
   const everything = [
     ...rows.map((row): Found => ({
-      key: `task ${row.id}`, title: row.id, kind: "task", state: [row.state, "tasks"], go: () => select(row.id),
+      key: `task ${row.id}`, title: shownId(row.id), kind: taskWord(), state: [row.state, "tasks"], go: () => select(row.id),
     })),
     ...places.map((place): Found => ({
       key: place.to, title: place.title, kind: "page", go: () => void navigate({ to: place.to }),

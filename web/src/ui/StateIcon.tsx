@@ -1,6 +1,6 @@
 /** The shape of a state, drawn, so that it looks alike in every font. */
 import type { CSSProperties, ReactNode } from "react";
-import { lookOf, STATE_SAYS, type Kind } from "./palette";
+import { inWords, lookOf, STATE_SAYS, type Kind } from "./palette";
 
 const stroke = { fill: "none", stroke: "currentColor", strokeWidth: 1.8 } as const;
 const line = { ...stroke, strokeWidth: 2.2, strokeLinecap: "round", strokeLinejoin: "round" } as const;
@@ -43,7 +43,7 @@ export function StateWord({ state, remarks = [], kind = "tasks" }: { state: stri
   return (
     <span className="state-word" style={stateStyle(state, kind)} {...(kind === "tasks" && says !== "" ? { title: says } : {})}>
       <StateIcon state={state} kind={kind} />
-      <span>{state}</span>
+      <span>{kind === "blocks" ? inWords(state) : state}</span>
       {remarks.length > 0 && <span className="remarks">{remarks.join(", ")}</span>}
     </span>
   );

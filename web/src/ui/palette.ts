@@ -6,7 +6,7 @@ export interface Look {
   shape: string;
 }
 
-export type Kind = "tasks" | "runs" | "statuses";
+export type Kind = "tasks" | "runs" | "blocks" | "statuses";
 
 const UNKNOWN: Look = { colour: "#8a8f98", shape: "·" };
 
@@ -31,6 +31,9 @@ export const STATE_SAYS: Readonly<Record<string, string>> = {
   runahead: "It waits until earlier points are done",
   "by hand": "Somebody triggered it",
 };
+
+/** A status of a block or a stage, as people read it. */
+export const inWords = (status: string): string => status.replaceAll("_", " ");
 
 export function lookOf(state: string, kind: Kind = "tasks"): Look {
   return (tables[kind] as Record<string, Look>)[state] ?? UNKNOWN;

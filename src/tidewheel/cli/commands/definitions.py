@@ -50,8 +50,9 @@ def validate_command(definition: Definition, *, strict: bool) -> int:
     """Check a workflow definition: every mistake with its place and what to do about it.
 
     DIR has a flow.cylc in it; without DIR it is the folder you are in. FILE is a flow.cylc, a
-    Python file or a SIP definition (.yaml, .yml, .json, each also with .j2). For a SIP
-    definition you also learn whether it can be registered and run. Exit 2 if there is an error.
+    Python file or a SIP definition (.yaml, .yml, .json, each also with .j2). NAME or
+    NAME/VERSION is a registered workflow. For a SIP definition you also learn whether it can be
+    registered and run. Exit 2 if there is an error.
     """
     findings = Findings()
     loaded, verdicts = definition.load_judged(findings)
@@ -225,7 +226,7 @@ def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: boo
         return
     for point, names in by_point.items():
         for name in names:
-            say(f"{point}/{name}")
+            say(name if style.is_unwritten else f"{point}/{name}")
     if shown.window.cut:
         note("there are more; give a nearer STOP")
 
@@ -258,6 +259,8 @@ def config_command(definition: Definition, *, task: str | None, items: tuple[str
     if findings.has_errors and not loaded.source.lines:
         return refuse(findings, loaded.source, as_json=definition.as_json)
     tree = sip_tree(definition) if definition.is_sip else config_tree(loaded)
+    if findings.has_errors and not tree:  # no definition at all
+        return refuse(findings, loaded.source, as_json=definition.as_json)
     found = {item: _find(tree, item) for item in items}
     if task:
         section = "runtime" if "runtime" in tree else "stages"
@@ -489,7 +492,8 @@ def _text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:
     if shown.is_empty:
         yield "there is no task between START and STOP"
     for page in text_points(shown.graph, shown.window):
-        yield click.style(page.point, bold=True)
+        if not shown.graph.cycling.style.is_unwritten:
+            yield click.style(page.point, bold=True)
         width = max(2 * row.depth + len(row.name) for row in page.rows)
         for row in page.rows:
             name = "  " * row.depth + row.name

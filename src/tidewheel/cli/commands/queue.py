@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidewheel.api.tasks import QueueView, WorkerView
     from tidewheel.client import AsyncClient
     from tidewheel.core.operator.stream import FollowedEvent
+    from tidewheel.core.queue.resources import Resources
 
 
 @session_command("queues")
@@ -176,13 +177,18 @@ def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
         "CORES": lambda one: f"{one.capacity.cpu:g}",
         "MEMORY": lambda one: show_size(one.capacity.memory_bytes),
         "GPU": lambda one: str(one.capacity.gpu or ""),
-        "NODES": lambda one: str(one.capacity.nodes),
+        "NODES": lambda one: _nodes_text(one.capacity),
         "BUFFER": lambda one: (
             show_size(one.capacity.buffer_bytes) if one.capacity.buffer_bytes else ""
         ),
         "LABELS": lambda one: ",".join(sorted(one.capacity.labels)),
         "SEEN": lambda one: show_duration(now - one.seen_at) + " ago",
     }
+
+
+def _nodes_text(offered: Resources) -> str:
+    named = [f"{one.flavour} {one.nodes}" for one in offered.flavours]
+    return f"{offered.nodes} ({', '.join(named)})" if named else str(offered.nodes)
 
 
 # ---- `task`: everything about one ----

@@ -191,11 +191,12 @@ def _learnt(
         require_if_named(where)  # one that was named should be there
         return {}
     workflow, folder = loaded.workflow.name, str(definition.path.resolve())
+    folders = (definition.origin,) if definition.origin else (folder, folder_text(folder))
 
     async def ask() -> dict[str, float]:
         async with opened_store(where) as store:
             door = run_door(store, home_directory())
-            return await learnt_lengths(door, workflow, (folder, folder_text(folder)))
+            return await learnt_lengths(door, workflow, folders)
 
     learnt = asyncio.run(ask())
     if learnt and not definition.as_json:

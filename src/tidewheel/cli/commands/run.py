@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tidewheel.cli.capacity_options import offering_options
-from tidewheel.cli.definitions import PATH, Definition, definition_command
+from tidewheel.cli.definitions import PATH, Definition, by_path, definition_command
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.session import option
 from tidewheel.core.operator.views import UNDONE_KINDS
@@ -26,7 +26,7 @@ by themselves and are found again. From another terminal: tidewheel show, why, t
 """
 
 
-@definition_command("run", epilog=EPILOG)
+@definition_command("run", epilog=EPILOG, meant=by_path)
 @option("--new is_new", "Begin a new run, even if one could be carried on.")
 @option("--run-name --name name TEXT", "A name for the new run.", default="")
 @option(

@@ -145,8 +145,8 @@ def why_command(session: Session, words: Words) -> int:
     def arguments(target: Target) -> Document:
         if not target.rest:
             raise click.UsageError(
-                f"name a task: tidewheel why {target.run} POINT/NAME. What keeps the whole "
-                f"run: tidewheel show {target.run}"
+                f"name a task: tidewheel why {target.run} POINT/NAME, or the name of a stage. "
+                f"What keeps the whole run: tidewheel show {target.run}"
             )
         return {"ids": list(target.rest)}
 

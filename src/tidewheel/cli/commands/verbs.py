@@ -105,7 +105,7 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
         if not target.rest and TABLE[name].replaces_ids not in given:
             raise click.UsageError(
                 f"{name} what in {target.run}? Name tasks: "
-                f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'"
+                f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'; a stage: NAME"
             )
         return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]
     if target.rest and name == "stop":

@@ -26,25 +26,28 @@ Examples:
   tidewheel register vis-ingest-1.0.0.yaml.j2  one, with the folders of its stages
   tidewheel register my-workflow --version 2.1.0      a folder with a flow.cylc
   tidewheel register workflows --server https://tide.example.org
+  tidewheel register git+https://git.example.org/team/imaging.git@v1.2#workflows
+  tidewheel register https://git.example.org/team/imaging-1.2.tar.gz#workflows
 Then: tidewheel workflows, tidewheel run NAME
 """
 
 
 @session_command("register", epilog=REGISTER_EPILOG)
-@click.argument(
-    "paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path)
-)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH|URL...", type=click.Path())
 @option("--strict", "Treat warnings as errors.")
 @option(
     "--name TEXT", "The name of a flow.cylc or Python workflow. [default: its own]", default=""
 )
 @option("--version TEXT", "Its version. [default: `version` of [meta], else 0.0.0]", default="")
 def register_command(
-    session: Session, paths: tuple[Path, ...], *, strict: bool, name: str, version: str
+    session: Session, paths: Words, *, strict: bool, name: str, version: str
 ) -> int:
     """Register workflows: SIP definitions with their stages, flow.cylc folders, Python files.
 
-    PATH is a file, or a folder with several definitions. All are registered or none. They are
+    PATH is a file, or a folder with several definitions. URL is an archive (.tar.gz, .zip) or,
+    with git+ before it, a repository, of which @REF is a branch, tag or commit; #FOLDER is a
+    folder or a file in it. It is fetched by this command, never by a server, and none of its
+    code runs meanwhile. All are registered or none. They are
     kept whole, so a run no longer needs these files. Registering the same again changes
     nothing; other content under the same name and version is refused. A definition that cannot
     run as it is can still be registered; you are told what would have to change.
@@ -54,7 +57,7 @@ def register_command(
 
     try:
         # In this thread, the only one that Ctrl-C ends: a Python file may have no end.
-        with told_if_slow(*paths):
+        with told_if_slow(*map(Path, paths)):
             found = bundles_at(paths, name, version)
         told = session.ask_or_make(
             lambda client: client.workflows.register_bundles(found, strict=strict)
@@ -125,28 +128,63 @@ STDIN = "-"
 LIMIT = click.IntRange(1, 1_000)
 
 
-@session_command("sbi", "sbi submit observation.json", "sbi", "sbi show SBI-20261115-sip-0001")
-@click.argument("action", type=click.Choice(("list", "submit", "show")), default="list")
+@session_command(
+    "sbi",
+    "sbi submit observation.json --dry-run",
+    "sbi submit observation.json",
+    "sbi --status running",
+    "sbi show SBI-20261115-sip-0001",
+    'sbi abort SBI-20261115-sip-0001 --reason "wrong field"',
+)
+@click.argument(
+    "action", type=click.Choice(("list", "submit", "show", "abort")), default="list"
+)
 @click.argument("what", metavar="[FILE|ID]", default="")
+@option("--status TEXT", "List only instances with this status.")
+@option("--subarray ID", "List only instances of this subarray.")
+@option("--dry-run", "Judge what is submitted, and store nothing.")
+@option("--reason TEXT", "Why you abort it; kept for others to read.", default="")
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
-def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
-    """List or show scheduling block instances, or submit one from a JSON or YAML file.
+def sbi_command(  # noqa: PLR0913 - each an option
+    session: Session,
+    action: str,
+    what: str,
+    *,
+    status: str | None,
+    subarray: str | None,
+    dry_run: bool,
+    reason: str,
+    limit: int,
+) -> int:
+    """List, show or abort scheduling block instances, or submit one from a JSON or YAML file.
 
     submit takes all of its processing blocks or none, with every mistake at once; the same
     again changes nothing. Each block is a run of a registered workflow, which any scheduler
-    takes up: tidewheel up, or tidewheel scheduler. FILE may be - for standard input.
+    takes up: tidewheel up, or tidewheel scheduler. FILE may be - for standard input. abort ends
+    every block that is not over; exit 1 if one could not be asked.
     """
     if action != "list" and not what:
         missing = "FILE" if action == "submit" else "ID"
         raise click.UsageError(f"say which: tidewheel sbi {action} {missing}")
+    if action == "list" and what:
+        raise click.UsageError(f"list takes no id; write: tidewheel sbi show {what}")
     if action == "submit":
-        return session.answer(_submit(session, what), page.say_submitted)
+        return session.answer(_submit(session, what, dry_run=dry_run), page.say_submitted)
+    if dry_run:
+        raise click.UsageError("--dry-run is for submit")
     if action == "show":
         return session.answer(session.ask(lambda one: one.blocks.sbi(what)), page.say_sbi)
-    return session.answer(session.ask(lambda one: one.blocks.sbis(limit)), page.say_list)
+    if action == "abort":
+        told = session.ask(lambda one: one.blocks.abort_sbi(what, reason))
+        session.answer(told, page.say_aborted_sbi)
+        is_refused = any(one["refused"] for one in page.parts(told, "blocks"))
+        return ExitCode.FAILED if is_refused else ExitCode.DONE
+    told = session.ask(lambda one: one.blocks.sbis(limit, status=status, subarray=subarray))
+    is_any = status is None and subarray is None
+    return session.answer(told, page.say_list if is_any else page.say_filtered)
 
 
-def _submit(session: Session, what: str) -> Document:
+def _submit(session: Session, what: str, *, dry_run: bool) -> Document:
     """Submits a scheduling block instance from a file or from standard input.
 
     If there is no store yet, an empty one is asked first and thrown away, so that no store is
@@ -166,45 +204,66 @@ def _submit(session: Session, what: str) -> Document:
             raise click.UsageError(f"{name} cannot be read: {reason}") from None
 
     async def submit(client: AsyncClient) -> Document:
-        return await client.blocks.submit_text(name, content)
+        return await client.blocks.submit_text(name, content, dry_run=dry_run)
 
     if not store_exists(session.store):
         with empty_store() as where:
-            ask_client(where, submit)
+            told = ask_client(where, submit)
+        if dry_run:
+            return told
     return session.ask_or_make(submit)
 
 
 @session_command(
     "blocks",
-    "blocks",
-    "blocks show PB-20261115-sip-0001",
+    "blocks --status failed",
+    "blocks show PB-20261115-sip-0001 --history",
     'blocks abort PB-20261115-sip-0001 --reason "wrong field"',
 )
 @click.argument("action", type=click.Choice(("list", "show", "abort")), default="list")
 @click.argument("block", metavar="[ID]", default="")
 @option("--sbi ID", "List only the blocks of this instance.")
+@option("--status TEXT", "List only blocks with this status.")
+@option("--workflow NAME", "List only blocks of this workflow.")
+@option("--history", "Show what happened to the block and its stages, oldest first.")
 @option("--reason TEXT", "Why you abort it; kept for others to read.", default="")
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
-def blocks_command(
-    session: Session, action: str, block: str, *, sbi: str | None, reason: str, limit: int
+def blocks_command(  # noqa: PLR0913 - each an option
+    session: Session,
+    action: str,
+    block: str,
+    *,
+    sbi: str | None,
+    status: str | None,
+    workflow: str | None,
+    history: bool,
+    reason: str,
+    limit: int,
 ) -> int:
     """List processing blocks, newest first, or do something with one of them.
 
-    show says what a block waits for, and for each stage its state, times, end, values and
-    events. abort ends the stages that run and starts no more; the block is stopped then. A
-    block is a run called by its id: show, why, log, trigger and the others take it, too.
+    show says what a block waits for, and for each stage its status, times, end, values and why
+    it waits. abort ends the stages that run and starts no more, for good. A block is a run
+    called by its id: show, why, log, trigger and the others take it, too.
     """
     if action != "list" and not block:
         raise click.UsageError(f"say which: tidewheel blocks {action} ID")
     if action == "list" and block:
         raise click.UsageError(f"list takes no id; write: tidewheel blocks show {block}")
+    if history and action != "show":
+        raise click.UsageError("--history is for show: tidewheel blocks show ID --history")
+    if history:
+        told = session.ask(lambda one: one.blocks.history(block))
+        return session.answer(told, page.say_history)
     if action == "show":
         return session.answer(session.ask(lambda one: one.blocks.show(block)), page.say_block)
     if action == "abort":
         told = session.ask(lambda one: one.blocks.abort(block, reason))
         return session.answer(told, page.say_aborted)
-    told = session.ask(lambda one: one.blocks.list(sbi=sbi, count=limit))
-    return session.answer(told, page.say_list)
+    which = {"sbi": sbi, "status": status, "workflow": workflow}
+    told = session.ask(lambda one: one.blocks.list(**which, count=limit))
+    is_any = not any(which.values())
+    return session.answer(told, page.say_list if is_any else page.say_filtered)
 
 
 @session_command(

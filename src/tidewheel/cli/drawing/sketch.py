@@ -8,6 +8,7 @@ from enum import Enum
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Edge, Graph, TaskAt, Window
+from tidewheel.core.graph.shown_names import stage_text
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.services.definitions.graph import EdgeFact
 
@@ -106,6 +107,10 @@ class _Sketcher:
             for point in sorted({task.point for task in shown.tasks})
         }
         self._rows = {name: number for number, name in enumerate(graph.nodes)}
+        self._shown_as: dict[str, str] = {}  # how people call the nodes of a run of stages
+        if graph.cycling.style.is_unwritten:
+            nodes = graph.nodes.items()
+            self._shown_as = {name: stage_text(node.definition) for name, node in nodes}
         self._frames: dict[tuple[Point, str], int] = {}
         self._made: list[Frame] = []
         self._boxes: dict[TaskAt, Box] = {}
@@ -146,7 +151,7 @@ class _Sketcher:
             kind = BoxKind.XTRIGGER
         lines: tuple[str, ...] = (task.node, point)
         if self._wishes.frame_points or len(self._texts) == 1:
-            lines = (task.node,)
+            lines = (self._shown_as.get(task.node, task.node),)
         elif len(self._shown.tasks) > TASKS_ON_TWO_LINES_MAX:
             lines = (f"{point}/{task.node}",)
         return Box(f"{point}/{task.node}", lines, kind, self._frame_around(task))

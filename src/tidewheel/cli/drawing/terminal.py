@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from tidewheel.cli.drawing.layers import find_depths, without_circles
 from tidewheel.core.cycling.calendar import Point
@@ -11,6 +11,7 @@ from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.graph.definition import AllOf, AnyOf, Atom, Condition, Group
 from tidewheel.core.graph.graph import Graph, TaskAt, Window
 from tidewheel.core.graph.outputs import FAILED, FINISHED, SUCCEEDED
+from tidewheel.core.graph.shown_names import joined_output, output_text, stage_name, stage_text
 
 INDENT_MAX = 12  # steps; deeper tasks are not moved further to the right
 
@@ -70,7 +71,11 @@ def _row(graph: Graph, task: TaskAt, depth: int) -> TextRow:
             text = _text(graph, arrow.condition, task.point)
             if text:
                 (removals if arrow.suicide else waits).append(text)
-    return TextRow(depth, task.node, _all(waits), _any(removals))
+    name = task.node
+    if graph.cycling.style.is_unwritten:
+        each = " (for each)" if name in graph.mapped else ""
+        name = stage_text(node.definition) + each
+    return TextRow(depth, name, _all(waits), _any(removals))
 
 
 def _text(graph: Graph, condition: Condition, point: Point) -> str:
@@ -84,6 +89,8 @@ def _text(graph: Graph, condition: Condition, point: Point) -> str:
             return leaf and ("all of " if every else "any of ") + leaf
         case AllOf(terms):
             return _all([text for term in terms if (text := _text(graph, term, point))])
+        case AnyOf(terms) if graph.cycling.style.is_unwritten and _is_of_one(terms):
+            return _stage_text(graph, terms[0].node, {term.output for term in terms})
         case AnyOf(terms):
             texts = [_text(graph, term, point) for term in terms]
             return _finished(texts) or (_any(texts) if all(texts) else "")
@@ -97,9 +104,26 @@ def _leaf(
     at = graph.parent_point(offset, point)
     if at < graph.cycling.initial:
         return ""
+    if graph.cycling.style.is_unwritten:
+        return _stage_text(graph, name, set(outputs))
     output = FINISHED if set(outputs) == {SUCCEEDED, FAILED} else outputs[0]
     place = "" if at == point else f"{graph.cycling.style.text(at)}/"
     return f"{place}{name}" + ("" if output == SUCCEEDED else f":{output}")
+
+
+def _is_of_one(terms: tuple[Condition, ...]) -> TypeGuard[tuple[Atom, ...]]:
+    """Says whether all terms are outputs of one task."""
+    atoms = [one for one in terms if isinstance(one, Atom)]
+    return len(atoms) == len(terms) and len({one.node for one in atoms}) == 1
+
+
+def _stage_text(graph: Graph, name: str, outputs: set[str]) -> str:
+    """Returns what is waited for of a stage."""
+    node = graph.nodes.get(name)
+    shown = stage_name(name) if node is None else stage_text(node.definition)
+    if outputs == {SUCCEEDED}:
+        return shown
+    return output_text(None if node is None else node.definition, shown, joined_output(outputs))
 
 
 def _all(texts: list[str]) -> str:

@@ -58,9 +58,43 @@ def state_cell(page: Document) -> StyledWord:
 
 
 def flows_text(page: Document) -> str:
-    """Returns the numbers of the flows that a task belongs to, or `none`."""
+    """Returns the numbers of the flows that a task belongs to, or `none`; "" for a stage."""
+    if "flows" not in page:
+        return ""
     flows = cast("Sequence[int]", page["flows"])
     return ",".join(map(str, flows)) or "none"
+
+
+# Where documents have ids of tasks, alone or in a list.
+_IDS = frozenset(
+    {"id", "held", "children", "after", "comes_back", "killed", "polled", "submitted"}
+    | {"forgotten", "waits_for", "stop_after"}
+)
+
+
+def shown_page(page: Document) -> Document:
+    """Returns a view of a run as people read it.
+
+    In a run of stages these are known by their names: nobody has written a point, nor asked for
+    flows.
+    """
+    return cast("Document", _shown(page, "")) if page.get("stages") else page
+
+
+def stage_id(text: str) -> str:
+    """Returns the id of a task of a run of stages as people read it: without the point."""
+    return text.partition("/")[2] or text
+
+
+def _shown(value: object, key: str) -> object:
+    if isinstance(value, Mapping):
+        found = {one: _shown(inner, one) for one, inner in value.items() if one != "flows"}
+        if "shown" in value:
+            found |= {"name": value["shown"], "id": value["shown"]}
+        return found
+    if isinstance(value, list | tuple):
+        return [_shown(one, key) for one in value]
+    return stage_id(value) if key in _IDS and isinstance(value, str) else value
 
 
 def moment(page: Document, name: str) -> str:

@@ -42,7 +42,7 @@ def say_summary(rehearsal: Rehearsal, real_seconds: float) -> None:
     say(_headline(rehearsal, real_seconds))
     mark = click.style(PALETTE[Status.FAILED].shape, fg=PALETTE[Status.FAILED].colour)
     for cause in rehearsal.causes[:CAUSES_SHOWN_MAX]:
-        task = rehearsal.id_of(cause.key)
+        task = rehearsal.name_of(cause.key)
         for reason in cause.reasons:
             name = "" if reason.startswith(task) else f"{task} "
             say(f"  {mark} {safe(name + reason)}")
@@ -136,7 +136,7 @@ def _hop_row(rehearsal: Rehearsal, hop: Hop) -> tuple[str, str, str, str]:
     start = f"+{f'{days}d ' if days else ''}{minutes // 60:02}:{minutes % 60:02}:{second:02}"
     again = f" (try {one.try_number})" if one.try_number > 1 else ""
     failed = "" if one.ended == SUCCEEDED else f" {one.ended}"
-    task = f"{rehearsal.id_of(one.key)}{again}{failed}"
+    task = f"{rehearsal.name_of(one.key)}{again}{failed}"
     return start, task, span(one.length_seconds), reason_text(hop, rehearsal)
 
 
@@ -235,7 +235,7 @@ def timeline(rehearsal: Rehearsal) -> Iterator[str]:
 
 def _label(rehearsal: Rehearsal, one: PlayedSubmission) -> str:
     again = f" #{one.submit}" if one.submit > 1 else ""
-    return safe(f"{rehearsal.id_of(one.key)}{again}")
+    return safe(f"{rehearsal.name_of(one.key)}{again}")
 
 
 def _axis(seconds: float, width: int) -> str:
@@ -355,8 +355,9 @@ def _svg_bar(
         f'rx="2" fill="{PALETTE[_status(one)].web_colour}" fill-opacity=".85" {line}>'
         f"<title>{_text(said)}</title></rect>"
     )
-    point = rehearsal.graph.cycling.style.text(one.key[0])
-    label = point + (f" #{one.submit}" if one.submit > 1 else "")
+    style = rehearsal.graph.cycling.style
+    label = "" if style.is_unwritten else style.text(one.key[0])
+    label += f" #{one.submit}" if one.submit > 1 else ""
     if len(label) * LETTER_WIDTH + 6 < width:
         yield _svg_text(start + 3, y + BAR_HEIGHT - 3, label, "#fff")
 

@@ -33,6 +33,8 @@ from tidewheel.cli.pages.format import (
     say_more,
     say_some,
     section,
+    shown_page,
+    stage_id,
     state_cell,
     texts,
     took,
@@ -102,12 +104,13 @@ def _who_takes_it(run: Document) -> str:
 
 def say_run(page: Document) -> None:
     """Prints the page of one run, as `tidewheel show RUN` does."""
+    page = shown_page(page)
     run = cast("Document", page["run"])
     say(f"run {safe(run['name'])}  {coloured(run_cell(run))}")
     _say_facts(run, page)
     _say_points(page)
     active, causes = documents(page, "active"), documents(page, "causes")
-    say_some("active", active[:SHOWN_MAX], ACTIVE)
+    say_some("active", active[:SHOWN_MAX], ACTIVE_STAGES if page.get("stages") else ACTIVE)
     say_more(len(active))
     if causes:
         is_stalled = run["status"] == "stalled"
@@ -115,10 +118,13 @@ def say_run(page: Document) -> None:
     for one in causes[:SHOWN_MAX]:
         say_reasons(documents(one, "reasons"))
     say_more(len(causes))
-    lost, flows = documents(page, "lost"), documents(page, "flows")
+    lost = documents(page, "lost")
+    flows = () if page.get("stages") else documents(page, "flows")
     say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
     say_more(len(lost))
-    if len(flows) > 1:  # every run begins with one, so one is no news
+    if len(flows) > 1 and not page.get(
+        "stages"
+    ):  # every run begins with one, so one is no news
         say_some("flows", flows, FLOWS)
     if held := texts(page, "held"):
         section("held")
@@ -147,6 +153,9 @@ def _say_facts(run: Document, page: Document) -> None:
         fact("stalled", stall_line(stall))
     fact("begun", moment(run, "created_at"))
     fact("ended", moment(run, "ended_at"))
+    if page.get("stages"):
+        fact("stages", counts_text(page))
+        return
     fact("points", f"{bounds['start']} to {bounds['final'] or 'no end'}")
     if bounds["oldest"] is not None:
         limit = f", may go to {bounds['runahead_limit']}" if bounds["runahead_limit"] else ""
@@ -182,6 +191,8 @@ def _say_points(page: Document) -> None:
         "": lambda one: bar(cast("int", one["done"]), cast("int", one["tasks"])),
         "TASKS": counts_text,
     }
+    if page.get("stages"):
+        columns = {"DONE": columns["DONE"], "": columns[""], "STAGES": counts_text}
     say_columns(points[-POINTS_SHOWN_MAX:], columns, indent=2)
 
 
@@ -199,6 +210,11 @@ ACTIVE: Columns = {
     "SUBMIT": lambda one: f"{one['submit']:02d}",
     "SINCE": lambda one: moment(one, "started_at") or moment(one, "submitted_at"),
     "WORKER": "worker",
+}
+ACTIVE_STAGES: Columns = {
+    "STAGE" if name == "TASK" else name: cell
+    for name, cell in ACTIVE.items()
+    if name != "FLOWS"
 }
 FLOWS: Columns = {"FLOW": "flow", "TASKS": _flow_state, "UNTIL": "until", "REMARK": "text"}
 
@@ -242,6 +258,7 @@ TEE, CORNER, BAR, GAP = "├─ ", "└─ ", "│  ", "   "
 
 def say_tree(page: Document) -> None:
     """Prints a run as a tree: points, below them families, tasks and submissions."""
+    page = shown_page(page)
     points = documents(page, "points")
     say(f"{safe(page['run'])}  {safe(run_cell(page).word)}")
     if left_out := cast("int", page["left_out"]):
@@ -249,7 +266,8 @@ def say_tree(page: Document) -> None:
     if not points:
         note("there is nothing to be seen yet")
     for point in points:
-        say(f"{safe(point['point'])}  {counts_text(point)}")
+        head = "" if page.get("stages") else f"{safe(point['point'])}  "
+        say(f"{head}{counts_text(point)}")
         for line in _lines(documents(point, "children"), ""):
             say(line)
 
@@ -269,7 +287,7 @@ def _lines(children: object, before: str) -> Iterator[str]:
 def _task_text(task: Document) -> str:
     words = [safe(task["name"]), coloured(state_cell(task))]
     flows = flows_text(task)
-    if flows not in ("1", "none"):
+    if flows not in ("", "1", "none"):
         words.append(f"flow {flows}")
     submissions = [
         f"[{one['submit']:02d} {one['status']} {took(one)}".rstrip() + "]"
@@ -283,11 +301,12 @@ def _task_text(task: Document) -> str:
 
 def say_why(page: Document) -> None:
     """Prints why each task that was asked for does not run."""
+    page = shown_page(page)
     for number, task in enumerate(documents(page, "tasks")):
         if number:
             say()
         flows = flows_text(task)
-        of_flows = f"  flow {flows}" if flows != "none" else ""
+        of_flows = f"  flow {flows}" if flows not in ("", "none") else ""
         say(f"{safe(task['id'])}  {coloured(state_cell(task))}{of_flows}")
         reasons = documents(task, "reasons")
         say_reasons(reasons)
@@ -326,13 +345,14 @@ FORGOTTEN = "is not in the pool: it is forgotten, and will still run when its pa
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
     {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}
+    | {"stages"}
     | {"definition", "changed", "broadcasts", "message", "task", "submit", "stops_at"}
 )
 
 
 def answer_lines(given: Given) -> Iterator[str]:
     """Yields what a command did: task by task where there are any, else in one sentence."""
-    answer = given.answer
+    answer = shown_page(given.answer)
     if answer.get("kept"):
         yield (
             f"{safe(given.run)} is {safe(answer['status'])}, and no scheduler serves it: "
@@ -342,7 +362,9 @@ def answer_lines(given: Given) -> Iterator[str]:
         return
     named = answer.get("tasks")
     tasks = named if isinstance(named, Mapping) else {}
-    yield from _task_lines(given, tasks)
+    if answer.get("stages"):  # in no flow that anybody has heard of
+        tasks = dict.fromkeys(map(stage_id, tasks))
+    yield from _task_lines(given, answer, tasks)
     if not tasks:
         yield f"{safe(given.run)} {_became_of_run(given)}"
     if others := [one for one in _list(answer, "submitted") if one not in tasks]:
@@ -360,8 +382,8 @@ def answer_lines(given: Given) -> Iterator[str]:
             yield f"  {safe(name.replace('_', ' '))}: {safe(_value_text(value))}"
 
 
-def _task_lines(given: Given, tasks: Mapping[str, object]) -> Iterator[str]:
-    submitted, forgotten = _list(given.answer, "submitted"), _list(given.answer, "forgotten")
+def _task_lines(given: Given, answer: Document, tasks: Mapping[str, object]) -> Iterator[str]:
+    submitted, forgotten = _list(answer, "submitted"), _list(answer, "forgotten")
     for task_id in list(tasks)[:SHOWN_MAX]:
         became = _became_of_task(given.verb, tasks[task_id], task_id in submitted)
         if isinstance(given.command, Set) and given.command.values:
@@ -456,6 +478,7 @@ class Title(NamedTuple):
 
 def preview_lines(page: Document) -> Iterator[str | Title]:
     """Yields what a command would do, as lines and their headings, for any kind of screen."""
+    page = shown_page(page)
     runs = documents(page, "runs")
     yield f"{safe(page['run'])}: nothing was done; if every job succeeded,"
     yield from _change_lines(page)
@@ -486,7 +509,10 @@ def _change_lines(page: Document) -> Iterator[str | Title]:
             before, after, made = one["before"], one["after"], texts(one, "made")
             parts = [f"{before} -> {after}"] if before != after else []
             parts += [f"would make {', '.join(made)}"] if made else []
-            told = "; ".join(parts) or f"{after}, in flow {flows_text(one)}"
+            flows = flows_text(one)
+            told = "; ".join(parts) or f"{after}, in flow {flows}"
+            if not flows:
+                told = told.removesuffix(", in flow ")
             yield f"  {safe(one['id'])}: {safe(told)}"
         if more := more_text(len(changes), PREVIEWED_MAX):
             yield f"  {more}"
@@ -517,8 +543,8 @@ def _branch(
         last = number == len(found) - 1
         head = "" if top else CORNER if last else TEE
         flows, others = flows_text(one), texts(one, "after")[:-1]
-        where = "alone" if flows == "none" else f"flow {flows}"
+        where = "alone" if flows == "none" else f"flow {flows}" if flows else ""
         also = f", also after {', '.join(others)}" if others else ""
-        yield f"{before}{head}{safe(one['id'])}  {where}{safe(also)}"
+        yield f"{before}{head}{safe(one['id'])}  {where}{safe(also)}".rstrip()
         deeper = before if top else before + (GAP if last else BAR)
         yield from _branch(children, str(one["id"]), deeper)

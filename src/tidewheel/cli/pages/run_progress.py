@@ -109,6 +109,7 @@ class RunPage:
         self._has_obeyed = False
         self._waited_for = ""  # what was said last of a run that waits for a time
         self._pool: TaskPool | None = None  # as of the last batch
+        self._is_of_stages = False
         self._gathered: list[str] | None = None  # the lines of a batch that is being shown
         self.option = ""  # with which commands about the run reach it
         self.submitted = asyncio.Event()  # is set whenever tasks entered the queue
@@ -150,6 +151,7 @@ class RunPage:
 
     def _show_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
         pool = self._pool = engine.pool
+        self._is_of_stages = pool.plan.is_of_stages
         status = str(engine.gave_up or pool.run.status)
         is_going = batch.news or batch.answers or status != RunStatus.COMPLETED
         if self._is_to_be_told and is_going:
@@ -159,10 +161,10 @@ class RunPage:
             self.submitted.set()
         self._reasons = {one.task: one.text for one in batch.notices if one.event == JOB_FAILED}
         for one in batch.news:
-            if one.event in ENDS:
+            if one.event in ENDS and not is_awaited(engine, one):
                 self._ends[remark_of(engine, one) or one.event] += 1
             elif one.event == "lost":
-                self._lost[engine.pool.plan.name_of(one.key)] = one.text
+                self._lost[engine.pool.plan.id_of(one.key)] = one.text
             self.on_news(engine, one)
         for notice in batch.notices:
             if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
@@ -178,7 +180,10 @@ class RunPage:
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         remark = remark_of(engine, one)
-        if one.event in TOLD and not (remark and one.event == "started"):
+        if is_awaited(engine, one):
+            if words := arrival(engine, one):
+                self.line(words)
+        elif one.event in TOLD and not (remark and one.event == "started"):
             name = engine.pool.plan.name_of(one.key)
             words = one.text.removeprefix(name).strip() if one.text else ""
             because = self._because(one) if one.event in FAILURES else ""
@@ -256,15 +261,14 @@ class RunPage:
     def _show_advice(self, end: RunEnd) -> None:
         name = self._run.name
         if end.status == "completed" and not end.has_run_anything:
-            self._note(
-                "no task was ready at any point; tidewheel graph shows what waits for what"
-            )
+            what = "stage could begin" if self._is_of_stages else "task was ready at any point"
+            self._note(f"no {what}; tidewheel graph shows what waits for what")
         elif end.status == "completed" and not (self._is_new or self._ends or self._has_obeyed):
-            self._note(
-                "it was complete already; run a task again: "
-                f"tidewheel trigger {name} POINT/NAME --run; go further: --fcp POINT; "
-                "begin the next: --new"
-            )
+            how = f"a task again: tidewheel trigger {name} POINT/NAME --run; go further: --fcp "
+            how += "POINT"
+            if self._is_of_stages:
+                how = f"a stage again: tidewheel trigger {name} STAGE --run"
+            self._note(f"it was complete already; run {how}; begin the next: --new")
         elif end.status == "stalled":
             for cause in self._causes:
                 self._note(f"  {cause}")
@@ -288,6 +292,7 @@ class RunPage:
     def takes(self, shown: Mapping[str, object]) -> None:
         """Takes ends, lost tasks and causes from a view of the run, to show its end."""
         self._ends.update(_ends_of(shown))
+        self._is_of_stages = bool(shown.get("stages"))
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
         self._causes = list(cause_lines(shown))
 
@@ -337,7 +342,7 @@ class JsonPage(RunPage):
     def on_news(self, engine: RunEngine, one: News) -> None:
         told: dict[str, object] = {
             "event": one.event,
-            "task": engine.pool.plan.name_of(one.key),
+            "task": engine.pool.plan.id_of(one.key),
         }
         self._tell(told | {"submit": one.submit, "text": one.text})
 
@@ -360,6 +365,18 @@ class JsonPage(RunPage):
 
     def _tell(self, document: dict[str, object]) -> None:
         self._print(json_line({"at": time.time_ns() / 1e9, **document}))
+
+
+def is_awaited(engine: RunEngine, one: News) -> bool:
+    """Says whether it is no stage, but what stages wait for."""
+    plan = engine.pool.plan
+    return plan.is_of_stages and plan.nodes[one.key[1]].definition.is_gate
+
+
+def arrival(engine: RunEngine, one: News) -> str:
+    """Returns that a buffer object is there; "" for all else that stages wait for."""
+    told = one.event == "succeeded" and one.key[1] in engine.graph.special.wait_for_message
+    return f"{engine.pool.plan.name_of(one.key)} is there" if told else ""
 
 
 def remark_of(engine: RunEngine, one: News) -> str:
@@ -449,6 +466,8 @@ def waited_for_text(engine: RunEngine) -> str:
     more = f", and {plural(len(waits) - 1, 'task')} more" if len(waits) > 1 else ""
     awaited = WAIT_WORDS.get(wait, f"the xtrigger {wait}")
     what = f"{pool.plan.name_of(key)} waits for {awaited}"
+    if pool.plan.is_of_stages and pool.tasks[key].plan.definition.is_gate:
+        what = f"it waits for {pool.plan.name_of(key)}"
     if at == never:
         return f"{what}{more}"
     if at - now < WAIT_TOLD_SECONDS_MIN:
@@ -495,7 +514,10 @@ class LivePage(RunPage):
     def on_news(self, engine: RunEngine, one: News) -> None:
         self._engine = engine
         name = engine.pool.plan.name_of(one.key)
-        if one.event == "started":
+        if is_awaited(engine, one):
+            if words := arrival(engine, one):
+                self._recent.append((one.event, words))
+        elif one.event == "started":
             self._started.setdefault(name, time.monotonic())
         elif one.event in (*ENDS, *RETRIES):
             began = self._started.pop(name, None)
@@ -505,7 +527,7 @@ class LivePage(RunPage):
             because = self._because(one) if one.event in FAILURES else ""
             self._recent.append((one.event, f"{name} {words}{took}{because}"))
             if one.event in ENDS:
-                point = name.partition("/")[0]
+                point = engine.graph.cycling.style.text(one.key[0])
                 self._finished[point] = self._finished.get(point, 0) + 1
 
     def on_stall(self, engine: RunEngine, status: str) -> None:
@@ -556,10 +578,11 @@ class LivePage(RunPage):
         for name in points[-POINTS_MAX:]:
             done, there = self._finished.get(name, 0), pooled.get(name, 0)
             width = round(BAR_WIDTH * done / max(1, done + there))
-            line = Text(f"  {name:>18} ")
+            line = Text("  " if engine.pool.plan.is_of_stages else f"  {name:>18} ")
             line.append("━" * width, style="green")
             line.append("─" * (BAR_WIDTH - width), style="bright_black")
-            line.append(f" {done} done, {there} in the pool")
+            left = "to do" if engine.pool.plan.is_of_stages else "in the pool"
+            line.append(f" {done} done, {there} {left}")
             lines.append(line)
         return lines
 

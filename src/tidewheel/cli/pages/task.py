@@ -31,6 +31,7 @@ from tidewheel.cli.pages.format import (
     say_lines,
     say_some,
     section,
+    shown_page,
     state_cell,
     texts,
     took,
@@ -47,6 +48,7 @@ from tidewheel.core.queue.task import TaskError
 from tidewheel.exact_json import encode
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import show_duration, show_instant, show_moment, show_size
+from tidewheel.services.explain import nodes_text
 
 LABEL_WIDTH = 12
 
@@ -193,7 +195,9 @@ def _resources_text(task: Task) -> str:
     words = [f"{asked.cpu:g} cores"] if asked.cpu else []
     words += [f"{show_size(asked.memory_bytes)} memory"] if asked.memory_bytes else []
     words += [f"{asked.gpu} GPUs"] if asked.gpu else []
-    if asked.exclusive:
+    if asked.flavours:
+        words.append(nodes_text(asked))
+    elif asked.exclusive:
         words.append(f"{plural(asked.nodes, 'node')} alone")
     elif asked.nodes > 1:
         words.append(f"{asked.nodes} nodes")
@@ -289,19 +293,22 @@ SIGNS = {"true": "+", "open": "-", "lost": "x", "not taken": "x"}
 
 def say_tasks(page: Document) -> None:
     """Prints the tasks of the view `show`, each with everything that is known."""
-    for number, task in enumerate(entries(page, "tasks")):
+    what = "stage" if page.get("stages") else "task"
+    for number, task in enumerate(entries(shown_page(page), "tasks")):
         if number:
             say()
-        _say_task(task)
+        _say_task(what, task)
 
 
-def _say_task(page: Document) -> None:
-    say(f"task {safe(page['id'])}  {coloured(state_cell(page))}")
+def _say_task(what: str, page: Document) -> None:
+    is_stage = what == "stage"
+    say(f"{what} {safe(page['id'])}  {coloured(state_cell(page))}")
     fact("run", page["run"])
     fact("title", page["title"])
-    fact("families", ", ".join(one for one in texts(page, "families") if one != "root"))
-    fact("flows", flows_text(page) if page["state"] != "future" else "")
-    fact("in the pool", "yes" if page["in_pool"] else "no")
+    if not is_stage:
+        fact("families", ", ".join(one for one in texts(page, "families") if one != "root"))
+        fact("flows", flows_text(page) if page["state"] != "future" else "")
+        fact("in the pool", "yes" if page["in_pool"] else "no")
     fact("try", page["try"] if cast("int", page["try"]) > 1 else "")
     fact("complete if", page["completion"])
     fact("children", ", ".join(texts(page, "children")[:SHOWN_MAX]))
@@ -313,9 +320,10 @@ def _say_task(page: Document) -> None:
     say_lines(PREREQUISITES, prerequisite_lines(page))
     say_lines(XTRIGGERS, xtrigger_lines(page))
     section("outputs (+ made, - not made)")
-    say_columns(entries(page, "outputs"), OUTPUTS_MADE, indent=2)
+    say_columns(entries(page, "outputs"), STAGE_OUTPUTS if is_stage else OUTPUTS_MADE, indent=2)
     verdicts = (
-        f"  flow {one['flow']}: {safe(one['verdict'])}; {safe(one['text'])}"
+        ("  " if is_stage else f"  flow {one['flow']}: ")
+        + f"{safe(one['verdict'])}; {safe(one['text'])}"
         for one in entries(page, "verdicts")
     )
     say_lines("verdicts", verdicts)
@@ -371,6 +379,7 @@ OUTPUTS_MADE: Columns = {
     "FLOWS": lambda one: ",".join(map(str, cast("list[int]", one["flows"]))),
     "REMARK": _remark,
 }
+STAGE_OUTPUTS: Columns = {name: one for name, one in OUTPUTS_MADE.items() if name != "FLOWS"}
 SUBMISSIONS: Columns = {
     "NUMBER": lambda one: f"{one['submit']:02d}",
     "STATUS": "status",

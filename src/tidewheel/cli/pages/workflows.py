@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.output import (
     ColumnsOf,
+    StyledWord,
     coloured,
     note,
     plural,
@@ -18,14 +19,17 @@ from tidewheel.cli.output import (
     say_found,
 )
 from tidewheel.cli.pages.findings import refuse, show_findings
-from tidewheel.cli.pages.format import at, fact, moment, section, state_cell, status_cell
+from tidewheel.cli.pages.format import at, fact, moment, section
+from tidewheel.cli.palette import BLOCK_STATUSES
 from tidewheel.core.graph.findings import (
+    WORKER_NEEDS,
     Finding,
     Findings,
     InvalidDefinition,
     Severity,
     finding_of,
 )
+from tidewheel.core.operator.views import undone_in
 from tidewheel.errors import Refused
 from tidewheel.quantities import show_size
 
@@ -53,6 +57,17 @@ def say_registered(document: Document) -> None:
         show_findings(remarks(one), None, note)
         said = "registered" if one["is_new"] else "registered already, unchanged"
         say(f"{_name(one)}: {said}; {verdict(one)}")
+        if source := one.get("source"):
+            say(f"  from {source_text(source)}")
+
+
+def source_text(source: Mapping[str, str]) -> str:
+    """Returns where the files of a workflow were fetched from, and which they were."""
+    at = f"@{source['ref']}" if source["ref"] else ""
+    folder = f"#{source['folder']}" if source["folder"] else ""
+    which = {"commit": source["commit"], "sha256": source["sha256"][:16]}
+    known = ", ".join(f"{name} {text}" for name, text in which.items() if text)
+    return safe(f"{source['url']}{at}{folder}" + (f" ({known})" if known else ""))
 
 
 def verdict(one: Mapping[str, Any]) -> str:
@@ -60,13 +75,27 @@ def verdict(one: Mapping[str, Any]) -> str:
     if not one["runnable"]:
         return "it cannot run as it is"
     needed = needs(one)
-    return f"it can run, given {', '.join(needed)}" if needed else "it can run"
+    given = f", given {', '.join(needed)}" if needed else ""
+    return f"it can run{given}{_worker_needs(one)}"
+
+
+def _worker_needs(one: Mapping[str, Any]) -> str:
+    """Returns what stages need of their workers, as the rest of a sentence; "" if nothing."""
+    found = [
+        safe(each["message"])
+        for each in one.get("findings", ())
+        if each["code"] == WORKER_NEEDS
+    ]
+    return f"; {'; '.join(found)}" if found else ""
 
 
 def say_workflow(one: Document) -> None:
     """Prints everything about one version of a workflow."""
     say(f"{_name(one)}  {safe(one['kind'])}; {verdict(one)}")
     say(f"registered {safe(moment(one, 'registered_at'))} by {safe(one['registered_by'])}")
+    source: Any = one.get("source")
+    if source:
+        say(f"from {source_text(source)}")
     others = [text for text in _texts(one["versions"]) if text != one["version"]]
     if others:
         say(f"other versions: {', '.join(others)}")
@@ -90,6 +119,7 @@ def say_checked(one: Document, *, is_request: bool) -> None:
     show_findings(remarks(one), None, say)
     good = bool(one["runnable"])
     with_these = f"it {'can' if good else 'cannot'} run with these parameters"
+    with_these += _worker_needs(one) if good else ""
     say(f"{_name(one)}: {with_these if is_request else verdict(one)}")
 
 
@@ -138,6 +168,11 @@ def remarks(one: Mapping[str, Any]) -> list[Finding]:
     return [finding for finding in found if finding.severity is not Severity.NOTE]
 
 
+def _is_told(one: Finding) -> bool:
+    """Says whether somebody who asks for blocks is told of a finding of their workflows."""
+    return one.severity is not Severity.NOTE or one.code == WORKER_NEEDS
+
+
 def _name(one: Mapping[str, Any]) -> str:
     return f"{safe(one['name'])}/{safe(one['version'])}"
 
@@ -160,17 +195,54 @@ def _texts(found: Any) -> list[str]:  # noqa: ANN401 - a list of a document
 
 def say_submitted(document: Document) -> None:
     """Prints what was accepted; findings about it go to standard error."""
-    show_findings(remarks(document), None, note)
+    told = [one for one in map(finding_of, parts(document, "findings")) if _is_told(one)]
+    show_findings(told, None, note)
     count = plural(len(parts(document, "blocks")), "block")
     said = "accepted" if document["is_new"] else "accepted before, unchanged"
+    if document["dry_run"] and document["is_new"]:
+        said = "would be accepted; nothing is stored"
     say(f"{safe(document['id'])}: {said}, {count}")
     say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
 
 
 def say_sbi(document: Document) -> None:
-    say(safe(document["id"]))
+    say(f"{safe(document['id'])}  {coloured(block_cell(document))}")
     fact("requested", f"{moment(document, 'requested_at')} by {document['requested_by']}")
+    fact("instance of", document["scheduling_block"])
+    fact("subarray", document["subarray_id"])
+    fact("scans", str(document["scans"] or ""))
+    fact("blocks", _counts(document))
     say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
+
+
+def _counts(one: Mapping[str, Any]) -> str:
+    return ", ".join(f"{number} {plain_words(word)}" for word, number in one["counts"].items())
+
+
+def plain_words(status: object) -> str:
+    """Returns a status of SIP as people read it: waiting for resources."""
+    return str(status).replace("_", " ")
+
+
+# Statuses of runs that say no more than those of their blocks.
+_USUAL = frozenset(("created", "running", "stalled", "stopped", "completed"))
+
+
+def block_cell(one: Mapping[str, Any]) -> StyledWord:
+    """Returns the status of a block or an instance; with that of a run where it says more."""
+    status, run_status = str(one["status"]), str(one.get("run_status", "created"))
+    more = "" if run_status in _USUAL else f" ({run_status})"
+    undone = undone_in(str(one.get("reason", ""))).text
+    words = [plain_words(status) + more, *([undone] if undone else [])]
+    return StyledWord(", ".join(words), BLOCK_STATUSES.get(status))
+
+
+def stage_cell(one: Mapping[str, Any]) -> StyledWord:
+    """Returns the status of a stage, with how many of its elements have which state."""
+    status, remarks = str(one["status"]), one["remarks"] if one["submit"] == 0 else ()
+    told = [each for each in remarks if each[:1].isdigit() or each.startswith("of no")]
+    word = plain_words(status) + (f" ({', '.join(told)})" if told else "")
+    return StyledWord(word, BLOCK_STATUSES.get(status))
 
 
 def _workflow(one: Mapping[str, Any]) -> str:
@@ -180,7 +252,7 @@ def _workflow(one: Mapping[str, Any]) -> str:
 
 BLOCK_COLUMNS: Columns = {
     "BLOCK": "id",
-    "STATUS": lambda one: status_cell(one["status"]),
+    "STATUS": block_cell,
     "PRIORITY": "priority",
     "WORKFLOW": _workflow,
     "CHANGED": at("updated_at"),
@@ -202,7 +274,14 @@ LISTS: dict[str, tuple[Columns, str]] = {
         "no workflow is registered; register some: tidewheel register PATH",
     ),
     "sbis": (
-        {"INSTANCE": "id", "REQUESTED": at("requested_at"), "BY": "requested_by"},
+        {
+            "INSTANCE": "id",
+            "STATUS": block_cell,
+            "BLOCKS": _counts,
+            "SUBARRAY": lambda one: one["subarray_id"] or "",
+            "REQUESTED": at("requested_at"),
+            "BY": "requested_by",
+        },
         "nothing was asked for yet: tidewheel sbi submit FILE",
     ),
     "blocks": (BLOCK_COLUMNS, "there are no blocks; ask for some: tidewheel sbi submit FILE"),
@@ -224,20 +303,37 @@ def say_list(document: Document) -> None:
     say_found(parts(document, name), *LISTS[name])
 
 
+def say_filtered(document: Document) -> None:
+    """Prints what a filter has left; there may be others."""
+    [name] = LISTS.keys() & document.keys()
+    say_found(parts(document, name), LISTS[name][0], f"none of the {FILTERED[name]} fits")
+
+
+FILTERED = {"sbis": "instances", "blocks": "blocks"}
+
+
+def _because(one: Mapping[str, Any]) -> str:
+    if one["error"] and one["status"] == "failed":
+        return str(one["error"])
+    return "; ".join([one["error"]] * bool(one["error"]) + one["why"])
+
+
 STAGE_COLUMNS: Columns = {
     "STAGE": lambda one: one["stage"] or f"(object {one['object']})",
-    "STATE": state_cell,
+    "STATUS": stage_cell,
     "SUBMIT": lambda one: str(one["submit"] or ""),
     "STARTED": at("started_at"),
     "ENDED": at("ended_at"),
-    "BECAUSE": lambda one: one["error"] or "; ".join(one["why"]),
+    "BECAUSE": _because,
 }
 
 
 def say_block(one: Document) -> None:
     """Prints everything about one processing block."""
-    say(f"block {safe(one['id'])}  {coloured(status_cell(one['status']))}")
-    fact("because", one["reason"])
+    say(f"block {safe(one['id'])}  {coloured(block_cell(one))}")
+    fact("because", "" if one["reason"] == one["status"] else one["reason"])
+    for text in parts(one, "why"):
+        fact("because", text)
     fact("instance", one["sbi"])
     fact("workflow", _workflow(one))
     fact("type", one["type"])
@@ -256,14 +352,37 @@ def say_block(one: Document) -> None:
                 say(f"  {safe(stage['stage'])}: {safe(name)} = {safe(value)}")
 
 
+EVENT_COLUMNS: Columns = {
+    "AT": at("at"),
+    "STAGE": lambda one: one["stage"] or "",
+    "EVENT": lambda one: plain_words(one["event"]),
+    "SUBMIT": lambda one: str(one["submit"] or ""),
+    "": "text",
+}
+
+
+def say_history(document: Document) -> None:
+    say(f"block {safe(document['id'])}  {coloured(block_cell(document))}")
+    say_columns(parts(document, "events"), EVENT_COLUMNS, indent=INDENT)
+
+
 def say_aborted(one: Document) -> None:
-    status, name = safe(one["status"]), safe(one["id"])
+    status, name = safe(plain_words(one["status"])), safe(one["id"])
     if not one["changed"]:
         say(f"{name} was {status} already")
-    elif one["status"] == "stopped":
-        say(f"{name} is stopped: {safe(one['reason'])}")
+    elif one["status"] == "aborted":
+        say(f"{name} is aborted: {safe(one['reason'])}")
     else:
         say(f"{name} is being aborted: its stages are ended, nothing else starts")
+
+
+def say_aborted_sbi(document: Document) -> None:
+    """Prints for each block of an instance what became of it."""
+    for one in parts(document, "blocks"):
+        if one["refused"]:
+            note(f"{safe(one['id'])} is not aborted: {safe(one['refused'])}")
+        else:
+            say_aborted(one)
 
 
 def say_names(document: Document, became: str) -> None:

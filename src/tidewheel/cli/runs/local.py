@@ -41,6 +41,7 @@ from tidewheel.client.tokens import passwords_of
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
@@ -224,7 +225,11 @@ async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:
     found = await registered_here(store, wanted, tell)
     if found is not None and found.captured is not None:
         return await _chosen(store, found, found.captured.definition, wanted.words)
-    return await _named(store, the_run(named))
+
+    async def workflows() -> list[str]:
+        return [one.name for one in await store.workflows(None, PAGE_COUNT_MAX)]
+
+    return await _named(store, await the_run(named, wanted, workflows))
 
 
 async def _named(store: Store, run: RunView) -> Chosen:

@@ -30,6 +30,7 @@ from tidewheel.cli.pages.run_progress import (
     reached,
     stall_words,
 )
+from tidewheel.cli.pages.workflows import parts
 from tidewheel.cli.runs.pending_tasks import UNTAKEN_SECONDS, UntakenWaits
 from tidewheel.cli.runs.request import (
     Chosen,
@@ -156,7 +157,12 @@ async def _named(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
     said = wanted.registered
     found_far = None if said is None else await registered_far(client.workflows, said)
     if found_far is None:
-        return await _run_named(client.runs, the_run(named), how)
+
+        async def workflows() -> list[str]:
+            listed = parts(await client.workflows.list(), "workflows")
+            return [str(one["name"]) for one in listed]
+
+        return await _run_named(client.runs, await the_run(named, wanted, workflows), how)
     origin, asked = found_far
     if not wanted.is_new and not origin.is_new and not asked.name:
         found = await _earlier(client.runs, asked.workflow, origin, wanted, how)
@@ -352,13 +358,13 @@ class FarJsonPage(JsonPage, FarPage):
 
 # `2030-01-01T00:00:00Z INFO - [1/foo/01:submitted] => running`
 _LINE = re.compile(r"\S+T(?P<time>[\d:]+)Z (?P<level>[A-Z]+) - (?P<text>.*)")
-_STEP = re.compile(
-    r"\[(?P<id>[^/]+/[^/(:]+)[^\]]*?:(?P<before>[a-z-]+)[^\]]*\] => (?P<state>\S.*)"
-)
-_REASON = re.compile(r"\[(?P<id>[^/]+/[^/(:]+)/\d+\] (?P<why>.*)")
-_RETRY = re.compile(r"(?P<id>[^\s\[/]+/\S+) (submit-)?failed: retry \d+ of \d+")
+# A task: its point, which stages have not, and its name.
+_ID = r"(?P<id>(?:[^/\]]+/(?!\d\d+[:(\]]))?[^/(:\]]+)"
+_STEP = re.compile(rf"\[{_ID}[^\]]*?:(?P<before>[a-z-]+)[^\]]*\] => (?P<state>\S.*)")
+_REASON = re.compile(rf"\[{_ID}/\d+\] (?P<why>.*)")
+_RETRY = re.compile(r"(?P<id>[^\s\[]+) (submit-)?failed: retry \d+ of \d+")
 _OF_TASK = re.compile(r"[^\s\[/]+/\S+ ")  # a sentence that begins with a task
-_KILLED = re.compile(r".* - \[(?P<id>[^/]+/[^/(:\]]+)[^\]]*\] job killed")
+_KILLED = re.compile(rf".* - \[{_ID}[^\]]*\] job killed")
 _KILLED_WITHIN = 2  # lines after it failed
 # What another line says as well, or what is asked for when the run has stalled.
 _SAID_ELSEWHERE = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 import click
 
 from tidewheel.cli.capacity_options import lacking, offered
-from tidewheel.cli.definitions import Definition
+from tidewheel.cli.definitions import Definition, possible_name
 from tidewheel.cli.output import note, safe
 from tidewheel.cli.pages.findings import check_places_here, note_findings, refuse
 from tidewheel.cli.pages.run_progress import reached
@@ -27,7 +27,7 @@ from tidewheel.cli.runs.result import words_of
 from tidewheel.client.local_run import RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.graph.definition import RunMode
-from tidewheel.core.graph.findings import Findings, InvalidDefinition
+from tidewheel.core.graph.findings import Findings, InvalidDefinition, nearest
 from tidewheel.core.operator.definition import (
     SIP,
     NewRun,
@@ -35,13 +35,7 @@ from tidewheel.core.operator.definition import (
     StoredDefinition,
     is_same_content,
 )
-from tidewheel.core.operator.registry import (
-    RunRequest,
-    name_problem,
-    registry_text,
-    split_reference,
-    version_problem,
-)
+from tidewheel.core.operator.registry import RunRequest, registry_text
 from tidewheel.core.operator.views import RunView, UndoneKind
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
@@ -91,16 +85,23 @@ class Wanted:
 def named_request(path: Path) -> RunRequest | None:
     """Returns the request for a registered workflow of this name; None if no workflow can be
     called so."""
-    workflow, version = split_reference(str(path))
-    if name_problem(workflow) or (version and version_problem(version)):
+    if (found := possible_name(path)) is None:
         return None
+    workflow, version = found
     return RunRequest(workflow=workflow, version=version, code_trusted=True)
 
 
-def unknown_name(name: str) -> Refused:
+def unknown_name(name: str, known: Iterable[str] = ()) -> Refused:
+    """Returns the refusal of a word that names nothing, with the nearest of the known names."""
+    near = nearest(name, known)
+    advice = (
+        f"did you mean {near!r}?"
+        if near is not None
+        else "name a folder with a flow.cylc, a file, or one of: tidewheel runs, tidewheel "
+        "workflows"
+    )
     return Refused(
-        f"there is neither a folder, nor a run, nor a registered workflow {name!r}; "
-        "name a folder with a flow.cylc, a file, or one of: tidewheel runs, tidewheel workflows"
+        f"there is neither a folder, nor a run, nor a registered workflow {name!r}; {advice}"
     )
 
 
@@ -128,10 +129,16 @@ def is_exactly(run: RunView | Refused, text: str) -> TypeGuard[RunView]:
     return not isinstance(run, Refused) and text in (run.name, str(run.number))
 
 
-def the_run(found: RunView | Refused) -> RunView:
-    if isinstance(found, Refused):
+async def the_run(
+    found: RunView | Refused, wanted: Wanted, workflows: Callable[[], Awaitable[Iterable[str]]]
+) -> RunView:
+    """Returns the run that was found; raises the refusal, with the nearest name of a workflow,
+    if there is none."""
+    if not isinstance(found, Refused):
+        return found
+    if isinstance(found, AmbiguousRun):
         raise found
-    return found
+    raise unknown_name(wanted.name, await workflows())
 
 
 # ---- in this process ----
@@ -308,7 +315,12 @@ def _wanted_by_name(definition: Definition, wanted: Wanted, name: str) -> Wanted
 def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     """Tells which stages would wait, as nothing here can run them, until another worker
     takes them."""
-    from tidewheel.scheduler.container_stage import stages_without
+    from tidewheel.config import EVERYWHERE, read_allowances
+    from tidewheel.scheduler.container_stage import (
+        asked_of_workers,
+        stages_denied,
+        stages_without,
+    )
 
     for runner, names in stages_without(stages, settings.runners).items():
         option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
@@ -316,10 +328,18 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
             f"{_some(names)}: containers, and nothing here runs them without --runner {option};"
             " they wait for a worker that has it"
         )
+    allowed = read_allowances(settings.allow_compose).get(EVERYWHERE, frozenset())
+    for denied, names in stages_denied(stages, allowed).items():
+        say_so = " ".join(f"--allow-compose {one}" for one in denied)
+        note(
+            f"{_some(names)}: asks for {', '.join(denied)}, which is not allowed here, and "
+            f"waits for a worker that allows it; or say {say_so}"
+        )
     assert settings.capacity is not None, "the options say it"
     short: dict[str, list[str]] = {}
     for stage in stages.parameters.definition.stages:
-        if stage.is_on and (options := lacking(stage.asked(), settings.capacity)):
+        asked = asked_of_workers(stages, stage)
+        if stage.is_on and (options := lacking(asked, settings.capacity)):
             short.setdefault(options, []).append(stage.id)
     for options, names in short.items():
         note(

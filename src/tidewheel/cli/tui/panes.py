@@ -135,7 +135,9 @@ def task_lines(page: Document) -> Iterator[Line]:
     )
     if page["title"]:
         yield line(safe(page["title"]))
-    yield line(f"flow {flows_text(page)}; complete if {safe(page['completion'])}", DIM)
+    flows = flows_text(page)
+    in_flow = f"flow {flows}; " if flows else ""
+    yield line(f"{in_flow}complete if {safe(page['completion'])}", DIM)
     if page["in_pool"] or state not in ENDED:
         yield from _section("why it does not run", reason_lines(documents(page, "why")))
     yield from _section(PREREQUISITES, prerequisite_lines(page))

@@ -166,6 +166,12 @@ class Tree:
 
 
 def _rows(tree: Tree) -> Iterator[Row]:
+    if tree.page.get("stages"):  # they have no point to stand below
+        for point in documents(tree.page, "points"):
+            yield from _children(
+                tree, documents(point, "children"), safe(point["point"]), 0, ""
+            )
+        return
     for point in documents(tree.page, "points"):
         text = safe(point["point"])
         counts = cast("Mapping[str, int]", point["counts"])
@@ -185,12 +191,13 @@ def _rows(tree: Tree) -> Iterator[Row]:
 def _children(tree: Tree, found: object, point: str, depth: int, parent: str) -> Iterator[Row]:
     for one in cast("list[Document]", found):
         name = safe(one["name"])
-        key = f"{parent}|{name}"
+        key = f"{parent}|{name}" if parent else name
         if one["family"]:
             below = list(_children(tree, one["children"], point, depth + 1, key))
             if below:
                 is_open = key not in tree.turned
-                row = Row(key, FAMILY, depth, name, f"{point}/{name}", parent=parent)
+                ids = name if tree.page.get("stages") else f"{point}/{name}"
+                row = Row(key, FAMILY, depth, name, ids, parent=parent)
                 yield row._replace(is_open=is_open, shown=_shown(tree, below))
                 if is_open or tree.query:
                     yield from below
@@ -212,14 +219,18 @@ def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Itera
     is_open = key in tree.turned
     flows = flows_text(one)
     remarks = [*texts(one, "remarks")]
-    remarks += [f"flow {flows}"] if flows not in ("1", "none") else []
+    is_of_stages = tree.page.get("stages")
+    remarks += [f"flow {flows}"] if flows not in ("1", "none") and not is_of_stages else []
     remarks += [f"{len(submissions)} submissions"] if len(submissions) > 1 else []
-    row = Row(key, TASK, depth, safe(one["name"]), safe(one["id"]), str(one["state"]))
+    name, ids = safe(one.get("shown") or one["name"]), safe(one["id"])
+    if is_of_stages:
+        ids = safe(one["name"])
+    row = Row(key, TASK, depth, name, ids, str(one["state"]))
     beside = safe(", ".join(remarks))
     yield row._replace(beside=beside, parent=parent, is_open=is_open if submissions else None)
     if is_open:
         for submission in submissions:
-            yield from _submission(tree, submission, key, depth + 1, safe(one["id"]))
+            yield from _submission(tree, submission, key, depth + 1, ids)
 
 
 def _submission(tree: Tree, one: Document, parent: str, depth: int, ids: str) -> Iterator[Row]:

@@ -250,6 +250,8 @@ class PointStyle:
     utc_offset_minutes: int = 0
     format: str = FORMAT_DEFAULT
     expanded_year_digits: int = 0
+    # Nothing repeats and nobody wrote a point: people know tasks by their names alone.
+    is_unwritten: bool = False
 
     _format: PointFormat = field(init=False, compare=False, repr=False)
     _shift: int = field(init=False, compare=False, repr=False)

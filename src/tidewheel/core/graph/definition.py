@@ -276,7 +276,14 @@ class NodeDef:
     simulation: Simulation = DEFAULT_SIMULATION
     skip: Skip = DEFAULT_SKIP
     polling: StatePolling = NO_POLLING
+    # A service: it runs until these nodes, at its own point, have ended, and is ended then.
+    until: tuple[str, ...] = ()
     position: Position = field(default=NOWHERE, compare=False)
+
+    @property
+    def is_gate(self) -> bool:
+        """Says whether its tasks only wait: they are skipped, and nobody switched them off."""
+        return self.run_mode is RunMode.SKIP and not self.skip.remark
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from tidewheel.lazy_dataclasses import dataclass
 
 SHOWN_MAX = 20  # findings in the message of an exception
 FINDINGS_MAX = 1000  # of one definition; what follows is counted only
+WORKER_NEEDS = "worker-needs"  # the code of findings about what a stage needs of its worker
 
 
 class Severity(IntEnum):

@@ -3,18 +3,25 @@
 A processing block is a run that is called by the block's id. What a block waits for are other
 blocks; whether a need is met follows from the status of the run that stands for the parent. The
 statements by which schedulers look for runs say the same in SQL.
+
+A block, an instance and a stage have statuses in the words of SIP, which are never stored: they
+follow from the run, from what its tasks do, and from the blocks of an instance.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Mapping
+from dataclasses import field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import ABORTED_BY, RunView, was_aborted
 from tidewheel.core.queue.access import covers, run_name
 from tidewheel.core.queue.task import Instant
+from tidewheel.errors import BadSetting
 from tidewheel.lazy_dataclasses import dataclass
 
 PRIORITY_MIN, PRIORITY_MAX = -1, 100
@@ -22,6 +29,183 @@ BLOCKS_MAX = 1_000  # of one instance
 NEEDS_MAX = 1_000  # of one block
 OBJECTS_MAX = 1_000  # that are posted at once
 FACTS_BYTES_MAX = 16_000  # about one object, as JSON
+
+
+class BlockStatus(StrEnum):
+    """Says how a block is, or an instance, in the words of SIP.
+
+    An instance is never waiting: its blocks are.
+    """
+
+    CREATED = "created"
+    WAITING_FOR_BLOCKS = "waiting_for_blocks"  # before it begins
+    WAITING_FOR_OBJECT = "waiting_for_object"  # and does nothing else
+    WAITING_FOR_RESOURCES = "waiting_for_resources"  # and does nothing else
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"  # nothing goes on by itself, since a stage failed
+    ABORTED = "aborted"  # by somebody, for good
+    STOPPED = "stopped"  # by somebody, who may carry it on
+
+
+class BlockWork(NamedTuple):
+    """Says what the tasks of a running block do; each is whether there is one that does it."""
+
+    leased: bool = False  # a worker has it
+    queued: bool = False  # nobody has taken it yet
+    timed: bool = False  # it waits for a time, as before a retry
+    objects: bool = False  # it waits for a buffer object
+
+
+NO_WORK = BlockWork()
+_OF_RUN = {
+    "created": BlockStatus.CREATED,
+    "running": BlockStatus.RUNNING,
+    "paused": BlockStatus.RUNNING,
+    "waiting for release": BlockStatus.RUNNING,
+    "stopping": BlockStatus.RUNNING,
+    "stalled": BlockStatus.FAILED,
+    "error": BlockStatus.FAILED,
+    "completed": BlockStatus.COMPLETED,
+    "stopped": BlockStatus.STOPPED,
+}
+# What is meant by each word that says what a block waits for, where it does not matter.
+_WAITING = {
+    BlockStatus.WAITING_FOR_BLOCKS: BlockStatus.CREATED,
+    BlockStatus.WAITING_FOR_OBJECT: BlockStatus.RUNNING,
+    BlockStatus.WAITING_FOR_RESOURCES: BlockStatus.RUNNING,
+}
+
+
+def plain_status(run_status: str, reason: str) -> BlockStatus:
+    """Returns the status of the block that a run is, without what it waits for.
+
+    A run that ended by itself after it had stalled has failed.
+    """
+    if run_status == "stopped" and was_aborted(reason):
+        is_by_somebody = reason.startswith(ABORTED_BY)
+        return BlockStatus.ABORTED if is_by_somebody else BlockStatus.FAILED
+    return _OF_RUN[run_status]
+
+
+def block_status(
+    run_status: str, reason: str, *, waits: bool = False, work: BlockWork = NO_WORK
+) -> BlockStatus:
+    """Returns the status of a block; `waits`: it has not begun, since others come first."""
+    found = plain_status(run_status, reason)
+    if found is BlockStatus.CREATED and waits:
+        return BlockStatus.WAITING_FOR_BLOCKS
+    if run_status != "running" or work.leased:
+        return found
+    if work.queued:
+        return BlockStatus.WAITING_FOR_RESOURCES
+    return BlockStatus.WAITING_FOR_OBJECT if work.objects and not work.timed else found
+
+
+def run_statuses(status: BlockStatus) -> list[str]:
+    """Returns the statuses of runs among which those of blocks with this status are found."""
+    plain = _WAITING.get(status, status)
+    can_be_stopped = plain in (BlockStatus.FAILED, BlockStatus.ABORTED)
+    return [one for one, of in _OF_RUN.items() if of is plain] + ["stopped"] * can_be_stopped
+
+
+def read_block_status(text: str) -> BlockStatus:
+    """Returns the status that somebody wrote, with blanks or hyphens if they like."""
+    word = text.strip().lower().replace(" ", "_").replace("-", "_")
+    try:
+        return BlockStatus(word)
+    except ValueError:
+        raise BadSetting("status", text, ", ".join(BlockStatus)) from None
+
+
+def sbi_status(counts: Mapping[BlockStatus, int]) -> BlockStatus:
+    """Returns the status of an instance from the plain statuses of its blocks.
+
+    What went wrong is told as soon as nothing is active, whatever may still begin; it is
+    completed when all of it is.
+    """
+    there = {status for status, count in counts.items() if count}
+    if there <= {BlockStatus.CREATED}:
+        return BlockStatus.CREATED
+    worst = (BlockStatus.RUNNING, BlockStatus.FAILED, BlockStatus.ABORTED, BlockStatus.STOPPED)
+    for status in worst:
+        if status in there:
+            return status
+    return BlockStatus.RUNNING if BlockStatus.CREATED in there else BlockStatus.COMPLETED
+
+
+class StageStatus(StrEnum):
+    """Says how a stage of a block is, in the words of SIP."""
+
+    CREATED = "created"  # its block has not begun
+    WAITING_FOR_DEPENDENCIES = "waiting_for_dependencies"
+    WAITING_FOR_OBJECT = "waiting_for_object"
+    WAITING_FOR_RESOURCES = "waiting_for_resources"
+    HELD = "held"
+    RETRYING = "retrying"  # it failed, and waits for its next try
+    PREPARING = "preparing"  # a worker has it, and it has not begun
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    ABORTED = "aborted"
+    SWITCHED_OFF = "switched_off"
+
+
+class StageSigns(NamedTuple):
+    """Holds by what the status of a stage is known."""
+
+    state: str  # of its task in the run, with the remarks on it
+    remarks: tuple[str, ...] = ()
+    job: str = ""  # the status of its last submission; "": it has none
+    has_begun: bool = False  # that submission
+    lacks_objects_alone: bool = False
+    is_aborted: bool = False  # its block
+    block_begun: bool = True
+
+
+_OPEN_STATES = frozenset(("waiting", "ready", "future"))
+_ACTIVE_STATES = frozenset(("preparing", "submitted", "running"))
+_FAILED_STATES = frozenset(("failed", "submit-failed"))
+
+
+def stage_status(signs: StageSigns) -> str:
+    """Returns the status of a stage: one of StageStatus, or the state of a task that did not
+    run and never will, such as `not_taken`."""
+    state, job = signs.state, signs.job
+    if state not in _OPEN_STATES | _ACTIVE_STATES | _FAILED_STATES:
+        is_off = state == "succeeded" and "switched off" in signs.remarks
+        return StageStatus.SWITCHED_OFF if is_off else state.replace(" ", "_")
+    # Of an aborted block too: what a worker still has is not over.
+    if job in ("running", "cancelling") and state in _ACTIVE_STATES | _FAILED_STATES:
+        return StageStatus.RUNNING if signs.has_begun else StageStatus.PREPARING
+    if signs.is_aborted and not (state in _FAILED_STATES and job == "succeeded"):
+        # Nobody may have heard of the end of its job any more.
+        return job if job in ("succeeded", "failed") else StageStatus.ABORTED
+    if state in _FAILED_STATES:
+        return StageStatus.FAILED
+    return _open_status(signs) if state in _OPEN_STATES else _submitted_status(signs)
+
+
+def _open_status(signs: StageSigns) -> StageStatus:
+    """Returns what a stage is or waits for that was not submitted."""
+    if not signs.block_begun:
+        return StageStatus.CREATED
+    if "held" in signs.remarks:
+        return StageStatus.HELD
+    if "retrying" in signs.remarks:
+        return StageStatus.RETRYING
+    if signs.lacks_objects_alone:
+        return StageStatus.WAITING_FOR_OBJECT
+    return StageStatus.WAITING_FOR_DEPENDENCIES
+
+
+def _submitted_status(signs: StageSigns) -> str:
+    """Returns the status of a stage that was submitted, and that no worker is known to have."""
+    if "withdrawn" in signs.remarks:
+        return "withdrawn"
+    if signs.job == "ready":
+        return StageStatus.WAITING_FOR_RESOURCES
+    return StageStatus.RUNNING if signs.state == "running" else StageStatus.PREPARING
 
 
 class BlockCondition(StrEnum):
@@ -50,6 +234,7 @@ _MET_BY = {
     BlockCondition.FINISHED: _WENT_WRONG | {"stopped", "completed"},
 }
 _OVER = frozenset({"completed", "stopped", "stalled", "error"})
+_SEEN = {BlockStatus.CREATED: "has not begun", BlockStatus.FAILED: "has failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +277,12 @@ class NeedView:
     status: str  # of the parent's run
     begun: bool  # whether a scheduler ever began with it
     going: bool  # whether a scheduler has it, or any is asked to take it
-    aborted: bool = False  # known to be, which is final; looked up where somebody asks why
+    reason: str = ""  # of the parent's run
+
+    @property
+    def block_status(self) -> BlockStatus:
+        """Returns the status of the block that is waited for, without what that waits for."""
+        return plain_status(self.status, self.reason)
 
     @property
     def state(self) -> NeedState:
@@ -113,7 +303,8 @@ class NeedView:
     def __str__(self) -> str:
         if not self.parent:
             return f"a block of others to be {self.condition}"
-        seen = "has not begun" if self.status == "created" else f"is {self.status}"
+        status = self.block_status
+        seen = _SEEN.get(status, f"is {status}")
         return f"{self.parent} to be {self.condition} (it {seen})"
 
 
@@ -128,6 +319,12 @@ class BlockView:
     run: RunView
     priority: int
     needs: tuple[NeedView, ...] = ()
+    work: BlockWork = NO_WORK
+
+    @property
+    def status(self) -> BlockStatus:
+        run = self.run
+        return block_status(run.status, run.reason, waits=bool(self.waits), work=self.work)
 
     @property
     def waits(self) -> tuple[NeedView, ...]:
@@ -147,6 +344,30 @@ class SbiView:
     requested_at: Instant
     requested_by: str
     blocks: tuple[BlockView, ...] = ()
+    counts: Mapping[BlockStatus, int] = field(default_factory=dict)  # of plain statuses
+
+    @property
+    def status(self) -> BlockStatus:
+        return sbi_status(self.counts)
+
+
+def subarray_of(body: str, wanted: str | None = None) -> str | None:
+    """Returns the id of the subarray that a request names, as text; None if it names none, or
+    cannot name the one that is wanted."""
+    if wanted is not None and json.dumps(wanted)[1:-1] not in body:
+        return None
+    asked = json.loads(body)
+    found = asked.get("subarray_id") if isinstance(asked, dict) else None
+    return None if found is None else str(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusSince:
+    """Says that a run got a status at a time, with the reason for it."""
+
+    at: Instant
+    status: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -251,21 +251,20 @@ def answer_of(
     submits = [one for one in effects if isinstance(one, events.Submit)]
     notices = [one.text for one in effects if isinstance(one, events.Notice)]
     answer: dict[str, object] = {
-        "tasks": {
-            pool.plan.name_of(key): _flows_of(pool, key, submits) for key in applied.tasks
-        },
-        "submitted": [pool.plan.name_of(one.task) for one in submits],
+        "tasks": {pool.plan.id_of(key): _flows_of(pool, key, submits) for key in applied.tasks},
+        "submitted": [pool.plan.id_of(one.task) for one in submits],
         "killed": [
-            pool.plan.name_of(one.task) for one in effects if isinstance(one, events.KillJob)
+            pool.plan.id_of(one.task) for one in effects if isinstance(one, events.KillJob)
         ],
         "polled": [
-            pool.plan.name_of(one.task) for one in effects if isinstance(one, events.PollJob)
+            pool.plan.id_of(one.task) for one in effects if isinstance(one, events.PollJob)
         ],
-        "comes_back": [pool.plan.name_of(key) for key in applied.back],
-        "forgotten": [pool.plan.name_of(key) for key in applied.forgotten],
+        "comes_back": [pool.plan.id_of(key) for key in applied.back],
+        "forgotten": [pool.plan.id_of(key) for key in applied.forgotten],
         "notices": notices,
         "status": str(pool.run.status),
         "waits_for": _waited_for(pool),
+        "stages": pool.plan.is_of_stages,
     }
     return {name: value for name, value in answer.items() if value or name == "tasks"}
 
@@ -279,7 +278,7 @@ def _waited_for(pool: TaskPool) -> list[str]:
     if pool.run.status is not RunStatus.STOPPING:
         return []
     begun = sorted(task.key for task in pool.tasks.values() if task.has_job)
-    return [pool.plan.name_of(key) for key in begun[:WAITED_FOR_MAX]]
+    return [pool.plan.id_of(key) for key in begun[:WAITED_FOR_MAX]]
 
 
 def _flows_of(pool: TaskPool, key: Key, submits: list[events.Submit]) -> str | None:
@@ -375,13 +374,13 @@ def _atom(pool: TaskPool, key: Key, text: str) -> AtomMeaning:
     task, _, output = text.rpartition(":")
     if not task or "/" in output:
         task, output = text, SUCCEEDED
-    known = {f"{pool.plan.name_of(one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
+    known = {f"{pool.plan.word_of(one[:2])}:{one[2]}": one for one in _atoms_of(pool, key)}
     asked = f"{task}:{standard_name(output)}"
     if asked in known:  # also of a parent that the graph has not at this point
         return known[asked]
     point, name = unique_key(pool, task)
     wanted = (point, name, standard_name(output))
-    asked = f"{pool.plan.name_of(wanted[:2])}:{wanted[2]}"
+    asked = f"{pool.plan.word_of(wanted[:2])}:{wanted[2]}"
     if asked not in known:
         needs = f"it needs {', '.join(known)}" if known else "it needs none"
         raise Refused(f'{pool.plan.name_of(key)} does not depend on "{asked}"; {needs}')

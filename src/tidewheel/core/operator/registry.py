@@ -22,6 +22,22 @@ _PARTS = re.compile(r"(\d+)|([^\W\d_]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowSource:
+    """Says where the files of a definition were fetched from, as who registers it says."""
+
+    url: str  # of an archive or a repository, without a query and whoever signs in
+    ref: str = ""  # as it was asked for, as git calls it; empty: HEAD
+    commit: str = ""  # what that was then; empty: the archive does not say
+    folder: str = ""  # inside it, or a file; empty: all of it
+    sha256: str = ""  # of an archive
+
+    def __str__(self) -> str:
+        """Returns the place as people write it; also for `tidewheel register`."""
+        ref = f"@{self.ref}" if self.ref else ""
+        return f"{self.url}{ref}" + (f"#{self.folder}" if self.folder else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewWorkflow:
     """Holds a definition that is to be registered under a name and a version."""
 
@@ -33,6 +49,7 @@ class NewWorkflow:
     parameters: str = "[]"  # JSON: what a request may or must give
     registered_by: str = ""
     sees: tuple[str, ...] | None = None  # see WorkflowView
+    source: str = ""  # JSON of a WorkflowSource; empty: from a folder, or sent as files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +68,7 @@ class WorkflowView:
     # What its code may see, whoever begins a run of it: the names that the token covered which
     # registered it. None: everything, as for somebody who can open the store.
     sees: tuple[str, ...] | None = None
+    source: str = ""  # see NewWorkflow
 
     def __str__(self) -> str:
         return f"{self.name}/{self.version}"
@@ -79,6 +97,8 @@ class Bundle:
     name: str = ""
     version: str = ""
     file: str = ""  # the definition that is meant; empty: all that are found
+    # Somebody else's place that they were fetched from: then no code of theirs is trusted.
+    source: WorkflowSource | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

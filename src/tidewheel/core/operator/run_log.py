@@ -375,7 +375,7 @@ def trigger_line(pool: TaskPool, submit: events.Submit) -> str:
     name_of = pool.plan.name_of
     parents = [name_of(key) for key in triggered_off(pool, pool.tasks[submit.task])]
     flows = ",".join(map(str, sorted(submit.flows))) or "none"
-    return f"{name_of(submit.task)} -triggered off {parents} in flow {flows}"
+    return f"{name_of(submit.task)} -triggered off {parents}{pool.plan.in_flow(flows)}"
 
 
 def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:

@@ -5,9 +5,11 @@ takes what is pooled; with `all_at_point` a glob or family at an explicit point 
 is not. An id that means nothing is refused, with what would mean something.
 
 People name tasks as `2/foo`, the seeds' `foo.2`, globs, `*/foo:failed`: `read_id` takes such a
-text apart. Points are written as the run writes them, as dates, `^` and `$`: a date may be
-shortened from its end (`2000`, `20000101`, `2000-01-01T06`), with or without dashes and colons,
-with or without a time zone; without one it is in the run's own.
+text apart. In a run of stages nobody has written a point: `image`, `image:failed`, `image/02`
+mean the stage of this name, and of a stage with for_each all of its elements. Points are
+written as the run writes them, as dates, `^` and `$`: a date may be shortened from its end
+(`2000`, `20000101`, `2000-01-01T06`), with or without dashes and colons, with or without a time
+zone; without one it is in the run's own.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from tidewheel.core.cycling.calendar import (
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import CyclingDef
 from tidewheel.core.graph.findings import nearest
+from tidewheel.core.graph.shown_names import stage_text
 from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.elements import nodes_at, size_at
 from tidewheel.core.sched.pool import TaskPool
@@ -60,13 +63,14 @@ def select(
     """
     texts = list(texts)
     if not texts:
-        raise Refused("no task was named; write POINT/NAME, such as 2/foo or '*/foo:failed'")
+        raise Refused(f"no task was named; write {_HOW_NAMED[pool.plan.is_of_stages]}")
     if len(texts) > IDS_MAX:
         raise Refused(f"{len(texts)} ids in one command; at most {IDS_MAX}, or use globs")
     extra = [key for key in also if key not in pool.tasks]
 
     def meant(text: str) -> set[Key]:
-        return _matching(pool, read_id(text), extra, all_at_point, pooled_only)
+        written = read_id_of(pool, text)
+        return _matching(pool, written, extra, all_at_point, pooled_only)
 
     return tuple(sorted(set[Key]().union(*unrefused(pool, texts, meant))))
 
@@ -96,9 +100,9 @@ def unique_key(pool: TaskPool, text: str, *, pooled_only: bool = False) -> Key:
 
     Such an id is a plain name at an explicit point.
     """
-    written = read_id(text)
+    written = read_id_of(pool, text)
     if not (written.has_plain_point and written.has_plain_name):
-        raise Refused(f"{text!r} must name one task: POINT/NAME, such as 2/foo")
+        raise Refused(f"{text!r} must name one task: {_HOW_NAMED[pool.plan.is_of_stages]}")
     return _plain(pool, written, pooled_only)
 
 
@@ -107,7 +111,7 @@ def named_tasks(pool: TaskPool, command: object) -> list[Key]:
     found: list[Key] = []
     for text in getattr(command, "ids", ()):
         with suppress(Refused):
-            written = read_id(text)
+            written = read_id_of(pool, text)
             if written.has_plain_point:
                 point = read_point(pool.plan.graph.cycling, written.point)
                 there = nodes_at(pool, point)
@@ -117,7 +121,7 @@ def named_tasks(pool: TaskPool, command: object) -> list[Key]:
 
 def job_of(pool: TaskPool, text: str) -> tuple[Key, int | None]:
     """Returns the task that `POINT/NAME[/SUBMIT]` names, and its submit number if given."""
-    return unique_key(pool, text), read_id(text).submit
+    return unique_key(pool, text), read_id_of(pool, text).submit
 
 
 def _matching(
@@ -201,9 +205,13 @@ def _refuse_unknown_names(pool: TaskPool, written: WrittenId) -> None:
     if written.name == "root":
         return
     mapped = {one.partition("<")[0]: one for one in pool.plan.graph.mapped}
-    like = mapped.get(written.name) or nearest(written.name, [*nodes, *families])
-    hint = f"; did you mean {like}?" if like else f"; there are {_some(nodes)}"
-    raise Refused(f"there is no task {written.name} in this workflow{hint}")
+    kind, known = "task", [*nodes]
+    if pool.plan.is_of_stages:
+        stages = (node.definition for node in nodes.values() if not node.definition.is_gate)
+        kind, known = "stage", [stage_text(one) for one in stages]
+    like = mapped.get(written.name) or nearest(written.name, [*known, *families])
+    hint = f"; did you mean {like}?" if like else f"; there are {_some(known)}"
+    raise Refused(f"there is no {kind} {written.name} in this workflow{hint}")
 
 
 def _any_fits(words: Iterable[str], pattern: str) -> bool:
@@ -323,6 +331,31 @@ class WrittenId(NamedTuple):
     @property
     def has_plain_name(self) -> bool:
         return bool(self.name) and not is_glob(self.name)
+
+
+_HOW_NAMED = {
+    False: "POINT/NAME, such as 2/foo or '*/foo:failed'",
+    True: "the name of a stage, such as image or 'image:failed'",
+}
+
+
+def read_id_of(pool: TaskPool, text: str) -> WrittenId:
+    """Reads an id of a run: as `read_id`, and in a run of stages also `STAGE[:STATUS]` and
+    `STAGE/SUBMIT`."""
+    plan = pool.plan
+    if not plan.is_of_stages:
+        return read_id(text)
+    written = text.strip().removeprefix("//").rstrip("/")
+    head, slash, _ = written.partition("/")
+    point = plan.text(plan.initial)
+    points = (point, INITIAL, FINAL)
+    has_point = head.partition(":")[0] in points if not slash else head in points
+    has_point = has_point or bool(slash and is_glob(head))
+    if written and (written in plan.nodes or not has_point):
+        written = f"{point}/{written}"
+    found = read_id(written)._replace(text=text)
+    mapped = {one.partition("<")[0]: one for one in plan.graph.mapped}
+    return found._replace(name=mapped.get(found.name, found.name))
 
 
 def is_glob(text: str) -> bool:

@@ -68,16 +68,27 @@ def check_holder(task: TaskState, holder: Holder, operation: str) -> None:
         raise WrongStatus(task.id, operation, task.status, [Status.RUNNING.value])
 
 
+TIDY_SECONDS = 60.0
+
+
 def lapse_signal(task: TaskState, now: Instant) -> Signal | None:
     """Returns the signal by which the monitor ends a lease; None if the lease goes on.
 
     The time limit comes before the deadline: a task that ran too long, and whose worker is
-    silent, must not run again.
+    silent, must not run again. It counts from the job's start. Until one is told it counts from
+    the claim, unless a runner prepares the job: that has a limit of its own, enforces the time
+    limit itself, and needs time to tidy up after a job that ended in time.
     """
     assert task.lease is not None
+    begun_at = task.lease.started_at
+    if begun_at is None:
+        begun_at = None if task.is_prepared else task.lease.claimed_at
+    elif task.is_prepared:
+        begun_at = Instant(begun_at + TIDY_SECONDS)
     timed_out = (
         task.timeout_seconds is not None
-        and now > task.lease.claimed_at + task.timeout_seconds
+        and begun_at is not None
+        and now > begun_at + task.timeout_seconds
         and task.status is Status.RUNNING
     )
     lapsed = now > task.lease.deadline_at

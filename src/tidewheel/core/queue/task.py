@@ -160,6 +160,7 @@ class TaskState:
     run: int | None = None  # the workflow run that hears of its end
     owner: WorkerId | None  # kept after the end
     lease: Lease | None
+    is_prepared: bool = False  # it names its runner, which has a limit for what comes before
 
     def __post_init__(self) -> None:
         assert (self.lease is not None) == (self.status in LEASED), self

@@ -46,6 +46,7 @@ from tidewheel.core.sched.propagation import (
     mark_unreachable,
     publish_late,
 )
+from tidewheel.core.sched.services import before_text, end_of_service
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,
@@ -98,6 +99,8 @@ def output_made(context: StepContext, event: events.OutputMade) -> None:
         task.stage = max(task.stage, JobPhase.SUBMITTED)
     else:
         task.stage = JobPhase.RUNNING
+        if task.plan.definition.until:
+            context.pool.serving[event.task] = None
         if STARTED not in task.outputs:
             complete_output(context, task, STARTED)
     if told is None:
@@ -127,6 +130,8 @@ def job_ended(context: StepContext, event: events.JobEnded) -> None:
     task = current(context, event.task, event.submit)
     if task is None:
         return
+    if task.let_go or task.plan.definition.until:
+        event = end_of_service(task, event)
     started = task.stage is _RUNNING
     deactivate(context, task)
     if event.how is _SUCCEEDED and not (task.plan.lists and _lacks_a_size(context, task)):
@@ -231,6 +236,8 @@ def deactivate(context: StepContext, task: PooledTask) -> None:
     limit = task.plan.limit
     context.pool.queues[limit].active -= 1
     context.freed[limit] = None
+    if task.plan.definition.until:
+        context.pool.serving.pop(task.key, None)
 
 
 def end(context: StepContext, task: PooledTask, output: str) -> None:
@@ -251,7 +258,8 @@ def conclude(context: StepContext, task: PooledTask) -> None:
     if task.flows and not is_complete(task):
         task.stage = JobPhase.INCOMPLETE
         task.waits.clear()
-        what = lacking_text(context.pool, task) or f"{task.ended}, which nothing handles"
+        ended = f"{task.ended} {before_text(task)}".rstrip()
+        what = lacking_text(context.pool, task) or f"{ended}, which nothing handles"
         context.notice("incomplete", task.key, f"{context.plan.name_of(task.key)} {what}")
         spawn.settle(context, task)
         apply_level_to(context, task)
@@ -339,7 +347,7 @@ def _who_waits(pool: TaskPool, task: PooledTask, outputs: Iterable[str]) -> Iter
                 for target, _ in link.arrow.targets:
                     if (point, target.name) not in seen:
                         seen.add((point, target.name))
-                        yield f"{plan.text(point)}/{target.name}"
+                        yield plan.name_of((point, target.name))
 
 
 def _first_points(pool: TaskPool, link: IndexedLink, parent: Point) -> Iterator[Point]:

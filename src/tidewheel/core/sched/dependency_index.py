@@ -10,9 +10,6 @@ Bits live in memory only: another version may number the same graph otherwise. W
 a task are its atoms by what they mean (`IndexedNode.atoms_of` and `mask_of`): the point and the
 name of a task, and its output; for a family its name, and what of all or any of its members.
 
-Whether a point lies on a sequence is asked several times per task and always about the same few
-points; the answers are kept.
-
 The policy of a run says where Cylc 8 and tidewheel schedule differently (SEMANTICS §14). The
 rules read these values by what they mean; no rule asks which policy it is under.
 """
@@ -27,7 +24,7 @@ from typing import TypeVar, overload
 from tidewheel.core.cycling.calendar import Interval, Point
 from tidewheel.core.cycling.offset import Offset, Relative
 from tidewheel.core.cycling.sequence import Sequence
-from tidewheel.core.cycling.style import PointStyle
+from tidewheel.core.graph import shown_names
 from tidewheel.core.graph.completion import Completion
 from tidewheel.core.graph.definition import (
     CYLC8,
@@ -73,21 +70,6 @@ class IndexedSequence:
                 following.clear()
             following[point] = self.sequence.next_after(point)
         return following[point]
-
-
-class WrittenPoints(dict[Point, str]):
-    """Holds points as people write them, since the same few are asked for repeatedly."""
-
-    __slots__ = ("_style",)
-
-    def __init__(self, style: PointStyle) -> None:
-        self._style = style
-
-    def __missing__(self, point: Point) -> str:
-        if len(self) >= POINTS_KNOWN_MAX:
-            self.clear()
-        text = self[point] = self._style.text(point)
-        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,18 +445,38 @@ class DependencyIndex:
     mapped: tuple[MappedTasks, ...] = ()
 
     initial: Point = field(init=False)
-    texts: WrittenPoints = field(init=False)
+    texts: shown_names.WrittenPoints = field(init=False)
+    is_of_stages: bool = field(init=False)  # then nobody has written a point
 
     def __post_init__(self) -> None:
+        self.is_of_stages = self.graph.cycling.style.is_unwritten
         self.initial = self.graph.cycling.initial
-        self.texts = WrittenPoints(self.graph.cycling.style)
+        self.texts = shown_names.WrittenPoints(self.graph.cycling.style)
 
     def text(self, point: Point) -> str:
         return self.texts[point]
 
-    def name_of(self, key: Key) -> str:
-        """Returns the id of a task as people write it: POINT/NAME."""
+    def id_of(self, key: Key) -> str:
+        """Returns the id of a task: POINT/NAME."""
         return f"{self.texts[key[0]]}/{key[1]}"
+
+    def word_of(self, key: Key) -> str:
+        """Returns a task as people type it: its id, or in a run of stages its name."""
+        return key[1] if self.is_of_stages else f"{self.texts[key[0]]}/{key[1]}"
+
+    def name_of(self, key: Key) -> str:
+        """Returns a task as people read it: its id, or in a run of stages its stage."""
+        return shown_names.task_text(self.graph, *key) if self.is_of_stages else self.id_of(key)
+
+    def output_of(self, key: Key, output: str) -> str:
+        """Returns an output as people read it: `1/a:succeeded`, `the success of a`."""
+        if not self.is_of_stages:
+            return f"{self.id_of(key)}:{output}"
+        return shown_names.stage_output(self.graph, key, output)
+
+    def in_flow(self, flow: object) -> str:
+        """Returns ` in flow N`, behind what happened to a task; "" in a run of stages."""
+        return "" if self.is_of_stages else f" in flow {flow}"
 
     def child_points(self, link: IndexedLink, point: Point) -> Iterator[Point]:
         """Yields the points of the children that a parent at this point has along a link."""

@@ -235,10 +235,11 @@ def refuse_to_forget_list(
             for name in tasks.elements(index):
                 if _has_run(pool, (point, name), flows):
                     source, ran = (pool.plan.name_of((point, one)) for one in (node.name, name))
+                    word = pool.plan.word_of((point, node.name))
                     raise Refused(
                         f"{ran} has run, so the list of {source} cannot be forgotten: in its "
                         "place another list would have something that nobody works on. Run "
-                        f"{source} in a new flow: trigger {source} --reflow"
+                        f"{source} in a new flow: trigger {word} --reflow"
                     )
 
 

@@ -17,6 +17,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import assumed_sizes
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.graph.shown_names import end_text, joined_output, stage_name
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import dependency_index, events
 from tidewheel.core.sched.completion import NAMED_MAX, lacking, lacking_text
@@ -32,6 +33,7 @@ from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.reachability import chain_text, failed_cause
+from tidewheel.core.sched.services import before_text, until_text
 from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.step import step
 from tidewheel.core.sched.task_state import (
@@ -88,19 +90,20 @@ def is_withdrawn(pool: TaskPool, task: PooledTask) -> bool:
 
 
 def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Reason]:
-    name = pool.plan.name_of(task.key)
+    name, word = pool.plan.name_of(task.key), pool.plan.word_of(task.key)
     if task.standing is PoolState.ACTIVE:
         if is_withdrawn(pool, task):
             why_not = "its submission is withdrawn until the run goes on"
             yield Reason(f"{name} is preparing: {why_not}", passes=False)
         else:
-            yield Reason(f"{name} is {task.stage.name.lower()}", passes=True)
+            state = f"{name} is {task.stage.name.lower()}"
+            yield Reason(f"{state}{until_text(task)}", passes=True)
         return
     if task.standing is PoolState.INCOMPLETE:
         yield _why_incomplete(pool, task)
         return
     if task.held:
-        yield Reason(f"{name} is held", passes=False, command=f"release {name}")
+        yield Reason(f"{name} is held", passes=False, command=f"release {word}")
     if task.missing:
         missing = [
             arrow.leaves[number]
@@ -108,9 +111,13 @@ def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Rea
             for number in untrue_leaves(arrow.expression, task.true >> base)
         ]
         yield from _why_open(pool, missing, task.key, task.flows)
+    is_awaited = pool.plan.is_of_stages and task.plan.definition.is_gate
     for wait in task.waits:
+        if is_awaited:
+            yield Reason(f"{name} is not there yet", passes=True)
+            continue
         what = _TIMES.get(wait, f"the xtrigger {wait}")
-        command = f"trigger {name}" if wait in _TIMES else f"set {name} --pre xtrigger/{wait}"
+        command = f"trigger {word}" if wait in _TIMES else f"set {word} --pre xtrigger/{wait}"
         until = due_at(task.key, wait)
         yield Reason(f"{name} waits for {what}", passes=True, command=command, until=until)
     if not task.admitted:
@@ -120,16 +127,20 @@ def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Rea
 
 
 def _why_incomplete(pool: TaskPool, task: PooledTask) -> Reason:
-    name = pool.plan.name_of(task.key)
+    name, word = pool.plan.name_of(task.key), pool.plan.word_of(task.key)
     choices = lacking(task)
     if not choices:
         rule = str(task.plan.completion)
         needed = rule if " " in rule else f"the output {rule}"
-        text = f"{name} {task.ended} and is incomplete: it needs {needed}"
-        return Reason(text, passes=False, command=f"trigger {name}, or set {name}")
-    sets = [f"set {name} --out {','.join(sorted(one))}" for one in choices[:NAMED_MAX]]
+        before = before_text(task)
+        text = f"{name} {task.ended} {before or 'and is incomplete'}: it needs {needed}"
+        if pool.plan.is_of_stages:
+            ended = f"{end_text(task.ended)} {before}".rstrip()
+            text = f"{name} {ended}, and has to succeed"
+        return Reason(text, passes=False, command=f"trigger {word}, or set {word}")
+    sets = [f"set {word} --out {','.join(sorted(one))}" for one in choices[:NAMED_MAX]]
     text = f"{name} {lacking_text(pool, task)}"
-    return Reason(text, passes=False, command=", or ".join([f"trigger {name}", *sets]))
+    return Reason(text, passes=False, command=", or ".join([f"trigger {word}", *sets]))
 
 
 def _why_not_admitted(pool: TaskPool, task: PooledTask) -> Reason:
@@ -137,7 +148,7 @@ def _why_not_admitted(pool: TaskPool, task: PooledTask) -> Reason:
     name = pool.plan.name_of(task.key)
     if stop is not None and task.point > stop:
         text = f"{name} is beyond the stop point {pool.plan.text(stop)}"
-        return Reason(text, passes=False, command=f"trigger {name}")
+        return Reason(text, passes=False, command=f"trigger {pool.plan.word_of(task.key)}")
     base = pool.counted.earliest()
     oldest = [
         pool.plan.name_of(one.key)
@@ -153,7 +164,7 @@ def _why_not_admitted(pool: TaskPool, task: PooledTask) -> Reason:
         for one in pool.tasks.values()
         if one.point == base
     )
-    return Reason(text, passes=not stuck, command=f"trigger {name}")
+    return Reason(text, passes=not stuck, command=f"trigger {pool.plan.word_of(task.key)}")
 
 
 def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
@@ -166,7 +177,7 @@ def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
     text = (
         f"{name} waits for room in its limit group: {queue.active} of {queue.limit} are active"
     )
-    return Reason(text, passes=True, command=f"trigger {name}")
+    return Reason(text, passes=True, command=f"trigger {pool.plan.word_of(task.key)}")
 
 
 def _why_open(
@@ -177,10 +188,19 @@ def _why_open(
     not_taken = [
         leaf_value(pool, leaf, child[0], flows) is AtomValue.NOT_TAKEN for leaf in leaves
     ]
+    wanted: dict[str, set[str]] = {}  # of each stage: its ends may be waited for together
+    told: set[str] = set()  # stages of which that is said already
+    for leaf in leaves if pool.plan.is_of_stages else ():
+        wanted.setdefault(leaf.node, set()).add(leaf.output)
     for leaf, _ in sorted(zip(leaves, not_taken, strict=True), key=lambda pair: pair[1]):
         parent = leaf.parent_point(child[0], pool.plan.initial)
         if leaf.group is None:
-            atom = _Atom(child, (parent, leaf.node), leaf.output, flows)
+            several = wanted.get(leaf.node, {leaf.output})
+            if leaf.node in told:
+                continue
+            told |= {leaf.node} & wanted.keys()
+            said = joined_output(several)
+            atom = _Atom(child, (parent, leaf.node), leaf.output, flows, said)
             yield _why_atom(pool, atom, leaf_value(pool, leaf, child[0], flows))
         else:
             yield _why_family(pool, leaf, parent, child, flows)
@@ -193,6 +213,7 @@ class _Atom(NamedTuple):
     parent: Key
     output: str
     flows: Flows
+    said: str = ""  # how the output is called, if otherwise
 
 
 def _why_family(
@@ -207,7 +228,7 @@ def _why_family(
         return _why_elements(pool, group, (point, leaf.output), child, flows)
     if not any(pool.node(member).is_at(point) for member in group.members):
         text = f"{text}: there is no {pool.plan.text(point)}/{group.family}"
-        return Reason(text, passes=False, command=f"trigger {pool.plan.name_of(child)}")
+        return Reason(text, passes=False, command=f"trigger {pool.plan.word_of(child)}")
     for member in group.members:
         value = member_value(pool.recall(point, member), group, flows)
         if value is not AtomValue.TRUE:
@@ -228,21 +249,22 @@ def _why_elements(
     """Returns how many elements of a mapped task are missing, and the first that needs help."""
     assert group.elements is not None
     (point, output), source = wanted, (wanted[0], group.elements.over.source)
+    family = stage_name(group.family) if pool.plan.is_of_stages else group.family
     size = size_at(pool, group.elements, point, flows)
     if size is None:
-        known = f"the number of elements of {group.family} is known when"
+        known = f"the number of elements of {family} is known when"
         atom, name = _Atom(child, source, SUCCEEDED, flows), pool.plan.name_of(source)
         reason = _why_atom(pool, atom, output_value(pool.recall(*source), SUCCEEDED, flows))
         # That a list is there can be set of no task: it has to be returned.
         by_hand = reason.command.startswith("set ")
-        command = f"trigger {name}" if by_hand else reason.command
+        command = f"trigger {pool.plan.word_of(source)}" if by_hand else reason.command
         return reason._replace(text=f"{known} {name} succeeds; {reason.text}", command=command)
     values = {
         name: member_value(pool.recall(point, name), group, flows)
         for name in members_at(pool, group, point, flows)
     }
     missing = [name for name, value in values.items() if value is not AtomValue.TRUE]
-    what = f"{len(missing):,} of {size:,} elements of {group.family}"
+    what = f"{len(missing):,} of {size:,} elements of {family}"
     text = f"{pool.plan.name_of(child)} waits for {what if group.every else f'any of {what}'}"
     for name in missing[:ELEMENTS_LOOKED_AT_MAX]:
         reason = _why_atom(pool, _Atom(child, (point, name), output, flows), values[name])
@@ -252,9 +274,12 @@ def _why_elements(
 
 
 def _why_atom(pool: TaskPool, atom: _Atom, value: AtomValue) -> Reason:
-    child, parent = pool.plan.name_of(atom.child), pool.plan.name_of(atom.parent)
-    needed = f"{child} needs {parent}:{atom.output}"
-    command = f"set {child} --pre {parent}:{atom.output}"
+    plan = pool.plan
+    needed = f"{plan.name_of(atom.child)} needs "
+    needed += plan.output_of(atom.parent, atom.said or atom.output)
+    command = f"set {plan.word_of(atom.child)} --pre {plan.word_of(atom.parent)}:{atom.output}"
+    if plan.is_of_stages and pool.node(atom.parent[1]).definition.is_gate:
+        command = ""  # nobody has named it so
     if value > AtomValue.LOST:
         return _why_parent(pool, atom, Reason(needed, passes=True, command=command))
     flow = min(atom.flows, default=1)
@@ -265,13 +290,24 @@ def _why_atom(pool: TaskPool, atom: _Atom, value: AtomValue) -> Reason:
     return Reason(text, passes=False, command=command)
 
 
+def _stage_word(task: PooledTask) -> str:
+    """Returns how a stage, or what stages wait for, is just now."""
+    if task.plan.definition.is_gate and task.stage is JobPhase.WAITING:
+        return "not there yet"
+    if task.ended:
+        return end_text(task.ended)
+    return task.stage.name.lower() if task.is_active else task.standing.name.lower()
+
+
 def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
-    _, parent, output, flows = atom
+    _, parent, output, flows, _ = atom
     task = pool.tasks.get(parent)
     if task is not None:
         stuck = task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED, PoolState.HELD)
         word = task.ended or task.standing.name.lower()
-        command = f"trigger {pool.plan.name_of(parent)}" if stuck else reason.command
+        if pool.plan.is_of_stages:
+            word = _stage_word(task)
+        command = f"trigger {pool.plan.word_of(parent)}" if stuck else reason.command
         return Reason(f"{reason.text}, which is {word}", passes=not stuck, command=command)
     memory = pool.recall(*parent)
     made = None if memory is None else memory.made.get(output)
@@ -281,7 +317,7 @@ def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
         theirs = ", ".join(map(str, sorted(made)))
         ours = ", ".join(map(str, sorted(lacking)))
         text = f"{reason.text}, which was made in flow {theirs}, not in flow {ours}"
-        command = f"set {pool.plan.name_of(parent)} --flow {min(lacking, default=1)}"
+        command = f"set {pool.plan.word_of(parent)} --flow {min(lacking, default=1)}"
         return Reason(text, passes=False, command=command)
     return Reason(
         f"{reason.text}, which has not run", passes=reason.passes, command=reason.command
@@ -289,7 +325,7 @@ def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
 
 
 def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) -> list[Reason]:
-    name = pool.plan.name_of(key)
+    name, word = pool.plan.name_of(key), pool.plan.word_of(key)
     if not node.is_at(key[0]):
         return [Reason(f"{name} is on no sequence: there is no such task", passes=False)]
     if node.element is not None and not flows_there(pool, node, key[0], frozenset(pool.flows)):
@@ -298,12 +334,13 @@ def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) ->
     found = []
     for flow, verdict in sorted(memory.verdicts.items()) if memory is not None else ():
         if verdict.kind is VerdictKind.FINISHED:
-            text = f"{name} {verdict.ended} in flow {flow}"
-            command = f"trigger {name}" + (" --reflow" if verdict.ended == SUCCEEDED else "")
+            text = f"{name} {verdict.ended}" + pool.plan.in_flow(flow)
+            again = verdict.ended == SUCCEEDED and not pool.plan.is_of_stages
+            command = f"trigger {word}" + (" --reflow" if again else "")
         elif verdict.kind is VerdictKind.PRUNED:
             text, command = chain_text(pool, key, flow), _mending(pool, key, flow)
         else:
-            text, command = f"{name} was {verdict.kind}", f"trigger {name}"
+            text, command = f"{name} was {verdict.kind}", f"trigger {word}"
         found.append(Reason(text, passes=False, command=command))
     return found or _why_unspawned(pool, node, key)
 
@@ -324,8 +361,8 @@ def _mending(pool: TaskPool, key: Key, flow: int) -> str:
     """Returns the commands that mend a task: to trigger the failed cause, or the task itself.
     The cause comes first: once it succeeds, all that was lost because of it is back."""
     cause = failed_cause(pool, key, flow)
-    first = "" if cause is None or cause == key else f"trigger {pool.plan.name_of(cause)}, or "
-    return f"{first}trigger {pool.plan.name_of(key)}"
+    first = "" if cause is None or cause == key else f"trigger {pool.plan.word_of(cause)}, or "
+    return f"{first}trigger {pool.plan.word_of(key)}"
 
 
 def _why_unspawned(
@@ -338,8 +375,11 @@ def _why_unspawned(
         true = sum(1 << leaf.number for leaf, value in values if value is AtomValue.TRUE)
         missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
     found = list(_why_open(pool, missing, key, flows))
-    text = f"{pool.plan.name_of(key)} comes when the instance before it is released"
-    return found or [Reason(text, passes=True, command=f"trigger {pool.plan.name_of(key)}")]
+    name = pool.plan.name_of(key)
+    text = f"{name} comes when the instance before it is released"
+    if pool.plan.is_of_stages:
+        text = f"{name} comes when the run begins"
+    return found or [Reason(text, passes=True, command=f"trigger {pool.plan.word_of(key)}")]
 
 
 SUBMISSIONS_MAX = 1_000  # that are looked ahead

@@ -1,16 +1,13 @@
 """Obeys operators who trigger, set, remove, hold, release, kill and poll tasks (SEMANTICS §8).
 
-`remove` takes tasks out of the pool, or forgets that they ran. `refuse_unknown` refuses tasks
-that no intervention may name.
+`remove` takes tasks out of the pool, or forgets that they ran.
 
 `trigger` runs tasks now, whatever prerequisites, hold or limits say. A task that is pooled runs
 in its own flows. One that has not run in an active flow runs in all active flows, so that it is
 not run twice and its children follow. One that has run there runs alone, unless its end is why
 others are lost or blocked: then it runs again in those flows, which brings the others back.
 Several ids form a group: an output that one of them needs of another must be made by that one's
-job, everything else counts as met.
-
-`set` completes outputs, or satisfies prerequisites, by hand.
+job, everything else counts as met. `set` completes outputs or satisfies prerequisites by hand.
 """
 
 from __future__ import annotations
@@ -61,6 +58,7 @@ from tidewheel.core.sched.propagation import (
     reevaluate_dependents,
     restore,
 )
+from tidewheel.core.sched.services import has_service, services_to_run
 from tidewheel.core.sched.spawn import (
     end_checks,
     leave,
@@ -290,7 +288,7 @@ def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
 def triggered(context: StepContext, event: events.TasksTriggered) -> None:
     """Runs these tasks, each in the flows that were asked for or that it belongs to."""
     refuse_unknown(context.pool, event.tasks)
-    group = frozenset(event.tasks)
+    group = frozenset((*event.tasks, *services_to_run(context.pool, event.tasks)))
     flows = _forget_runs(context, group, named_flows(context, event.flow, event))
     later = event.on_resume and context.pool.run.paused
     for key in sorted(group):
@@ -312,7 +310,8 @@ def _forget_runs(
     """Forgets what the tasks of a group did before in these flows; returns the flows."""
     pool = context.pool
     together = pool.plan.policy.trigger_joins_active_flows
-    if together and flows is None:
+    # A service is in the flows of those who use it: its end must count.
+    if (together or has_service(pool, group)) and flows is None:
         pooled = [pool.tasks[key].flows for key in group if key in pool.tasks]
         flows = NO_FLOW.union(*pooled) or None
     again = active_flows(pool) if together and flows is None else flows
@@ -338,7 +337,8 @@ def _trigger(
         context.notice("trigger", key, f"{context.plan.name_of(key)} is active already")
         return None
     where = ", ".join(map(str, sorted(task.flows))) or "none"
-    context.notice("trigger", key, f"{context.plan.name_of(key)} was triggered in flow {where}")
+    text = f"{context.plan.name_of(key)} was triggered{context.plan.in_flow(where)}"
+    context.notice("trigger", key, text)
     return None if _wait_for_group(context, task, group, flows or task.flows) else task
 
 
@@ -447,9 +447,10 @@ def _refuse_without_size(
     for tasks in node.lists if SUCCEEDED in outputs else ():
         if tasks not in told and size_at(pool, tasks, key[0], flows) is None:
             name, value = pool.plan.name_of(key), tasks.over.value
+            word = pool.plan.word_of(key)
             raise Refused(
                 f"{next(iter(tasks.templates))} is made of the list {value} of {name}, which "
-                f"it has not returned; give it first (set {name} --value '{value}=[…]')"
+                f"it has not returned; give it first (set {word} --value '{value}=[…]')"
             )
 
 

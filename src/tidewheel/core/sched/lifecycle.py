@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.shown_names import end_text
 from tidewheel.core.sched import events
 from tidewheel.core.sched.absolute_triggers import settle_absolute
 from tidewheel.core.sched.completion import conclude, is_complete, lacking_text
@@ -35,6 +36,13 @@ from tidewheel.core.sched.limits import start_chain, take_back
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import publish, reevaluate_dependents, satisfy_child
+from tidewheel.core.sched.services import (
+    are_alone,
+    before_text,
+    end_service,
+    let_all_go,
+    running_on,
+)
 from tidewheel.core.sched.spawn import RETRY, STALL, leave, look_up, settle
 from tidewheel.core.sched.task_state import (
     FIRST_FLOW,
@@ -151,8 +159,13 @@ _STUCK = (PoolState.INCOMPLETE, PoolState.BLOCKED)
 
 
 def update_status(context: StepContext) -> None:
-    """Sets the status of the run, and sends a notice if it has changed."""
+    """Sets the status of the run, and sends a notice if it has changed.
+
+    A run in which services wait for others, and nothing else will happen, lets them go.
+    """
     pool = context.pool
+    if are_alone(pool) and _only_serves(pool):
+        let_all_go(context)
     old, new = pool.run.status, status_of(pool)
     if new == old:
         return
@@ -168,7 +181,9 @@ def status_of(pool: TaskPool) -> RunStatus:
     standings = pool.standings
     active = standings[PoolState.ACTIVE]
     if run.stopping:
-        over = not active or run.stopping == "now"
+        # A clean stop does not wait for what does not end by itself.
+        lasting = running_on(pool) if run.stopping == "clean" else 0
+        over = active == lasting or run.stopping == "now"
         return RunStatus.STOPPED if over else RunStatus.STOPPING
     if run.status == RunStatus.STOPPED:
         return RunStatus.STOPPED
@@ -177,6 +192,14 @@ def status_of(pool: TaskPool) -> RunStatus:
     if active or standings[PoolState.READY] or standings[PoolState.PENDING]:
         return RunStatus.RUNNING
     return _status_when_idle(pool)
+
+
+def _only_serves(pool: TaskPool) -> bool:
+    """Says whether nothing but services keeps a run from being over, or stalled."""
+    run, standings = pool.run, pool.standings
+    if run.stopping or run.paused or standings[PoolState.READY] or standings[PoolState.PENDING]:
+        return False
+    return _status_when_idle(pool) is not RunStatus.WAITING_FOR_RELEASE
 
 
 def _status_when_idle(pool: TaskPool) -> RunStatus:
@@ -273,10 +296,15 @@ def _text(context: StepContext, status: RunStatus) -> str:
 def cause_text(context: StepContext, task: PooledTask) -> str:
     name = context.plan.name_of(task.key)
     if task.standing is PoolState.INCOMPLETE:
-        return f"{name} {lacking_text(context.pool, task) or f'{task.ended}, incomplete'}"
+        before = before_text(task)
+        ended = f"{task.ended} {before}" if before else f"{task.ended}, incomplete"
+        if context.plan.is_of_stages:
+            ended = f"{end_text(task.ended)} {before}".rstrip()
+        return f"{name} {lacking_text(context.pool, task) or ended}"
     if task.standing is PoolState.BLOCKED:
         return f"{name} is blocked"
-    return f"{name} waits for its parents"
+    awaited = "what it needs" if context.plan.is_of_stages else "its parents"
+    return f"{name} waits for {awaited}"
 
 
 # (point of the parent, tasks, outputs, whether each of the tasks must make one of them)
@@ -302,12 +330,7 @@ def reloaded(context: StepContext, event: events.RunReloaded) -> None:
     _replace(pool, rebuild(plan, everything(pool), pool.past))
     context.plan = plan
     context.touched.tasks.update(dict.fromkeys(pool.tasks))
-    for task in list(pool.tasks.values()):
-        is_gone = task.plan.name not in plan.graph.nodes or (
-            task.flows and not flows_there(pool, task.plan, task.point, task.flows)
-        )
-        if is_gone and not task.is_active:
-            leave(context, task)
+    _leave_what_is_gone(context, old)
     settled = _settled_since(pool)
     kept = list(pool.tasks.values())
     for task in kept:
@@ -326,6 +349,20 @@ def reloaded(context: StepContext, event: events.RunReloaded) -> None:
     if pool.run.status == RunStatus.COMPLETED:
         pool.run.status = RunStatus.RUNNING
         context.touched.run = True
+
+
+def _leave_what_is_gone(context: StepContext, old: DependencyIndex) -> None:
+    """Takes tasks out of the pool that the new graph does not have, unless they are active;
+    services among those are ended, as they never end by themselves."""
+    pool, plan = context.pool, context.plan
+    for task in list(pool.tasks.values()):
+        is_gone = task.plan.name not in plan.graph.nodes or (
+            task.flows and not flows_there(pool, task.plan, task.point, task.flows)
+        )
+        if is_gone and not task.is_active:
+            leave(context, task)
+        elif is_gone and old.nodes[task.plan.name].definition.until and not task.let_go:
+            end_service(context, task, "the definition has it no more")
 
 
 def _settled_since(pool: TaskPool) -> list[tuple[IndexedLink, int, AtomValue]]:

@@ -289,6 +289,7 @@ def launch(context: StepContext, task: PooledTask) -> None:
     task.submit += 1
     task.order = 0
     task.ended = ""
+    task.let_go = False
     pool.stand(task, _ACTIVE)
     pool.queues[task.plan.limit].active += 1
     context.touched.tasks[key] = None

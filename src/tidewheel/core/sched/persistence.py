@@ -83,6 +83,7 @@ class PooledTaskRow(NamedTuple):
     submit_try: int = 1
     order: int = 0
     heard: tuple[AtomMeaning, ...] = ()  # of members of families that ran alone
+    let_go: bool = False
     bits: int | None = None  # instead of `true` in a row of format 1; never written
 
     @property
@@ -94,7 +95,7 @@ class PooledTaskRow(NamedTuple):
 # What a task and its row both have, as it is and in the order of the row.
 _SAME = (
     *("by_hand", "admitted", "held", "blocked", "manual", "satisfied_by_hand", "flow_wait"),
-    *("ended", "submit", "try_number", "submit_try", "order", "heard"),
+    *("ended", "submit", "try_number", "submit_try", "order", "heard", "let_go"),
 )
 _same = attrgetter(*_SAME)
 
@@ -390,6 +391,8 @@ def _admit(pool: TaskPool, task: PooledTask) -> None:
     pool.add(task)
     if task.heard:
         pool.hearing[task.key] = None
+    if task.plan.definition.until and task.stage is JobPhase.RUNNING:
+        pool.serving[task.key] = None
     queue = pool.queues[task.plan.limit]
     if task.standing is PoolState.ACTIVE:
         queue.active += 1

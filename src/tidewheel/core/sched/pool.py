@@ -163,6 +163,7 @@ class TaskPool:
         self.flow_counts: dict[int, int] = {}
         self.waiting_for: dict[AbsoluteKey, dict[Key, None]] = {}
         self.hearing: dict[Key, None] = {}  # tasks that have `heard` something
+        self.serving: dict[Key, None] = {}  # services whose jobs run
         self.groups: dict[tuple[int, Point], dict[int, GroupCount]] = {}
         self.queues = [LimitQueue(limit) for limit in plan.limits]
         self.base: Point | None = None

@@ -258,7 +258,7 @@ def _causes(
 
 
 def _text(context: StepContext, cause: Cause) -> str:
-    return f"{context.plan.name_of(cause[:2])}:{cause[2]}"
+    return context.plan.output_of(cause[:2], cause[2])
 
 
 def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
@@ -266,7 +266,7 @@ def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
     plan = pool.plan
     parts: list[str] = []
     for here, verdict in _chain(pool, key, flow):
-        name = f"{plan.text(here[0])}/{here[1]}"
+        name = plan.name_of(here)
         if verdict is None:
             parts.append(_outside_text(pool, here))
         elif verdict.cause is None:
@@ -274,7 +274,7 @@ def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
         else:
             point, parent, output = verdict.cause
             verb = "will not run: needs" if len(parts) == 0 else "needs"
-            parts.append(f"{name} {verb} {plan.text(point)}/{parent}:{output}")
+            parts.append(f"{name} {verb} {plan.output_of((point, parent), output)}")
     return "; ".join(part for part in parts if part)
 
 
@@ -315,7 +315,7 @@ def _end_text(pool: TaskPool, key: Key, verdict: Verdict) -> str:
         return f"{name} succeeded without it"
     node = pool.plan.nodes.get(key[1])  # None: a reload took it out of the graph
     handlers = [
-        f"{pool.plan.text(child.point)}/{child.node.name}"
+        pool.plan.name_of((child.point, child.node.name))
         for child in (() if node is None else dependents(pool, node, key[0], verdict.ended))
     ]
     handled = f", handled by {', '.join(handlers[:3])}" if handlers else ""

@@ -4,7 +4,8 @@
 that it changes. A step costs what it touches. It has two halves: the rule of the event, and the
 closing, which does what every rule may have made necessary, in this order: evaluate what
 can no longer happen, move chains on, admit what is within the runahead limit, until nothing is
-left; then submit what is ready, evict what cannot be reached, and set the status of the run.
+left; then submit what is ready, evict what cannot be reached, end services that nobody needs
+any more, and set the status of the run.
 
 `evict` drops the memory of points that nothing in the pool can reach any more (SEMANTICS §4.5).
 Every event concerns a pooled task or follows from one, so what lies further back than the
@@ -34,6 +35,7 @@ from tidewheel.core.sched.persistence import Change, changes
 from tidewheel.core.sched.pool import Past, RunState, RunStatus, StepContext, TaskPool, Touched
 from tidewheel.core.sched.propagation import meet_other_lists, spawn_on_demand
 from tidewheel.core.sched.reachability import evaluate_all
+from tidewheel.core.sched.services import end_services
 from tidewheel.core.sched.task_state import PoolState
 
 # What an active task says of itself: it holds the base, and its children lie beyond it.
@@ -124,8 +126,10 @@ def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
         evict(context)
     if len(pool.flow_counts) > 1 or 1 not in pool.flow_counts:
         report_ended_flows(context)
+    if pool.serving:
+        end_services(context, event)
     run = pool.run
-    goes_on = run.status is _RUNNING and pool.standings[_ACTIVE]
+    goes_on = run.status is _RUNNING and pool.standings[_ACTIVE] > len(pool.serving)
     if not goes_on or run.stopping or run.paused:
         update_status(context)
     return Outcome(pool, context.touched, context.effects)

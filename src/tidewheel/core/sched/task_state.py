@@ -143,6 +143,7 @@ class PooledTask:
     try_number: int = 1
     submit_try: int = 1
     order: int = 0  # of becoming ready
+    let_go: bool = False  # a service that is not needed any more: its job is being ended
 
     @property
     def has_job(self) -> bool:

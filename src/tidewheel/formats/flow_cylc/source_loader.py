@@ -11,6 +11,7 @@ import itertools
 import os
 import re
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,8 @@ _OTHER_KINDS = {
     ),
     "Python": (re.compile(r"(from|import)\s+tidewheel\b"), "NAME.py"),
 }
+_SIP_KEY = re.compile(rb"""(^|[\s{,])["']?(schema_version|stages)["']?\s*:""", re.MULTILINE)
+_READ_MAX = 64 * 1024  # bytes
 _LOOKED_AT_MAX = 100  # lines: a definition says early what it is
 _LISTED_MAX = 1_000
 _NAMED_MAX = 5
@@ -127,10 +130,18 @@ def _other_definitions(folder: Path) -> str:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         present = sorted(entry.name for entry in itertools.islice(entries, _LISTED_MAX))
         if "stages" in present:  # of SIP definitions
-            named = [one for one in present if _SIP_NAME.search(one)][:_NAMED_MAX]
+            files = (one for one in present if _SIP_NAME.search(one))
+            named = [*itertools.islice(filter(partial(_is_sip, folder), files), _NAMED_MAX)]
             paths = ", ".join(str(folder / one) for one in named)
             return f"name the definition: {paths}" if named else ""
     return ""
+
+
+def _is_sip(folder: Path, name: str) -> bool:
+    """Says whether a file has what every SIP definition has; requests of runs lack it."""
+    with contextlib.suppress(OSError), (folder / name).open("rb") as file:
+        return _SIP_KEY.search(file.read(_READ_MAX)) is not None
+    return False
 
 
 def _is_another_kind(source: SourceText, findings: Findings) -> bool:

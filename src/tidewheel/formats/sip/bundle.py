@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NoReturn
@@ -95,7 +96,7 @@ def path_problem(path: str) -> str:
 def _source(file: str, everything: SipSource, executable: frozenset[str]) -> SipSource:
     leads = tuple(
         f"{folder}/"
-        for stage, version in first_look(file, everything.files[file])
+        for stage, version in first_look(file, everything.files[file], everything.folders)
         for folder in folders_for(stage, version)
     )
     kept = {
@@ -130,25 +131,30 @@ _LISTED_MAX = 1_000  # folders that are looked at for advice
 
 
 def read_folder(path: Path, findings: Findings) -> SipSource | None:
-    """Returns a definition file with the folders of its stages; None after a finding."""
+    """Returns a definition file with the folders of its stages; None after a finding.
+
+    A file of a stage that cannot be kept, such as a link, is a finding and left out.
+    """
     name = path.name
     if not file_name(name).is_known:
         seen = f"{name} is no definition: it ends in {path.suffix or 'no suffix'}"
         findings.error("definition-file-kind", seen, _KINDS, Position(name))
         return None
     reading = _Reading(path.parent, findings)
+    beside = [*_stage_folders(path.parent)]
     try:
         reading.read(name, BYTES_MAX, follow=True)
-        for stage, version in first_look(name, reading.files[name]):
+        for stage, version in first_look(name, reading.files[name], beside):
             for folder in folders_for(stage, version):
-                reading.read_all(folder)
-    except Unreadable:
+                reading.read_folder(folder)
+    except (Unreadable, _Refused):
         return None
     return SipSource(
         file=name,
         files=reading.files,
         executable=frozenset(reading.executable),
-        folders=frozenset([*reading.folders, *_stage_folders(path.parent)]),
+        folders=frozenset([*reading.folders, *beside]),
+        refused=frozenset(reading.refused),
     )
 
 
@@ -168,6 +174,24 @@ def find_definitions(path: Path, findings: Findings) -> list[Path]:
     return found
 
 
+class _Refused(Exception):
+    """A file or folder is not kept; a finding says why, and the others are still read."""
+
+
+def read_beside(root: Path, path: str, findings: Findings) -> bytes | None:
+    """Returns a file of a folder by its path in it; None if there is none, or after a
+    finding."""
+    reading = _Reading(root, findings)
+    try:
+        reading.check_way(path)
+        if not (root / path).is_file():
+            return None
+        reading.read(path, STAGE_FILE_BYTES_MAX)
+    except (Unreadable, _Refused):
+        return None
+    return reading.files[path]
+
+
 @dataclass(slots=True)
 class _Reading:
     """Reads files within one folder and keeps their contents; stops at the limits."""
@@ -177,54 +201,71 @@ class _Reading:
     files: dict[str, bytes] = field(default_factory=dict)
     executable: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     _bytes: int = 0
 
-    def read_all(self, folder: str, depth: int = 0) -> None:
+    def read_folder(self, folder: str, depth: int = 0) -> None:
+        """Reads everything in a folder that can be kept, and remembers what cannot."""
+        self._attempt(folder, lambda: self._read_all(folder, depth))
+
+    def _read_all(self, folder: str, depth: int) -> None:
         """Reads everything in a folder; nothing, if there is no such folder."""
         if depth > FOLDER_DEPTH_MAX:
-            self._refuse(folder, "folder-too-deep", f"{folder} lies too deep", "")
-        self._check_way(folder)
+            hint = f"stages have at most {FOLDER_DEPTH_MAX} folders in each other"
+            self._refuse(folder, "folder-too-deep", f"{folder} lies too deep", hint)
+        self.check_way(folder)
         try:
             entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            self._refuse(folder, "unreadable", f"{folder} cannot be read: {error.strerror}", "")
+            seen = f"{folder} cannot be read: {error.strerror}"
+            self._refuse(folder, "unreadable", seen, "give its reader the right to it")
         self.folders.append(folder)
         for entry in entries:
             path = f"{folder}/{entry.name}"
             if entry.is_dir(follow_symlinks=False):
-                self.read_all(path, depth + 1)
+                self.read_folder(path, depth + 1)
             else:
-                self.read(path, STAGE_FILE_BYTES_MAX)
+                self._attempt(path, partial(self.read, path, STAGE_FILE_BYTES_MAX))
+
+    def _attempt(self, path: str, read: Callable[[], None]) -> None:
+        try:
+            read()
+        except _Refused:
+            self.refused.append(path)
 
     def read(self, path: str, limit: int, *, follow: bool = False) -> None:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-        if len(self.files) > STAGE_FILES_MAX:
+        if len(self.files) + len(self.refused) > STAGE_FILES_MAX:
             seen = f"there are more than {STAGE_FILES_MAX} files"
-            self._refuse(path, "too-many-files", seen, "")
+            hint = "leave out what the stages do not need"
+            self.findings.error("too-many-files", seen, hint, Position(path))
+            raise Unreadable
         if (self.root / path).is_symlink() and not follow:
             self._refuse(path, "link", f"{path} is a link", _COPY)
         try:
             descriptor = os.open(self.root / path, flags)
         except OSError as error:
             reason = (error.strerror or "it cannot be opened").lower()
-            self._refuse(path, "unreadable", f"{path} cannot be read: {reason}", "")
+            seen = f"{path} cannot be read: {reason}"
+            self._refuse(path, "unreadable", seen, "give its reader the right to it")
         with open(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 self._refuse(path, "not-a-file", f"{path} is no regular file", _COPY)
             content = file.read(limit + 1)
-        if len(content) > limit or self._bytes + len(content) > SOURCE_BYTES_MAX:
+        self._bytes += len(content)
+        if len(content) > limit or self._bytes > SOURCE_BYTES_MAX:
             most = f"{STAGE_FILE_BYTES_MAX} bytes, all of a definition {SOURCE_BYTES_MAX}"
             seen = f"{path} is too large: a file of a stage may have {most}"
-            self._refuse(path, "file-too-large", seen, _ELSEWHERE)
-        self._bytes += len(content)
+            self.findings.error("file-too-large", seen, _ELSEWHERE, Position(path))
+            raise Unreadable if self._bytes > SOURCE_BYTES_MAX else _Refused
         self.files[path] = content
         if found.st_mode & stat.S_IXUSR:
             self.executable.append(path)
 
-    def _check_way(self, folder: str) -> None:
+    def check_way(self, folder: str) -> None:
         """Refuses a path with a link in any part of it: that could lead anywhere."""
         way = self.root
         for part in folder.split("/"):
@@ -234,7 +275,7 @@ class _Reading:
 
     def _refuse(self, path: str, code: str, message: str, hint: str) -> NoReturn:
         self.findings.error(code, message, hint, Position(path))
-        raise Unreadable
+        raise _Refused
 
 
 _COPY = "copy what it leads to into the folder: only that is stored with the workflow"

@@ -11,14 +11,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, meant
 from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
+from tidewheel.formats.sip.compose_keys import DEPLOY, FILE, IMAGE_ID, IMAGE_TEXT, SERVICE
 from tidewheel.formats.sip.document import (
     KINDS,
+    Entry,
     Fields,
     Items,
     Node,
@@ -51,7 +54,9 @@ def typed_compose(root: Node) -> Node:
         "deploy": partial(_changed, changes={"labels": texts}),
     }
     services = partial(_each, change=partial(_changed, changes=service))
-    return _changed(root, {"version": _text, "services": services})
+    others = partial(_each, change=partial(_changed, changes={"labels": texts}))
+    sections = dict.fromkeys(_SECTIONS, others)
+    return _changed(root, {"version": _text, "services": services, **sections})
 
 
 def _words(node: Node) -> Node:
@@ -116,36 +121,102 @@ def _each(node: Node, change: _Change) -> Node:
     return node
 
 
+# What SIP's own programs passed over, and engines refuse, is moved to its place or dropped.
+
+_VERSION = re.compile(r"[23]+(\.\d+)?", re.ASCII)
+_SECTIONS = frozenset(FILE.known) - {"version", "services"}
+
+
+def adjusted_compose(root: Node, warnings: Findings) -> Node:
+    """Returns a compose file as engines take it, where its meaning is certain; each change is
+    a warning."""
+    if not isinstance(root, Fields):
+        return root
+    kept = []
+    for entry in root:
+        key, value = entry
+        if key.text == "version" and not _is_version(value):
+            _warn_dropped(
+                key, "the compose file", "engines know the versions 2 and 3", warnings
+            )
+        elif key.text == "name":
+            why = "the containers of a stage have names of their own"
+            _warn_dropped(key, "the compose file", why, warnings)
+        elif key.text in _SECTIONS and is_null(value):
+            _warn_dropped(key, "the compose file", "nothing stands behind it", warnings)
+        elif key.text == "services" and isinstance(value, Fields):
+            services = _each(value, partial(_adjusted_service, warnings=warnings))
+            kept.append(entry._replace(value=services))
+        else:
+            kept.append(entry)
+    return replace(root, entries=tuple(kept))
+
+
+def _is_version(node: Node) -> bool:
+    is_open = isinstance(node, Scalar) and bool(node.unknown)
+    return is_open or (isinstance(node, Scalar) and bool(_VERSION.fullmatch(node.text)))
+
+
+def _adjusted_service(service: Node, warnings: Findings) -> Node:
+    if not isinstance(service, Fields):
+        return service
+    there = {key.text for key, _ in service}
+    image = service.get("image")
+    has_image = image is not None and not is_null(image)
+    kept: list[Entry] = []
+    moved: list[Entry] = []
+    for entry in service:
+        key, value = entry
+        if key.text == "deploy" and isinstance(value, Fields):
+            deploy, out = _adjusted_deploy(value, there, warnings)
+            moved += out
+            kept.append(entry._replace(value=deploy))
+        elif key.text == "build" and has_image:
+            why = "a stage builds no image, and takes the one that it names"
+            _warn_dropped(key, "a service", why, warnings)
+        elif key.text != "image" and is_null(value) and not value.printed:
+            _warn_dropped(key, "a service", "nothing stands behind it", warnings)
+        else:
+            kept.append(entry)
+    return replace(service, entries=(*kept, *moved))
+
+
+def _adjusted_deploy(
+    deploy: Fields, there: set[str], warnings: Findings
+) -> tuple[Fields, list[Entry]]:
+    """Returns `deploy` without keys of the service, and those that the service lacks."""
+    kept: list[Entry] = []
+    moved: list[Entry] = []
+    for entry in deploy:
+        key = entry.key
+        if key.text in DEPLOY.known or key.text not in SERVICE.known:
+            if is_null(entry.value) and not entry.value.printed:
+                _warn_dropped(key, "deploy", "nothing stands behind it", warnings)
+            else:
+                kept.append(entry)
+            continue
+        if key.text in there:
+            _warn_dropped(key, "deploy", "the service itself has it, too", warnings)
+            continue
+        seen = f"deploy has the key {key.text!r}, which engines know only of the service itself"
+        hint = "it is taken as the service's: move it out of deploy"
+        warnings.warning("compose-key", seen, hint, key.position)
+        moved.append(entry)
+    return replace(deploy, entries=tuple(kept)), moved
+
+
+def _warn_dropped(key: Scalar, where: str, why: str, warnings: Findings) -> None:
+    seen = f"{where} has the key {key.text!r}: {why}, so it is left out"
+    warnings.warning("compose-key", seen, "remove it", key.position)
+
+
 # Mistakes that can be found before an engine sees the file.
 
-TOP_KEYS = (
-    *("version", "name", "services", "networks", "volumes", "configs", "secrets", "include"),
-)
-SERVICE_KEYS = (
-    *("annotations", "attach", "blkio_config", "build", "cap_add", "cap_drop", "cgroup"),
-    *("cgroup_parent", "command", "configs", "container_name", "cpu_count", "cpu_percent"),
-    *("cpu_period", "cpu_quota", "cpu_rt_period", "cpu_rt_runtime", "cpu_shares", "cpus"),
-    *("cpuset", "credential_spec", "depends_on", "deploy", "develop"),
-    *("device_cgroup_rules", "devices", "dns", "dns_opt", "dns_search", "domainname"),
-    *("entrypoint", "env_file", "environment", "expose", "extends", "external_links"),
-    *("extra_hosts", "gpus", "group_add", "healthcheck", "hostname", "image", "init", "ipc"),
-    *("isolation", "label_file", "labels", "links", "logging", "mac_address", "mem_limit"),
-    *("mem_reservation", "mem_swappiness", "memswap_limit", "models", "network_mode"),
-    *("networks", "oom_kill_disable", "oom_score_adj", "pid", "pids_limit", "platform"),
-    *("ports", "post_start", "pre_stop", "privileged", "profiles", "provider", "pull_policy"),
-    *("read_only", "restart", "runtime", "scale", "secrets", "security_opt", "shm_size"),
-    *("stdin_open", "stop_grace_period", "stop_signal", "storage_opt", "sysctls", "tmpfs"),
-    *("tty", "ulimits", "use_api_socket", "user", "userns_mode", "uts", "volumes"),
-    *("volumes_from", "working_dir"),
-)
-DEPLOY_KEYS = (
-    *("mode", "replicas", "labels", "update_config", "rollback_config", "resources"),
-    *("restart_policy", "placement", "endpoint_mode"),
-)
 _JSON = re.compile(r'[{\[]\s*"')
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|da|a|k|z|fi)?sh")
 _CODE_OPTION = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
 _SERVICE_NAME = re.compile(r"[A-Za-z0-9._-]+")
+EXTENDED_MAX = 32  # services, one after another
 DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
 
 
@@ -154,8 +225,8 @@ def check_compose(
 ) -> bool:
     """Says whether a compose file has services, and reports mistakes in it.
 
-    Unknown keys are warnings, since some engines ignore them. ``is_whole`` is false where
-    values are still missing: then services may be, too.
+    What engines refuse is `compose_schema`'s. ``is_whole`` is false where values are still
+    missing: then services may be, too.
     """
     services = root.get("services") if isinstance(root, Fields) else None
     if services is not None and not is_whole and _is_empty(services):
@@ -168,17 +239,16 @@ def check_compose(
             "use command.yaml or script.sh instead",
             (root if services is None else services).position,
         )
-        if isinstance(root, Fields):
-            _check_keys(root, "a compose file", TOP_KEYS, warnings)
         return False
-    _check_keys(root, "a compose file", TOP_KEYS, warnings)
     what = f"a service of stage {stage}"  # without its name: a loop makes many of one line
+    bodies = {key.text: value for key, value in services}
     for name, service in services.entries:
         if not name.unknown and not _SERVICE_NAME.fullmatch(name.text):
             seen = f"{what} is called {name.text[:60]!r}"
             hint = "names of services have letters, digits and _ . -"
             errors.error("compose-service", seen, hint, name.position)
         if isinstance(service, Fields):
+            _check_image(_image_of(service, bodies), service, what, errors)
             _check_service(service, what, errors, warnings)
         else:
             seen = f"{what} is {'empty' if is_null(service) else KINDS[type(service)]}"
@@ -192,17 +262,10 @@ def _is_empty(node: Node) -> bool:
 
 
 def _check_service(service: Fields, what: str, errors: Findings, warnings: Findings) -> None:
-    _check_keys(service, "a service", SERVICE_KEYS, warnings)
-    image = service.get("image")
-    if (image is None or is_null(image)) and service.get("build") is None:
-        seen = f"{what} has no image"
-        hint = "write image: name:tag"
-        errors.error(
-            "compose-image", seen, hint, service.position if image is None else image.position
-        )
     for key in WORDS_KEYS:
         _check_words(service.get(key), f"{key} of {what}", errors)
         _check_quotes(service.get(key), f"{key} of {what}", warnings)
+        _check_ends(service.get(key), f"{key} of {what}", errors)
     # In a compose file $$ is a $ for the shell.
     check_shell(_shell_words(service), what, "$$1", warnings)
     _check_variables(service.get("environment"), what, warnings)
@@ -210,13 +273,46 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
     deploy = service.get("deploy")
     if not isinstance(deploy, Fields):
         return
-    _check_keys(deploy, "deploy", DEPLOY_KEYS, warnings)
     mode = deploy.get("mode")
     if isinstance(mode, Scalar) and not mode.unknown and mode.text not in DEPLOY_MODES:
         seen = f"mode of deploy is {mode.text!r}"
         guess = meant(mode.text, DEPLOY_MODES)
         hint = f"{guess} Accepted are {', '.join(DEPLOY_MODES)}".lstrip()
         warnings.warning("compose-mode", seen, hint, mode.position)
+
+
+def _image_of(service: Fields, services: Mapping[str, Node]) -> Node | None:
+    """Returns the image of a service, which may be that of the service that it extends."""
+    for _ in range(EXTENDED_MAX):
+        image, base = service.get("image"), service.get("extends")
+        if image is not None or base is None:
+            return image
+        name = base.get("service") if isinstance(base, Fields) else base
+        found = services.get(name.text) if isinstance(name, Scalar) else None
+        if not isinstance(found, Fields) or (isinstance(base, Fields) and base.get("file")):
+            return name  # told elsewhere, or in another file
+        service = found
+    return None
+
+
+def _check_image(image: Node | None, service: Fields, what: str, errors: Findings) -> None:
+    """Reports a service without an image, or one whose name no image can have."""
+    if image is None or is_null(image):
+        seen = f"{what} has no image"
+        hint = "write image: name:tag"
+        if service.get("build") is not None:
+            hint = "write image: name:tag of the image that was built; a stage builds none"
+        place = service.position if image is None else image.position
+        errors.error("compose-image", seen, hint, place)
+    elif isinstance(image, Scalar) and not _can_be_image(image):
+        seen = f"{what} has the image {image.text[:60]!r}, which is no name of an image"
+        hint = "write HOST/folder/name:tag; all but the host and the tag in small letters"
+        errors.error("compose-image", seen, hint, image.position)
+
+
+def _can_be_image(node: Scalar) -> bool:
+    is_open = bool(node.unknown) or "$" in node.text
+    return is_open or any(one.fullmatch(node.text) for one in (IMAGE_TEXT, IMAGE_ID))
 
 
 def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
@@ -278,6 +374,18 @@ def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
         warnings.warning("compose-words", seen, hint, node.position)
 
 
+def _check_ends(node: Node | None, what: str, errors: Findings) -> None:
+    """Reports a text that engines cannot split into words."""
+    if not isinstance(node, Scalar) or node.unknown or is_printed_json(node):
+        return
+    try:
+        shlex.split(filled(node.text).text)
+    except ValueError:
+        seen = f"{what} has a quote without its other, or ends with a backslash"
+        hint = "write the other quote, or a list of words: [program, --option, value]"
+        errors.error("compose-command", seen, hint, node.position)
+
+
 def _shell_words(service: Fields) -> list[Node]:
     """Returns the words that a container executes: those of its entrypoint, then its command.
 
@@ -322,17 +430,66 @@ def check_shell(words: Sequence[Node], what: str, word: str, warnings: Findings)
             place += 1  # of `-o pipefail`
 
 
-def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findings) -> None:
-    names = tuple(known)
-    for key, _ in fields.entries:
-        if key.text in names or key.text.startswith("x-"):
-            continue
-        if what == "deploy" and key.text in SERVICE_KEYS:
-            hint = "it belongs to the service itself: move it out of deploy"
-        else:
-            hint = meant(key.text, names, "remove it")
-        seen = f"{what} has the key {key.text!r}, which is unknown there"
-        warnings.warning("compose-key", seen, hint, key.position)
+# Variables, with their values in their places, as docker-compose puts them in. Nothing of a
+# worker's environment reaches a stage but a few names, so nearly every value is known before an
+# engine sees the file; those that only a job has stay as they were written.
+
+# What a job has of its worker, and what it is told itself: TIDEWHEEL_RUN_DIR and others.
+OF_WORKERS = frozenset({"HOME", "PATH", "LANG", "DOCKER_CONFIG"})
+OF_JOBS = "TIDEWHEEL_"
+_VARIABLE = re.compile(
+    r"\$(?:(?P<dollar>\$)|(?P<named>[_a-z][_a-z0-9]*)"
+    r"|\{(?P<braced>[_a-z][_a-z0-9]*)(?:(?P<how>:?[-?])(?P<rest>[^}]*))?\}|(?P<bad>))",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+_SAMPLES = {"${TIDEWHEEL_ATTEMPT}": "1"}  # all others are texts
+
+
+def with_samples(text: str) -> str:
+    """Returns a text with values of the kind that variables of jobs will have."""
+    for name, value in _SAMPLES.items():
+        text = text.replace(name, value)
+    return text
+
+
+class FilledText(NamedTuple):
+    """Holds a text with the values of variables in their places."""
+
+    text: str
+    is_known: bool = True  # False: it has variables of jobs, which stay as they were written
+    is_wrong: bool = False  # it has a `$` with which no variable begins
+    empty: tuple[str, ...] = ()  # variables that have no value in a stage
+    missing: tuple[str, ...] = ()  # and those of them without which an engine refuses the file
+
+
+def filled(text: str) -> FilledText:
+    """Returns a text of a compose file as a stage would have it."""
+    if "$" not in text:
+        return FilledText(text)
+    empty: list[str] = []
+    missing: list[str] = []
+    is_known, is_wrong = True, False
+
+    def value(found: re.Match[str]) -> str:
+        nonlocal is_known, is_wrong
+        if found["dollar"]:
+            return "$"
+        name, how = found["named"] or found["braced"], found["how"] or ""
+        if name is None:
+            is_wrong = True
+            return "$"
+        if name in OF_WORKERS or name.startswith(OF_JOBS):
+            is_known = False
+            return f"${{{name}}}"
+        if how.endswith("-"):
+            return str(found["rest"])
+        (missing if how else empty).append(name)
+        return ""
+
+    done = _VARIABLE.sub(value, text)
+    return FilledText(done, is_known, is_wrong, tuple(empty), tuple(missing))
 
 
 # YAML for an engine: it has exactly the structure that was checked.
@@ -368,10 +525,15 @@ def _lines(node: Items | Fields, lead: str) -> Iterator[str]:
             yield from _lines(value, lead + _INDENT)
 
 
+def is_plain(text: str) -> bool:
+    """Says whether a scalar that was plain stays so."""
+    return _PLAIN.fullmatch(text) is not None
+
+
 def _scalar(node: Scalar) -> str:
     if is_null(node):
         return "null"
-    if not node.quoted and _PLAIN.fullmatch(node.text):
+    if not node.quoted and is_plain(node.text):
         return node.text
     return quoted(node.text)
 

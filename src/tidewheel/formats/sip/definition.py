@@ -2,6 +2,9 @@
 
 Which stages a workflow has is known without any parameter: a first look reads the file with all
 of them unknown. Whatever a request says, the stages must be the same.
+
+A mistake hides no other. What cannot be read is reported and left out, and the definition
+remembers that something is missing, so that nothing untrue is said of the rest.
 """
 
 from __future__ import annotations
@@ -9,12 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import islice
 from typing import TypeVar
 
 from tidewheel.core.graph.definition import ELEMENTS_DEFAULT, ELEMENTS_MAX
 from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.core.operator.registry import name_problem
-from tidewheel.formats.sip import model
+from tidewheel.formats.sip import model, version_1
 from tidewheel.formats.sip.document import (
     KINDS,
     Fields,
@@ -41,16 +45,19 @@ from tidewheel.formats.sip.keys import (
     RESOURCES,
     SCHEMA_VERSION,
     STAGE,
+    STAGE_EXAMPLE,
 )
 from tidewheel.formats.sip.placeholders import Json, parameter_shown
 from tidewheel.formats.sip.templates import (
     Names,
+    Path,
     RenderedText,
     RenderMoment,
     Template,
     render_all,
 )
 from tidewheel.formats.sip.text_files import (
+    STAGES_FOLDER,
     TEMPLATE_SUFFIX,
     SipSource,
     decoded,
@@ -64,14 +71,20 @@ from tidewheel.lazy_dataclasses import dataclass
 
 _Entry = TypeVar("_Entry")
 _ONE_OF = {"resources": "resource", "dependencies": "dependency"}
-_STAGE_EXAMPLE: Json = {"id": "…", "version": "1.0.0", "type": "processing"}
 _PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
 
 
 def read_definition(
-    root: Node, from_file: model.NameAndVersion, findings: Findings, moment: RenderMoment
+    root: Node,
+    from_file: model.NameAndVersion,
+    findings: Findings,
+    moment: RenderMoment,
+    lists: Mapping[str, str] | None = None,
 ) -> model.SipDefinition | None:
-    """Returns the definition as far as it is understood; None if the file is no definition."""
+    """Returns the definition as far as it is understood; None if the file is no definition.
+
+    ``lists`` are the parameters that stages run for each element of, by stage.
+    """
     if not isinstance(root, Fields):
         message = f"{KINDS[type(root)]} stands where the keys of a definition are expected"
         example: dict[str, Json] = {"schema_version": SCHEMA_VERSION, "stages": []}
@@ -84,14 +97,25 @@ def read_definition(
         hint = f"ask for it once its workflows are registered: {command}"
         findings.error("no-definition", message, hint, root.position)
         return None
+    if version_1.is_definition_1(root):
+        version_1.report_definition_1(root, findings)
+        return None
     reader = FieldReader(root, DEFINITION, "the definition", findings)
     found = reader.scalar("schema_version")
     if found is not None and found.text != SCHEMA_VERSION:
         seen = f"schema_version is {found.text!r}"
         findings.error("schema-version", seen, f"only {SCHEMA_VERSION} is read", found.position)
     name, version = _identity(reader, from_file, findings)
-    stages = _Stages(findings, moment).read(reader.items("stages"), reader)
-    return model.SipDefinition(id=name, version=version, stages=stages)
+    stages = _Stages(findings, moment, lists or {})
+    found_stages = stages.read(reader.items("stages"), reader)
+    return model.SipDefinition(
+        id=name,
+        version=version,
+        stages=found_stages,
+        network=reader.text("network") or "",
+        unread=tuple(stages.unread),
+        is_whole=stages.is_whole and not stages.unread and reader.is_listed("stages"),
+    )
 
 
 def is_instance(root: Node) -> bool:
@@ -152,6 +176,9 @@ class _Stages:
 
     findings: Findings
     moment: RenderMoment
+    lists: Mapping[str, str] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)  # see SipDefinition
+    is_whole: bool = True
     _positions: dict[str, Position] = field(default_factory=dict)
 
     def read(self, items: tuple[Node, ...], above: FieldReader) -> tuple[model.Stage, ...]:
@@ -166,18 +193,20 @@ class _Stages:
     def _stage(self, item: Node, number: int) -> model.Stage | None:
         if not isinstance(item, Fields):
             seen = f"stage {number} is {KINDS[type(item)]}"
-            hint = f"a stage is a mapping: {entry(_STAGE_EXAMPLE, item.position)}"
+            hint = f"a stage is a mapping: {entry(STAGE_EXAMPLE, item.position)}"
             self.findings.error("stage-kind", seen, hint, item.position)
+            self.unread.append(item.text if isinstance(item, Scalar) else "")
             return None
         what = shown_as("stage", item, f"stage {number}")
         reader = FieldReader(item, STAGE, what, self.findings)
         name = self._id(reader)
         version = _version(reader, self.findings, required=True)
         type_ = reader.text("type")
-        for_each, where = self._for_each(reader), reader.position_of("for_each")
+        for_each, where = self._for_each(reader, name or ""), reader.position_of("for_each")
         dependencies: tuple[model.Dependency, ...] = tuple(
             self._entries(reader, "dependencies", model.DEPENDENCIES_MAX, self._dependency)
         )
+        self.is_whole &= reader.is_listed("dependencies") and self._knows_whether(reader)
         stage = model.Stage(
             id=name or "",
             version=version or "",
@@ -190,22 +219,36 @@ class _Stages:
             is_on=self._is_on(reader),
             for_each=for_each,
             elements_max=self._elements_max(reader, for_each),
+            until=tuple(
+                model.ServedStage(one.text.strip(), one.position)
+                for one in reader.texts("until", model.DEPENDENCIES_MAX)
+            ),
             position=item.position,
             elements_position=where,
         )
-        return stage if name and version else None
+        if name and version:
+            return stage
+        self.unread.append(_called(item))
+        return None
 
     def _is_on(self, reader: FieldReader) -> bool:
         """Says whether a stage runs. While no request is there, it may: a comparison with a
         parameter that is not known yet says nothing."""
         value, node = reader.value("when"), reader.node("when")
         is_open = isinstance(node, Scalar) and node.printed
-        return value is not False or (is_open and self.moment is RenderMoment.CHECK)
+        return value is not False or (is_open and self.moment is not RenderMoment.REQUEST)
 
-    def _for_each(self, reader: FieldReader) -> model.ForEach | None:
-        node = reader.elements("for_each")
-        if node is None:
-            return None
+    def _knows_whether(self, reader: FieldReader) -> bool:
+        """Says whether it is known if a stage runs, as far as the moment allows it."""
+        node = reader.node("when")
+        if self.moment is RenderMoment.GLANCE and isinstance(node, Scalar) and node.printed:
+            return False
+        return node is None or reader.is_unknown("when") or reader.value("when") is not None
+
+    def _for_each(self, reader: FieldReader, stage: str) -> model.ForEach | None:
+        node = reader.elements("for_each", self.lists.get(stage, ""))
+        if node is None:  # a list that cannot be read is one all the same
+            return None if reader.node("for_each") is None else model.ListToCome("")
         if (unknown := next(unknown_scalars(node), None)) is not None:
             return model.ListToCome(parameter_shown(unknown.unknown) if unknown is node else "")
         if isinstance(node, Items):
@@ -217,7 +260,7 @@ class _Stages:
             seen = f"for_each of {reader.what} is {node.text!r}"
             hint = f"write {stage}.OUTPUT, an output that {stage} names in its outputs.yaml"
             self.findings.error("for-each", seen, hint, node.position)
-            return None
+            return model.ListToCome("")
         return model.ListReturned(stage, output) if dot else model.SameElements(stage)
 
     def _elements_max(self, reader: FieldReader, for_each: model.ForEach | None) -> int:
@@ -267,7 +310,8 @@ class _Stages:
         items, kind = reader.items(key), key.partition("_")[0]
         if len(items) > most:
             seen = f"{len(items)} {kind} in one stage; at most {most} are accepted"
-            self.findings.error(f"too-many-{kind}", seen, "", reader.position)
+            self.findings.error(f"too-many-{kind}", seen, "split the stage", reader.position)
+            self.is_whole = False
             return
         for number, item in enumerate(items, 1):
             found = read(item, f"{_ONE_OF[kind]} {number} of {reader.what}")
@@ -292,20 +336,30 @@ class _Stages:
             meant = item.text if isinstance(item, Scalar) and item.text else "…"
             example = {"type": "stage", "value": meant, "condition": "complete"}
             refuse_entry(item, what, example, self.findings)
+            self.is_whole = False
             return None
         reader = FieldReader(item, DEPENDENCY, what, self.findings)
         kind, value = reader.text("type"), reader.text("value")
         allowed = (model.PRESENT,) if kind == "buffer_object" else tuple(model.CONDITION_WORDS)
         condition = reader.choice("condition", allowed)
-        if kind is None or value is None or condition is None:
+        if kind is None or value is None or reader.is_unknown("condition"):
+            self.is_whole = False
             return None
         here = reader.position_of("value")
         if kind == "stage":
-            return model.StageDependency(value, model.CONDITION_WORDS[condition], here)
+            # A condition that cannot be read is taken for one that contradicts no other.
+            found = model.CONDITION_WORDS.get(condition or "", model.StageCondition.STARTED)
+            return model.StageDependency(value, found, here)
         if problem := model.object_name_problem(value):
             _bad_name("buffer object", value, problem, here, self.findings)
             return None
         return model.ObjectDependency(value, here)
+
+
+def _called(item: Fields) -> str:
+    """Returns what a stage that cannot be read is called; "" if nothing says it."""
+    named = (item.get("id"), item.get("name"))
+    return next((one.text for one in named if isinstance(one, Scalar) and one.text), "")
 
 
 def _with_list(
@@ -348,6 +402,33 @@ class DefinitionText:
     rendered: RenderedText | None = None
     is_template: bool = False
     lacks_stages: bool = False  # the key is there, and nothing under it
+    is_parsed: bool = False  # whether its text is YAML or JSON
+
+    def stages_among(self, folders: Iterable[str]) -> tuple[model.Stage, ...]:
+        """Returns the stages whose files belong to the definition.
+
+        If none can be read, those are taken whose folders are named in the text: a mistake in
+        the definition hides none in their files.
+        """
+        known = self.definition
+        if self.is_parsed and (known is None or known.is_whole or known.stages):
+            return known.stages if known is not None else ()
+        words = {*_WORD.findall(self.text)}
+        ways = (one.split("/") for one in sorted(folders))
+        named = (
+            way[1:] for way in ways if len(way) == _STAGE_DEPTH and way[0] == STAGES_FOLDER
+        )
+        found = (
+            model.Stage(id=name, version=version, type=model.StageType.PROCESSING)
+            for name, version in named
+            if words.issuperset((name, version))
+        )
+        return tuple(islice(found, _NAMED_IN_TEXT_MAX))
+
+
+_STAGE_DEPTH = len((STAGES_FOLDER, "id", "version"))
+_WORD = re.compile(r"[\w.+%@-]+", re.ASCII)
+_NAMED_IN_TEXT_MAX = 200  # stages of a definition that cannot be read
 
 
 def is_template(file: str, text: str) -> bool:
@@ -355,14 +436,11 @@ def is_template(file: str, text: str) -> bool:
     return file_name(file).is_template or any(sign in text for sign in _TEMPLATE_SIGNS)
 
 
-def first_look(file: str, content: bytes) -> list[tuple[str, str]]:
-    """Returns id and version of each stage, read without any parameter.
-
-    There are none if the file cannot be read.
-    """
-    findings = Findings()
-    read = read_text(file, content, {}, findings, RenderMoment.CHECK)
-    return [(one.id, one.version) for one in read.definition.stages] if read.definition else []
+def first_look(file: str, content: bytes, folders: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """Returns id and version of each stage whose files belong to a definition, read without
+    any parameter; ``folders`` are those beside it."""
+    read = read_text(file, content, DefinitionValues(), Findings(), RenderMoment.CHECK)
+    return [(one.id, one.version) for one in read.stages_among(folders)]
 
 
 def definitions_among(sources: Sequence[SipSource]) -> Sequence[SipSource]:
@@ -383,18 +461,28 @@ def _is_instance(source: SipSource) -> bool:
     return root is not None and is_instance(root)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionValues:
+    """Holds what the template of a definition knows."""
+
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    # Of each stage by its id, those that it declares or is given.
+    stages: Mapping[str, dict[str, Json]] = field(default_factory=dict)
+    # By path, what people read in place of parameters that a request will bring.
+    unknown: Mapping[Path, str] = field(default_factory=dict)
+    # Outputs of stages: only a list that a stage runs for may be one of them.
+    awaited: tuple[str, ...] = ()
+    lists: Mapping[str, str] = field(default_factory=dict)  # see read_definition
+
+
 def read_text(
     file: str,
     content: bytes,
-    parameters: Mapping[str, Json],
+    values: DefinitionValues,
     findings: Findings,
     moment: RenderMoment,
-    awaited: Iterable[str] = (),
 ) -> DefinitionText:
-    """Returns the definition in a file; a template is rendered with these parameters.
-
-    ``awaited`` are outputs of stages: only a list that a stage runs for may be one of them.
-    """
+    """Returns the definition in a file; a template is rendered with these values."""
     text = decoded(file, content, findings)
     if text is None:
         return DefinitionText(None)
@@ -406,16 +494,21 @@ def read_text(
             seen = f"{file} is a template, and its name does not say so"
             hint = f"call it {file}{TEMPLATE_SUFFIX}"
             findings.warning("template-name", seen, hint, Position(file))
-        own = {**parameters, "parameters": dict(parameters)}
-        template = Template(file=file, text=text, own=own, awaited=tuple(awaited))
+        parameters = dict(values.parameters)
+        own: dict[str, Json] = {**values.stages, **parameters, "parameters": parameters}
+        template = Template(
+            file=file, text=text, own=own, unknown=values.unknown, awaited=values.awaited
+        )
         (rendered,) = render_all([template], Names(), findings, moment)
         root = read_rendered(file, rendered, findings) if rendered is not None else None
+        if rendered is not None and rendered.is_glanced:
+            moment = RenderMoment.GLANCE
     definition = None
     if root is not None:
         if moment is RenderMoment.REQUEST:
             _refuse_awaited(root, findings)
         stem = model.name_and_version(file_name(file).stem)
-        definition = read_definition(root, stem, findings, moment)
+        definition = read_definition(root, stem, findings, moment, values.lists)
     stages = root.get("stages") if isinstance(root, Fields) else None
     return DefinitionText(
         definition,
@@ -423,6 +516,7 @@ def read_text(
         rendered,
         is_template(file, text),
         lacks_stages=stages is not None and is_null(stages),
+        is_parsed=root is not None,
     )
 
 

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from tidewheel.core.graph.findings import Findings, Position, nearest
@@ -24,6 +25,7 @@ from tidewheel.formats.sip.document import (
     boolean,
     is_null,
     number,
+    plain_value,
 )
 from tidewheel.formats.sip.keys import FORMER_KEYS, RESERVED_KEYS, Absent, Key, KeyKind, owners
 from tidewheel.formats.sip.model import (
@@ -215,10 +217,18 @@ class FieldReader:
             self._not_a_collection(name, node)
         return ()
 
-    def elements(self, name: str) -> Items | Scalar | None:
+    def is_listed(self, name: str) -> bool:
+        """Says whether nothing of a list is lost: it could be read, or need not be there."""
+        entry = self._entries.get(name)
+        if entry is None:
+            return self._keys[name].absent is not Absent.REFUSED
+        return isinstance(entry.value, Items) or self.is_unknown(name)
+
+    def elements(self, name: str, parameter: str) -> Items | Scalar | None:
         """Returns a list, or the name of one; None if absent or refused.
 
         A text that a template printed is no name: values do not decide what stages wait for.
+        ``parameter`` is the one that the template prints there, if any.
         """
         node = self.node(name)
         if node is None or isinstance(node, Items):
@@ -228,8 +238,50 @@ class FieldReader:
             node.unknown or is_text or isinstance(node.structure, list)
         ):
             return node
-        self._not_a_collection(name, node)
+        if parameter:
+            self._refuse_parameter(name, node, parameter)
+        else:
+            self._not_a_collection(name, node)
         return None
+
+    def _refuse_parameter(self, name: str, node: Node, parameter: str) -> None:
+        """Reports a parameter that should be a list, in the words of the request."""
+        value = plain_value(replace(node, quoted=False) if isinstance(node, Scalar) else node)
+        if isinstance(node, Scalar) and node.structure is not None:
+            value = node.structure
+        given = "{…}" if isinstance(value, dict) else json.dumps(value)
+        short = given if len(given) <= _SHOWN_MAX else "…"
+        stage, _, own = parameter.rpartition(".")
+        lists = [f"{own}=[{one}]" for one in (short, "…, …")]
+        if stage:  # it is given to a stage alone
+            lists = [f'{stage}={{"{own}": [{one}]}}' for one in (short, "…, …")]
+        hint = f"give a list of this one element, -p '{lists[0]}', or of several, "
+        if value is None:
+            hint = "give a list; [] is one without elements: "
+        hint += f"-p '{lists[1]}', or so among the parameters of a request"
+        seen = f"{name} of {self.what} is {short}, the value of {parameter}: that is no list"
+        self._findings.error("value-kind", seen, hint, node.position)
+
+    def texts(self, name: str, count_max: int) -> tuple[Scalar, ...]:
+        """Returns the texts of a list, or the one that stands in its place.
+
+        As for `elements`, what a template printed is none of them.
+        """
+        node = self.node(name)
+        found = node.items if isinstance(node, Items) else () if node is None else (node,)
+        if isinstance(node, Items) and not 0 < len(found) <= count_max:
+            self._mismatch(name, f"has {len(found)} entries", node.position)
+            return ()
+        texts = []
+        for one in found:
+            is_written = isinstance(one, Scalar) and not one.unknown and not one.printed
+            if isinstance(one, Scalar) and is_written and not is_null(one):
+                texts.append(one)
+            else:
+                seen = "is empty" if is_null(one) else f"is {KINDS[type(one)]}"
+                is_value = isinstance(one, Scalar) and not is_written
+                self._mismatch(name, "is a parameter" if is_value else seen, one.position)
+        return tuple(texts)
 
     def fields(self, name: str) -> Fields | None:
         """Returns the mapping under a key; None if absent or refused."""

@@ -12,6 +12,7 @@ from enum import Enum, auto
 
 from tidewheel.core.graph.definition import ELEMENTS_DEFAULT, ELEMENTS_MAX
 from tidewheel.formats.sip.model import (
+    BLOCK_NETWORK,
     CONDITION_WORDS,
     NAME_LENGTH_MAX,
     NUMBER_MAX,
@@ -64,6 +65,11 @@ class KeyKind(Enum):
         "a list, or STAGE.OUTPUT for the list that an earlier stage returns, or STAGE for one "
         "run after each of a stage that has for_each itself",
     )
+    STAGES = (
+        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        "image",
+        "the id of a stage, or a list of up to 1000 of them, written as they are",
+    )
     MAPPING = {"type": "object"}, dict[str, Json](), "a mapping"
 
     def __init__(self, schema: Schema, example: Json, accepted: str) -> None:
@@ -78,7 +84,7 @@ class Absent(Enum):
     REFUSED = auto()
 
 
-TEXT, VERSION, DURATION, SIZE, NUMBER, COUNT, BOOLEAN, LIST, ELEMENTS, MAPPING = KeyKind
+TEXT, VERSION, DURATION, SIZE, NUMBER, COUNT, BOOLEAN, LIST, ELEMENTS, STAGES, MAPPING = KeyKind
 FINE, WARNED, REFUSED = Absent
 
 
@@ -97,6 +103,11 @@ class Key:
     to: str = ""  # the field of the model that it fills; else it is read by its name
 
 
+# A stage of which nothing is to be said; its folder is another matter.
+STAGE_EXAMPLE: Json = {
+    **{"id": "ingest", "version": "1.0.0", "type": "processing", "timeout": "60s"},
+    "resources_required": [],
+}
 DEFINITION: Mapping[str, Key] = {
     "schema_version": Key(
         VERSION, "the version of this format", REFUSED, choices=(SCHEMA_VERSION,)
@@ -107,7 +118,12 @@ DEFINITION: Mapping[str, Key] = {
         LIST,
         "the stages of the workflow, in any order",
         REFUSED,
-        example=[{"id": "ingest", "version": "1.0.0", "type": "processing"}],
+        example=[STAGE_EXAMPLE],
+    ),
+    "network": Key(
+        TEXT,
+        "block: containers of all stages share a network; they do, too, if there is a service",
+        choices=(BLOCK_NETWORK,),
     ),
 }
 RESERVED_KEYS: Mapping[str, tuple[str, str]] = {
@@ -162,6 +178,10 @@ STAGE: Mapping[str, Key] = {
         COUNT,
         f"how many elements the list may have; {ELEMENTS_DEFAULT} by default, "
         f"up to {ELEMENTS_MAX}",
+    ),
+    "until": Key(
+        STAGES,
+        "makes it a service, which runs until these stages have ended, and then is ended",
     ),
 }
 DEPENDENCY: Mapping[str, Key] = {

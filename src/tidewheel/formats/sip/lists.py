@@ -162,7 +162,7 @@ def _check_returned(
         )
         findings.error(CODE, seen, hint, where)
     folder = folders.get(source.id)
-    if folder is not None and returned.output not in folder.outputs:
+    if folder is not None and folder.is_whole and returned.output not in folder.outputs:
         seen = (
             f"stage {stage.id} is for each of {source.id}.{returned.output}, which is no "
             f"output of {source.id}"

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from tidewheel.core.graph.definition import ELEMENTS_DEFAULT, element_name, template_name
 from tidewheel.core.graph.findings import NOWHERE, Position
-from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.resources import Resources, flavoured, nodes_of
 from tidewheel.formats.flow_cylc.names import task_name_problem
 from tidewheel.formats.sip.placeholders import Json
 from tidewheel.lazy_dataclasses import dataclass
@@ -46,6 +46,7 @@ PARAMETERS_BYTES_MAX = 64_000  # of a request, as JSON; jobs get them in their e
 OBJECT_PREFIX = "object@"
 # A node of the graph that lets the elements of a stage begin whose list is known before.
 LIST_PREFIX = "list@"
+BLOCK_NETWORK = "block"  # the network that all stages of a run share
 ITEM = "item"  # the parameter that is, in a stage with for_each, one element of its list
 
 _VERSION = re.compile(r"\w[\w.+-]*", re.ASCII)
@@ -170,6 +171,14 @@ Dependency = StageDependency | ObjectDependency
 
 
 @dataclass(frozen=True, slots=True)
+class ServedStage:
+    """Names a stage until whose end a service runs."""
+
+    stage: str
+    position: Position = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ListGiven:
     """Holds the elements of a list that is known before the run."""
 
@@ -255,6 +264,7 @@ class Stage:
     is_on: bool = True  # else it is switched off: it is skipped, and others go on
     for_each: ForEach | None = None
     elements_max: int = ELEMENTS_DEFAULT
+    until: tuple[ServedStage, ...] = ()  # a service: it is ended when these have ended
     position: Position = field(default=NOWHERE, compare=False)
     elements_position: Position = field(default=NOWHERE, compare=False)  # of `for_each`
 
@@ -262,6 +272,11 @@ class Stage:
     def is_mapped(self) -> bool:
         """Says whether it runs once for each element of a list."""
         return self.is_on and self.for_each is not None
+
+    @property
+    def is_service(self) -> bool:
+        """Says whether it runs until others have ended."""
+        return self.is_on and bool(self.until)
 
     @property
     def node(self) -> str:
@@ -283,24 +298,42 @@ class Stage:
         named = (one.name for one in self.dependencies if isinstance(one, ObjectDependency))
         return tuple(dict.fromkeys(named))
 
+    @property
+    def node_labels(self) -> list[str]:
+        """Returns the labels of nodes that it asks for, each once."""
+        nodes = (one for one in self.resources if isinstance(one, NodesNeeded))
+        return sorted({one.label for one in nodes if one.label})
+
+    @property
+    def is_for_swarm(self) -> bool:
+        """Says whether its containers need a Swarm: several nodes, or nodes with a label."""
+        nodes = (one.number for one in self.resources if isinstance(one, NodesNeeded))
+        return bool(self.node_labels) or sum(nodes) > 1
+
     def asked(self) -> Resources:
         """Returns the resources that one worker must offer: sums by type, and labels.
 
-        Flavours count as labels. If some of its nodes are exclusive all are: a worker gives
-        nodes, not kinds of them.
+        Nodes are added up by flavour, and by whether they are exclusive. Of nodes that are all
+        of no flavour, all are exclusive if some are.
         """
         nodes = [one for one in self.resources if isinstance(one, NodesNeeded)]
+        labelled = [
+            one for one in self.resources if isinstance(one, NodesNeeded | BufferNeeded)
+        ]
         buffers = [one for one in self.resources if isinstance(one, BufferNeeded)]
-        words = [word for one in nodes for word in (one.flavour, one.label)]
         return Resources(
             cpu=sum(one.cores for one in self.resources if isinstance(one, CpuNeeded)),
             memory_bytes=sum(
                 one.size for one in self.resources if isinstance(one, MemoryNeeded)
             ),
-            labels=frozenset(filter(None, [*words, *(one.label for one in buffers)])),
+            labels=frozenset(one.label for one in labelled if one.label),
             nodes=max(1, sum(one.number for one in nodes)),
             exclusive=any(one.exclusive for one in nodes),
             buffer_bytes=sum(one.size for one in buffers),
+            flavours=flavoured(
+                nodes_of(one.flavour, one.number, one.number if one.exclusive else 0)
+                for one in nodes
+            ),
         )
 
 
@@ -311,6 +344,11 @@ class SipDefinition:
     id: str
     version: str
     stages: tuple[Stage, ...]
+    network: str = ""  # BLOCK_NETWORK: its containers share one, with or without a service
+    # Names of stages that are there and could not be read; "" for one without a name.
+    unread: tuple[str, ...] = field(default=(), compare=False)
+    # Whether all stages are known, what they wait for, and which of them run.
+    is_whole: bool = field(default=True, compare=False)
     _by_id: Mapping[str, Stage] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -318,6 +356,11 @@ class SipDefinition:
 
     def stage(self, name: str) -> Stage | None:
         return self._by_id.get(name)
+
+    @property
+    def shares_network(self) -> bool:
+        """Says whether the containers of all stages are in one network."""
+        return self.network == BLOCK_NETWORK or any(one.is_service for one in self.stages)
 
     def part(self, name: str) -> tuple[Stage, int | None] | None:
         """Returns the stage that a task is, and the index of an element; None for others."""

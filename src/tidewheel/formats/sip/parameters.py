@@ -34,6 +34,7 @@ from tidewheel.formats.sip.model import (
     DEPTH_MAX,
     FIXED_NAMES,
     ITEM,
+    JINJA_NAMES,
     PARAMETERS_BYTES_MAX,
     SipDefinition,
     Stage,
@@ -222,6 +223,23 @@ def values_of_definition(folders: Mapping[str, StageFolder], request: Values) ->
     return {**all_defaults(folders), **apart, **request}
 
 
+def values_by_stage(
+    folders: Mapping[str, StageFolder], request: Values
+) -> dict[str, dict[str, Json]]:
+    """Returns, by the id of each stage, its parameters that are known before anything runs.
+
+    They are for the definition's own template. A stage is left out if its id means a parameter.
+    """
+    declared, found = _declared(folders), dict[str, dict[str, Json]]()
+    for stage, folder in folders.items():
+        is_value = not isinstance(request.get(stage, {}), dict)
+        if not is_value and stage not in declared and stage not in JINJA_NAMES:
+            own = (*folder.defaults, *folder.required)
+            to_all = {name: request[name] for name in own if request.get(name) is not None}
+            found[stage] = {**folder.defaults, **to_all, **_apart(stage, request, declared)}
+    return found
+
+
 def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
     """Returns the values that a request gives this stage alone. There are none if a parameter
     has the name of the stage."""
@@ -250,7 +268,7 @@ def check_request(request: Values, findings: Findings, what: str = "the paramete
         return False
     if any(depth > DEPTH_MAX for depth in _depths(request)):
         seen = f"{what} are nested more than {DEPTH_MAX} deep"
-        findings.error("nested-too-deeply", seen, "", REQUEST)
+        findings.error("nested-too-deeply", seen, "write them flatter", REQUEST)
         return False
     return True
 

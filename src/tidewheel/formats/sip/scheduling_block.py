@@ -22,6 +22,7 @@ from tidewheel.core.operator.blocks import (
     BlockNeed,
 )
 from tidewheel.core.operator.definition import is_run_name
+from tidewheel.formats.sip import version_1
 from tidewheel.formats.sip.document import (
     KINDS,
     Fields,
@@ -160,7 +161,29 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
         hint = f"register it, and ask for it in an instance: tidewheel register {file}"
         findings.error("sbi-kind", seen, hint, root.position)
         return None
+    if version_1.is_request_1(root):
+        carried = _as_version_2(root, findings)
+        if carried is None:
+            return None
+        root = carried
     return _Reading(findings).read(root)
+
+
+def _as_version_2(root: Fields, findings: Findings) -> Fields | None:
+    """Returns a request of version 1 as one of 2.0; None, with one finding, if what it says
+    is not certain there."""
+    from tidewheel.formats.sip.version_1_request import request_2  # noqa: PLC0415 - it knows this
+
+    changes, lost = Findings(), Findings()
+    made = request_2(root, changes, lost)
+    if (first := next(iter(lost.sorted()), None)) is not None:
+        seen = f"this is a version 1 request, and not all of it is certain: {first.message}"
+        hint = f"write it as {SBI_VERSION}, and look at that: {version_1.convert_command(root)}"
+        findings.error(version_1.CODE, seen, hint, first.position)
+        return None
+    for one in changes:
+        findings.add(one)
+    return made
 
 
 def is_block_id(name: str) -> bool:

@@ -72,12 +72,21 @@ class StageFolder:
     defaults: Mapping[str, Json] = field(default_factory=dict)
     required: tuple[str, ...] = ()  # parameters without a default
     outputs: tuple[str, ...] = ()  # what it provides for later stages
+    # What is there and could not be read, of ARGS, PARAMETERS and OUTPUTS.
+    unread: frozenset[str] = frozenset()
+
+    @property
+    def is_whole(self) -> bool:
+        """Says whether all of its parameters and outputs are known."""
+        return self.unread.isdisjoint((PARAMETERS, OUTPUTS))
 
 
 def read_stage_folder(
     stage: Stage, source: SipSource, findings: Findings
 ) -> StageFolder | None:
     """Returns the folder of a stage; None, with a finding, if there is none."""
+    if not source.refused.isdisjoint(folders_for(stage.id, stage.version)):
+        return None  # it was reported when the files were read
     folder = source.folder_of(stage.id, stage.version)
     if folder is None:
         _report_missing(stage, source, findings)
@@ -86,20 +95,25 @@ def read_stage_folder(
         seen = f"the folder of stage {stage.id} is {folder}"
         hint = f"move it to {folders_for(stage.id, stage.version)[0]}"
         findings.warning("stage-folder-place", seen, hint, stage.position)
-    return _Folder(stage, folder, source.inside(folder), findings).read()
+    lead = f"{folder}/"
+    refused = (one.removeprefix(lead) for one in source.refused if one.startswith(lead))
+    files = {**dict.fromkeys(refused), **source.inside(folder)}
+    return _Folder(stage, folder, files, findings).read()
 
 
 class _Folder:
     """Reads the files of one stage's folder, each under one of its names."""
 
     def __init__(
-        self, stage: Stage, folder: str, files: Mapping[str, bytes], findings: Findings
+        self, stage: Stage, folder: str, files: Mapping[str, bytes | None], findings: Findings
     ) -> None:
+        """``files`` are by name; None stands for one that was refused before."""
         self._stage = stage
         self._folder = folder
         self._files = files
         self._names = [file_name(name) for name in sorted(files)]
         self._findings = findings
+        self._unread: set[str] = set()
 
     def read(self) -> StageFolder:
         self._check_spellings()
@@ -108,16 +122,18 @@ class _Folder:
         script = self._text(SCRIPT, (".sh",), "script", template=False)
         self._check_execution(compose, command, script)
         defaults, required = self._parameters()
+        args, outputs = self._text(ARGS, _DATA, "args"), self._outputs()
         return StageFolder(
             stage=self._stage.id,
             folder=self._folder,
             compose=compose,
             command=command,
             script=script,
-            args=self._text(ARGS, _DATA, "args"),
+            args=args,
             defaults=defaults,
             required=required,
-            outputs=self._outputs(),
+            outputs=outputs,
+            unread=frozenset(self._unread),
         )
 
     def _text(
@@ -138,14 +154,17 @@ class _Folder:
             seen = f"stage {self._stage.id}: {name.path} {wrong}"
             hint = f"accepted are {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE
             self._findings.error(f"{kind}-file-kind", seen, hint, self._position(name.path))
+            self._unread.add(stem)
         if len(found) > 1:
             seen = f"stage {self._stage.id} has both {found[0].path} and {found[1].path}"
             hint = "keep one of them"
             self._findings.error("two-files", seen, hint, self._position(found[1].path))
         if not found:
             return None
-        path = f"{self._folder}/{found[0].path}"
-        text = decoded(path, self._files[found[0].path], self._findings)
+        path, content = f"{self._folder}/{found[0].path}", self._files[found[0].path]
+        text = decoded(path, content, self._findings) if content is not None else None
+        if text is None:
+            self._unread.add(stem)
         if text is None or (stem in _BLANK and self._is_blank(stem, path, text)):
             return None
         if template and not found[0].is_template:
@@ -221,6 +240,8 @@ class _Folder:
             seen = f"stage {self._stage.id}: the parameters look like a template, but are none"
             hint = "write plain values, and compute with them where they are used"
             self._findings.warning("parameters-template", seen, hint, Position(file.path))
+        if file is not None and not isinstance(root, Fields):
+            self._unread.add(PARAMETERS)
         if file is None or root is None:
             return {}, ()
         if not isinstance(root, Fields):
@@ -246,6 +267,8 @@ class _Folder:
         file = self._text(OUTPUTS, _DATA, "outputs", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if root is None:
+            if file is not None:
+                self._unread.add(OUTPUTS)
             return ()
         if isinstance(root, Fields):
             return tuple(entry.key.text for entry in root)
@@ -254,6 +277,7 @@ class _Folder:
         seen = f"stage {self._stage.id}: the outputs are no list of names"
         hint = "write - name for each value that the stage provides"
         self._findings.error("outputs-kind", seen, hint, root.position)
+        self._unread.add(OUTPUTS)
         return ()
 
     def _position(self, name: str) -> Position:

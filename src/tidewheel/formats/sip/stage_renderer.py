@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import TypeVar
 
-from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.queue.secret_references import (
     NO_SECRETS,
     is_reference,
@@ -17,16 +17,24 @@ from tidewheel.core.queue.secret_references import (
 )
 from tidewheel.formats.sip.compose import (
     SECRET_IN_CONTAINERS,
+    adjusted_compose,
     check_compose,
     check_shell,
     emit_yaml,
     typed_compose,
 )
+from tidewheel.formats.sip.compose_schema import ComposeChecker, known_document
 from tidewheel.formats.sip.document import Fields, Items, Node, Scalar, plain_value
-from tidewheel.formats.sip.model import FIXED_NAMES, ITEM, JINJA_NAMES, WORD_BYTES_MAX
-from tidewheel.formats.sip.parameters import ParameterSource, StagePart, StageValues, Values
+from tidewheel.formats.sip.model import FIXED_NAMES, ITEM, WORD_BYTES_MAX
+from tidewheel.formats.sip.parameters import (
+    REQUEST,
+    ParameterSource,
+    StagePart,
+    StageValues,
+    Values,
+)
 from tidewheel.formats.sip.placeholders import Json, parameter_to_come, text_of_value
-from tidewheel.formats.sip.stage_folder import StageFolder, StageText
+from tidewheel.formats.sip.stage_folder import ARGS, StageFolder, StageText
 from tidewheel.formats.sip.templates import (
     Names,
     Path,
@@ -52,21 +60,22 @@ class SharedNames:
     stages: Mapping[str, dict[str, Json]]
     # Parameters that have no value yet, by stage: what people read in their places.
     unknown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()  # stages whose parameters could not be read
 
     def names(self) -> Names:
-        """Returns the names that all templates know: each stage by its id, and `stages`."""
-        by_id = {name: one for name, one in self.stages.items() if name not in JINJA_NAMES}
+        """Returns the names that all templates know: `stages`, and so each stage by its id."""
         ways: dict[Path, str] = {}
-        for stage in self.unknown:
+        for stage in {**self.unknown, **dict.fromkeys(self.unread)}:
             ways |= self.ways_to(stage, ("stages", stage))
-            ways |= self.ways_to(stage, (stage,)) if stage in by_id else {}
-        return Names({**by_id, "stages": dict(self.stages)}, ways)
+        return Names({"stages": dict(self.stages)}, ways)
 
     def ways_to(self, stage: str, lead: Path) -> dict[Path, str]:
         """Returns the paths to parameters of a stage that have no value yet, below ``lead``.
 
         With each goes what people read there.
         """
+        if stage in self.unread:
+            return {(*lead, _PARAMETERS): parameter_to_come(f"{stage}.{_PARAMETERS}")}
         found = self.unknown.get(stage, {})
         return {(*lead, _PARAMETERS, name): text for name, text in found.items()}
 
@@ -84,6 +93,7 @@ def shared_names(
         values = source.values_for(StagePart(stage=stage), request, outputs)
         folder = source.folders.get(stage.id)
         declared = {*folder.defaults, *folder.required} if folder else set()
+        declared |= source.given_apart(stage.id, request).keys()
         timeout = stage.timeout_seconds
         about: dict[str, Json] = {
             "id": stage.id,
@@ -98,7 +108,9 @@ def shared_names(
         elif shown := _only(declared, values.shown):
             unknown[stage.id] = shown
         stages[stage.id] = about
-    return SharedNames(stages, unknown)
+    folders = source.folders
+    unread = (one for one in stages if one not in folders or not folders[one].is_whole)
+    return SharedNames(stages, unknown, frozenset(unread))
 
 
 def own_names(
@@ -119,13 +131,14 @@ def own_names(
     own: dict[str, dict[str, Json]] = {  # stages of which this element sees its own outputs
         name: {**shared.stages[name], "outputs": dict(made)} for name, made in part.made.items()
     }
-    names |= {name: about for name, about in own.items() if name not in names}
-    for name, about in {**shared.stages, **own}.items():
-        given = names.get(name)
-        if isinstance(given, dict) and name not in declared:
-            names[name] = {**about, **given}
-            if isinstance(given.get(_PARAMETERS, {}), dict):
-                ways |= shared.ways_to(name, (name,))
+    # What a request gives under the id of a stage is known as parameters of this stage.
+    given = (one for one in names if one in shared.stages and one not in declared)
+    for name in [one for one in given if isinstance(names[one], dict)]:
+        del names[name]
+    for name, about in own.items():
+        parameters = about[_PARAMETERS]
+        assert isinstance(parameters, dict)
+        names.setdefault(name, {**about, **parameters})
     names |= {_PARAMETERS: known, "stage": dict(shared.stages[stage.id]), "args": args}
     if own:
         names["stages"] = {**shared.stages, **own}
@@ -154,6 +167,9 @@ class RenderedStage:
     parameters: Values = field(default_factory=dict)
     args: Json = field(default_factory=dict)
     compose: str | None = None  # YAML
+    # The same as plain values, without those that are still to come; None after errors.
+    document: Json = None
+    newer: tuple[str, ...] = ()  # keys of it that only docker compose 2 knows
     command: tuple[str, ...] | None = None  # words, for no shell
     script: str | None = None  # bash
     is_whole: bool = True  # False while values are still to come
@@ -227,17 +243,22 @@ class StageRenderer:
     ) -> RenderedStage:
         is_read = all(one is None or one.is_whole for one in (found, executed))
         compose: str | None = None
+        document: Json = None
+        newer: tuple[str, ...] = ()
         command: tuple[str, ...] | None = None
         if executed is not None and folder.compose is not None:
             errors = self._errors if folder.compose.is_template else self._plain_errors
+            node = adjusted_compose(executed.node, self._plain_errors)
             good = check_compose(
-                executed.node,
-                folder.stage,
-                errors,
-                self._plain_errors,
-                is_whole=executed.is_whole,
+                node, folder.stage, errors, self._plain_errors, is_whole=executed.is_whole
             )
-            compose = emit_yaml(typed_compose(executed.node)) if good else None
+            typed = typed_compose(node)
+            if good and isinstance(typed, Fields):
+                before = errors.error_count
+                checker = ComposeChecker(folder.stage, errors, self._plain_errors)
+                checker.check(typed)
+                compose, newer = emit_yaml(typed), tuple(checker.newer)
+                document = known_document(typed) if errors.error_count == before else None
         elif executed is not None and folder.command is not None:
             errors = self._errors if folder.command.is_template else self._plain_errors
             command = _words(executed.node, folder.stage, errors)
@@ -250,13 +271,15 @@ class StageRenderer:
             parameters=values.known,
             args=plain_value(found.node) if found is not None else {},
             compose=compose,
+            document=document,
+            newer=newer,
             command=command,
             script=folder.script.text if folder.script is not None else None,
             is_whole=is_read and not values.shown,
             to_come=values.to_come,
             secrets=_secrets(folder, values),
         )
-        _check_words(rendered, self._errors)
+        _check_words(rendered, folder, self._errors)
         _check_secrets(rendered, folder, self._errors)
         return rendered
 
@@ -274,7 +297,8 @@ class StageRenderer:
                 templates.append((part, self._template(part, file, args)))
             elif file is not None and (node := self._plain(file)) is not None:
                 read[part.name] = Read(node, True)
-        rendered = self._render([template for _, template in templates])
+        texts = [template for _, template in templates]
+        rendered = render_all(texts, self._names, self._errors, self._wish.moment)
         for (part, template), text in zip(templates, rendered, strict=True):
             if text is None:
                 continue
@@ -285,7 +309,8 @@ class StageRenderer:
             node = read_rendered(template.file, text, self._errors)
             if node is not None:
                 is_whole = not any(value.unknown for value in text.values)
-                is_whole = is_whole and not template.unknown and not self._may_change(template)
+                is_whole = is_whole and not template.unknown
+                is_whole = is_whole and not self._may_change(template, text)
                 read[part.name] = Read(node, is_whole)
         return read
 
@@ -301,32 +326,24 @@ class StageRenderer:
             if name != ITEM or not part.stage.is_mapped:
                 self.names.setdefault(name, (file, line))
 
-    def _render(self, templates: list[Template]) -> list[RenderedText | None]:
-        """Returns the rendered templates; None for one that fails.
-
-        One that lacks a value is rendered once more, with unknown values, to find the mistakes
-        that come after it.
-        """
-        errors = Findings()
-        texts = render_all(templates, self._names, errors, self._wish.moment)
-        for one in errors:
-            self._errors.add(one)
-        lacking = {one.position.file for one in errors if one.code == "template-undefined"}
-        failed = [number for number, one in enumerate(templates) if one.file in lacking]
-        if failed and self._wish.moment is not RenderMoment.DUE:
-            again = [templates[number] for number in failed]
-            glanced = render_all(again, self._names, Findings(), RenderMoment.GLANCE)
-            for number, text in zip(failed, glanced, strict=True):
-                texts[number] = text
-        return texts
-
-    def _may_change(self, template: Template) -> bool:
+    def _may_change(self, template: Template, text: RenderedText) -> bool:
         """Says whether a template may look at values of other stages that are still to come.
 
-        Any mention of parameters counts, because an `if` leaves no trace in the rendered text.
+        Any mention of parameters or of such a stage counts, because an `if` leaves no trace in
+        the rendered text.
         """
-        is_early = self._wish.moment is RenderMoment.REQUEST
-        return is_early and bool(self._shared.unknown) and "parameters" in template.text
+        unknown = self._shared.unknown
+        if self._wish.moment is not RenderMoment.REQUEST or not unknown:
+            return False
+        names_others = "stages" in text.names or not unknown.keys().isdisjoint(text.names)
+        return names_others or "parameters" in template.text
+
+    def _is_without_args(self, part: StagePart, file: StageText) -> bool:
+        """Says whether the arguments of a stage could not be read; a finding says why."""
+        folder = self._wish.source.folders[part.stage.id]
+        return folder.args not in (None, file) or (
+            folder.args is None and ARGS in folder.unread
+        )
 
     def _template(self, part: StagePart, file: StageText, args: Mapping[str, Read]) -> Template:
         found = args.get(part.name)
@@ -337,7 +354,7 @@ class StageRenderer:
             own.pop("stages", None)
         if found is not None:
             unknown |= {("args", *way): text for way, text in _unknown_ways(found.node)}
-        elif self._wish.source.folders[part.stage.id].args not in (None, file):
+        elif self._is_without_args(part, file):
             unknown[("args",)] = parameter_to_come("args")  # a finding says why
         return Template(file=file.path, text=file.text, own=own, unknown=unknown)
 
@@ -355,10 +372,12 @@ def _unknown_ways(node: Node, way: Path = ()) -> Iterator[tuple[Path, str]]:
             yield from _unknown_ways(value, (*way, key.text))
 
 
-def _check_words(rendered: RenderedStage, errors: Findings) -> None:
+def _check_words(rendered: RenderedStage, folder: StageFolder, errors: Findings) -> None:
     """Reports arguments that are too long for an environment; containers have no such limit."""
     if rendered.command is None and rendered.script is None:
         return
+    written = folder.args or folder.command
+    place = Position(written.path if written is not None else folder.folder)
     for word in (text_of_value(rendered.args), *(rendered.command or ())):
         if len(word.encode()) > WORD_BYTES_MAX:
             errors.error(
@@ -366,6 +385,7 @@ def _check_words(rendered: RenderedStage, errors: Findings) -> None:
                 f"stage {rendered.stage} has arguments of {len(word.encode())} bytes; a "
                 f"process is given at most {WORD_BYTES_MAX} in one piece",
                 "put them into a file of the stage's folder, and its name into the arguments",
+                place,
             )
             return
 
@@ -387,19 +407,26 @@ def can_be_variable(parameter: str) -> bool:
 
 
 def _check_secrets(rendered: RenderedStage, folder: StageFolder, errors: Findings) -> None:
+    # Where the reference stands: among the defaults of the stage, or in the request.
+    own = {
+        name for name, value in rendered.secrets.items() if folder.defaults.get(name) == value
+    }
+    place = Position(folder.folder) if own == rendered.secrets.keys() else REQUEST
     for wrong in reference_findings(rendered.secrets):
         seen, _, hint = wrong.partition("; ")
-        errors.error("bad-secret", f"a parameter of stage {rendered.stage} is {seen}", hint)
+        message = f"a parameter of stage {rendered.stage} is {seen}"
+        errors.error("bad-secret", message, hint, place)
     for name in rendered.secrets:
         if not can_be_variable(name):
             seen = (
                 f"{name} of stage {rendered.stage} is a secret, and no variable has such a name"
             )
-            errors.error("bad-secret", seen, "use letters, digits and _ in its name")
+            errors.error("bad-secret", seen, "use letters, digits and _ in its name", place)
     if rendered.secrets and folder.compose is not None:
         seen, _, hint = NO_SECRETS.format(runner="the container engine").partition(": ")
         name = next(iter(rendered.secrets))
-        errors.error(SECRET_IN_CONTAINERS, f"{name} of stage {rendered.stage}: {seen}", hint)
+        message = f"{name} of stage {rendered.stage}: {seen}"
+        errors.error(SECRET_IN_CONTAINERS, message, hint, place)
 
 
 def _words(node: Node, stage: str, errors: Findings) -> tuple[str, ...] | None:

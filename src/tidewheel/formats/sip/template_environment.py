@@ -1,14 +1,10 @@
-"""Provides Jinja2 for SIP files: an immutable sandbox without files that prints places.
-
-While a definition is only checked, a parameter that the request will bring is unknown. An
-unknown value prints as a place of its own, counts as nothing in loops and conditions, and stays
-unknown whatever is done to it, so that the rest of the file can still be read and checked.
-"""
+"""Provides Jinja2 for SIP files: an immutable sandbox without files that prints places."""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Any
@@ -16,231 +12,27 @@ from typing import Any
 import jinja2
 from jinja2 import meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import missing
 
 from tidewheel.core.graph.findings import meant
-from tidewheel.formats.sip.placeholders import (
-    OPEN,
-    Json,
-    output_to_come,
-    parameter_to_come,
-    place,
-    text_of_value,
+from tidewheel.formats.sip.placeholders import OPEN, Json, parameter_to_come, place
+from tidewheel.formats.sip.template_values import (
+    UNDEFINED,
+    Awaited,
+    JsonText,
+    KnownStage,
+    Lacking,
+    OwnStage,
+    Structure,
+    TemplateParameters,
+    TemplateText,
+    Unknown,
+    wrapped,
 )
 from tidewheel.formats.traced_environment import TracedEnvironment
 
-# The values that a template works with: parameters, and names that have no value yet.
-
-_OUTPUTS = "outputs"
-_NAMED_MAX = 10  # keys in one message
-
-
-class Structure(dict[str, Any]):
-    """Is a mapping that prints as JSON, also where a template joins it to a text."""
-
-    def __str__(self) -> str:
-        return text_of_value(self)
-
-
-class Listing(list[Any]):
-    """Is a list that prints as JSON."""
-
-    def __str__(self) -> str:
-        return text_of_value(self)
-
-
-class TemplateParameters(Structure):
-    """Holds the parameters of a request; one that it lacks may still come."""
-
-
-class JsonText(str):
-    """Is the text that `| tojson` makes; printed alone, it counts as the value itself."""
-
-    value: Json
-
-    def __new__(cls, value: Json) -> JsonText:
-        made = super().__new__(cls, text_of_value(value))
-        made.value = value
-        return made
-
-
-class TemplateText(str):
-    """Is text of the template itself (a macro, `{% set %}` … `{% endset %}`) and no value."""
-
-    __slots__ = ()
-
-
-def wrapped(value: Json) -> object:
-    if isinstance(value, dict):
-        return Structure({key: wrapped(one) for key, one in value.items()})
-    if isinstance(value, list):
-        return Listing(wrapped(one) for one in value)
-    return value
-
-
-def _self(self: Unknown, *_: object, **__: object) -> Unknown:
-    return self
-
-
-def _false(self: Unknown, *_: object) -> bool:
-    del self
-    return False
-
-
-def _zero(self: Unknown) -> int:
-    del self
-    return 0
-
-
-class Unknown(jinja2.Undefined):
-    """Stands for a value that is not known yet; its name is what people read in its place."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a template asks for
-        if name[:2] == "__":
-            raise AttributeError(name)
-        return self
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-    def __str__(self) -> str:
-        return str(self._undefined_name)
-
-    __getitem__ = __call__ = _self  # type: ignore[assignment]
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _self  # type: ignore[assignment]
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _self  # type: ignore[assignment]
-    __mod__ = __rmod__ = __pow__ = __rpow__ = __pos__ = __neg__ = _self  # type: ignore[assignment]
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __contains__ = _false  # type: ignore[assignment]
-    __int__ = __index__ = __len__ = _zero  # type: ignore[assignment]
-    __hash__ = jinja2.Undefined.__hash__
-
-
-class StageOutputs(Unknown):
-    """Stands for the outputs that a stage will have made; its name is that of the stage."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a template asks for
-        if name[:2] == "__":
-            raise AttributeError(name)
-        return self[name]
-
-    def __getitem__(self, name: object) -> Unknown:  # type: ignore[override]
-        return Unknown(name=output_to_come(str(self._undefined_name), str(name)))
-
-    def __str__(self) -> str:
-        return output_to_come(str(self._undefined_name), "all of them")
-
-
-class _Missing(jinja2.StrictUndefined):
-    """Explains, in the words of SIP, a name that has no value."""
-
-    __slots__ = ()
-
-    @property
-    def _undefined_message(self) -> str:
-        if self._undefined_hint:
-            return self._undefined_hint
-        found: object = self._undefined_obj
-        name: object = self._undefined_name
-        if isinstance(found, list) and isinstance(name, int):
-            return f"a list has no element {name}: it has {len(found)}"
-        if isinstance(found, TemplateParameters):
-            return f"the parameter {name!r} is undefined"
-        if isinstance(found, dict):
-            known = ", ".join(map(str, list(found)[:_NAMED_MAX])) or "nothing"
-            return f"there is no {name!r} here, only {known}"
-        if found is not missing:
-            return f"{_kind(found)} has no {name!r}"
-        return super()._undefined_message
-
-
-def _kind(value: object) -> str:
-    """Returns the kind of a value in the words of people who write YAML."""
-    if isinstance(value, list | tuple):
-        return "a list"
-    if isinstance(value, bool) or value is None:
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int | float):
-        return "a number"
-    return "a text" if isinstance(value, str) else "this"
-
-
-class Awaited(_Missing):
-    """Stands for a value that a stage returns later: it can be printed, nothing else."""
-
-    __slots__ = ()
-
-    @property
-    def _undefined_message(self) -> str:
-        return f"{self._undefined_name!r} is known only when a stage has returned it"
-
-    @property
-    def shown(self) -> str:
-        return parameter_to_come(str(self._undefined_name))
-
-
-class AsRequested(_Missing):
-    """Lets only outputs of stages be missing, as when a run is requested."""
-
-    __slots__ = ()
-
-    def __new__(
-        cls,
-        hint: str | None = None,
-        obj: Any = missing,  # noqa: ANN401 - as Jinja2 has it
-        name: str | None = None,
-        exc: type[jinja2.TemplateRuntimeError] = jinja2.UndefinedError,
-    ) -> Any:  # noqa: ANN401 - one of two classes
-        if exc is jinja2.UndefinedError and cls._may_come(obj, name):
-            if name == _OUTPUTS and isinstance(obj, Structure):
-                return StageOutputs(name=str(obj.get("id")))
-            return Unknown(name=parameter_to_come(str(name)))
-        return _Missing(hint, obj, name, exc)
-
-    @classmethod
-    def _may_come(cls, obj: object, name: str | None) -> bool:
-        return isinstance(obj, Structure) and name == _OUTPUTS
-
-
-class AsChecked(AsRequested):
-    """Lets parameters be missing, too, as when a definition is checked."""
-
-    __slots__ = ()
-
-    @classmethod
-    def _may_come(cls, obj: object, name: str | None) -> bool:
-        return (
-            obj is missing
-            or isinstance(obj, TemplateParameters)
-            or super()._may_come(obj, name)
-        )
-
-
-class AsGlanced(AsRequested):
-    """Lets anything be missing: after a mistake the rest is still looked at."""
-
-    __slots__ = ()
-
-    @classmethod
-    def _may_come(cls, obj: object, name: str | None) -> bool:
-        del obj, name
-        return True
-
-
-UNDEFINED: Mapping[str, type[jinja2.Undefined]] = {
-    "check": AsChecked,
-    "request": AsRequested,
-    "due": _Missing,
-    "glance": AsGlanced,
-}
-
-# The environment.
-
 VALUES_MAX = 100_000  # printed by one template
 _PARAMETERS = "parameters"
+_STAGES = "stages"
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
 _TAGS = (
     *("for", "endfor", "if", "elif", "else", "endif", "set", "endset", "macro", "endmacro"),
@@ -248,9 +40,12 @@ _TAGS = (
 )
 _UNKNOWN_TAG = re.compile(r"Encountered unknown tag '([^']+)'")
 _UNKNOWN_FILTER = re.compile(r"No (?:filter|test) named '([^']+)'")
-_HAS_NO = re.compile(r"(?:a list|a text|a number|true|false|null) has no '([^']+)'")
+_HAS_NO = re.compile(r"(a list|a text|a number|true|false|null) has no '([^']+)'")
 _ABOUT_STAGES = ("id", "version", "type", "timeout", "parameters", "outputs")
-_NOT_THERE = re.compile(r"there is no '([^']+)' here, only (.*)")
+_NOT_THERE = re.compile(r"there is no '([^']+)' here(?:, only (.*)|: it is empty)")
+_NOT_OF_STAGE = re.compile(r"(?:this stage|stage (\S+)) has no '([^']+)', only (.*)")
+_NO_ELEMENT = "a list has no element"
+LACKING_MAX = 100  # that are told of one template
 
 
 class TooManyValues(jinja2.TemplateError):
@@ -260,11 +55,16 @@ class TooManyValues(jinja2.TemplateError):
 class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
     """Renders one text after another; `values` are those of the last text's places."""
 
-    def __init__(self, moment: str) -> None:
+    def __init__(self, moment: str, *, glances: bool = False) -> None:
         self.values: list[dict[str, Json]] = []
         self._names_used: dict[str, int] = {}
+        self._lacking: dict[tuple[int, str], str] = {}  # with what to do
+        self._rendered: tuple[str, dict[str, object]] = "", {}
+        usual = UNDEFINED[moment]
+        # As a class of its own: Jinja2 makes such values wherever it meets a name.
+        noting = {"__slots__": (), "usual": usual, "note": staticmethod(self._note)}
         super().__init__(
-            undefined=UNDEFINED[moment],
+            undefined=type("Noted", (Lacking,), noting) if glances else usual,
             finalize=self._printed,
             loader=jinja2.FunctionLoader(lambda _: None),  # there is no file to include
             keep_trailing_newline=True,
@@ -282,6 +82,8 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         self, text: str, variables: dict[str, object], *, marking: bool, macros: bool
     ) -> str:
         self.values.clear()  # so that the same place has the same number each time
+        self._lacking.clear()
+        self._rendered = text, variables
         return super()._render(text, variables, marking=marking, macros=macros)
 
     def _printed(self, value: Any) -> str:  # noqa: ANN401 - whatever a template computes
@@ -289,13 +91,25 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
             return value
         if len(self.values) >= VALUES_MAX:
             raise TooManyValues(f"the template prints more than {VALUES_MAX} values")
-        if isinstance(value, Unknown):
+        if isinstance(value, Lacking):
+            value.tell()
+            self.values.append({"unknown": parameter_to_come(str(value._undefined_name))})
+        elif isinstance(value, Unknown):
             self.values.append({"unknown": str(value)})
         elif isinstance(value, Awaited):
             self.values.append({"unknown": value.shown})
         else:
             self.values.append({"value": _as_json(value)})
         return place(len(self.values) - 1)
+
+    def _note(self, message: str) -> None:
+        line, (text, variables) = _line_of_template(), self._rendered
+        if message.startswith(_NO_ELEMENT) and any(
+            there == line and told.startswith(_NO_ELEMENT) for there, told in self._lacking
+        ):
+            return  # one turn of a loop after the other
+        if (line, message) not in self._lacking and len(self._lacking) < LACKING_MAX:
+            self._lacking[line, message] = self.advice(message, text, line, variables)
 
     def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - whatever there is
         """Returns an attribute or a key; a key counts more than a method.
@@ -323,7 +137,11 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         self._names_used = self.names_in(text)
 
     def told(self) -> dict[str, object]:
-        return {"values": list(self.values), "names": self._names_used}
+        lacking = [
+            {"code": "template-undefined", "message": message, "hint": hint, "line": line}
+            for (line, message), hint in self._lacking.items()
+        ]
+        return {"values": list(self.values), "names": self._names_used, "lacking": lacking}
 
     def size_of(self, told: dict[str, object]) -> int:
         return len(json.dumps(told["values"]))
@@ -420,13 +238,14 @@ def _advice(message: str, variables: dict[str, object]) -> str:
             f"give the parameter {found[1]!r} in the request, or a default in parameters.yaml"
         )
         return meant(found[1], variables, asked)
-    inside = _NOT_THERE.match(message)
-    if inside is not None and inside[1] in variables:
-        return f"write {{{{ {inside[1]} }}}}: it is known by its name alone"
-    if inside is not None and (guess := meant(inside[1], inside[2].split(", "))):
-        return guess
+    if (inside := _NOT_THERE.match(message)) is not None:
+        name, known = inside[1], (inside[2] or "").split(", ")
+        return meant(name, known, f"add {name} where its value is given, or leave it out here")
+    if (looked_in := _NOT_OF_STAGE.match(message)) is not None:
+        return _stage_advice(looked_in[1], looked_in[2], looked_in[3], variables)
     if (of_value := _HAS_NO.match(message)) is not None:
-        return _hidden_stage_advice(of_value[1], variables)
+        hidden = _hidden_stage_advice(of_value[2], variables)
+        return hidden or _kind_advice(of_value[1], of_value[2])
     empty = [
         name
         for name, value in variables.items()
@@ -434,7 +253,38 @@ def _advice(message: str, variables: dict[str, object]) -> str:
     ]
     if empty:
         return f"these parameters are empty: {', '.join(empty)}"
-    return _COUNT_ADVICE if message.startswith("a list has no element") else ""
+    return _COUNT_ADVICE if message.startswith(_NO_ELEMENT) else ""
+
+
+def _stage_advice(
+    stage: str | None, name: str, known: str, variables: dict[str, object]
+) -> str:
+    """Returns advice on a name that a stage does not have, None for the template's own stage.
+
+    What the own stage has is known by its name; by its name alone, what another has is not.
+    """
+    if stage is not None:
+        asked = (
+            f"name it in the parameters.yaml of {stage}, or give it with the request: "
+            f"-p '{stage}={{\"{name}\": …}}'"
+        )
+        return meant(name, known.split(", "), asked)
+    facts = variables.get("stage")
+    own = facts.get(_PARAMETERS) if isinstance(facts, dict) else None
+    if name == "args" or (isinstance(own, dict) and name in own):
+        return f"write {{{{ {name} }}}}: it is known by its name alone"
+    asked = f"name it in the parameters.yaml of the stage, and write {{{{ {name} }}}}"
+    return meant(name, known.split(", "), asked)
+
+
+def _kind_advice(kind: str, name: str) -> str:
+    """Returns advice on a name that is looked for in a value which has no names."""
+    if kind == "a list":
+        return (
+            f"a list has elements, counted from 0: write [0].{name} for that of the first, or "
+            f"{{% for one in … %}}{{{{ one.{name} }}}}{{% endfor %}} for each"
+        )
+    return f"only a mapping has names: give {{{name}: …}} there, or leave out .{name}"
 
 
 def _in_words(message: str, error: Exception) -> str:
@@ -478,6 +328,17 @@ def _names(tree: nodes.Template) -> Iterator[tuple[str, int]]:
                 pass
 
 
+def _line_of_template() -> int:
+    """Returns the line of the template that is just being rendered; 0 if there is none."""
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        template = frame.f_globals.get("__jinja_template__")
+        if template is not None:
+            return int(template.get_corresponding_lineno(frame.f_lineno))
+    return 0
+
+
 def _staying_unknown(made: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a filter that returns a value unchanged if it is not known yet. Some filters get
     the environment or the context first, and the value after it."""
@@ -510,10 +371,11 @@ def _as_json(value: Any) -> Json:  # noqa: ANN401 - whatever a template computes
 
 def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
     """Yields an answer for each template: lines, origins and values, or why there are none."""
-    environment = SipEnvironment(job["moment"])
+    environment = SipEnvironment(job["moment"], glances=job["glance"])
     # Once for all of them: no template can change it, and it knows every stage.
-    shared = {name: wrapped(value) for name, value in job["shared"].items()}
+    shared: dict[str, Any] = {name: wrapped(value) for name, value in job["shared"].items()}
     _put_unknown(shared, job["unknown"])
+    shared = {**_stages_by_id(shared, job["hidden"]), **_with_stages(shared)}
     for template in job["templates"]:
         own = {name: wrapped(value) for name, value in template["own"].items()}
         known = own.get(_PARAMETERS)
@@ -522,7 +384,34 @@ def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
         for name in template.get("awaited", ()):
             own[name] = parameters[name] = Awaited(name=name)
         _put_unknown(own, template["unknown"])
-        yield environment.answer(template["text"], {**shared, **own}, job)
+        if isinstance(stage := own.get("stage"), dict):
+            own["stage"] = OwnStage(stage)
+        yield environment.answer(template["text"], {**shared, **_with_stages(own)}, job)
+
+
+def _stages_by_id(names: Mapping[str, Any], hidden: Iterable[str]) -> dict[str, Any]:
+    """Returns each stage by its id; of the same name, a parameter counts more than a fact.
+
+    Ids are ``hidden`` that mean something else to Jinja2.
+    """
+    stages = names.get(_STAGES, {})
+    return {
+        name: KnownStage(about, about.get(_PARAMETERS), facts_first=False)
+        for name, about in stages.items()
+        if name not in {*hidden}
+    }
+
+
+def _with_stages(names: dict[str, Any]) -> dict[str, Any]:
+    """Returns names whose `stages` have their parameters, too; facts count more."""
+    stages = names.get(_STAGES)
+    if not isinstance(stages, dict):
+        return names
+    known = {
+        name: KnownStage(about, about.get(_PARAMETERS), facts_first=True)
+        for name, about in stages.items()
+    }
+    return {**names, _STAGES: Structure(known)}
 
 
 def _put_unknown(variables: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> None:

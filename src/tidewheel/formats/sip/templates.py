@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.sip.model import JINJA_NAMES
 from tidewheel.formats.sip.placeholders import Json, PrintedValue
 from tidewheel.formats.templates import (
     RenderChild,
@@ -23,6 +24,7 @@ CHILD_MODULE = "tidewheel.formats.sip.template_environment"
 # There is nothing to be found there: a template reads no files.
 _NO_FOLDER = FilePath("/")
 _TEMPLATES_MAX = 200  # in one process
+LACKS_VALUE = "template-undefined"
 _CPU_SECONDS_PER_TEMPLATE = 0.01
 
 
@@ -71,6 +73,8 @@ class RenderedText:
     origins: tuple[int, ...]
     values: tuple[PrintedValue, ...] = ()
     names: Mapping[str, int] = field(default_factory=dict)  # used, with their first lines
+    is_glanced: bool = False  # it lacks values, of which findings tell
+    lacking: tuple[RenderFailure, ...] = ()  # what these are
 
     @property
     def text(self) -> str:
@@ -84,22 +88,40 @@ class RenderedText:
 def render_all(
     templates: Sequence[Template], shared: Names, findings: Findings, moment: RenderMoment
 ) -> list[RenderedText | None]:
-    """Returns each template's text, or None with a finding; all know the ``shared`` names."""
+    """Returns each template's text, or None with a finding; all know the ``shared`` names.
+
+    One that lacks a value is rendered once more, with unknown values in such places, unless it
+    is due: so all of them are reported, and the mistakes that come after them can be found.
+    """
+    answers = _ask(templates, shared, moment, glance=False)
+    failed = [
+        number
+        for number, one in enumerate(answers)
+        if isinstance(one, RenderFailure) and one.code == LACKS_VALUE
+    ]
+    told = list(answers)
+    if failed and moment is not RenderMoment.DUE:
+        again = _ask([templates[number] for number in failed], shared, moment, glance=True)
+        for number, answer in zip(failed, again, strict=True):
+            if isinstance(answer, RenderedText):
+                told[number] = replace(answer, is_glanced=True)
     rendered: list[RenderedText | None] = []
-    for template, answer in zip(templates, _ask(templates, shared, moment), strict=True):
-        if isinstance(answer, RenderFailure):
-            place = Position(template.file, answer.line)
-            findings.error(answer.code, answer.message, answer.hint, place)
-            rendered.append(None)
-        else:
-            rendered.append(answer)
+    for template, first, answer in zip(templates, answers, told, strict=True):
+        found = [first] if isinstance(first, RenderFailure) else []
+        found += answer.lacking if isinstance(answer, RenderedText) else ()
+        for one in found:
+            place = Position(template.file, one.line)
+            findings.error(one.code, one.message, one.hint, place)
+        rendered.append(answer if isinstance(answer, RenderedText) else None)
     return rendered
 
 
 _Answer = RenderedText | RenderFailure
 
 
-def _ask(templates: Sequence[Template], shared: Names, moment: RenderMoment) -> list[_Answer]:
+def _ask(
+    templates: Sequence[Template], shared: Names, moment: RenderMoment, *, glance: bool
+) -> list[_Answer]:
     """Returns an answer or a failure for each template.
 
     Answers come one by one, so that it is known which template takes all the time. That one is
@@ -110,6 +132,8 @@ def _ask(templates: Sequence[Template], shared: Names, moment: RenderMoment) -> 
         rest = templates[len(answers) : len(answers) + _TEMPLATES_MAX]
         request: dict[str, object] = {
             "moment": moment.value,
+            "glance": glance,
+            "hidden": sorted(JINJA_NAMES),
             "shared": dict(shared.values),
             "unknown": list(shared.unknown.items()),
             "templates": [
@@ -145,4 +169,5 @@ def _parse_answer(answer: dict[str, Any]) -> _Answer:
             for one in answer["values"]
         ),
         {str(name): int(line) for name, line in answer["names"].items()},
+        lacking=tuple(map(parse_failure, answer["lacking"])),
     )

@@ -209,7 +209,7 @@ _NUMBERS_ONLY_PYTHON_WRITES = frozenset({"NaN", "Infinity", "-Infinity"})
 class _Bad(Exception):
     """Raised where the rest cannot be read."""
 
-    def __init__(self, at: int, message: str, hint: str = "") -> None:
+    def __init__(self, at: int, message: str, hint: str) -> None:
         self.at, self.hint = at, hint
         super().__init__(message)
 
@@ -272,7 +272,8 @@ class _JsonReader:
         if token.node is not None:
             return token.node
         if token.sign not in _ENDS:
-            raise _Bad(token.at, f"a value is missing {_before(token.sign)}")
+            hint = "write one: a text in double quotes, a number, true, false, null, [] or {}"
+            raise _Bad(token.at, f"a value is missing {_before(token.sign)}", hint)
         here = self._position(token.at)
         self._builder.check_depth(depth, here)
         begin, nodes = token.sign, list[Node]()
@@ -316,14 +317,17 @@ class _JsonReader:
     def _key(self, token: _Token) -> Node:
         """Returns the next key of a mapping, and passes over the colon behind it."""
         if token.node is None:
-            hint = "remove the ',' before it" if token.sign == "}" else ""
+            hint = 'write "key": value, or close the mapping with }'
+            if token.sign == "}":
+                hint = "remove the ',' before it"
             seen = f"a key in double quotes is missing {_before(token.sign)}"
             raise _Bad(token.at, seen, hint)
         if isinstance(token.node, Scalar) and not token.node.quoted:
             raise _Bad(token.at, "a key has no double quotes", f'write "{token.node.text}"')
         colon = next(self._tokens)
         if colon.sign != ":":
-            raise _Bad(colon.at, "':' is missing behind a key")
+            hint = 'write "key": value, both of them'
+            raise _Bad(colon.at, "':' is missing behind a key", hint)
         return token.node
 
     def _scanned(self) -> Iterator[_Token]:
@@ -339,7 +343,8 @@ class _JsonReader:
                 yield self._bare(found.start(4), found[4])
             else:
                 yield _Token(at)
-        raise _Bad(at, "this character is not accepted here")
+        hint = "remove it, or put it in double quotes as a part of a text"
+        raise _Bad(at, "this character is not accepted here", hint)
 
     def _quoted(self, found: re.Match[str]) -> Iterator[_Token]:
         at, written = found.start(2) - 1, found[2]
@@ -404,6 +409,8 @@ class SipSource:
     executable: frozenset[str] = frozenset()
     # Folders that were seen, for advice about those that are missing.
     folders: frozenset[str] = field(default=frozenset(), compare=False)
+    # Files and folders that are there and are not kept, such as links; findings say why.
+    refused: frozenset[str] = field(default=frozenset(), compare=False)
     _by_folder: Mapping[str, Mapping[str, bytes]] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -484,7 +491,8 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
         return None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        findings.error("not-text", "this is no text file", "", Position(path, line))
+        hint = "save the file as UTF-8; programs and data have files of other names"
+        findings.error("not-text", "this is no text file", hint, Position(path, line))
         return None
     if (reserved := RESERVED.search(text)) is not None:
         line = text.count("\n", 0, reserved.start()) + 1

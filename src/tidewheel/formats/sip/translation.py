@@ -69,6 +69,7 @@ def workflow_of(
         one.node: replace(
             stage_node(one, rendered.get(one.id)),
             completion=SUCCEEDED if one.id in required else "",
+            until=_served(definition, one),
         )
         for one in definition.stages
     }
@@ -90,7 +91,9 @@ def workflow_of(
     )
     workflow = graph.WorkflowDef(
         name=definition.id,
-        cycling=graph.CyclingDef(style=reader.style, initial=FIRST, final=FIRST),
+        cycling=graph.CyclingDef(
+            style=replace(reader.style, is_unwritten=True), initial=FIRST, final=FIRST
+        ),
         sections=(section,),
         nodes=nodes,
         special=graph.SpecialNodes(
@@ -99,6 +102,12 @@ def workflow_of(
         mapped={one.node: mapped[one.id] for one in definition.stages if one.id in mapped},
     )
     return workflow, reader
+
+
+def _served(definition: SipDefinition, stage: Stage) -> tuple[str, ...]:
+    """Returns the nodes until whose ends a stage runs; none if it is no service."""
+    named = (definition.stage(one.stage) for one in stage.until if stage.is_on)
+    return tuple(dict.fromkeys(one.node for one in named if one is not None))
 
 
 def _skipped(node: str, title: str) -> graph.NodeDef:

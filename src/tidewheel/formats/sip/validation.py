@@ -3,27 +3,42 @@
 `validate` reads everything that is stored of a definition and changes nothing. Without a
 request it checks what is true for every request; with one, whether that one can run.
 `render_stages` gives stages their values when they are due.
+
+One mistake hides no other: after each, the rest is validated as far as it is known. Where
+something that decides about values is missing (a stage, a dependency, a file of parameters),
+the files of stages are checked as for any request, so that nothing is missed that may be there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import field, replace
-from functools import reduce
-from typing import NamedTuple
 
 from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.findings import Finding, Findings, Position, Severity, meant
-from tidewheel.formats.sip.definition import DefinitionText, nearest_stage, read_text
-from tidewheel.formats.sip.field_reader import pair
+from tidewheel.core.graph.findings import (
+    Finding,
+    Findings,
+    Lookalikes,
+    Position,
+    Severity,
+    meant,
+)
+from tidewheel.formats.sip.contradictions import check_contradictions
+from tidewheel.formats.sip.definition import (
+    DefinitionText,
+    DefinitionValues,
+    nearest_stage,
+    read_text,
+)
 from tidewheel.formats.sip.lists import check_lists, first_part, other_parts, resolved_lists
 from tidewheel.formats.sip.model import (
     FIXED_NAMES,
     JINJA_NAMES,
+    ListToCome,
     SipDefinition,
     Stage,
-    StageCondition,
     StageDependency,
 )
 from tidewheel.formats.sip.parameters import (
@@ -35,10 +50,12 @@ from tidewheel.formats.sip.parameters import (
     refused_unused,
     report_missing,
     report_unused,
+    values_by_stage,
     values_of_definition,
     warn_of_names,
 )
-from tidewheel.formats.sip.placeholders import text_of_value
+from tidewheel.formats.sip.placeholders import parameter_to_come, text_of_value
+from tidewheel.formats.sip.services import check_services
 from tidewheel.formats.sip.stage_folder import StageFolder, read_stage_folder
 from tidewheel.formats.sip.stage_renderer import RenderedStage, StageRenderer, Wish
 from tidewheel.formats.sip.templates import RenderMoment
@@ -52,22 +69,28 @@ _ITEM_SHOWN_MAX = 60  # characters
 ELEMENTS_CHECKED_MAX = 1_000  # of a request, together; others are rendered when they are due
 
 
-def check_order(definition: SipDefinition, findings: Findings, obstacles: Findings) -> None:
-    """Reports circles of stages, and names that no stage has.
+def check_order(definition: SipDefinition, findings: Findings, obstacles: Findings) -> bool:
+    """Reports circles of stages, and names that no stage has; says whether there is an order.
 
     A circle refuses the definition; an unknown name is an obstacle: it only keeps the workflow
     from running.
     """
-    known = {stage.id for stage in definition.stages}
+    known = {*definition.unread, *(stage.id for stage in definition.stages)}
+    # A stage without a name may be any, but for one that is plainly misspelt.
+    slips = Lookalikes(known) if "" in definition.unread else None
+    has_order = True
     for stage in definition.stages:
         for one in stage.dependencies:
             if isinstance(one, StageDependency) and one.stage == stage.id:
                 seen = f"stage {stage.id} depends on itself"
                 hint = "remove the dependency, or name another stage"
                 findings.error("self-dependency", seen, hint, one.position)
-            elif isinstance(one, StageDependency) and one.stage not in known:
+                has_order = False
+            elif not isinstance(one, StageDependency) or one.stage in known:
+                continue
+            elif slips is None or slips.of(one.stage) is not None:
                 _report_unknown(stage, one, definition, findings, obstacles)
-    _check_circles(definition, findings)
+    return _check_circles(definition, findings) and has_order
 
 
 def _report_unknown(
@@ -86,13 +109,15 @@ def _report_unknown(
     obstacles.error("unknown-stage", message, hint, dependency.position)
 
 
-def _check_circles(definition: SipDefinition, findings: Findings) -> None:
+def _check_circles(definition: SipDefinition, findings: Findings) -> bool:
+    """Reports stages that wait for each other; says whether there are none."""
     children: dict[Hashable, list[Hashable]] = {one.id: [] for one in definition.stages}
     for stage in definition.stages:
         for parent in stage.parents:
             if parent in children and parent != stage.id:
                 children[parent].append(stage.id)
-    for circle in strong_components(children):
+    circles = list(strong_components(children))
+    for circle in circles:
         path = _way_round(definition, circle)
         first = definition.stage(path[0])
         assert first is not None
@@ -104,6 +129,7 @@ def _check_circles(definition: SipDefinition, findings: Findings) -> None:
         shown = path if len(path) <= _NAMED_MAX else [*path[:_NAMED_MAX], "…", path[-1]]
         seen = f"stages wait for each other: {' waits for '.join(shown)}"
         findings.error("stage-circle", seen, "remove one of these dependencies", at)
+    return not circles
 
 
 def _way_round(definition: SipDefinition, circle: frozenset[Hashable]) -> list[str]:
@@ -116,121 +142,6 @@ def _way_round(definition: SipDefinition, circle: frozenset[Hashable]) -> list[s
         path.append(here)
         if here in path[:-1]:
             return path[path.index(here) :]
-
-
-# Stages that can never begin: what they wait for excludes itself. A stage that waits for
-# another, whatever for, waits for all that the other one waits for: nothing has a result before
-# it has begun. So what must have become of earlier stages is gathered along the way, and one
-# that needs both the success and the failure of one is told of, once, where the two meet. Sets
-# are bits of a number: ten thousand stages may wait in a row.
-
-# Every other condition goes with each of these.
-_IS_SUCCESS = {
-    StageCondition.COMPLETE: True,
-    StageCondition.FAILED: False,
-    StageCondition.ABORTED: False,
-}
-
-
-class _Needs(NamedTuple):
-    """Holds the stages that must have succeeded and those that must have failed, as bits."""
-
-    succeeded: int = 0
-    failed: int = 0
-
-    @property
-    def disputed(self) -> int:
-        return self.succeeded & self.failed
-
-    def joined(self, other: _Needs) -> _Needs:
-        return _Needs(self.succeeded | other.succeeded, self.failed | other.failed)
-
-
-def check_contradictions(definition: SipDefinition, findings: Findings) -> None:
-    """Warns of stages that can never begin; the definition must have no circles."""
-    bits = _disputable(definition)
-    if not bits:  # nearly always: then nothing is gathered
-        return
-    gathered: dict[str, _Needs] = {}
-    for stage in _in_order(definition):
-        ways = [(one, _needs_of(one, bits, gathered)) for one in _on_stages(stage)]
-        needs = reduce(_Needs.joined, (one for _, one in ways), _Needs())
-        gathered[stage.id] = needs
-        if needs.disputed and not any(
-            gathered.get(one, _Needs()).disputed for one in stage.parents
-        ):
-            _report(stage, bits, ways, findings)
-
-
-def _disputable(definition: SipDefinition) -> dict[str, int]:
-    """Returns a bit for each stage whose success some wait for, and whose failure others."""
-    waited: dict[bool, set[str]] = {True: set(), False: set()}
-    for stage in definition.stages:
-        for one in _on_stages(stage):
-            if one.condition in _IS_SUCCESS:
-                waited[_IS_SUCCESS[one.condition]].add(one.stage)
-    both = sorted(waited[True] & waited[False])
-    return {name: 1 << number for number, name in enumerate(both)}
-
-
-def _needs_of(
-    dependency: StageDependency, bits: Mapping[str, int], gathered: Mapping[str, _Needs]
-) -> _Needs:
-    """Returns which stages must have succeeded or failed for one dependency to be met."""
-    is_success = _IS_SUCCESS.get(dependency.condition)
-    bit = bits.get(dependency.stage, 0)
-    own = _Needs(bit if is_success else 0, bit if is_success is False else 0)
-    return own.joined(gathered.get(dependency.stage, _Needs()))
-
-
-def _in_order(definition: SipDefinition) -> Iterator[Stage]:
-    """Yields each stage after all that it waits for."""
-    waiting = list(reversed(definition.stages))
-    done: set[str] = set()
-    while waiting:
-        stage = waiting[-1]
-        parents = [definition.stage(one) for one in stage.parents if one not in done]
-        if open_ones := [one for one in parents if one is not None]:
-            waiting.extend(open_ones)
-            continue
-        waiting.pop()
-        if stage.id not in done:
-            done.add(stage.id)
-            yield stage
-
-
-def _on_stages(stage: Stage) -> Iterator[StageDependency]:
-    return (one for one in stage.dependencies if isinstance(one, StageDependency))
-
-
-def _report(
-    stage: Stage,
-    bits: Mapping[str, int],
-    ways: list[tuple[StageDependency, _Needs]],
-    findings: Findings,
-) -> None:
-    """Reports two dependencies that exclude each other, at the place of the second."""
-    needs = reduce(_Needs.joined, (brought for _, brought in ways))
-    name, bit = next((name, bit) for name, bit in bits.items() if bit & needs.disputed)
-    well = next(one for one in ways if one[1].succeeded & bit)
-    badly = next(one for one in ways if one[1].failed & bit)
-    first, second = sorted((well, badly), key=lambda one: one[0].position)
-    finished = pair("condition", "finished", stage.position)
-    findings.warning(
-        "contradiction",
-        f"stage {stage.id} can never begin: {_part(name, bit, *first)}, and "
-        f"{_part(name, bit, *second)}",
-        "all dependencies must hold: remove one of the two, or make two stages of it; "
-        f"{finished} holds whichever way a stage ended",
-        second[0].position,
-    )
-
-
-def _part(name: str, bit: int, through: StageDependency, needs: _Needs) -> str:
-    if through.stage == name:
-        return f"it needs {name} {through.condition.value}"
-    end = StageCondition.COMPLETE if needs.succeeded & bit else StageCondition.FAILED
-    return f"{through.stage}, which it waits for, needs {name} {end.value}"
 
 
 # The whole of a definition.
@@ -312,66 +223,123 @@ class _Validator:
         self._source = source
         self._elements_checked_max = elements_checked_max
         self._request = request or {}
-        self._moment = RenderMoment.CHECK if request is None else RenderMoment.REQUEST
+        self._is_asked = request is not None
+        self._moment = RenderMoment.REQUEST if self._is_asked else RenderMoment.CHECK
+        self._is_certain = True  # nothing is missing that decides about values
         self._findings = Findings()
         self._obstacles = Findings()
 
     def validate(self) -> Validation:
         if not check_request(self._request, self._obstacles):
             self._request = {}
+            self._doubt()
         content = self._source.files[self._source.file]
-        first_findings = Findings()
-        first = read_text(self._source.file, content, {}, first_findings, RenderMoment.CHECK)
-        stages = first.definition.stages if first.definition is not None else ()
-        found = {one.code for one in first_findings}
+        found_first, nothing = Findings(), DefinitionValues()
+        first = read_text(self._source.file, content, nothing, found_first, RenderMoment.CHECK)
+        stages = first.stages_among(self._source.folders)
+        found = {one.code for one in found_first}
         if first.is_template and first.lacks_stages and found == {"value-kind"}:
             self._refuse_stages_of_parameters("without its parameters it has none")
             return self._result(first)
-        read = (read_stage_folder(one, self._source, self._findings) for one in stages)
+        of_folders = Findings()
+        read = (read_stage_folder(one, self._source, of_folders) for one in stages)
         folders = {one.stage: one for one in read if one is not None}
+        if len(folders) < len(stages) or not all(one.is_whole for one in folders.values()):
+            self._doubt()
         if first.is_template:
-            values = values_of_definition(folders, self._request)
-            text = self._rendered_text(content, values, folders)
+            text = self._rendered_text(content, self._values(first, folders))
         else:
             text = first
-            for one in first_findings:
-                self._findings.add(one)
-        if text.definition is None:
-            return self._result(text)
-        self._check_stages(text.definition, stages)
-        check_order(text.definition, self._findings, self._obstacles)
-        if not self._findings.has_errors:
-            known = resolved_lists(text.definition, folders)
+            self._tell(found_first)
+        self._tell(of_folders)
+        known = text.definition
+        if known is None or (stages and not known.stages):
+            return self._only_stage_files(text, first.definition, stages, folders)
+        if not known.is_whole:
+            self._doubt()
+        self._check_stages(known, first.definition)
+        has_order = check_order(known, self._findings, self._obstacles)
+        check_services(known, self._findings, self._obstacles)
+        if has_order:
+            known = resolved_lists(known, folders)
             text = replace(text, definition=known)
             of_request = self._obstacles if text.is_template else self._findings
             check_lists(known, folders, self._findings, of_request)
             check_contradictions(known, self._findings)
-        assert text.definition is not None
-        parameters = ParameterSource(text.definition, folders)
-        if self._findings.has_errors:
-            return replace(self._result(text), parameters=parameters)
-        return self._with_stage_files(text, parameters)
+        parts = {
+            one.id: first_part(known, one) if has_order else StagePart(stage=one)
+            for one in known.stages
+            if one.is_on
+        }
+        return self._with_stage_files(text, ParameterSource(known, folders), parts)
 
-    def _rendered_text(
-        self, content: bytes, values: Values, folders: Mapping[str, StageFolder]
-    ) -> DefinitionText:
+    def _tell(self, found: Findings) -> None:
+        for one in found:
+            self._findings.add(one)
+
+    def _doubt(self) -> None:
+        """Goes on as for any request: of this one it is not known which values it has."""
+        self._is_certain, self._moment = False, RenderMoment.CHECK
+
+    def _values(
+        self, first: DefinitionText, folders: Mapping[str, StageFolder]
+    ) -> DefinitionValues:
+        """Returns what the definition's own template knows, by the request and the folders."""
+        asked = self._moment is RenderMoment.REQUEST
+        parameters = values_of_definition(folders, self._request)
+        outputs = (name for one in folders.values() for name in one.outputs)
+        awaited = {name for name in outputs if asked and name not in parameters} - FIXED_NAMES
+        stages = values_by_stage(folders, self._request)
+        to_come = (
+            (stage, name)
+            for stage, values in stages.items()
+            for name in folders[stage].required
+            if not asked and name not in values
+        )
+        listed = first.definition.stages if first.definition is not None else ()
+        return DefinitionValues(
+            parameters=parameters,
+            stages=stages,
+            unknown={way: parameter_to_come(".".join(way)) for way in to_come},
+            awaited=tuple(sorted(awaited)),
+            lists={
+                one.id: _parameter_in(first.text, one.elements_position, one.for_each)
+                for one in listed
+                if isinstance(one.for_each, ListToCome)
+            },
+        )
+
+    def _rendered_text(self, content: bytes, values: DefinitionValues) -> DefinitionText:
         """Returns the rendered definition; mistakes of a request refuse only the run."""
         found = Findings()
         asked = self._moment is RenderMoment.REQUEST
-        outputs = (name for one in folders.values() for name in one.outputs)
-        awaited = {name for name in outputs if asked and name not in values} - FIXED_NAMES
-        file, moment = self._source.file, self._moment
-        text = read_text(file, content, values, found, moment, sorted(awaited))
+        text = read_text(self._source.file, content, values, found, self._moment)
         for one in found:
             is_obstacle = asked and one.severity is Severity.ERROR
             (self._obstacles if is_obstacle else self._findings).add(one)
         return text
 
-    def _check_stages(self, definition: SipDefinition, stages: tuple[Stage, ...]) -> None:
+    def _only_stage_files(
+        self,
+        text: DefinitionText,
+        first: SipDefinition | None,
+        stages: tuple[Stage, ...],
+        folders: Mapping[str, StageFolder],
+    ) -> Validation:
+        """Validates the files of stages of a definition that itself cannot be read."""
+        self._doubt()
+        known = first if first is not None and first.stages else None
+        known = known or SipDefinition(id="", version="", stages=stages)
+        parts = {one.id: StagePart(stage=one) for one in known.stages if one.id in folders}
+        return self._with_stage_files(text, ParameterSource(known, folders), parts)
+
+    def _check_stages(self, definition: SipDefinition, first: SipDefinition | None) -> None:
         """Refuses parameters that change which stages there are; they may change a stage."""
+        if first is None or definition.unread:
+            return
         found = [(one.id, one.version) for one in definition.stages]
-        expected = [(one.id, one.version) for one in stages]
-        if found != expected and not self._findings.has_errors:
+        expected = [(one.id, one.version) for one in first.stages]
+        if found != expected:
             changed = [name for name, _ in {*found} ^ {*expected}] or ["their order"]
             self._refuse_stages_of_parameters(some(sorted(changed)))
 
@@ -382,10 +350,13 @@ class _Validator:
         self._findings.error("stages-of-parameters", message, hint, Position(self._source.file))
 
     def _with_stage_files(
-        self, text: DefinitionText, parameters: ParameterSource
+        self,
+        text: DefinitionText,
+        parameters: ParameterSource,
+        parts: Mapping[str, StagePart],
     ) -> Validation:
+        """Validates the files of these parts of stages, and the parameters of all."""
         definition = parameters.definition
-        parts = {one.id: first_part(definition, one) for one in definition.stages if one.is_on}
         wish = Wish(
             source=parameters,
             parts=tuple(parts.values()),
@@ -397,8 +368,7 @@ class _Validator:
         rendered = {
             name: by_part[part.name] for name, part in parts.items() if part.name in by_part
         }
-        if not self._findings.has_errors and not self._obstacles.has_errors:
-            self._check_elements(wish)
+        self._check_elements(wish)
         used = {
             **{name: (self._source.file, line) for name, line in _names(text).items()},
             **renderer.names,
@@ -414,7 +384,7 @@ class _Validator:
             report_missing(parameters, missing, self._obstacles)
             ids = (stage.id for stage in definition.stages)
             report_unused(self._request, {*used, *parameters.declared}, ids, self._findings)
-        else:
+        elif not self._is_asked and self._is_certain:
             self._note_parameters(parameters, undeclared, used)
         return replace(
             self._result(text),
@@ -425,9 +395,15 @@ class _Validator:
 
     def _check_elements(self, wish: Wish) -> None:
         """Renders elements of lists that are known, and reports the first of each stage that
-        cannot be; of the others there is no trace."""
+        cannot be; of the others there is no trace. Nothing new is found where the first element
+        of a stage cannot be rendered already."""
         left = self._elements_checked_max
+        errors = (*self._findings, *self._obstacles)
+        wrong = {one.position.file for one in errors if one.severity is Severity.ERROR}
         for first in wish.parts:
+            folder = wish.source.folders.get(first.stage.id)
+            if folder is None or any(one.startswith(f"{folder.folder}/") for one in wrong):
+                continue
             rest = other_parts(wish.source.definition, first, left)
             left -= len(rest)
             found = _problems_of(replace(wish, parts=rest))
@@ -526,6 +502,14 @@ def _guess(name: str, declared: list[str]) -> str:
             )
     fixed = (one for one in FIXED_NAMES if abs(len(one) - len(name)) <= 1)
     return meant(name, [*declared, *fixed])
+
+
+def _parameter_in(text: str, position: Position, listed: ListToCome) -> str:
+    """Returns the parameter that is a stage's list as its line names it: `image.beams`, too."""
+    lines = text.split("\n")
+    line = lines[position.line - 1] if 0 < position.line <= len(lines) else ""
+    written = re.search(rf"\{{\{{\s*({re.escape(listed.parameter)}\.\w+)\s*\}}\}}", line)
+    return listed.parameter if written is None else written[1]
 
 
 def _names(text: DefinitionText) -> Mapping[str, int]:

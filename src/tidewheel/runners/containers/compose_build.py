@@ -14,8 +14,10 @@ known before it does so.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,8 @@ import yaml
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.containers import policy
-from tidewheel.runners.containers.docker_cli import Cli
+from tidewheel.runners.containers.block_network import attach, network_name
+from tidewheel.runners.containers.docker_cli import Cli, has_compose_2
 from tidewheel.runners.containers.logs import SAY, SPEC, prefix_of
 from tidewheel.runners.containers.policy import SOCKETS, HostFolders, is_below, mount_of
 from tidewheel.runners.containers.project import (
@@ -193,13 +196,27 @@ async def prepare(
         for service in document["services"].values():
             service["environment"] = as_mapping(service.get("environment")) | told
     ground = _ground(assignment, tags.project, engine.cli, home)
-    _refuse(policy.findings(document, ground, allowed))
+    is_swarm = not engine.parts_are_here
+    _refuse(policy.findings(document, ground, allowed, is_swarm=is_swarm))
+    lost = [] if is_swarm else _lost_in_version_1(document)
+    if lost and not await asyncio.to_thread(has_compose_2, engine.cli.environment):
+        raise BadStage(
+            f"docker-compose 1 ignores {', '.join(lost)}; use docker compose 2 or a Swarm"
+        )
     if "limits" not in allowed:
         policy.with_limits(document)
-    plan = _plan(document, tags, prefix_of(assignment.secret), engine)
+    notes = await engine.place(document, spec)
+    network = network_name(assignment) if spec.network_names else ""
+    plan = replace(
+        _plan(document, tags, prefix_of(assignment.secret), network, engine),
+        notes=tuple(notes),
+    )
     _mark(document, plan, _told_to_jobs(assignment, spec, plan))
+    if network:
+        is_new = engine.cli.uses_plugin and engine.parts_are_here  # no stack on a Swarm
+        attach(document, network, spec.network_names, uses_plugin=is_new)
     _make_mounts(document, folder)
-    engine.fit(document, plan, spec, assignment)
+    engine.fit(document, plan, assignment)
     write_whole(folder / EXECUTED, json.dumps(document, indent=1).encode(), mode=0o600)
     write_whole(folder / PLAN, msgspec.json.encode(plan), mode=0o600)
     return plan
@@ -298,6 +315,25 @@ def _check_shape(document: Document, project: str) -> None:
             )
 
 
+def _lost_in_version_1(document: Document) -> list[str]:
+    """Returns what docker-compose 1 leaves out of containers without saying so: configs, and
+    secrets that do not come from a file."""
+    secrets = document.get("secrets") or {}
+    from_files = {name for name, body in secrets.items() if (body or {}).get("file")}
+    found = {
+        f"{kind} ({source} of service {name})"
+        for name, service in document["services"].items()
+        for kind in ("configs", "secrets")
+        for source in map(_source, service.get(kind) or [])
+        if kind == "configs" or source not in from_files
+    }
+    return sorted(found)
+
+
+def _source(entry: object) -> str:
+    return str(entry.get("source") if isinstance(entry, dict) else entry)
+
+
 def _drop_valueless(document: Document, written: Document) -> None:
     """Drops variables that the file only names, as HOME: docker-compose gave them its own."""
     for name, service in document["services"].items():
@@ -314,12 +350,15 @@ def _valueless(environment: object) -> set[str]:
     return {str(entry) for entry in entries if "=" not in str(entry)}
 
 
-def _plan(document: Document, tags: Tags, prefix: str, engine: Engine) -> ProjectPlan:
+def _plan(
+    document: Document, tags: Tags, prefix: str, network: str, engine: Engine
+) -> ProjectPlan:
     services = document["services"]
     counts = {name: policy.replicas(service) for name, service in services.items()}
     return ProjectPlan(
         tags=tags,
         prefix=prefix,
+        network=network,
         parts=counts if engine.replicas_are_parts else dict.fromkeys(services, 1),
         needs={name: _needs(service) for name, service in services.items()},
     )

@@ -25,7 +25,7 @@ from tidewheel.runners.containers.policy import SOCKETS
 from tidewheel.runners.sanitize import printable, storable
 
 CALL_SECONDS_MAX = 120.0
-CREATE_SECONDS_MAX = 1800.0  # images may have to be fetched
+STOP_SECONDS_MAX = 1800.0  # beside the grace that containers have
 CALLS_AT_ONCE_MAX = 8
 WORDS_LENGTH_MAX = 700
 INHERITED = frozenset({"PATH", "HOME", "LANG", "USER", "SSH_AUTH_SOCK", "COMPOSE_HTTP_TIMEOUT"})
@@ -55,6 +55,10 @@ class EngineAway(Unavailable):
     """The engine does not answer; what runs on it may run on, and nobody may judge it."""
 
     code = "engine_away"
+
+
+class CallTooSlow(EngineAway):
+    """A program did not come to its end in the time that it had."""
 
 
 def json_format(fields: Iterable[str]) -> str:
@@ -193,7 +197,7 @@ class Cli:
                     printed = await process.communicate()
             except TimeoutError:
                 words = f"{argv[0]} did not answer within {seconds_max:g} s"
-                raise EngineAway(words) from None
+                raise CallTooSlow(words) from None
             assert process.returncode is not None
             out, err = (text.decode(errors="replace") for text in printed)
             answer = DockerAnswer(process.returncode, out, err)
@@ -213,6 +217,29 @@ class Cli:
         argv = (*self.tied, self.docker, *arguments)
         async with child(argv, self.environment) as process:
             yield process
+
+
+def has_compose_2(environ: Mapping[str, str]) -> bool:
+    """Says whether compose files are read here by docker compose 2: the plugin, or a program of
+    that version. That of version 1 is nearly always a script, and slow to be asked."""
+    path = environ.get("PATH", os.defpath)
+    program = shutil.which("docker-compose", path=path)
+    if program is None:
+        return shutil.which("docker", path=path) is not None  # the plugin: see check_compose
+    try:
+        with open(program, "rb") as file:
+            if file.read(2) == b"#!":
+                return False
+        asked = subprocess.run(
+            (program, "version", "--short"),
+            env={"PATH": path},
+            capture_output=True,
+            timeout=CALL_SECONDS_MAX,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return asked.stdout.decode(errors="replace").strip().removeprefix("v").startswith("2.")
 
 
 @asynccontextmanager

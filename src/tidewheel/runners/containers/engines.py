@@ -37,7 +37,13 @@ from typing import Any, ClassVar
 
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
-from tidewheel.runners.containers import docker_cli
+from tidewheel.runners.containers import docker_cli, placement
+from tidewheel.runners.containers.block_network import (
+    as_networks,
+    join_options,
+    join_own_networks,
+    name_on_engine,
+)
 from tidewheel.runners.containers.compose_build import as_mapping, literally
 from tidewheel.runners.containers.logs import TARGET, make_outputs_folder
 from tidewheel.runners.containers.outcome import KILLED, out_of_memory
@@ -76,6 +82,7 @@ class ComposeEngine(Engine):
     logs_end = True
     replicas_are_parts = True
     parts_are_here = True
+    network_driver = "bridge"
     log_command = ("logs",)
     events_command = (
         *("events", "--filter", "type=container", "--filter", f"label={RUNNER}={COMPOSE}"),
@@ -89,15 +96,10 @@ class ComposeEngine(Engine):
         super().__init__(cli)
         self._ended: dict[str, ProjectPart] = {}  # by id: what has ended does not change
 
-    def fit(
-        self,
-        document: dict[str, Any],
-        plan: ProjectPlan,
-        spec: StageSpec,
-        assignment: Assignment,
-    ) -> None:
+    def fit(self, document: dict[str, Any], plan: ProjectPlan, assignment: Assignment) -> None:
         """Gives each service the folder for values, and lets the engine restart none."""
-        del plan, spec
+        del plan
+        join_own_networks(document)
         outputs = make_outputs_folder(assignment.directory)
         for service in document["services"].values():
             service["environment"][OUTPUTS] = f"{TARGET}/{OUTPUTS_NAME}"
@@ -113,7 +115,9 @@ class ComposeEngine(Engine):
             else:
                 service.pop("deploy", None)
 
-    async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
+    async def create(
+        self, plan: ProjectPlan, file: Path, files: Path, seconds_max: float
+    ) -> None:
         """Creates all containers, networks and volumes, and starts none of them."""
         # Without this version 1 would pass over deploy.resources.
         for_version_1 = () if self.cli.uses_plugin else ("--compatibility",)
@@ -121,7 +125,7 @@ class ComposeEngine(Engine):
             *(*self.cli.tied, *self.cli.compose, *for_version_1),
             *("-f", str(file), "-p", plan.project, "--project-directory", str(files)),
             *("up", "--no-start", "--no-build"),
-            seconds_max=docker_cli.CREATE_SECONDS_MAX,
+            seconds_max=seconds_max,
         )
         if answer.status != 0:
             said = replace(answer, err=docker_cli.without_chatter(answer.err)).words
@@ -129,6 +133,37 @@ class ComposeEngine(Engine):
             services = json.loads(file.read_bytes())["services"].values()
             images = sorted({str(service["image"]) for service in services})
             raise CannotCreate(docker_cli.create_words(said, images))
+        if not self.cli.uses_plugin:
+            await self._join_networks(plan, json.loads(file.read_bytes()))
+
+    async def _join_networks(self, plan: ProjectPlan, document: Mapping[str, Any]) -> None:
+        """Puts containers into all but the first of their networks, as version 1 only does when
+        it starts them itself."""
+        wanted = {
+            name: networks
+            for name, service in document["services"].items()
+            if len(networks := service.get("networks") or {}) > 1
+        }
+        if not wanted:
+            return
+        form = ("--format", docker_cli.json_format((".ID", f'(.Label "{SERVICE}")')))
+        mark = ("--all", "--no-trunc", "--filter", f"label={PROJECT}={plan.project}")
+        rows = docker_cli.json_rows(await self.cli.ask("ps", *mark, *form))
+        services = {id_: service for id_, service in rows if service in wanted}
+        fields = (".Id", ".NetworkSettings.Networks")
+        how = ("inspect", "--type", "container")
+        joins = [
+            (*join_options(service, networks[key]), real, id_)
+            for id_, there in await self.cli.inspect(how, fields, services)
+            for service in (services[id_],)
+            for networks in (as_networks(wanted[service]),)
+            for key in networks
+            if (real := name_on_engine(plan.project, key, document)) not in there
+        ]
+        calls = (self.cli.call(self.cli.docker, "network", "connect", *one) for one in joins)
+        for answer in await asyncio.gather(*calls):
+            if answer.status != 0:
+                raise CannotCreate(docker_cli.create_words(answer.words))
 
     async def look(self) -> Sightings:
         """Lists all containers by one call, and asks once of each that ended how it ended."""
@@ -141,6 +176,11 @@ class ComposeEngine(Engine):
         for gone in self._ended.keys() - {row[0] for row in rows}:
             del self._ended[gone]
         return sighted(self._part_of(row) for row in rows)
+
+    async def begins(self, parts: Sequence[ProjectPart]) -> list[str]:
+        """Asks the engine when the containers were started."""
+        asked, ids = ("inspect", "--type", "container"), [part.id for part in parts]
+        return [text for (text,) in await self.cli.inspect(asked, (".State.StartedAt",), ids)]
 
     async def start(self, parts: Sequence[ProjectPart]) -> None:
         """Starts all of these parts by one call; a part that cannot be started has ended."""
@@ -159,7 +199,7 @@ class ComposeEngine(Engine):
             grace = docker_cli.whole_seconds(grace_seconds)
             await self.cli.call(
                 *(self.cli.docker, "stop", "--time", str(grace), *running),
-                seconds_max=grace + docker_cli.CREATE_SECONDS_MAX,
+                seconds_max=grace + docker_cli.STOP_SECONDS_MAX,
             )
 
     async def _learn_ends(self, ids: Sequence[str], *, never_started: bool = False) -> None:
@@ -200,15 +240,12 @@ class ComposeEngine(Engine):
         return Tags.read(COMPOSE, labels), part
 
 
-# A Swarm compares values and cannot ask whether a label is there at all.
-LABEL_ADVICE = (
-    "; the label NAME of a stage means nodes with NAME=true, NAME=VALUE those with that value: "
-    "docker node update --label-add NAME=true NODE"
-)
+LABEL_ADVICE = "; nodes get labels by: docker node update --label-add NAME=VALUE NODE"
 _EXIT = re.compile(r"non-zero exit \((\d+)\)")
 BAD = frozenset({"Failed", "Rejected", "Orphaned"})
 OVER = BAD | {"Complete", "Shutdown", "Remove"}
 WAITING = frozenset({"New", "Pending", "Allocated"})
+PREPARING = frozenset({"Assigned", "Accepted", "Preparing", "Ready", "Starting"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,6 +305,8 @@ def part_of(facts: ServiceFacts, tasks: Sequence[SwarmTask]) -> ProjectPart:
         if "constraints" in error:
             error += LABEL_ADVICE
         return replace(part, phase=Phase.PENDING, error=error)
+    if not done and all(task.state in WAITING | PREPARING for task in open_tasks):
+        return replace(part, phase=Phase.PREPARING)
     lost = next((task.node for task in open_tasks if task.wanted_state == "Shutdown"), "")
     return replace(part, error=f"its node {lost} does not answer" if lost else "")
 
@@ -340,6 +379,7 @@ LIST_TRIES = 5
 STACK = "com.docker.stack.namespace"
 INSPECT_TASK = ("inspect", "--type", "task")
 _STOPPING = (".ID", ".Status.State", ".Spec.ContainerSpec.StopGracePeriod", ".NodeID")
+_RUNNING = (".Status.State", ".Status.Timestamp")
 _FINAL = frozenset({"complete", "failed", "shutdown", "rejected", "orphaned", "remove"})
 
 
@@ -351,6 +391,7 @@ class SwarmEngine(Engine):
     logs_end = False
     replicas_are_parts = False
     parts_are_here = False
+    network_driver = "overlay"
     log_command = ("service", "logs", "--raw")
     events_command = None  # a manager hears nothing of containers on other nodes
     # Containers of this node; other nodes see to theirs. Networks and volumes come after what
@@ -369,20 +410,31 @@ class SwarmEngine(Engine):
         self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
         self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
 
-    def fit(
-        self,
-        document: dict[str, Any],
-        plan: ProjectPlan,
-        spec: StageSpec,
-        assignment: Assignment,
-    ) -> None:
+    async def place(self, document: dict[str, Any], spec: StageSpec) -> list[str]:
+        """Puts the constraints of a stage, and what its labels mean, on each service."""
+        labels = placement.asked_labels(document, spec)
+        nodes = await self._nodes() if any(one.value is None for one in labels) else []
+        found = [placement.constraints_of(label, nodes) for label in labels]
+        added = [constraint for one in found for constraint in one.constraints]
+        placement.place(document, [*spec.constraints, *added])
+        return [one.note for one in found if one.note] + placement.dropped_notes(document)
+
+    async def _nodes(self) -> list[placement.SwarmNode]:
+        ids = (await self.cli.ask("node", "ls", "--quiet")).split()
+        fields = (".ID", ".Description.Hostname", ".Spec.Labels")
+        rows = await self.cli.inspect(("node", "inspect"), fields, ids)
+        return [placement.SwarmNode(id_, name, labels or {}) for id_, name, labels in rows]
+
+    def fit(self, document: dict[str, Any], plan: ProjectPlan, assignment: Assignment) -> None:
         """Changes a file so that services run once, to their end, on nodes that will do."""
         labels = literally(plan.tags.labels())
-        document.setdefault("version", FORMAT_VERSION)
+        # A Swarm judges a file by the version that it names; docker-compose reads all alike.
+        document["version"] = FORMAT_VERSION
         document.pop("name", None)
         for service in document["services"].values():
             deploy = service["deploy"] = dict(service.get("deploy") or {})
             deploy["mode"] = MODES.get(str(deploy.get("mode")), "replicated")
+            placement.move_limits(service, deploy)
             if "scale" in service:
                 deploy.setdefault("replicas", service.pop("scale"))
             deploy["restart_policy"] = {"condition": "none"}
@@ -396,18 +448,17 @@ class SwarmEngine(Engine):
             service["stop_grace_period"] = (
                 f"{docker_cli.whole_seconds(assignment.task.max_termination_seconds)}s"
             )
-            placement = deploy["placement"] = dict(deploy.get("placement") or {})
-            constraints = [*(placement.get("constraints") or []), *spec.constraints]
-            placement["constraints"] = list(dict.fromkeys(constraints))
         make_nameless(document, plan.project)
 
-    async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
+    async def create(
+        self, plan: ProjectPlan, file: Path, files: Path, seconds_max: float
+    ) -> None:
         """Deploys the project as a stack, which the Swarm starts at once."""
         del files
         answer = await self.cli.call(
             *(*self.cli.tied, self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
             *("--with-registry-auth", "--compose-file", str(file), plan.project),
-            seconds_max=docker_cli.CREATE_SECONDS_MAX,
+            seconds_max=seconds_max,
         )
         if answer.status != 0:
             raise CannotCreate(docker_cli.create_words(answer.words))
@@ -424,6 +475,12 @@ class SwarmEngine(Engine):
             tasks = [row for row in rows if row.service == facts.name]
             parts.append((facts.tags, await self._with_memory(part_of(facts, tasks))))
         return sighted(parts)
+
+    async def begins(self, parts: Sequence[ProjectPart]) -> list[str]:
+        """Asks the manager since when tasks run; it knows that of those that still do."""
+        tasks, fields = [one for part in parts for one in part.tasks], _RUNNING
+        rows = await self.cli.inspect(INSPECT_TASK, fields, tasks) if tasks else []
+        return [since for state, since in rows if state == "running"]
 
     async def start(self, parts: Sequence[ProjectPart]) -> None:
         """Does nothing: a Swarm starts by itself what it is given."""

@@ -1,8 +1,8 @@
 """Drives jobs that are projects, and looks at their engine once for all of them.
 
-One coroutine drives a job from its parts' start to its end. The engine may go away at any time.
-Every step waits until it is back and is done then; a part that the engine itself ended
-meanwhile makes the task go back, not fail.
+One coroutine drives a job: it has its parts made, and follows them from their start to their
+end. The engine may go away at any time. Every step waits until it is back and is done then; a
+part that the engine itself ended meanwhile makes the task go back, not fail.
 
 ``docker ps`` tells of every container at once, and ``docker events`` when it is worth asking;
 a Swarm tells nothing, so it is asked every second. While the engine does not answer nobody
@@ -27,8 +27,16 @@ from tidewheel.errors import BadSetting, Refused
 from tidewheel.ports.runners import JobReports
 from tidewheel.quantities import parse_size
 from tidewheel.runners.containers import logs, outcome
-from tidewheel.runners.containers.docker_cli import Cli, EngineAway
-from tidewheel.runners.containers.project import Engine, Phase, ProjectPart, ProjectPlan
+from tidewheel.runners.containers.docker_cli import CallTooSlow, Cli, EngineAway
+from tidewheel.runners.containers.job_clocks import JobClocks
+from tidewheel.runners.containers.project import (
+    CannotCreate,
+    Engine,
+    Phase,
+    ProjectPart,
+    ProjectPlan,
+)
+from tidewheel.runners.containers.stage_spec import BadStage
 from tidewheel.runners.job_directory import JobDirectory, write_whole
 from tidewheel.runners.messages.client import SpooledMessage
 from tidewheel.runners.messages.server import Speaker
@@ -47,7 +55,13 @@ class EnginePoller:
     It holds what the jobs of a runner share.
     """
 
-    def __init__(self, engine: Engine, message_bytes_max: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        message_bytes_max: int,
+        leave_network: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self.leave_network = leave_network
         self.on_trouble: Callable[[str | None], None] = lambda _: None
         self.followers: set[asyncio.Task[None]] = set()  # of the logs of all jobs
         self.engine, self.message_bytes_max = engine, message_bytes_max
@@ -210,20 +224,22 @@ LOOKS_UNTIL_SURE = 2
 
 
 class EngineJob:
-    """Drives a started or adopted project; it is used from the worker's loop alone."""
+    """Drives a new or adopted project; it is used from the worker's loop alone."""
 
     def __init__(
         self,
         watch: EnginePoller,
         plan: ProjectPlan,
-        directory: Path,
+        clocks: JobClocks,
         reports: JobReports,
         *,
         grace_seconds: float,
-        adopted: bool = False,
+        create: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """Begins to drive a job; ``create`` makes its parts, None: they are there already."""
         self._engine, self._watch = watch.engine, watch
         self._plan = plan
+        directory = clocks.directory
         self._files = JobDirectory(directory)
         self.reports = reports
         self._grace_seconds = grace_seconds  # for the others, when one part has failed
@@ -243,7 +259,13 @@ class EngineJob:
         self._stop_grace_seconds: float | None = None
         self._stops = 0  # under way
         # An adopter of a job does not know what the engine did while nobody looked.
-        self._was_away = adopted
+        self._was_away = create is None
+        self._create = create
+        self.is_ending = False
+        self._creating: asyncio.Task[None] | None = None
+        self._clocks = clocks
+        if clocks.has_begun:
+            reports.started()
         self.over: asyncio.Future[End] = asyncio.get_running_loop().create_future()
         # Cancelled where the worker leaves and the job runs on.
         self.driving = asyncio.create_task(self._drive())
@@ -255,11 +277,17 @@ class EngineJob:
     async def wait(self) -> End:
         return await asyncio.shield(self.over)
 
+    async def begun(self) -> float:
+        return await self._clocks.begun()
+
     async def stop(self, grace_seconds: float) -> None:
         """Asks all parts to end, and kills them after the grace."""
         if self.over.done():
             return
         self._stop_grace_seconds = grace_seconds
+        if self._creating is not None:
+            self._creating.cancel()
+            return
         self._stops += 1
         try:
             if not self._engine.logs_end:
@@ -274,6 +302,8 @@ class EngineJob:
         """Takes the parts that the engine shows now, and wakes what judges them."""
         self._parts = parts
         self._views += 1
+        if self._create is not None:
+            self._note_begin(parts)
         self._logs.follow(parts)
         self._news.set()
 
@@ -287,9 +317,13 @@ class EngineJob:
         return tuple(part.id for part in self._parts if part.phase is Phase.RUNNING)
 
     async def _drive(self) -> None:
-        self._watch.add(self)
         try:
+            if self._create is not None and (end := await self._prepared(self._create)):
+                self.over.set_result(end)
+                return
+            self._watch.add(self)
             end = await self._until_over()
+            self.is_ending = True
             await self._finish(end)
         except Exception as error:  # the worker hears of it, and nobody waits for ever
             if not self.over.done():
@@ -298,10 +332,48 @@ class EngineJob:
             self._watch.remove(self)
             await self._logs.close()
 
+    async def _prepared(self, create: Callable[[], Awaitable[None]]) -> End | None:
+        """Has the parts made; returns how the job ended if it does not come to that."""
+        making = self._creating = asyncio.ensure_future(create())
+        if self._stop_grace_seconds is not None:
+            making.cancel()
+        try:
+            await asyncio.wait({making})
+        except asyncio.CancelledError:  # this worker ends
+            making.cancel()
+            await asyncio.wait({making})
+            raise
+        finally:
+            self._creating = None
+        try:
+            await making
+        except asyncio.CancelledError:
+            end = outcome.failure("stopped", "it was stopped while its containers were made")
+        except CannotCreate as cannot:
+            end = outcome.failure("start", str(cannot))
+        except BadStage as bad:
+            end = outcome.failure("refused", str(bad))
+        except CallTooSlow:
+            end = self._clocks.too_slow("the engine did not make the stage")
+        except EngineAway as away:
+            self._watch.on_trouble(away_words(away))
+            return outcome.GIVEN_BACK  # what there is of it is removed as a leftover
+        else:
+            for note in self._plan.notes:
+                self._say(note, note)
+            return None
+        await self._remove()
+        return end
+
     async def _until_over(self) -> End:
         while True:
             await self._news.wait()
             self._news.clear()
+            if self._create is None and not self._clocks.has_begun:
+                await self._learn_begin()
+            is_asked = self._stop_grace_seconds is not None
+            if not is_asked and (end := self._clocks.judge_preparation(self._parts)):
+                return end
             if self._stops or self._views < self._sure_at:
                 continue  # what is seen now may be older than what was done
             verdict = self._judge(self._parts)
@@ -317,6 +389,18 @@ class EngineJob:
                         self._say(f"waiting: {reason}", reason)
                     if self._stop_grace_seconds is not None:  # started while it was stopped
                         await self.stop(self._stop_grace_seconds)
+
+    async def _learn_begin(self) -> None:
+        """Notes since when an adopted job runs, which may have begun while nobody looked."""
+        begun = [part for part in self._parts if part.has_begun]
+        if begun:
+            with suppress(EngineAway, ValueError):
+                self._note_begin(self._parts, await self._engine.run_seconds(begun))
+
+    def _note_begin(self, parts: tuple[ProjectPart, ...], run_seconds: float = 0.0) -> None:
+        if not self._clocks.has_begun and any(part.has_begun for part in parts):
+            self._clocks.begin(run_seconds)
+            self.reports.started()
 
     async def _start(self, parts: tuple[ProjectPart, ...]) -> None:
         """Starts parts, none of them twice, and ignores looks that may be older than the start.
@@ -355,9 +439,15 @@ class EngineJob:
         with suppress(OSError):  # for an adopter, should this worker die too early
             content = msgspec.json.encode(end)
             write_whole(self._files.path / END_NAME, content, mode=0o600)
-        await self._patiently(lambda: self._engine.remove(self.project))
+        await self._remove()
         if not self.over.done():
             self.over.set_result(end)
+
+    async def _remove(self) -> None:
+        """Removes the project, and the network of its run if no other stage is in it."""
+        await self._patiently(lambda: self._engine.remove(self.project))
+        if network := self._plan.network:
+            await self._patiently(lambda: self._watch.leave_network(network))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """Does a step, again and again as long as the engine is away."""
@@ -386,6 +476,12 @@ class EngineJob:
     def _say(self, text: str, key: str, output: str | None = None) -> None:
         with suppress(Refused):  # too long, or too many
             self._speaker.hear(SpooledMessage(key=key, text=text, output=output))
+
+
+def away_words(away: EngineAway) -> str:
+    """Returns what a worker is told of an engine that does not answer."""
+    words = str(away).rstrip(".?")  # docker asks whether its daemon is running
+    return f"{words}. Stages go back until it is mended"
 
 
 def read_end(directory: Path) -> End | None:

@@ -103,12 +103,52 @@ def _judge_going(seen: ProjectSeen) -> Verdict:
         return Over(GIVEN_BACK)
     if startable:
         return Startable(startable)
+    if end := _never_starting(seen):
+        return Over(end)
     reasons = {part.error: part.service for part in seen.parts if part.error}
     return KeepWaiting(tuple(f"service {name}: {error}" for error, name in reasons.items()))
 
 
+_MOVING = frozenset({Phase.RUNNING, Phase.PENDING, Phase.PREPARING})
+
+
+def _never_starting(seen: ProjectSeen) -> End | None:
+    """Returns the end of a project of which a part can never start any more; None if each may.
+
+    No part can start at this moment. One that has ended becomes healthy no more; and if none
+    is left that does anything, nothing changes any more.
+    """
+    waiting = [part for part in seen.parts if part.phase is Phase.CREATED]
+    stuck = {part: lost for part in waiting if (lost := _ended_unhealthy(part, seen))}
+    if not stuck and (not waiting or any(part.phase in _MOVING for part in seen.parts)):
+        return None
+    # Of one that was to be started nobody knows whether it was. While the engine was away, what
+    # has ended may have been healthy.
+    if seen.engine_was_away or any(part.id in seen.started for part in stuck or waiting):
+        return GIVEN_BACK
+    part = next(iter(stuck or waiting))
+    if part in stuck:
+        why = f"service {stuck[part]}, which it waits for, has ended and was not seen healthy"
+    else:
+        why = "what it waits for does not start"
+    return failure("start", f"service {part.service} never starts: {why}", service=part.service)
+
+
+def _ended_unhealthy(part: ProjectPart, seen: ProjectSeen) -> str | None:
+    """Returns the service that a part waits to be healthy, and that has ended; None if none."""
+    needs = seen.plan.needs.get(part.service, {})
+    return next(
+        (
+            one.service
+            for one in seen.parts
+            if one.phase is Phase.ENDED and needs.get(one.service) is Condition.HEALTHY
+        ),
+        None,
+    )
+
+
 def _judge_stopping(seen: ProjectSeen, bad: list[ProjectPart], last_line: LastLine) -> Verdict:
-    if any(part.phase is Phase.RUNNING for part in seen.parts):
+    if any(part.phase in (Phase.RUNNING, Phase.PREPARING) for part in seen.parts):
         return KeepWaiting()
     killed = [part for part in bad if part.exit_status in (KILLED, None)]
     if killed:

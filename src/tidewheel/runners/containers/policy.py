@@ -21,12 +21,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from tidewheel.errors import BadSetting
 from tidewheel.lazy_dataclasses import dataclass
 
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -180,30 +179,6 @@ def top_level_files(
 
 FINDINGS_SHOWN_MAX = 20
 
-# The words for what a worker may be told to allow, and what each means.
-ALLOWABLE: Mapping[str, str] = {
-    "privileged": "privileged containers: root of the host",
-    "host-network": "the network of the host, its interfaces and its local services",
-    "host-pid": "the processes of the host",
-    "host-ipc": "the shared memory of the host",
-    "host-userns": "the users of the host, and its host name and cgroups",
-    "cap-add": "added kernel capabilities",
-    "devices": "devices of the host, GPUs among them",
-    "security-opt": "security options, such as running unconfined",
-    "sysctls": "kernel parameters",
-    "engine-socket": "the engine itself: root of the host",
-    "bind-mounts": "folders and files of the host outside the job's own",
-    "volumes-from": "volumes of other containers",
-    "external": "networks, volumes, secrets and configs that others made",
-    "volume-drivers": "volumes with drivers or options of their own, which can mount anything",
-    "logging": "other log drivers: the logs of the job will be missing",
-    "build": "building images on the host",
-    "files": "env_file, extends and include: reading files of the host",
-    "runtime": "other container runtimes",
-    "ports": "ports on addresses of the host that others can reach",
-    "limits": "more containers, memory, processes or open files than a stage may have",
-}
-
 CONTAINERS_MAX = 100  # of a stage
 MEMORY_FILES_BYTES_MAX = 1024**3  # of /dev/shm, and of each tmpfs
 PROCESSES_MAX = 10_000  # of a container
@@ -237,7 +212,7 @@ Service = Mapping[str, Any]
 class _Rule(NamedTuple):
     """Judges a key of a service by which it may reach out of the container."""
 
-    what: str  # of ALLOWABLE
+    what: str  # of config.ALLOWABLE
     is_bad: Callable[[Any], bool]
     why: str
 
@@ -315,13 +290,18 @@ def _tmpfs_sizes(service: Service) -> Iterator[tuple[str, object]]:
     """Yields each tmpfs of a service with its size; "" if none is given."""
     given = service.get("tmpfs") or []
     for entry in [given] if isinstance(given, str) else given:
-        path, _, options = str(entry).partition(":")
-        sizes = [one[5:] for one in options.split(",") if one.startswith("size=")]
-        yield path, sizes[-1] if sizes else ""
+        yield str(entry).partition(":")[0], _tmpfs_size(str(entry))
     for volume in service.get("volumes") or []:
         if isinstance(volume, dict) and volume.get("type") == "tmpfs":
             size = (volume.get("tmpfs") or {}).get("size")
             yield str(volume.get("target")), "" if size is None else size
+
+
+def _tmpfs_size(entry: str) -> str:
+    """Returns the size among the options of a tmpfs, behind its path; "" if none is given."""
+    options = entry.partition(":")[2].split(",")
+    sizes = [one.removeprefix("size=") for one in options if one.startswith("size=")]
+    return sizes[-1] if sizes else ""
 
 
 def with_limits(document: Mapping[str, Any]) -> None:
@@ -338,7 +318,7 @@ def with_limits(document: Mapping[str, Any]) -> None:
 
 
 def _with_size(entry: str) -> str:
-    if "size=" in entry:
+    if _tmpfs_size(entry):
         return entry
     return f"{entry}{',' if ':' in entry else ':'}size={MEMORY_FILES_BYTES_MAX}"
 
@@ -369,7 +349,7 @@ def _number(value: object) -> int:
         return _UNLIMITED
 
 
-def _resources(services: Mapping[str, Service]) -> Iterator[Denied]:
+def _resources(services: Mapping[str, Service], *, is_swarm: bool) -> Iterator[Denied]:
     """Yields what is more than a stage may have of its host, and what has no limit at all."""
     containers = sum(replicas(service or {}) for service in services.values())
     if containers > CONTAINERS_MAX:
@@ -381,8 +361,11 @@ def _resources(services: Mapping[str, Service]) -> Iterator[Denied]:
                 why = f"accepted are 1 to {most}, as it takes from all of the host"
                 yield Denied("limits", f"service {name}: {seen}", why)
         for port in (service or {}).get("ports") or []:
-            if not _is_loopback(port):
-                seen = f"service {name}: port {_port_text(port)}"
+            seen = f"service {name}: port {_port_text(port)}"
+            if is_swarm:  # which does not heed the address
+                why = "a Swarm publishes it on all addresses of its nodes"
+                yield Denied("ports", seen, why)
+            elif not _is_loopback(port):
                 why = "others could reach it on the host's addresses; write 127.0.0.1:PORT:PORT"
                 yield Denied("ports", seen, why)
 
@@ -391,7 +374,7 @@ def replicas(service: Service) -> int:
     """Returns how many containers a service asks for."""
     deployed = (service.get("deploy") or {}).get("replicas")
     wanted = service.get("scale") if deployed is None else deployed
-    return 1 if wanted is None else int(wanted)
+    return 1 if wanted is None else _number(wanted)
 
 
 def _port_text(port: object) -> str:
@@ -416,9 +399,21 @@ def _is_loopback(port: object) -> bool:
 
 
 def findings(
-    document: Mapping[str, Any], ground: HostFolders, allowed: frozenset[str]
+    document: Mapping[str, Any],
+    ground: HostFolders,
+    allowed: frozenset[str],
+    *,
+    is_swarm: bool,
 ) -> list[str]:
     """Returns everything that a resolved file asks for and may not have, in words."""
+    return _told(denials(document, ground, is_swarm=is_swarm), allowed)
+
+
+def denials(
+    document: Mapping[str, Any], ground: HostFolders, *, is_swarm: bool
+) -> list[Denied]:
+    """Returns everything that a resolved file asks for and that must be allowed first, where it
+    is executed by a Swarm or by the engine beside the worker."""
     secrets, configs = document.get("secrets") or {}, document.get("configs") or {}
     found = [
         Denied("", f"the key {key}", "it is not known to be harmless")
@@ -436,8 +431,8 @@ def findings(
     entries = [entry or {} for entry in (*secrets.values(), *configs.values())]
     handed_out = [str(entry["file"]) for entry in entries if entry.get("file")]
     found += service_mounts(services, ground, handed_out)
-    found += _resources(services)
-    return _told(found, allowed)
+    found += _resources(services, is_swarm=is_swarm)
+    return found
 
 
 def before_resolving(document: Mapping[str, Any], allowed: frozenset[str]) -> list[str]:
@@ -446,6 +441,11 @@ def before_resolving(document: Mapping[str, Any], allowed: frozenset[str]) -> li
     docker-compose must not be shown keys that make it read files of the host; and what is
     written there cannot be taken back by merging.
     """
+    return _told(early_denials(document), allowed)
+
+
+def early_denials(document: Mapping[str, Any]) -> list[Denied]:
+    """Returns what must be allowed before docker-compose may read the author's text."""
     found = []
     if document.get("include"):
         found.append(
@@ -459,7 +459,7 @@ def before_resolving(document: Mapping[str, Any], allowed: frozenset[str]) -> li
             inside = key == "extends" and not (isinstance(value, dict) and value.get("file"))
             if rule.is_bad(value) and not inside:
                 found.append(_denied(name, key, value))
-    return _told(found, allowed)
+    return found
 
 
 def _service(name: str, service: Service) -> Iterator[Denied]:
@@ -519,21 +519,3 @@ def _networks(networks: Mapping[str, Any], ground: HostFolders) -> Iterator[Deni
 
 def _told(found: Iterable[Denied], allowed: frozenset[str]) -> list[str]:
     return [denied.message for denied in found if denied.what not in allowed]
-
-
-EVERYWHERE = ""  # instead of a queue
-
-
-def read_allowances(entries: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Returns what is allowed, in words of ``ALLOWABLE``, by queue (EVERYWHERE: in each).
-
-    Raises BadSetting for an entry that means nothing.
-    """
-    allowed: dict[str, frozenset[str]] = {}
-    for entry in entries:
-        queue, colon, what = entry.rpartition(":")  # a queue may be called run:NAME
-        if what not in ALLOWABLE or (colon and not queue):
-            accepted = f"WHAT or QUEUE:WHAT, where WHAT is one of {', '.join(ALLOWABLE)}"
-            raise BadSetting("allow-compose", entry, accepted)
-        allowed[queue] = allowed.get(queue, frozenset()) | {what}
-    return allowed

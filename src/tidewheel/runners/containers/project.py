@@ -16,6 +16,7 @@ import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
@@ -101,7 +102,8 @@ class Phase(Enum):
     """Says how far a part is."""
 
     CREATED = "created"  # made, never started
-    PENDING = "pending"  # wanted, and the engine has not started it yet
+    PENDING = "pending"  # wanted, and no node has it yet
+    PREPARING = "preparing"  # a node fetches its image, or makes its container
     RUNNING = "running"
     ENDED = "ended"
 
@@ -129,6 +131,13 @@ class ProjectPart:
     tasks: tuple[str, ...] = ()  # of a Swarm, by their ids
 
     @property
+    def has_begun(self) -> bool:
+        """Says whether it runs, or has run."""
+        return self.phase is Phase.RUNNING or (
+            self.phase is Phase.ENDED and self.exit_status is not None
+        )
+
+    @property
     def ended_well(self) -> bool:
         return self.phase is Phase.ENDED and self.exit_status == 0 and not self.error
 
@@ -141,6 +150,8 @@ class ProjectPlan:
     parts: Mapping[str, int]  # service -> how many parts it has
     needs: Mapping[str, Mapping[str, Condition]]  # service -> service -> condition
     prefix: str  # of lines by which the job speaks
+    network: str = ""  # of its run; "": it is not in it
+    notes: tuple[str, ...] = ()  # what was decided about it, for people
 
     @property
     def project(self) -> str:
@@ -174,6 +185,7 @@ class CannotCreate(Exception):
 
 
 REMOVE_TRIES = 40
+NEVER = "1971"  # of times that docker prints; what has never been is of the year 1
 # Options with which docker lists and removes some kinds of things.
 _LISTED = {"container": ("--all",)}
 _FORCED = {"container": ("--force", "--volumes"), "volume": ("--force",)}
@@ -189,6 +201,7 @@ class Engine(ABC):
     parts_are_here: (
         bool  # whether a part is a container of this engine, which says what it uses
     )
+    network_driver: str  # of the network that the stages of a run share
     log_command: tuple[str, ...]  # of docker, less what says from when and for how long
     events_command: tuple[str, ...] | None  # to be told what happens; None: it cannot tell
     # The kinds of things that a project has, in the order of removal, each with the label that
@@ -199,21 +212,23 @@ class Engine(ABC):
     def __init__(self, cli: Cli) -> None:
         self.cli = cli
 
+    async def place(self, document: dict[str, Any], spec: StageSpec) -> list[str]:
+        """Says in a resolved file on which nodes it runs, where there are several; returns what
+        it decided, in words. Raises BadStage if no node could run it."""
+        del document, spec
+        return []
+
     @abstractmethod
-    def fit(
-        self,
-        document: dict[str, Any],
-        plan: ProjectPlan,
-        spec: StageSpec,
-        assignment: Assignment,
-    ) -> None:
+    def fit(self, document: dict[str, Any], plan: ProjectPlan, assignment: Assignment) -> None:
         """Changes a resolved file so that this engine executes it to its end."""
 
     @abstractmethod
-    async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
+    async def create(
+        self, plan: ProjectPlan, file: Path, files: Path, seconds_max: float
+    ) -> None:
         """Creates a project's parts; raises CannotCreate if the engine does not want to.
 
-        Some parts may be there all the same.
+        Some parts may be there all the same. Raises CallTooSlow if it takes longer than it may.
         """
 
     @abstractmethod
@@ -222,6 +237,22 @@ class Engine(ABC):
 
         It takes a call or two of docker, and raises EngineAway if the engine does not answer.
         """
+
+    @abstractmethod
+    async def begins(self, parts: Sequence[ProjectPart]) -> list[str]:
+        """Returns when these parts began to run, as far as the engine says so."""
+
+    async def run_seconds(self, parts: Sequence[ProjectPart]) -> float:
+        """Returns for how long the first of these parts has run, by the engine's own clock; 0
+        if the engine does not say."""
+        times = [text for text in await self.begins(parts) if text > NEVER]
+        if not times:
+            return 0.0
+        [(now,)] = json_rows(
+            await self.cli.ask("info", "--format", json_format([".SystemTime"]))
+        )
+        begun = min(map(datetime.fromisoformat, times))
+        return (datetime.fromisoformat(now) - begun).total_seconds()
 
     @abstractmethod
     async def start(self, parts: Sequence[ProjectPart]) -> None: ...

@@ -1,7 +1,7 @@
 """Reads what a task says to a runner of containers: a JSON object, its spec.
 
     {"runner": "compose", "compose": "services: …", "environment": {"NAME": "VALUE"},
-     "name": "ingest", "node": {…}}
+     "name": "ingest", "node": {…}, "block_network": ["ingest"]}
 
 ``runner`` says whose task it is; every task that has it also requires the label of that
 runner (``runner:compose``), which only workers with that runner offer. Other keys are the
@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from typing import NamedTuple
 
 from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
 from tidewheel.errors import Refused
@@ -24,8 +25,11 @@ COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64
 CONSTRAINT_LENGTH_MAX = 256
 STAGE_TITLE = "a stage for the runner"  # in its command, for its readers
-OWN_KEYS = frozenset({"runner", "compose"})
+NETWORK_KEY = "block_network"  # the names of a stage in the network of its run
+NETWORK_NAMES_MAX = 4
+OWN_KEYS = frozenset({"runner", "compose", NETWORK_KEY})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_STAGE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+.-]{0,199}")
 _CONSTRAINT = re.compile(r"[A-Za-z0-9_.\-/]+ *(==|!=) *[^\s=!][^\n\r\0]*")
 
 
@@ -35,13 +39,22 @@ class BadStage(Refused):
     code = "bad_stage"
 
 
+class NodeLabel(NamedTuple):
+    """Names a label of nodes of a Swarm, and its value; None: whichever value it has."""
+
+    name: str
+    value: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSpec:
     """Holds what the spec of a stage says."""
 
     compose: str
-    constraints: tuple[str, ...] = ()  # which nodes of a Swarm will do
+    labels: tuple[NodeLabel, ...] = ()  # which nodes of a Swarm will do
+    constraints: tuple[str, ...] = ()  # and what else they must be
     environment: Mapping[str, str] = field(default_factory=dict)  # of all its services
+    network_names: tuple[str, ...] = ()  # in the network of its run; none: it is not in it
     rest: str = "{}"  # everything that is meant for the job, as JSON
 
 
@@ -74,12 +87,28 @@ def read_stage_spec(spec: str) -> StageSpec:
             f"the compose file has {size} bytes; at most {COMPOSE_BYTES_MAX} are read"
         )
     rest = {key: value for key, value in fields.items() if key not in OWN_KEYS}
+    labels, constraints = _node(fields.get("node"))
     return StageSpec(
         compose=compose,
-        constraints=tuple(_constraints(fields.get("node"))),
+        labels=tuple(labels),
+        constraints=tuple(constraints),
         environment=_environment(fields.get("environment")),
+        network_names=_network_names(fields.get(NETWORK_KEY)),
         rest=json.dumps(rest),
     )
+
+
+def _network_names(given: object) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    names = given if isinstance(given, list) else []
+    good = [one for one in names if isinstance(one, str) and _STAGE_NAME.fullmatch(one)]
+    if not 0 < len(names) <= NETWORK_NAMES_MAX or len(good) < len(names):
+        raise BadStage(
+            f'"{NETWORK_KEY}" of the spec is accepted as a list of 1 to {NETWORK_NAMES_MAX} '
+            "names of the stage"
+        )
+    return tuple(good)
 
 
 def _environment(given: object) -> dict[str, str]:
@@ -102,46 +131,47 @@ def require_no_secrets(environment: Mapping[str, object]) -> None:
         raise BadStage(NO_SECRETS.format(runner="the container engine"))
 
 
-def _constraints(node: object) -> list[str]:
+def _node(node: object) -> tuple[list[NodeLabel], list[str]]:
+    """Returns the labels and the other constraints that a spec asks of nodes."""
     if node is None:
-        return []
+        return [], []
     if not isinstance(node, dict):
         raise BadStage(
             '"node" of the spec is no object; accepted is {"labels": …, "constraints": …}'
         )
-    found = [*_label_constraints(node.get("labels") or node.get("label"))]
+    labels = _labels(node.get("labels") or node.get("label"))
     given = node.get("constraints") or []
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         raise BadStage(
             '"constraints" of the node is no list of texts such as "node.role == worker"'
         )
-    found += given
-    for one in found:
+    meant = [f"node.labels.{one.name} == {one.value or 'true'}" for one in labels]
+    for one in (*meant, *given):
         if len(one) > CONSTRAINT_LENGTH_MAX or not _CONSTRAINT.fullmatch(one):
             raise BadStage(
                 f"the node constraint {one!r} is none; accepted is NAME == VALUE or "
                 "NAME != VALUE"
             )
-    if len(found) > CONSTRAINTS_MAX:
-        raise BadStage(f"the node has {len(found)} constraints; at most {CONSTRAINTS_MAX} are")
-    return found
+    if len(meant) + len(given) > CONSTRAINTS_MAX:
+        count = len(meant) + len(given)
+        raise BadStage(f"the node has {count} constraints; at most {CONSTRAINTS_MAX} are")
+    return labels, given
 
 
-def _label_constraints(labels: object) -> list[str]:
-    """Returns the constraints that labels of a Swarm node mean, as people write them. They
-    write {"zone": "a"}, "zone=a" or "zone"."""
+def _labels(labels: object) -> list[NodeLabel]:
+    """Returns labels of Swarm nodes, as people write them: {"zone": "a"}, "zone=a", "zone"."""
     if isinstance(labels, dict):
         pairs: Mapping[str, object] = labels
-        return [f"node.labels.{name} == {value}" for name, value in pairs.items()]
+        return [NodeLabel(name, str(value)) for name, value in pairs.items()]
     listed = [labels] if isinstance(labels, str) else [] if labels is None else labels
     if not isinstance(listed, list):
         raise BadStage(f'"labels" of the node are {labels!r}; accepted is {{"NAME": "VALUE"}}')
     return [_one_label(str(one)) for one in listed]
 
 
-def _one_label(text: str) -> str:
+def _one_label(text: str) -> NodeLabel:
     name, equals, value = text.replace("==", "=").partition("=")
-    return f"node.labels.{name.strip()} == {value.strip() if equals else 'true'}"
+    return NodeLabel(name.strip(), value.strip() if equals else None)
 
 
 def stage_fields(runner: str, compose: str, rest: Mapping[str, object]) -> dict[str, str]:

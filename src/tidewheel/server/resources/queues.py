@@ -29,7 +29,7 @@ from tidewheel.core.queue.requests import (
     NewWorker,
     Report,
 )
-from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.resources import FLAVOURS_MAX, LABEL_LENGTH_MAX, Resources, nodes_of
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import Refused
@@ -129,6 +129,14 @@ ROUTES += routes_of(PAUSES, then={"pause_queue": get_queue})
 # Claims.
 
 
+class FlavourIn(In):
+    """The nodes of one flavour that a worker has free, or offers."""
+
+    flavour: Annotated[str, msgspec.Meta(min_length=1, max_length=LABEL_LENGTH_MAX)]
+    nodes: Nodes  # those that no task has alone
+    idle: Nodes  # of these, those without any task
+
+
 class ResourcesIn(In):
     """The resources that a worker has free, or offers."""
 
@@ -140,10 +148,14 @@ class ResourcesIn(In):
     idle_nodes: Nodes | None = None  # of these, those without any task; null: all
     buffer_bytes: Bytes = 0
     exclusive: Literal[False] = False  # is what tasks ask for
+    flavours: Annotated[tuple[FlavourIn, ...], msgspec.Meta(max_length=FLAVOURS_MAX)] = ()
 
     def value(self) -> Resources:
         """Returns the resources as the store takes them."""
         given = msgspec.structs.asdict(self) | {"labels": frozenset(self.labels)}
+        given["flavours"] = tuple(
+            nodes_of(one.flavour, one.nodes, one.idle) for one in self.flavours
+        )
         return Resources(**given | {"nodes": 1 if self.nodes is None else self.nodes})
 
     def free(self) -> Resources:

@@ -131,7 +131,7 @@ FileOut: Any = answer(
 )
 DefinitionOut = answer(
     "DefinitionOut",
-    "The definition of a run.",
+    "The definition of a run, or of a registered workflow.",
     **{"digest": str, "workflow": str, "kind": str, "text": str},
     variables=msgspec.Raw,  # a list of texts
     files=list[FileOut],
@@ -167,17 +167,7 @@ async def definition(call: Call) -> object:
     path = call.query_as(DefinitionQuery).path
     found = await run_door(call).definition((await call.found_run()).name)
     if not path:
-        said = {name: getattr(found, name) for name in ("digest", "workflow", "kind", "text")}
-        files = [
-            {
-                # JSON is Unicode, a name need not be.
-                "path": one.path.encode(errors="replace").decode(),
-                "content": base64.b64encode(one.content).decode(),
-                "executable": one.executable,
-            }
-            for one in found.files
-        ]
-        return said | {"variables": msgspec.Raw(found.variables.encode()), "files": files}
+        return definition_document(found)
     for one in found.files:
         if one.path == path:
             headers = {"x-executable": str(one.executable).lower()}
@@ -185,6 +175,21 @@ async def definition(call: Call) -> object:
                 body=one.content, media_type="application/octet-stream", headers=headers
             )
     raise NotFound("file of the definition", path)
+
+
+def definition_document(found: StoredDefinition) -> dict[str, object]:
+    """Returns a definition that is kept as `DefinitionOut` has it."""
+    said = {name: getattr(found, name) for name in ("digest", "workflow", "kind", "text")}
+    files = [
+        {
+            # JSON is Unicode, a name need not be.
+            "path": one.path.encode(errors="replace").decode(),
+            "content": base64.b64encode(one.content).decode(),
+            "executable": one.executable,
+        }
+        for one in found.files
+    ]
+    return said | {"variables": msgspec.Raw(found.variables.encode()), "files": files}
 
 
 class Begin(NamedTuple):

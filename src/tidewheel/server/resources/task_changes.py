@@ -28,6 +28,7 @@ from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources.reports import Attempt, ExitStatus, live_holder, tell
 from tidewheel.server.resources.task_queries import FilterIn, filter_of
 from tidewheel.server.resources.task_submission import (
+    FlavouredNodesIn,
     RequestedResources,
     Text,
     our_fields,
@@ -225,6 +226,7 @@ class TaskPatch(In):
     nodes: int | None = None
     exclusive: bool | None = None
     buffer: Size | None = None
+    flavours: list[FlavouredNodesIn] | None = None
     requested_resources: RequestedResources | None = None
 
     @property

@@ -51,6 +51,14 @@ class Backoff(In):
     jitter: float = 0.5
 
 
+class FlavouredNodesIn(In):
+    """The nodes of one flavour that a task asks for."""
+
+    flavour: Text  # "": of all flavours together
+    nodes: int
+    idle: int = 0  # of these, those that it wants alone
+
+
 # A new task has the fields that the client knows, but for those of which it makes others.
 _NOT_SENT = frozenset({"resources", "runner", "compose", "directives"})
 _SENT_AS: dict[str, Any] = {
@@ -62,6 +70,7 @@ _SENT_AS: dict[str, Any] = {
     "retry_delays": list[Duration],
     "backoff": Backoff | bool,
     "labels": list[str],
+    "flavours": list[FlavouredNodesIn],  # of its nodes, instead of nodes and exclusive
     "environment": dict[str, str],  # of the command; secret:NAME is for the worker to find
 }
 _OF_TYPE: dict[Any, Any] = {str: Text, fields.Duration: Duration}
@@ -140,6 +149,8 @@ def our_fields(form: msgspec.Struct) -> dict[str, Any]:
         for name, value in msgspec.structs.asdict(form).items()
         if value is not None
     }
+    if "flavours" in said:
+        said["flavours"] = msgspec.to_builtins(said["flavours"])
     asked = said.pop("requested_resources", None)
     return said if asked is None else our_fields(asked) | said
 

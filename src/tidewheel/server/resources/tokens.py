@@ -159,6 +159,9 @@ DEEDS: dict[str, Deed] = {
         "remove", "removed", "the workflow {name}/{version}"
     ),
     f"POST {API}/sbis": Deed("submit", "submitted", "the scheduling block instance {what}", ""),
+    f"POST {API}/sbis/{{sbi}}/abort": Deed(
+        "abort", "aborted", "the scheduling block instance {sbi}"
+    ),
     f"POST {API}/processing-blocks/{{block}}/abort": Deed(
         "abort", "aborted", "the processing block {block}"
     ),

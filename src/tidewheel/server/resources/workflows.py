@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from tidewheel.api.blocks import ObjectList, SbiAnswer, SbiFacts
+from tidewheel.api.blocks import ObjectList, SbiAnswer
 from tidewheel.api.operation import READ, SUBMIT
 from tidewheel.api.operations import (
     BLOCKS,
@@ -31,9 +31,11 @@ from tidewheel.core.operator.blocks import (
     OBJECTS_MAX,
     PRIORITY_MAX,
     PRIORITY_MIN,
+    BlockStatus,
     SbiView,
+    read_block_status,
 )
-from tidewheel.core.operator.registry import Bundle
+from tidewheel.core.operator.registry import Bundle, WorkflowSource
 from tidewheel.core.queue.access import Name, run_name, workflow_name
 from tidewheel.server.call import Answer, Call, covered_page
 from tidewheel.server.errors import BadRequest
@@ -44,7 +46,14 @@ from tidewheel.server.operation_routes import (
     routes_of,
     sees_blocks,
 )
-from tidewheel.server.resources.run_creation import FILES_MAX, Path, Point, Text
+from tidewheel.server.resources.run_creation import (
+    FILES_MAX,
+    DefinitionOut,
+    Path,
+    Point,
+    Text,
+    definition_document,
+)
 from tidewheel.server.routes import Needs, RouteList, no_name
 from tidewheel.server.validation import In, read
 
@@ -56,6 +65,16 @@ class BytesIn(In):
     """The content of a file that is no text."""
 
     base64: str
+
+
+class SourceIn(In):
+    """Says where files were fetched from, by whoever sends them: a server fetches nothing."""
+
+    url: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
+    ref: Named = ""
+    commit: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    folder: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
+    sha256: Annotated[str, msgspec.Meta(max_length=64)] = ""
 
 
 class BundleIn(In):
@@ -72,6 +91,7 @@ class BundleIn(In):
         ""  # that they lie in, for findings
     )
     folders: Annotated[tuple[Path, ...], msgspec.Meta(max_length=FILES_MAX)] = ()  # for advice
+    source: SourceIn | None = None  # for people: where the files came from
 
 
 class RegisterIn(BundleIn):
@@ -99,7 +119,9 @@ class GraphIn(In):
 
 def _bundle(form: BundleIn) -> Bundle:
     said = {name: getattr(form, name) for name in ("name", "version", "file", "folder")}
+    source = form.source
     return Bundle(
+        source=None if source is None else WorkflowSource(**msgspec.structs.asdict(source)),
         files={path: _content(path, given) for path, given in form.files.items()},
         executable=frozenset(form.executable) & form.files.keys(),
         folders=frozenset(form.folders),
@@ -173,6 +195,18 @@ async def graph(call: Call) -> object:
     return await registry_door(call).graph(*named, given, points)
 
 
+@ROUTES.add(
+    "GET /workflows/{name}/{version}/definition",
+    Needs(READ, name_of_path),
+    "What is kept of one version: its text and its files.",
+    DefinitionOut,
+    seconds_max=SECONDS_MAX,
+)
+async def definition(call: Call) -> object:
+    kept = await registry_door(call).definition(call.path["name"], call.path["version"])
+    return definition_document(kept)
+
+
 # Scheduling block instances, their blocks, and the objects that stages wait for.
 #
 # An instance begins runs: scope submit, for the workflow and the name of each of its blocks.
@@ -224,9 +258,11 @@ class SbiIn(In):
 
 
 class SbiQuery(In):
-    """Holds the file name of the text, for findings; .yaml or .yml says that it is YAML."""
+    """Holds the file name of the text, for findings; .yaml or .yml says that it is YAML. With
+    dry_run everything is judged and nothing stored."""
 
     file: Annotated[str, msgspec.Meta(max_length=200)] = "request.json"
+    dry_run: bool = False
 
 
 class ObjectIn(In):
@@ -255,21 +291,26 @@ async def submit(call: Call) -> object:
     """Submits a scheduling block instance; its text is read here, so that findings have
     lines."""
     call.quotas.take("runs", call.token)
-    file = call.query_as(SbiQuery).file
-    told = await block_door(call).submit_sbi(file, call.raw, who=call.who)
+    query = call.query_as(SbiQuery)
+    call.only_tried = query.dry_run
+    told = await block_door(call).submit_sbi(
+        query.file, call.raw, who=call.who, dry_run=query.dry_run
+    )
     call.targets.append(str(told["id"]))
-    return Answer(body=told, status=201 if told["is_new"] else 200)
+    is_stored = told["is_new"] and not query.dry_run
+    return Answer(body=told, status=201 if is_stored else 200)
 
 
 async def list_sbis(call: Call) -> object:
     """Returns the scheduling block instances that the caller may see, each with all its
     blocks."""
-    from tidewheel.views.run_facts import document_of
+    from tidewheel.services.blocks.service import sbi_facts
 
     hidden: set[str] = set()
+    status, subarray = _wanted(call), call.query.subarray
 
     async def read(before: str | None, count: int) -> list[SbiView]:
-        found = await call.asking.sbis(count, before)
+        found = await call.asking.sbis(count, before, status=status, subarray=subarray)
         if not call.grant.covers_everything:
             own = [one.id for one in found if call.covers(workflow_name(one.id))]
             hidden.update([one for one in own if not await sees_blocks(call, one)])
@@ -282,16 +323,26 @@ async def list_sbis(call: Call) -> object:
         call.query.limit,
         None,
     )
-    return {"sbis": [document_of(SbiFacts, one) for one in shown]}
+    return {"sbis": list(map(sbi_facts, shown))}
+
+
+def _wanted(call: Call) -> BlockStatus | None:
+    """Returns the status that a query asks for; raises BadSetting for any other word."""
+    return None if call.query.status is None else read_block_status(call.query.status)
 
 
 async def list_blocks(call: Call) -> object:
     """Returns the blocks that the caller may see."""
     from tidewheel.services.blocks.service import blocks_document
 
+    status = _wanted(call)
     shown, _ = await covered_page(
         lambda before, count: call.asking.blocks(
-            sbi=call.query.sbi, count=count, before=before
+            sbi=call.query.sbi,
+            status=status,
+            workflow=call.query.workflow,
+            count=count,
+            before=before,
         ),
         lambda one: call.covers(run_name(one.id)),
         attrgetter("run.number"),

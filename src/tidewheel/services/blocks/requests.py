@@ -7,15 +7,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, InvalidDefinition
-from tidewheel.core.operator.blocks import BlockView, InvalidSbi, NewBlock, NewSbi
+from tidewheel.core.graph.findings import (
+    NOWHERE,
+    WORKER_NEEDS,
+    Finding,
+    Findings,
+    InvalidDefinition,
+)
+from tidewheel.core.operator.blocks import (
+    BlockCondition,
+    BlockStatus,
+    BlockView,
+    InvalidSbi,
+    NeedView,
+    NewBlock,
+    NewSbi,
+    SbiView,
+)
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.operator.registry import RunRequest
+from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.errors import NotFound
+from tidewheel.errors import AmbiguousRun, NotFound
 from tidewheel.formats.sip.parameters import REQUEST, UNUSED_PARAMETER
 from tidewheel.formats.sip.scheduling_block import (
     BlockRequest,
@@ -64,6 +81,77 @@ async def new_sbi(  # noqa: PLR0913 - each by name
     )
 
 
+async def planned_sbi(store: Store, new: NewSbi) -> SbiView:
+    """Returns an instance as it would be if it were stored now; its runs have no numbers."""
+    now = await store.now()
+    runs = {block.id: _planned_run(block, now) for block in new.blocks}
+    for name in {need.parent for block in new.blocks for need in block.needs} - runs.keys():
+        with suppress(NotFound):  # it was deleted meanwhile
+            runs[name] = (await store.block(name)).run
+    blocks = [
+        BlockView(
+            id=block.id,
+            sbi=new.id,
+            position=position,
+            body=block.body,
+            run=runs[block.id],
+            priority=block.run.options.priority or 0,
+            needs=tuple(
+                _planned_need(need.parent, need.condition, runs[need.parent], now)
+                for need in block.needs
+                if need.parent in runs
+            ),
+        )
+        for position, block in enumerate(new.blocks, 1)
+    ]
+    return SbiView(
+        id=new.id,
+        body=new.body,
+        fingerprint=new.fingerprint,
+        requested_at=now,
+        requested_by=new.who,
+        blocks=tuple(blocks),
+        counts={BlockStatus.CREATED: len(blocks)},
+    )
+
+
+def _planned_run(block: NewBlock, now: Instant) -> RunView:
+    new = block.run
+    return RunView(
+        number=0,
+        name=block.id,
+        workflow=new.workflow,
+        definition=new.definition,
+        options=new.options,
+        folder="",
+        queue="",
+        status="created",
+        reason="",
+        epoch=0,
+        batch=0,
+        owner=None,
+        deadline_at=None,
+        created_at=now,
+        updated_at=now,
+        ended_at=None,
+        given=new.given,
+    )
+
+
+def _planned_need(
+    parent: str, condition: BlockCondition, run: RunView, now: Instant
+) -> NeedView:
+    return NeedView(
+        run=0,
+        parent=parent,
+        condition=condition,
+        status=run.status,
+        begun=run.batch > 0,
+        going=run.given is not None or run.is_driven(now),
+        reason=run.reason,
+    )
+
+
 @dataclass(slots=True)
 class _Making:
     """Makes the blocks of one instance; `own` are their ids."""
@@ -101,7 +189,7 @@ class _Making:
             return None
         self.definitions[definition.digest] = definition
         for one in found:
-            if one.code == UNUSED_PARAMETER:
+            if one.code in (UNUSED_PARAMETER, WORKER_NEEDS):
                 self.findings.add(_of_block(one, asked))
         return NewBlock(
             id=asked.id,
@@ -112,15 +200,27 @@ class _Making:
 
     async def _check_id(self, asked: BlockRequest) -> None:
         known = await self._known(asked.id)
-        if known is None or known.sbi == self.sbi:
+        if known is None and not await self._is_run(asked.id):
             return
-        whose = f"a block of {known.sbi}" if self.rights.cover(known) else "taken"
+        if known is not None and known.sbi == self.sbi:
+            return
+        is_told = known is not None and self.rights.cover(known)
+        whose = f"a block of {known.sbi}" if known is not None and is_told else "taken"
         self.findings.error(
             "duplicate-block",
             f"{asked.id} is {whose} already",
             "give this one an id of its own",
             asked.places.id,
         )
+
+    async def _is_run(self, name: str) -> bool:
+        """Says whether a run that is no block is called so."""
+        if not is_block_id(name):
+            return False
+        try:
+            return (await self.store.find_run(name)).name == name
+        except (NotFound, AmbiguousRun):
+            return False
 
     async def _check_parents(self, asked: BlockRequest) -> None:
         for name in dict.fromkeys(need.parent for need in asked.needs):

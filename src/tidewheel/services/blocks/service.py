@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.api.blocks import BlockFacts, BlockNeed, BufferObject, SbiFacts, StageFacts
-from tidewheel.core.graph.definition import element_name
+from tidewheel.api.blocks import BlockFacts, BlockNeed, BufferObject, SbiFacts
 from tidewheel.core.graph.findings import Findings, finding_document
-from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.blocks import (
     FACTS_BYTES_MAX,
     OBJECTS_MAX,
@@ -28,38 +25,44 @@ from tidewheel.core.operator.blocks import (
     NewObject,
     ObjectView,
     SbiView,
+    read_block_status,
 )
-from tidewheel.core.operator.definition import SIP, read_job_name
 from tidewheel.core.operator.verbs import Stop
-from tidewheel.core.operator.views import ABORTED_BY, SubmissionView
+from tidewheel.core.operator.views import ABORTED_BY, RunView
 from tidewheel.core.queue.access import covers, run_name
-from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.core.sched.elements import size_at
-from tidewheel.core.sched.task_state import Key
-from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
-from tidewheel.formats.sip.model import LIST_PREFIX, object_name_problem
+from tidewheel.core.queue.task import Instant
+from tidewheel.errors import (
+    BadSetting,
+    Declined,
+    NoAnswer,
+    NotFound,
+    NotRunning,
+    Refused,
+    SbiTaken,
+)
+from tidewheel.formats.sip.model import object_name_problem
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import Document, RunDoor
 from tidewheel.ports.store import Store
-from tidewheel.services.service import ReadsDefinitions, read_in_thread
-from tidewheel.views.run_facts import document_of
-from tidewheel.views.snapshot import (
-    RunSnapshot,
-    Submissions,
-    gather,
-    submissions_by_task,
+from tidewheel.services.blocks.stages import (
+    COMMANDS_MAX,
+    history_of,
+    service_ends,
+    stage_documents,
 )
-from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, STATES, WAITING
-from tidewheel.views.why import how_posted, object_name, reason_text, task_reasons
-from tidewheel.vocabulary import time_text
+from tidewheel.services.service import ReadsDefinitions, read_in_thread
+from tidewheel.services.workflow_state import definitions_of
+from tidewheel.views.past import Pasts
+from tidewheel.views.run_facts import document_of
+from tidewheel.views.snapshot import AskedView, ViewContext, submissions_by_task
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.scheduling_block import SbiRequest
     from tidewheel.services.workflow_state import DefinitionOf
 
 TRIES_MAX = 5  # to abort a run that schedulers take and leave meanwhile
-OVER = ("completed", "stopped")
+LOOK_AGAIN_SECONDS = 1.0  # whether the scheduler that was told of an abort still lives
+ABORTED_AT_ONCE = 8  # blocks of an instance that schedulers are asked to abort
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,9 @@ class BlockService:
 
     # ---- instances ----
 
-    async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
+    async def submit_sbi(
+        self, file: str, content: bytes, *, who: str, dry_run: bool = False
+    ) -> Document:
         from tidewheel.formats.sip.scheduling_block import read_sbi
         from tidewheel.services.blocks import requests
 
@@ -115,11 +120,15 @@ class BlockService:
                 rights=self._rights,
                 read=self._read,
             )
-            created = await self._store.create_sbi(new)
-            known, made = created.sbi, created.made
+            if dry_run:
+                known, made = await requests.planned_sbi(self._store, new), True
+            else:
+                created = await self._store.create_sbi(new)
+                known, made = created.sbi, created.made
         return {
             **await sbi_document(self._store, known, self._rights.names),
             "is_new": made,
+            "dry_run": dry_run,
             "findings": [finding_document(one) for one in findings.sorted()],
         }
 
@@ -139,50 +148,99 @@ class BlockService:
         except NotFound:
             return None
 
-    async def sbis(self, count: int = 100) -> Document:
-        return {"sbis": [document_of(SbiFacts, one) for one in await self._store.sbis(count)]}
+    async def sbis(
+        self, count: int = 100, *, status: str | None = None, subarray: str | None = None
+    ) -> Document:
+        wanted = None if status is None else read_block_status(status)
+        found = await self._store.sbis(count, status=wanted, subarray=subarray)
+        return {"sbis": list(map(sbi_facts, found))}
 
     async def sbi(self, sbi_id: str) -> Document:
         found = await self._store.sbi(sbi_id)
         return await sbi_document(self._store, found, self._rights.names)
 
+    async def abort_sbi(self, sbi_id: str, *, who: str, reason: str = "") -> Document:
+        """Aborts every block of an instance that is not over.
+
+        Those that have not begun come first, for one may wait for the abort of another. One
+        that cannot be aborted just now keeps no other from it; to ask again is harmless.
+        """
+        said, found = _abort_reason(who, reason), await self._store.sbi(sbi_id)
+        answers: dict[str, tuple[bool, str | None]] = {}
+        places = asyncio.Semaphore(ABORTED_AT_ONCE)
+
+        async def end(block: BlockView) -> None:
+            async with places:
+                try:
+                    answers[block.id] = await self._abort(block.run.number, said, who), None
+                except (Refused, NoAnswer) as error:
+                    answers[block.id] = False, str(error)
+
+        for block in reversed(found.blocks):
+            if not block.run.batch:
+                await end(block)
+        await asyncio.gather(*(end(block) for block in found.blocks if block.run.batch))
+        now, after = await self._store.now(), await self._store.sbi(sbi_id)
+        blocks = [
+            block_facts(one, now, self._rights.names, never=False)
+            | dict(zip(("changed", "refused"), answers.get(one.id, (False, None)), strict=True))
+            for one in after.blocks
+        ]
+        changed = any(one["changed"] for one in blocks)
+        return {**sbi_facts(after), "changed": changed, "blocks": blocks}
+
     # ---- blocks ----
 
-    async def blocks(self, *, sbi: str | None = None, count: int = 100) -> Document:
-        found = await self._store.blocks(sbi=sbi, count=count)
+    async def blocks(
+        self,
+        *,
+        sbi: str | None = None,
+        status: str | None = None,
+        workflow: str | None = None,
+        count: int = 100,
+    ) -> Document:
+        wanted = None if status is None else read_block_status(status)
+        found = await self._store.blocks(sbi=sbi, status=wanted, workflow=workflow, count=count)
         return await blocks_document(self._store, found, self._rights.names)
 
     async def block(self, block_id: str) -> Document:
         """Returns the block with each of its stages."""
         store, view = self._store, await self._store.block(block_id)
-        looked = await gather(store, view.run, self._home, definition_of=self._definition_of)
+        names, asked = self._rights.names, self._asked(view)
+        looked = await asked.snapshot()
         # Again: it may have begun, or ended, since the first look.
         view = await store.block(block_id)
         never = await never_begin(store, [view])
-        facts = block_facts(view, looked.now, self._rights.names, never=view.id in never)
-        definition = await store.definition(view.run.definition)
-        keys = looked.known_keys()
-        if (
-            definition.kind == SIP
-        ):  # all stages, made or not yet; of others those that were made
-            keys = [(looked.pool.plan.initial, name) for name in looked.graph.nodes]
-            keys = [key for key in keys if not key[1].startswith(LIST_PREFIX)]
-        found, text = await submissions_by_task(store, looked.view), looked.pool.plan.text
-        by_key = {key: found.get((text(key[0]), key[1]), ()) for key in keys[:STAGES_MAX]}
-        last = [there[-1].task_id for there in by_key.values() if there]
-        values = await store.values_of(last) if last else {}
-        stages = [
-            _folded_document(looked, key, found)
-            if key[1] in looked.graph.mapped and definition.kind == SIP
-            else _stage_document(looked, key, there, values)
-            for key, there in by_key.items()
-        ]
-        return {**facts, "stages": stages}
+        facts = block_facts(view, looked.now, names, never=view.id in never)
+        return {**facts, **await stage_documents(asked, looked, view)}
+
+    def _asked(self, view: BlockView) -> AskedView:
+        """Returns a question about the run of a block."""
+        read = self._definition_of or definitions_of(self._store, self._home)
+        context = ViewContext(self._home, read, Pasts())
+        return AskedView(self._store, context, view.run, {"sees": self._rights.names})
+
+    async def block_history(self, block_id: str) -> Document:
+        """Returns what happened to a block and its stages, oldest first."""
+        store, view = self._store, await self._store.block(block_id)
+        number = view.run.number
+        statuses = await store.statuses_of(number)
+        commands = await store.commands(number, COMMANDS_MAX)
+        submissions = await submissions_by_task(store, view.run)
+        looked = await self._asked(view).snapshot()
+        point, text = looked.pool.plan.initial, looked.pool.plan.text
+        of_services = {
+            (point, name): there
+            for (at, name), there in submissions.items()
+            if at == text(point)
+        }
+        ends = service_ends(looked, of_services)
+        found = history_of(view, statuses, commands, submissions, ends)
+        return {"id": view.id, "status": view.status, "events": found}
 
     async def abort(self, block_id: str, *, who: str, reason: str = "") -> Document:
-        said = f"{ABORTED_BY}{who}" + (f": {reason}" if reason else "")
         number = (await self._store.block(block_id)).run.number
-        changed = await self._abort(number, said, who)
+        changed = await self._abort(number, _abort_reason(who, reason), who)
         now, view = await self._store.now(), await self._store.block(block_id)
         return block_facts(view, now, self._rights.names, never=False) | {"changed": changed}
 
@@ -190,17 +248,31 @@ class BlockService:
         """Aborts a run, by its scheduler or without one; False if there is nothing to abort."""
         run = await self._store.run(number)
         for _ in range(TRIES_MAX):
-            if run.status in OVER:
+            if run.status == "completed" or run.is_aborted:
                 return False
             if await self._store.stop_run(number, said):
                 return True
             try:
-                await self._runs.give(run.name, Stop(mode="kill", reason=said), who=who)
+                await self._tell(run, said, who)
             except NotRunning:
                 run = await self._store.run(number)
             else:
                 return True
         raise Declined(f"{run.name} changes hands all the time; try again")
+
+    async def _tell(self, run: RunView, said: str, who: str) -> None:
+        """Has the scheduler of a run abort it. If that has died, it is not awaited for longer
+        than its lease lasts."""
+        stop = Stop(mode="kill", reason=said)
+        giving = asyncio.ensure_future(self._runs.give(run.name, stop, who=who))
+        try:
+            while not (await asyncio.wait({giving}, timeout=LOOK_AGAIN_SECONDS))[0]:
+                now, seen = await self._store.now(), await self._store.run(run.number)
+                if not seen.is_driven(now) and await self._store.stop_run(run.number, said):
+                    return
+            await giving
+        finally:
+            giving.cancel()
 
     # ---- objects ----
 
@@ -217,6 +289,10 @@ class BlockService:
 
     async def remove_object(self, name: str) -> Document:
         return object_document(await self._store.remove_object(name))
+
+
+def _abort_reason(who: str, reason: str) -> str:
+    return f"{ABORTED_BY}{who}" + (f": {reason}" if reason else "")
 
 
 def _listed(objects: list[ObjectView]) -> Document:
@@ -237,8 +313,25 @@ def _new_object(name: str, facts: Mapping[str, object]) -> NewObject:
 
 
 CREATED = "created"
-STAGES_MAX = 10_000
-ELEMENTS_TOLD_MAX = 3  # of which it is told why they failed
+
+
+def sbi_facts(view: SbiView) -> Document:
+    """Returns an instance as one row, with what its request says of subarray and scans."""
+    asked = json.loads(view.body)
+    said = asked if isinstance(asked, dict) else {}
+    of, scans = said.get("scheduling_block"), said.get("scans")
+    return document_of(
+        SbiFacts,
+        view,
+        counts={str(status): view.counts[status] for status in sorted(view.counts)},
+        scheduling_block=_text(of.get("id")) if isinstance(of, dict) else None,
+        subarray_id=_text(said.get("subarray_id")),
+        scans=len(scans) if isinstance(scans, list) else 0,
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 async def sbi_document(
@@ -246,7 +339,7 @@ async def sbi_document(
 ) -> Document:
     """Returns an instance as it was asked for, and its blocks as they are."""
     return {
-        **document_of(SbiFacts, view),
+        **sbi_facts(view),
         "request": json.loads(view.body),
         **await blocks_document(store, view.blocks, names),
     }
@@ -299,6 +392,7 @@ def block_facts(
         version=(asked.get("workflow") or {}).get("version"),
         parameters=json.loads(run.options.parameters or "{}"),
         run=run.number,
+        run_status=run.status,
         driven=run.is_driven(now),
         offered=run.given is not None,
         waits=[str(one.told_to(names)) for one in view.waits],
@@ -308,95 +402,8 @@ def block_facts(
 
 
 def _need_document(need: NeedView) -> Document:
-    status = need.status if need.parent else ""
+    status = need.block_status if need.parent else ""
     return document_of(BlockNeed, need, block=need.parent, status=status)
-
-
-def _stage_document(
-    looked: RunSnapshot,
-    key: Key,
-    submissions: Sequence[SubmissionView],
-    values: Mapping[TaskId, str],
-) -> Document:
-    one, name = looked.shown(key), object_name(looked, key)
-    last = submissions[-1] if submissions else None
-    handed_on = None if last is None else values.get(last.task_id)
-    return document_of(
-        StageFacts,
-        one,
-        last,
-        stage=key[1] if name is None else None,
-        object=name,
-        # A stage that is yet to come is shown as waiting: a block was asked for as a whole.
-        state=WAITING if one.state == FUTURE else one.state,
-        submit=0 if last is None else read_job_name(last.task_id).submit,
-        values=None if handed_on is None else json.loads(handed_on),
-        why=_why(looked, key, one.state),
-        events=[event for submission in submissions for event in _events(submission)],
-    )
-
-
-def _folded_document(looked: RunSnapshot, key: Key, found: Submissions) -> Document:
-    """Returns a stage with for_each as one row: the state of its elements together."""
-    pool, (point, name) = looked.pool, key
-    over, text = looked.graph.mapped[name], pool.plan.text(point)
-    [tasks] = [one for one in pool.plan.mapped if name in one.templates]
-    size = size_at(pool, tasks, point, frozenset(pool.flows)) if looked.started else None
-    elements = [looked.shown((point, element_name(name, index))) for index in range(size or 0)]
-    states = Counter(WAITING if one.state == FUTURE else one.state for one in elements)
-    remarks = [f"{states[one]} of {size} {one}" for one in STATES if states[one]]
-    last = [there[-1] for one in elements if (there := found.get((text, one.name)))]
-    wrong = [f"{read_job_name(one.task_id).node}: {one.error}" for one in last if one.error]
-    why = []
-    if size is None and looked.started:
-        source = (point, over.source)
-        why = [f"its elements are known when {over.source} succeeds"]
-        if over.size is not None:
-            why = _why(looked, source, looked.shown(source).state)
-    begun = [one.started_at for one in last if one.started_at is not None]
-    ended = [one.ended_at for one in last if one.ended_at is not None]
-    is_over = size is not None and not {*states} - DONE and len(ended) == len(last)
-    state = next((one for one in STATES if states[one]), WAITING if size is None else SUCCEEDED)
-    return {
-        **dict.fromkeys(StageFacts.__annotations__),
-        "id": f"{text}/{name}",
-        "stage": name.partition("<")[0],
-        "state": state,
-        "remarks": remarks if size else ["of no elements"] if size == 0 else [],
-        "submit": 0,
-        "started_at": time_text(min(begun)) if begun else None,
-        "ended_at": time_text(max(ended)) if ended and is_over else None,
-        "error": "; ".join(wrong[:ELEMENTS_TOLD_MAX]) or None,
-        "why": why,
-        "events": [],
-    }
-
-
-def _why(looked: RunSnapshot, key: Key, state: str) -> list[str]:
-    """Returns why a stage or an object of a block waits; empty if it is active or done."""
-    if not looked.started or state in ACTIVE or state in DONE:
-        return []
-    name = object_name(looked, key)
-    if name is not None:
-        return [f"it was not posted yet: {how_posted(looked, name)}"]
-    found = [reason_text(one) for one in task_reasons(looked, key)]
-    for other in looked.pool.plan.nodes:
-        if (name := object_name(looked, (key[0], other))) is not None:
-            node = f"{looked.id_of((key[0], other))}:{SUCCEEDED}"
-            found = [text.replace(node, f"the object {name}") for text in found]
-    return found
-
-
-def _events(one: SubmissionView) -> Iterator[Document]:
-    """Yields what happened to a submission, oldest first."""
-    submit = read_job_name(one.task_id).submit
-    told = [("submitted", one.submitted_at), ("started", one.started_at)]
-    if Status(one.status) in FINAL:
-        told.append((one.status, one.ended_at))
-    for event, at in told:
-        if at is not None:
-            error = one.error if event == one.status else None
-            yield {"event": event, "submit": submit, "at": time_text(at), "error": error}
 
 
 def object_document(view: ObjectView) -> Document:

@@ -8,12 +8,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from tidewheel.config import SWARM
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
-from tidewheel.core.graph.findings import Findings, Position, Severity
+from tidewheel.core.graph.findings import WORKER_NEEDS, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import SIP, StoredDefinition, StoredFile, stored_files
+from tidewheel.core.queue.resources import COMPOSE_2_LABEL, runner_label
 from tidewheel.errors import BadSetting
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.settings import FlowSettings, WorkflowEvents
@@ -23,13 +25,16 @@ from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, as
 from tidewheel.formats.sip.bundle import read_folder
 from tidewheel.formats.sip.definition import DefinitionText
 from tidewheel.formats.sip.document import filled_text
+from tidewheel.formats.sip.model import Stage
 from tidewheel.formats.sip.parameters import REQUEST, ParameterSource, Values
 from tidewheel.formats.sip.stage_renderer import RenderedStage
 from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.translation import workflow_of
 from tidewheel.formats.sip.validation import ELEMENTS_CHECKED_MAX, Validation, validate
 from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.runners.containers.needs import asked_of_host, compose_2_keys
 from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
+from tidewheel.services.explain import label_option, node_options
 
 # Scripts of stages are read by bash before any stage runs, so that a mistake has its line. It
 # gives a warning, no error: the bash of the worker may be newer than the one here.
@@ -51,6 +56,44 @@ def warn_of_scripts(validation: Validation) -> None:
                 "here-documents, if … fi and do … done are closed, here or before",
                 Position(script.path, problem.line),
             )
+
+
+def note_needs(validation: Validation) -> None:
+    """Notes what each stage asks of its worker beyond what every worker with containers has."""
+    folders = validation.parameters.folders if validation.parameters is not None else {}
+    for stage, rendered in validation.rendered.items():
+        compose = folders[stage].compose
+        definition = validation.definition
+        told = definition.stage(stage) if definition is not None else None
+        is_for_swarm = told is not None and told.is_for_swarm and rendered.compose is not None
+        words = asked_of_host(rendered.document, stage, is_for_swarm=is_for_swarm)
+        place = Position(compose.path) if compose is not None else Position("")
+        if words:
+            options = " ".join(f"--allow-compose {one}" for one in words)
+            needs = f"needs a worker that allows {', '.join(words)}"
+            seen = f"stage {stage} {needs} ({options})"
+            hint = "who starts the worker decides that; else leave it out of the compose file"
+            validation.findings.note(WORKER_NEEDS, seen, hint, place)
+        newer = compose_2_keys(rendered.document, rendered.newer, is_for_swarm=is_for_swarm)
+        if newer:
+            keys = ", ".join(newer)
+            seen = f"stage {stage} needs a worker with docker compose 2, because of {keys}"
+            hint = f"such a worker offers the label {COMPOSE_2_LABEL}; or leave it out"
+            validation.findings.note(WORKER_NEEDS, seen, hint, place)
+        if told is not None and is_for_swarm:
+            _note_swarm(told, place, validation.findings)
+
+
+def _note_swarm(stage: Stage, place: Position, findings: Findings) -> None:
+    """Notes that only a worker for a Swarm takes a stage, and with which nodes."""
+    asked = stage.asked()
+    nodes = node_options(asked) if asked.flavours or asked.nodes > 1 else []
+    options = " ".join([label_option(runner_label(SWARM)), *nodes])
+    seen = f"stage {stage.id} needs a worker for a Swarm ({options})"
+    hint = "else ask for one node, without a label"
+    if labels := stage.node_labels:
+        hint = f"nodes of that Swarm have the label {', '.join(labels)}; {hint}"
+    findings.note(WORKER_NEEDS, seen, hint, place)
 
 
 # SIP definitions, as the commands about definitions want them.
@@ -78,11 +121,13 @@ class Verdicts:
         if not said["runnable"]:
             with_these = " with these parameters" if self.is_request else ""
             return f"it can be registered, but it cannot run{with_these}"
+        notes = [one.message for one in self.validation.findings if one.code == WORKER_NEEDS]
+        needs = f"; {'; '.join(notes)}" if notes else ""
         if self.is_request:
-            return "it can be registered, and run with these parameters"
+            return f"it can be registered, and run with these parameters{needs}"
         needed = [one.name for one in self.validation.specs if one.is_needed]
         given = f", given {', '.join(needed)}" if needed else ""
-        return f"it can be registered and run{given}"
+        return f"it can be registered and run{given}{needs}"
 
     @property
     def size(self) -> dict[str, int]:
@@ -174,11 +219,16 @@ def load_sip_request(
     ``is_typed``: somebody has just typed the request, and can correct a parameter that changes
     nothing.
     """
-    source = _read(path, findings)
+    refused = Findings()
+    source = _read(path, refused)
     if source is None:
+        for one in refused:
+            findings.add(one)
         nothing = SourceText(path.parent, (path.name,), [], [])
         return ValidatedSip(LoadedWorkflow(source=nothing, settings=FlowSettings()))
     validation = validate(source, request)
+    for one in refused:  # files that are not kept: without them it is another definition
+        validation.findings.add(one)
     if is_typed:
         validation.refuse_unused()
     warn_of_scripts(validation)
@@ -208,6 +258,7 @@ def _validated(
     request: Values | None,
     findings: Findings,
 ) -> ValidatedSip:
+    note_needs(validation)
     for one in validation.all_findings():
         findings.add(one)
     text = _source_text(folder, source, validation.text)

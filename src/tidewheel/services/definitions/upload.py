@@ -30,6 +30,7 @@ from tidewheel.services.definitions.snapshot import (
 )
 
 NAME_BYTES_MAX = 255  # of a folder or file
+FOLDERS_DEEP_MAX = 64  # one in another
 FINDINGS_MAX = 20
 
 
@@ -94,7 +95,8 @@ def path_findings(paths: Iterable[str]) -> list[str]:
         if path in seen:
             found.append(f"{path[:100]!r} is there twice")
         seen.add(path)
-        folders |= {str(above) for above in PurePosixPath(path).parents} - {"."}
+        if path.count("/") <= FOLDERS_DEEP_MAX:
+            folders |= {str(above) for above in PurePosixPath(path).parents} - {"."}
         if len(found) >= FINDINGS_MAX:
             return found
     found += (f"{path[:100]!r} is a file and a folder" for path in sorted(seen & folders))
@@ -107,6 +109,8 @@ def _wrong(path: str) -> Iterator[str]:
         yield "leads somewhere else, or is no plain relative path"
     elif parts[0] in MADE_BY_RUNS:
         yield f"lies in {parts[0]}, which the run makes itself"
+    if len(parts) > FOLDERS_DEEP_MAX + 1:
+        yield f"lies more than {FOLDERS_DEEP_MAX} folders deep"
     if not path.isprintable():
         yield "has characters that cannot be printed"
     elif any(len(part.encode()) > NAME_BYTES_MAX for part in parts):

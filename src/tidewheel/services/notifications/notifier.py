@@ -271,7 +271,7 @@ class NotifierService(Service):
         causes, pool = root_causes(looked.pool) if looked.started else [], looked.pool
         said = [one.text for task in causes[:REASONS_MAX] for one in why(pool, task.key)]
         reason = "; ".join(dict.fromkeys(said)) or message.reason
-        tasks = tuple(looked.id_of(task.key) for task in causes[:TASKS_NAMED_MAX])
+        tasks = tuple(pool.plan.name_of(task.key) for task in causes[:TASKS_NAMED_MAX])
         return msgspec.structs.replace(
             message, reason=reason[:REASON_MAX], tasks=tasks, count=len(causes)
         )
@@ -410,12 +410,13 @@ def message_for(
 
 
 def named(style: PointStyle | None, tasks: list[Key]) -> tuple[str, ...]:
-    """Returns the ids of the first tasks, POINT/NAME; without a style the names alone.
+    """Returns the ids of the first tasks, POINT/NAME; of stages, and without a style, the names
+    alone.
 
     There is no style where the definition could not be read.
     """
     return tuple(
-        name if style is None else f"{style.text(point)}/{name}"
+        name if style is None or style.is_unwritten else f"{style.text(point)}/{name}"
         for point, name in sorted(tasks)[:TASKS_NAMED_MAX]
     )
 

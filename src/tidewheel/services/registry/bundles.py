@@ -8,24 +8,23 @@ S13)
 
 from __future__ import annotations
 
-import io
 import stat
-import tarfile
 import time
-import zipfile
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, NoReturn, cast
+from types import MappingProxyType
+from typing import NoReturn
 
-from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.findings import Finding, Findings, Position
 from tidewheel.core.operator.definition import PYTHON_SUFFIX
-from tidewheel.core.operator.registry import Bundle
+from tidewheel.core.operator.registry import Bundle, WorkflowSource
 from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
 from tidewheel.formats.flow_cylc.workflow import LoadOptions
 from tidewheel.formats.sip.bundle import find_definitions, read_folder
 from tidewheel.formats.sip.definition import definitions_among
+from tidewheel.formats.sip.text_files import STAGES_FOLDER
+from tidewheel.formats.sip.validation import validate
 from tidewheel.services.definitions.snapshot import (
     FILE_BYTES_MAX,
     FOLDER_BYTES_MAX,
@@ -33,26 +32,47 @@ from tidewheel.services.definitions.snapshot import (
     files_of,
 )
 from tidewheel.services.definitions.upload import path_findings
+from tidewheel.services.registry.archives import (
+    KINDS,
+    ArchiveEntry,
+    ArchiveTooLarge,
+    BadArchive,
+    archive_entries,
+)
 
 # Files and folders of this machine that are to be registered, as bundles.
 
+NAMED_MAX = 5  # folders that are proposed
+
 
 def read_bundles(
-    paths: Sequence[Path], findings: Findings, *, name: str = "", version: str = ""
+    paths: Sequence[Path],
+    findings: Findings,
+    *,
+    name: str = "",
+    version: str = "",
+    fetched: Mapping[Path, WorkflowSource] = MappingProxyType({}),
 ) -> list[Bundle]:
-    """Returns a bundle for each definition that is named, or lies in a folder that is."""
+    """Returns a bundle for each definition that is named, or lies in a folder that is.
+
+    ``fetched`` says of paths where somebody else's files were fetched from that lie there now:
+    no code of theirs runs, and people are told that place.
+    """
     folders = [path if path.is_dir() else path.parent for path in paths]
     several = len({*folders}) > 1
     found: list[Bundle] = []
     for path, folder in zip(paths, folders, strict=True):
-        called = str(folder) if several else ""
+        source = fetched.get(path)
+        called = str(folder if source is None else source) if several else ""
         own = Findings()
+        read = _bundles_at(path, own) if source is None else _fetched_bundles(path, own)
         found += [
-            replace(one, folder=called, name=name or one.name, version=version)
-            for one in _bundles_at(path, own)
+            replace(one, folder=called, name=name or one.name, version=version, source=source)
+            for one in read
         ]
         for one in own:
-            findings.add(one.inside(called))
+            told = one if source is None else _told_of(source, one, path)
+            findings.add(told.inside(called))
     if (name or version) and len(found) > 1:
         findings.error(
             "one-name",
@@ -60,6 +80,46 @@ def read_bundles(
             "register them one by one, or without --name and --version",
         )
     return found
+
+
+def _told_of(source: WorkflowSource, finding: Finding, path: Path) -> Finding:
+    """Returns a finding with the place that people know instead of the one on this disk."""
+    said = (one.replace(str(path), str(source)) for one in (finding.message, finding.hint))
+    message, hint = said
+    return replace(finding, message=message, hint=hint)
+
+
+def _fetched_bundles(path: Path, findings: Findings) -> list[Bundle]:
+    """Returns the bundles of files that were fetched; none, after a finding, if they are what
+    nobody executes unseen."""
+    if path.suffix == PYTHON_SUFFIX and path.is_file():
+        findings.error(
+            "python-definition",
+            f"{path.name} is not executed straight from where somebody else keeps it",
+            "fetch it, read it, then register the file: tidewheel register FILE.py",
+            Position(path.name),
+        )
+        return []
+    own = Findings()
+    found = _bundles_at(path, own)
+    for one in own:
+        below = _folders_below(path) if one.code == "no-definitions" else []
+        hint = f"name the folder behind #: {', '.join(below)}"
+        findings.add(replace(one, hint=hint) if below else one)
+    if any(one.file == FLOW_FILE for one in found):
+        folder = path if path.is_dir() else path.parent
+        for link in sorted(folder.rglob("*")):
+            if link.is_symlink():
+                place = link.relative_to(folder).as_posix()
+                findings.error("link", f"{place} is a link", COPY, Position(place))
+    return found
+
+
+def _folders_below(folder: Path) -> list[str]:
+    """Returns the first folders below a folder that look like those of definitions."""
+    found = (one.parent for name in (FLOW_FILE, STAGES_FOLDER) for one in folder.rglob(name))
+    places = {one.relative_to(folder).as_posix() for one in found if one != folder}
+    return sorted(places)[:NAMED_MAX]
 
 
 def _bundles_at(path: Path, findings: Findings) -> list[Bundle]:
@@ -71,6 +131,10 @@ def _bundles_at(path: Path, findings: Findings) -> list[Bundle]:
         return [replace(bundle, name=folder.resolve().name)]
     read = [read_folder(one, findings) for one in find_definitions(path, findings)]
     sources = [source for source in read if source is not None]
+    for source in sources:
+        if source.refused:  # what is left of it cannot be registered: all is told at once
+            for one in validate(source).all_findings():
+                findings.add(one)
     return [
         Bundle(
             files=source.files,
@@ -126,10 +190,7 @@ def _bundle(
 
 ENTRIES_MAX = 10_000
 UNPACKED_BYTES_MAX = 2 * FOLDER_BYTES_MAX  # with the headers of a tar
-GZIP, ZIP = b"\x1f\x8b", b"PK"
-ZIP_ENTRY = b"PK\x01\x02"  # in the directory at the end
 COPY = "put a copy of the file there: only regular files are stored"
-KINDS = "send a tar, a tar.gz or a zip"
 ELSEWHERE = "keep data elsewhere, and name its place in a parameter"
 TOO_MANY = (
     "too-many-files",
@@ -142,31 +203,17 @@ TOO_LARGE = (
     ELSEWHERE,
 )
 _SPECIAL = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
-_READ_BYTES = 64 * 1024
-ENDS_MAX = 8
 
 
 class _Bad(Exception):
     """A finding says why."""
 
 
-class ArchiveEntry(NamedTuple):
-    """Holds what an archive says of one of its files, before its content is read."""
-
-    path: str
-    size: int
-    mode: int
-    problem: str = ""  # what it is instead of a regular file
-
-
 def read_archive(content: bytes, findings: Findings) -> Bundle | None:
     """Returns the files of an archive; None, with every finding, if it is not accepted."""
     reading = _Reading(findings)
     try:
-        if content.startswith(ZIP):
-            reading.read_zip(content)
-        else:
-            reading.read_tar(content)
+        reading.read(content)
     except _Bad:
         return None
     for message in path_findings(reading.paths):
@@ -184,55 +231,17 @@ class _Reading:
         self.paths: list[str] = []  # also of what is refused, and of what is there twice
         self.executable: list[str] = []
         self._findings = findings
-        self._entries = 0
         self._bytes = 0
 
-    # ---- tar ----
-
-    def read_tar(self, content: bytes) -> None:
-        raw = _Unpacked(content)
+    def read(self, content: bytes) -> None:
         try:
-            # As a stream: an entry can make nobody look backwards or far ahead.
-            file = cast("BinaryIO", raw)
-            with tarfile.open(fileobj=file, mode="r|", errors="strict") as archive:
-                for member in archive:
-                    self._count()
-                    entry = _tar_entry(member)
-                    if not member.isdir() and self._accepts(entry):
-                        inside = archive.extractfile(member)
-                        assert inside is not None, member
-                        self._keep(entry, inside.read(FILE_BYTES_MAX + 1))
-            raw.finish()
-        except _TooLarge:
-            self._refuse(*TOO_LARGE)
-        except (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError, OSError):
+            for entry, read in archive_entries(content, UNPACKED_BYTES_MAX, ENTRIES_MAX):
+                if not entry.is_folder and self._accepts(entry):
+                    self._keep(entry, read(FILE_BYTES_MAX + 1))
+        except ArchiveTooLarge as error:
+            self._refuse(*(TOO_MANY if error.is_number else TOO_LARGE))
+        except BadArchive:
             self._refuse("bad-archive", "the archive cannot be read", KINDS)
-
-    # ---- zip ----
-
-    def read_zip(self, content: bytes) -> None:
-        if content.count(ZIP_ENTRY) > ENTRIES_MAX:
-            self._refuse(*TOO_MANY)
-        try:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                for info in archive.infolist():
-                    self._count()
-                    entry = _zip_entry(info)
-                    if not entry.path.endswith("/") and self._accepts(entry):
-                        with archive.open(info) as file:
-                            self._keep(entry, file.read(FILE_BYTES_MAX + 1))
-        except (
-            *(zipfile.BadZipFile, zlib.error, EOFError, ValueError, OverflowError),
-            *(OSError, RuntimeError, NotImplementedError),
-        ):
-            self._refuse("bad-archive", "the archive cannot be read", KINDS)
-
-    # ---- both ----
-
-    def _count(self) -> None:
-        self._entries += 1
-        if self._entries > ENTRIES_MAX:
-            self._refuse(*TOO_MANY)
 
     def _accepts(self, entry: ArchiveEntry) -> bool:
         """Says whether the content of an entry is wanted; if not, there is a finding."""
@@ -269,83 +278,3 @@ class _Reading:
     def _refuse(self, code: str, message: str, hint: str) -> NoReturn:
         self._findings.error(code, message, hint)
         raise _Bad
-
-
-class _TooLarge(Exception):
-    """More came out than anything that is accepted can hold."""
-
-
-class _Unpacked:
-    """Reads a tar piece by piece, inflated if it is a gzip file, never more than is allowed."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = io.BytesIO(content)
-        self._inflater = zlib.decompressobj(wbits=31) if content.startswith(GZIP) else None
-        self._left = UNPACKED_BYTES_MAX
-        self._ends = 0  # how often it was asked for more than there is
-
-    def read(self, size: int) -> bytes:
-        """Returns the next bytes; raises EOFError when asked again and again behind the end.
-
-        An entry may say that it has any number of bytes, and the library skips all of them.
-        """
-        found = self._more(size)
-        self._ends += not found
-        if self._ends > ENDS_MAX:
-            raise EOFError
-        return found
-
-    def _more(self, size: int) -> bytes:
-        if self._inflater is None:
-            return self._content.read(size)
-        found = bytearray()
-        while len(found) < size and not self._inflater.eof:
-            part = self._inflater.unconsumed_tail or self._content.read(_READ_BYTES)
-            if not part:
-                break
-            found += self._inflater.decompress(part, size - len(found))
-        self._left -= len(found)
-        if self._left < 0:
-            raise _TooLarge
-        return bytes(found)
-
-    def finish(self) -> None:
-        """Raises EOFError if the end of the tar is missing, and with it perhaps some files."""
-        if self._inflater is None:
-            is_whole = self._content.getvalue().endswith(bytes(tarfile.BLOCKSIZE))
-        else:
-            while self._more(_READ_BYTES):
-                pass
-            is_whole = self._inflater.eof
-        if not is_whole:
-            raise EOFError
-
-
-def _tar_entry(member: tarfile.TarInfo) -> ArchiveEntry:
-    problem = ""
-    if member.issym() or member.islnk():
-        problem = "a symbolic link" if member.issym() else "a hard link"
-    elif member.ischr() or member.isblk() or member.isfifo():
-        problem = "a device or a pipe"
-    elif not member.isdir() and (not member.isreg() or member.issparse()):
-        problem = "no regular file"
-    elif member.size < 0:
-        problem = "shorter than nothing"
-    path = member.name.removeprefix("./")  # which `tar` writes before it
-    return ArchiveEntry(path, member.size, member.mode, problem)
-
-
-def _zip_entry(info: zipfile.ZipInfo) -> ArchiveEntry:
-    mode = info.external_attr >> 16
-    problem = ""
-    if stat.S_ISLNK(mode):
-        problem = "a symbolic link"
-    elif stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        problem = "a device or a pipe"
-    elif info.flag_bits & 1:
-        problem = "encrypted"
-    elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        # Others have no bound on what one read may bring.
-        problem = "packed in a way that is not accepted (deflate is)"
-    # As it stands in the archive: the library cuts a name at its first NUL.
-    return ArchiveEntry(info.orig_filename.removeprefix("./"), info.file_size, mode, problem)

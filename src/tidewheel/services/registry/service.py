@@ -54,6 +54,7 @@ from tidewheel.services.definitions.snapshot import (
     check_definition,
     load_flow,
 )
+from tidewheel.services.definitions.stages import rendered_document, stages_document
 from tidewheel.services.registry import validation
 from tidewheel.services.service import ReadsDefinitions, read_in_thread
 from tidewheel.vocabulary import time_text
@@ -102,7 +103,7 @@ class RegistryService:
         answers = await self._store.register([one.new(who, self._sees) for one in validated])
         return {
             "workflows": [
-                one.document() | {"is_new": answer.is_new}
+                one.document() | {"source": one.source_document, "is_new": answer.is_new}
                 for one, answer in zip(validated, answers, strict=True)
             ]
         }
@@ -143,6 +144,14 @@ class RegistryService:
         rendered = await self._read(view.name, partial(_rendered, kept, asked))
         return {"name": view.name, "version": view.version, "kind": view.kind} | rendered
 
+    async def stages(
+        self, name: str, version: str = "", parameters: Parameters | None = None
+    ) -> Document:
+        """Returns what each stage is: what it waits for and needs, its values and its files."""
+        view, kept, asked = await self._asked(name, version, parameters)
+        told = await self._read(view.name, partial(_staged, kept, asked))
+        return {"name": view.name, "version": view.version, "kind": view.kind} | told
+
     async def graph(
         self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
     ) -> Document:
@@ -169,6 +178,10 @@ class RegistryService:
         )
         return view, kept, asked
 
+    async def definition(self, name: str, version: str = "") -> StoredDefinition:
+        view = await found_workflow(self._store, name, version, sees=self._sees)
+        return await self._store.definition(view.definition)
+
     async def remove(self, name: str, version: str = "") -> Document:
         view = await found_workflow(
             self._store, name, version, may_guess=False, sees=self._sees
@@ -190,6 +203,7 @@ def _listed(view: WorkflowView) -> Document:
         **{name: getattr(view, name) for name in shown},
         "parameters": json.loads(view.parameters),
         "registered_at": time_text(view.registered_at),
+        "source": json.loads(view.source) if view.source else None,
     }
 
 
@@ -402,10 +416,23 @@ def _rendered(kept: StoredDefinition, asked: RunRequest) -> Document:
     findings = Findings()
     with _loaded(kept, asked, _values(asked), findings) as (loaded, _, found):
         text = loaded.source.text
-        stages = {name: _stage_document(one) for name, one in found.items()}
+        stages = {name: rendered_document(one) for name, one in found.items()}
     if findings.has_errors:
         raise InvalidDefinition(str(asked), findings.sorted())
     return {"text": text, "stages": stages}
+
+
+def _staged(kept: StoredDefinition, asked: RunRequest) -> Document:
+    """Returns the stages, even of a workflow that could not run."""
+    if kept.kind != SIP:
+        message = f"{asked} has tasks, and no stages"
+        hint = f"which they are: tidewheel list {asked}"
+        raise validation.refusal(str(asked), "no-stages", message, hint)
+    findings = Findings()
+    told = stages_document(kept, _values(asked) or None, findings)
+    if told is None:
+        raise InvalidDefinition(str(asked), findings.sorted())
+    return told | {"findings": [finding_document(one) for one in findings.sorted()]}
 
 
 def _drawn(kept: StoredDefinition, asked: RunRequest, start: str, stop: str) -> Document:
@@ -422,20 +449,3 @@ def _drawn(kept: StoredDefinition, asked: RunRequest, start: str, stop: str) -> 
     if drawn is None:
         raise InvalidDefinition(str(asked), findings.sorted())
     return drawn | {"findings": [finding_document(one) for one in findings.sorted()]}
-
-
-def _stage_document(stage: RenderedStage) -> Document:
-    """Returns a stage as JSON.
-
-    `is_whole` says that the stage has to wait for no value of an earlier stage; `to_come` are
-    those values.
-    """
-    command = None if stage.command is None else list(stage.command)
-    executed = {"compose": stage.compose, "command": command, "script": stage.script}
-    return {
-        "parameters": dict(stage.parameters),
-        "args": stage.args,
-        **{name: one for name, one in executed.items() if one is not None},
-        "is_whole": stage.is_whole,
-        "to_come": [{"name": name, "stage": by} for name, by in stage.to_come.items()],
-    }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from tidewheel.core.graph.findings import (
     NOWHERE,
@@ -33,6 +33,7 @@ from tidewheel.core.operator.registry import (
     NO_VERSION,
     Bundle,
     NewWorkflow,
+    WorkflowSource,
     name_problem,
     version_problem,
 )
@@ -45,7 +46,7 @@ from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.validation import Validation, validate
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import Document
-from tidewheel.services.definitions.sip import compiled, stored_sip, warn_of_scripts
+from tidewheel.services.definitions.sip import compiled, note_needs, stored_sip, warn_of_scripts
 from tidewheel.services.definitions.snapshot import load_flow
 from tidewheel.services.definitions.upload import path_findings
 
@@ -65,6 +66,7 @@ class Validated:
     findings: tuple[Finding, ...] = ()
     parameters: tuple[Document, ...] = ()
     folder: str = ""  # see Bundle
+    source: WorkflowSource | None = None
 
     @property
     def path(self) -> str:
@@ -94,7 +96,13 @@ class Validated:
             parameters=json.dumps(self.parameters),
             registered_by=who,
             sees=sees,
+            source="" if self.source is None else json.dumps(self.source_document),
         )
+
+    @property
+    def source_document(self) -> Document | None:
+        """Returns where the files were fetched from, as JSON."""
+        return None if self.source is None else asdict(self.source)
 
     def document(self) -> Document:
         """Returns the verdicts and findings as JSON, as a registration or a check answers."""
@@ -267,6 +275,7 @@ def validate_sip(
 
     It may have been validated with a request, or without.
     """
+    note_needs(validation)
     findings = validation.all_findings(strict=strict)
     definition = validation.definition
     name = definition.id if definition is not None else source.file
@@ -313,7 +322,10 @@ def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> li
     found: list[Validated] = []
     for bundle in bundles:
         try:
-            found += [replace(one, folder=bundle.folder) for one in _validated(bundle, manner)]
+            found += [
+                replace(one, folder=bundle.folder, source=bundle.source)
+                for one in _validated(bundle, manner)
+            ]
         except InvalidDefinition as refused:
             if not bundle.folder:
                 raise
@@ -334,6 +346,8 @@ def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> li
 
 def _validated(given: Bundle, manner: ValidationOptions) -> Iterator[Validated]:
     bundle = _inside(given)
+    if given.source is not None:
+        manner = replace(manner, code_trusted=False)
     findings = Findings()
     for message in path_findings(bundle.files):
         findings.error("bad-path", message, "paths are relative, such as bin/plot")

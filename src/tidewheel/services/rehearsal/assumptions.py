@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 ROOT = "root"  # the family of all: `*` means the same
 GLOB_SIGNS = frozenset("*?[")
 EVERY_POINT = "all"  # of `fail cycle points`
+SERVICE_SECONDS_MAX = 100 * 365 * 86_400.0  # of a played service without a time limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class AssumedJobs:
         alike = (id(known.simulation), id(known.skip), id(known.outputs), known.run_mode)
         heard = (*node.links, *node.groups)
         is_absolute = bool(graph.absolute_links) and name  # then others name it, too
-        key = (*alike, known.time_limit_seconds, heard, is_absolute)
+        key = (*alike, known.time_limit_seconds, bool(known.until), heard, is_absolute)
         part = self._alike.get(key)
         if part is None:
             part = self._alike[key] = self._new_part(name)
@@ -231,7 +232,7 @@ class AssumedJobs:
             made = tuple(one for one in named if one not in STANDARD) if named else outputs
             return AssumedJob(0.0, False, FAILED in named, made, is_heard, sizes)
         limit, seconds = node.time_limit_seconds, simulated_seconds(node)
-        known = self._length(name)
+        known = None if node.until else self._length(name)
         over_limit = known is not None and limit is not None and known > limit
         if known is not None:
             seconds = limit if over_limit and limit is not None else known
@@ -246,7 +247,12 @@ class AssumedJobs:
 
 
 def simulated_seconds(node: NodeDef) -> float:
-    """Returns how long a job that is played or replaced by a sleep takes, as it is defined."""
+    """Returns how long a job that is played or replaced by a sleep takes, as it is defined.
+
+    A service has its longest life: it is ended before, when it is let go.
+    """
+    if node.until:
+        return node.time_limit_seconds or SERVICE_SECONDS_MAX
     simulation = node.simulation
     if node.time_limit_seconds and simulation.speedup_factor:
         return node.time_limit_seconds / simulation.speedup_factor

@@ -110,6 +110,7 @@ class _Play:
         self._others_return = assumptions.others_return
         self._values: dict[Key, StoredValues] = {}  # of the last submission of each task
         self._submissions: list[PlayedSubmission] = []
+        self._serving: dict[Key, PlayedSubmission] = {}  # services that are not let go yet
         self._occasion = Occasion(WaitedFor.START)
         # What is said beside the submissions.
         self._lost: dict[Key, str] = {}
@@ -244,6 +245,8 @@ class _Play:
             ):
                 self._ahead.cancel((task, name))
                 self._awaited.pop((task, name), None)
+            case events.KillJob(task):
+                self._let_go(task)
             case events.Notice("lost", task, text) if task is not None:
                 self._lost[task] = text
             case events.Notice("back", task) if task is not None:
@@ -346,10 +349,21 @@ class _Play:
             job.waited_for = WaitedFor.SLOT
             job.blocker, job.blocker_key = freed_by, freed_by.key
         part = self._jobs.part(job.key[1])
-        self._ahead.set(job, Instant(self._now + part.seconds))
+        node = self._graph.nodes[job.key[1]].definition
+        if serves := bool(node.until) and not job.fails:  # until it is let go
+            self._serving[job.key] = job
+        else:
+            seconds = node.simulation.run_seconds if node.until else part.seconds
+            self._ahead.set(job, Instant(self._now + seconds))
         # Who succeeds has started; the core need only be told if somebody waits for that.
-        if part.is_heard_at_start or job.fails:
+        if part.is_heard_at_start or job.fails or serves:
             self._started.append(job)
+
+    def _let_go(self, key: Key) -> None:
+        """Ends the job of a service that is not needed any more, at this time."""
+        job = self._serving.pop(key, None)
+        if job is not None:
+            self._ahead.set(job, self._now)
 
     # What came of it.
 

@@ -17,6 +17,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.graph import Graph, element_of
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.graph.shown_names import task_text
 from tidewheel.core.operator.task_inputs import NO_INPUTS, Inputs
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus
@@ -138,6 +139,10 @@ class Rehearsal:
     def id_of(self, key: Key) -> str:
         return f"{self.graph.cycling.style.text(key[0])}/{key[1]}"
 
+    def name_of(self, key: Key) -> str:
+        """Returns a task as people read it."""
+        return task_text(self.graph, *key)
+
     def clock_text(self, at: float) -> str | None:
         """Returns what the virtual clock shows at a time; None where points are numbers."""
         style = self.graph.cycling.style
@@ -230,7 +235,7 @@ def critical_path(rehearsal: Rehearsal) -> list[Hop]:
 def reason_text(hop: Hop, rehearsal: Rehearsal) -> str:
     """Says why a submission did not start earlier."""
     one = hop.submission
-    blocker = "the start" if one.blocker_key is None else rehearsal.id_of(one.blocker_key)
+    blocker = "the start" if one.blocker_key is None else rehearsal.name_of(one.blocker_key)
     clock = None if one.start_at is None else rehearsal.clock_text(one.start_at)
     return _WORDS[one.waited_for].format(
         blocker=blocker, clock=clock, idle=span(hop.idle_seconds)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidewheel.core.operator.blocks import (
+    BlockStatus,
     BlockView,
+    BlockWork,
     CreatedSbi,
     NeedView,
     NewBlock,
@@ -14,9 +16,13 @@ from tidewheel.core.operator.blocks import (
     NewSbi,
     ObjectView,
     SbiView,
+    StatusSince,
+    plain_status,
+    run_statuses,
+    subarray_of,
 )
 from tidewheel.core.operator.definition import SIP
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import ABORTED_BY, RunView
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Duplicate, SbiTaken, UnknownDependency
 from tidewheel.store.operations.queries import page_count
@@ -26,6 +32,7 @@ from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.rows import storable
 from tidewheel.store.transaction import (
     ROWS_PER_STATEMENT_MAX,
+    STORED,
     Transaction,
     found_one,
     records_in_chunks,
@@ -34,6 +41,10 @@ from tidewheel.store.transaction import (
 )
 
 ONE_SBI_MAX = 10_000  # more blocks than any instance has
+LOOKED_AT_ONCE = 1_000  # for those that fit
+
+# Neither is a column: both are counted.
+STORED[BlockView, "work"] = STORED[SbiView, "counts"] = None
 
 
 # ---- making ----
@@ -93,15 +104,42 @@ def _create_needs(tx: Transaction, blocks: Sequence[NewBlock], numbers: dict[str
 def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
     """Returns a scheduling block instance, with its blocks in their order."""
     rows = tx.records("get_sbi", SbiView, id=sbi_id)
-    found = found_one(rows, "scheduling block instance", sbi_id)
+    [found] = _counted(tx, [found_one(rows, "scheduling block instance", sbi_id)])
     blocks = _views(tx, sbi=sbi_id, count=ONE_SBI_MAX)
     return replace(found, blocks=tuple(sorted(blocks, key=lambda one: one.position)))
 
 
-def list_sbis(tx: Transaction, count: int = 100, before: str | None = None) -> list[SbiView]:
+def list_sbis(
+    tx: Transaction,
+    count: int = 100,
+    before: str | None = None,
+    *,
+    status: BlockStatus | None = None,
+    subarray: str | None = None,
+) -> list[SbiView]:
     """Returns scheduling block instances without their blocks, newest first: those that are
-    older than one, or all."""
-    return tx.records("list_sbis", SbiView, count=page_count(count), before=before)
+    older than one, or all; with any status and subarray, or one."""
+    wanted, shown = page_count(count), list[SbiView]()
+    is_any = status is None and subarray is None
+    portion = wanted if is_any else max(wanted, LOOKED_AT_ONCE)
+    while True:
+        found = tx.records("list_sbis", SbiView, count=portion, before=before)
+        fitting = [one for one in found if subarray in (None, subarray_of(one.body, subarray))]
+        shown += [one for one in _counted(tx, fitting) if status in (None, one.status)]
+        if len(found) < portion or len(shown) >= wanted:
+            return shown[:wanted]
+        before = found[-1].id
+
+
+def _counted(tx: Transaction, found: Sequence[SbiView]) -> list[SbiView]:
+    """Returns instances with how many of their blocks have which status."""
+    counts: dict[str, dict[BlockStatus, int]] = {one.id: {} for one in found}
+    for sbi, status, reason, blocks in rows_in_chunks(
+        tx, "count_sbi_blocks", "sbis", list(counts)
+    ):
+        plain = plain_status(status, reason)
+        counts[sbi][plain] = counts[sbi].get(plain, 0) + blocks
+    return [replace(one, counts=counts[one.id]) for one in found]
 
 
 def get_block(tx: Transaction, block_id: str) -> BlockView:
@@ -110,21 +148,59 @@ def get_block(tx: Transaction, block_id: str) -> BlockView:
 
 
 def list_blocks(
-    tx: Transaction, *, sbi: str | None = None, count: int = 100, before: int | None = None
+    tx: Transaction,
+    *,
+    sbi: str | None = None,
+    status: BlockStatus | None = None,
+    workflow: str | None = None,
+    count: int = 100,
+    before: int | None = None,
 ) -> list[BlockView]:
-    """Returns processing blocks, of one instance or of all, newest first: those whose run is
-    older than the one of this number, or all."""
-    return _views(tx, sbi=sbi, count=page_count(count), before=before)
+    """Returns processing blocks newest first, of one instance, status and workflow or of all:
+    those whose run is older than the one of this number, or all."""
+    wanted, shown = page_count(count), list[BlockView]()
+    which: dict[str, object] = {"sbi": sbi, "workflow": workflow}
+    if status is not None:
+        which |= {"any_status": False, "statuses": run_statuses(status)}
+    while True:
+        found = _views(tx, **which, count=wanted, before=before)
+        shown += [one for one in found if status in (None, one.status)]
+        if len(found) < wanted or len(shown) >= wanted:
+            return shown[:wanted]
+        before = found[-1].run.number
 
 
 def _views(tx: Transaction, **which: object) -> list[BlockView]:
-    anything: dict[str, object] = {"sbi": None, "id": None, "before": None}
+    anything: dict[str, object] = dict.fromkeys(("sbi", "id", "before", "workflow"))
+    anything |= {"any_status": True, "statuses": []}
     found = tx.records("list_blocks", BlockView, **anything | which)
     needs: dict[int, list[NeedView]] = {}
     waiting = [block.run.number for block in found if block.run.batch == 0]
     for need in needs_of(tx, waiting):
         needs.setdefault(need.run, []).append(need)
-    return [replace(one, needs=tuple(needs.get(one.run.number, ()))) for one in found]
+    work = _work(tx, [block.run.number for block in found if block.run.status == "running"])
+    return [
+        replace(
+            one,
+            needs=tuple(needs.get(one.run.number, ())),
+            work=work.get(one.run.number, one.work),
+        )
+        for one in found
+    ]
+
+
+def _work(tx: Transaction, runs: Sequence[int]) -> dict[int, BlockWork]:
+    """Returns what the tasks of these runs do."""
+    leased = {row[0] for row in rows_in_chunks(tx, "list_leased_runs", "runs", runs)}
+    return {
+        run: BlockWork(run in leased or bool(first), *map(bool, others))
+        for run, first, *others in rows_in_chunks(tx, "list_run_work", "runs", runs)
+    }
+
+
+def statuses_of(tx: Transaction, run: int) -> list[StatusSince]:
+    """Returns which statuses a run had, oldest first."""
+    return tx.records("list_run_statuses", StatusSince, run=run)
 
 
 def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
@@ -138,10 +214,10 @@ def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
 def stop_run(tx: Transaction, effects: Effects, run: int, reason: str) -> bool:
     """Stops a run that nobody drives, and cancels its tasks.
 
-    Returns False, and does nothing, if the run is driven or has ended. The ends of its tasks
-    are kept as events until the run is resumed.
+    Returns False, and does nothing, if the run is driven, has completed or was aborted. The
+    ends of its tasks are kept as events until the run is resumed.
     """
-    if not tx.rows("stop_run", run=run, reason=storable(reason)):
+    if not tx.rows("stop_run", run=run, reason=storable(reason), aborted=ABORTED_BY):
         return False
     effects.runs.add(run)
     while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidewheel.api.tasks import Task
-from tidewheel.core.queue.lease import lapse_signal
+from tidewheel.core.queue.lease import TIDY_SECONDS, lapse_signal
 from tidewheel.core.queue.requests import NewWorker
 from tidewheel.core.queue.status import Signal
 from tidewheel.core.queue.steps import step
@@ -59,7 +59,10 @@ def take_back_lapsed_leases(
     """
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.rows(
-        "list_lapsed_leases", watched_seconds=watched_seconds, count=page_count(count_max)
+        "list_lapsed_leases",
+        watched_seconds=watched_seconds,
+        tidy_seconds=TIDY_SECONDS,
+        count=page_count(count_max),
     )
     if not rows:
         return []

@@ -228,6 +228,8 @@ def task_body(task: NewTask) -> Body:
 def _resources(asked: Resources) -> Body:
     said = {one.name: getattr(asked, one.name) for one in fields(Resources)}
     del said["idle_nodes"]  # which no task asks for
+    if not asked.flavours:
+        del said["flavours"]  # of which an earlier server knows nothing
     said["labels"] = sorted(asked.labels)
     return {name.removesuffix("_bytes"): value for name, value in said.items()}
 
@@ -257,9 +259,19 @@ def filter_body(which: requests.TaskFilter) -> Body:
 
 def worker_body(worker: requests.NewWorker) -> Body:
     """Returns the body with which a worker registers itself and its process on its host."""
-    said = {name: getattr(worker, name) for name in ("name", "queues", "slots", "capacity")}
+    said = {name: getattr(worker, name) for name in ("name", "queues", "slots")}
+    said["capacity"] = _offer(worker.capacity)
     abilities = asdict(worker.abilities) | {"handlers": _sorted(worker.abilities.handlers)}
     return said | abilities | asdict(worker.process)
+
+
+def _offer(offered: Resources) -> Body:
+    """Returns what a worker has; without flavours, of which an earlier server knows nothing,
+    where there are none."""
+    said = {one.name: getattr(offered, one.name) for one in fields(Resources)}
+    if not offered.flavours:
+        del said["flavours"]
+    return said
 
 
 def claim_body(request: requests.ClaimRequest) -> Body:
@@ -268,7 +280,7 @@ def claim_body(request: requests.ClaimRequest) -> Body:
         "worker": request.worker,
         "n": request.count,
         "lease_s": request.lease_seconds,
-        "resources": None if request.free == requests.ANY_RESOURCES else request.free,
+        "resources": None if request.free == requests.ANY_RESOURCES else _offer(request.free),
         "commands": request.commands,
         "handlers": _sorted(request.handlers),
         "bare": request.bare,

@@ -107,6 +107,16 @@ def definition_body(definition: StoredDefinition) -> Document:
     }
 
 
+def _definition_of(said: Any) -> StoredDefinition:  # noqa: ANN401 - JSON of a server
+    """Returns a definition as a server sends it."""
+    files = tuple(
+        StoredFile(one["path"], base64.b64decode(one["content"]), one["executable"])
+        for one in said["files"]
+    )
+    kept = {name: said[name] for name in ("digest", "workflow", "kind", "text")}
+    return StoredDefinition(**kept, variables=json.dumps(said["variables"]), files=files)
+
+
 def sendable(path: str) -> str:
     """Returns the path of a file; raises Refused if JSON cannot hold it."""
     if not path.isprintable():  # also what is no Unicode
@@ -263,13 +273,8 @@ class RemoteRunDoor(DefinitionSender):
         return log_part(response)
 
     async def definition(self, run: str) -> StoredDefinition:
-        said = (await self.transport.call("GET", path_of("runs", run, "definition"))).json
-        files = tuple(
-            StoredFile(one["path"], base64.b64decode(one["content"]), one["executable"])
-            for one in said["files"]
-        )
-        kept = {name: said[name] for name in ("digest", "workflow", "kind", "text")}
-        return StoredDefinition(**kept, variables=json.dumps(said["variables"]), files=files)
+        response = await self.transport.call("GET", path_of("runs", run, "definition"))
+        return _definition_of(response.json)
 
     # ---- commands ----
 
@@ -367,6 +372,13 @@ class RemoteRegistryDoor(DefinitionSender):
         async with explained("/".join(filter(None, named))):
             return await super().ask(service, name, given)
 
+    async def definition(self, name: str, version: str = "") -> StoredDefinition:
+        if not version:
+            shown = await self.ask(ServiceName.REGISTRY, "show", {"name": name})
+            version = str(shown["version"])
+        place = path_of("workflows", name, version, "definition")
+        return _definition_of((await self.transport.call("GET", place)).json)
+
     async def begin(self, asked: RunRequest) -> RunView:
         body: Document = {"workflow": asked.workflow, "version": asked.version}
         body["parameters"] = dict(asked.parameters)
@@ -383,6 +395,8 @@ def _bundle_body(bundle: Bundle) -> Document:
         "executable": sorted(bundle.executable),
         "folders": sorted(bundle.folders)[:FOLDERS_MAX],
         **said,
+        # Only where there is one: a server of an earlier version does not know it.
+        **({"source": asdict(bundle.source)} if bundle.source is not None else {}),
     }
 
 
@@ -396,7 +410,9 @@ FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is
 class RemoteBlockDoor(ServerPart):
     """Implements ``ports.runs.BlockDoor`` over HTTP; the token tells who calls."""
 
-    async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
+    async def submit_sbi(
+        self, file: str, content: bytes, *, who: str, dry_run: bool = False
+    ) -> Document:
         del who
         if len(content) > BODY_BYTES_MAX:
             raise PayloadTooLarge("the instance", len(content), BODY_BYTES_MAX)
@@ -405,7 +421,7 @@ class RemoteBlockDoor(ServerPart):
             response = await self.transport.call(
                 "POST",
                 "/sbis",
-                query={"file": file[-FILE_LENGTH_MAX:]},
+                query={"file": file[-FILE_LENGTH_MAX:], "dry_run": dry_run},
                 body=content or b" ",
                 headers={"content-type": kind},
                 again=True,  # the same twice is as once

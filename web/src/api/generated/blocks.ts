@@ -1,7 +1,7 @@
 /** Written by web/write_types.py from tidewheel.api; do not edit it. */
 import type { FindingFacts } from "./workflows";
 
-/** Describes what a block waits for. */
+/** Describes what a block waits for; `status`: of the other block. */
 export type BlockNeed = {
   block: string;
   condition: string;
@@ -9,7 +9,7 @@ export type BlockNeed = {
   state: string;
 };
 
-/** Describes a processing block; `never`: it waits for what cannot happen any more. */
+/** Describes a processing block; `never`: it waits for what cannot happen any more. `status` is in the words of SIP, `run_status` that of its run. */
 export type BlockFacts = {
   id: string;
   sbi: string | null;
@@ -20,6 +20,7 @@ export type BlockFacts = {
   priority: number;
   run: number;
   status: string;
+  run_status: string;
   reason: string;
   driven: boolean;
   offered: boolean;
@@ -42,6 +43,7 @@ export type AbortedBlock = {
   priority: number;
   run: number;
   status: string;
+  run_status: string;
   reason: string;
   driven: boolean;
   offered: boolean;
@@ -62,11 +64,12 @@ export type StageEvent = {
   error: string | null;
 };
 
-/** Describes a stage of a block, or a buffer object that it waits for. */
+/** Describes a stage of a block, or a buffer object that it waits for. `status` is in the words of SIP, `state` that of its task. */
 export type StageFacts = {
   id: string;
   stage: string | null;
   object: string | null;
+  status: string;
   state: string;
   remarks: string[];
   submit: number;
@@ -81,7 +84,7 @@ export type StageFacts = {
   events: StageEvent[];
 };
 
-/** Describes a block with each of its stages. */
+/** Describes a block with each of its stages; `why`: what keeps all of it back. */
 export type BlockDocument = {
   id: string;
   sbi: string | null;
@@ -92,6 +95,7 @@ export type BlockDocument = {
   priority: number;
   run: number;
   status: string;
+  run_status: string;
   reason: string;
   driven: boolean;
   offered: boolean;
@@ -101,7 +105,24 @@ export type BlockDocument = {
   created_at: string;
   updated_at: string;
   ended_at: string | null;
+  why: string[];
   stages: StageFacts[];
+};
+
+/** Describes something that happened to a block, or to a submission of one of its stages. */
+export type BlockEvent = {
+  at: string;
+  stage: string | null;
+  event: string;
+  submit: number | null;
+  text: string;
+};
+
+/** Lists what happened to a block and its stages, oldest first. */
+export type BlockHistory = {
+  id: string;
+  status: string;
+  events: BlockEvent[];
 };
 
 /** Lists processing blocks, newest first. */
@@ -109,9 +130,14 @@ export type BlockList = {
   blocks: BlockFacts[];
 };
 
-/** Describes a scheduling block instance as one row. */
+/** Describes a scheduling block instance as one row; `counts`: of its blocks by status. */
 export type SbiFacts = {
   id: string;
+  status: string;
+  counts: Record<string, number>;
+  scheduling_block: string | null;
+  subarray_id: string | null;
+  scans: number;
   requested_at: string;
   requested_by: string;
 };
@@ -119,21 +145,71 @@ export type SbiFacts = {
 /** Describes an instance as it was asked for, with its blocks as they are. */
 export type SbiDocument = {
   id: string;
+  status: string;
+  counts: Record<string, number>;
+  scheduling_block: string | null;
+  subarray_id: string | null;
+  scans: number;
   requested_at: string;
   requested_by: string;
   request: unknown;
   blocks: BlockFacts[];
 };
 
-/** Describes an instance that was asked for; `is_new`: it was not known before. */
+/** Describes an instance that was asked for; `is_new`: it was not known before; `dry_run`: nothing was stored. */
 export type SbiAnswer = {
   id: string;
+  status: string;
+  counts: Record<string, number>;
+  scheduling_block: string | null;
+  subarray_id: string | null;
+  scans: number;
   requested_at: string;
   requested_by: string;
   request: unknown;
   blocks: BlockFacts[];
   is_new: boolean;
+  dry_run: boolean;
   findings: FindingFacts[];
+};
+
+/** Describes a block of an instance that was aborted; `refused`: why it could not be. */
+export type SbiAbortedBlock = {
+  id: string;
+  sbi: string | null;
+  type: string | null;
+  workflow: string;
+  version: string | number | null;
+  parameters: Record<string, unknown>;
+  priority: number;
+  run: number;
+  status: string;
+  run_status: string;
+  reason: string;
+  driven: boolean;
+  offered: boolean;
+  waits: string[];
+  never: boolean;
+  needs: BlockNeed[];
+  created_at: string;
+  updated_at: string;
+  ended_at: string | null;
+  changed: boolean;
+  refused: string | null;
+};
+
+/** Describes an instance after all of it was asked to end; `changed`: something was to. */
+export type AbortedSbi = {
+  id: string;
+  status: string;
+  counts: Record<string, number>;
+  scheduling_block: string | null;
+  subarray_id: string | null;
+  scans: number;
+  requested_at: string;
+  requested_by: string;
+  changed: boolean;
+  blocks: SbiAbortedBlock[];
 };
 
 /** Lists scheduling block instances, newest first. */

@@ -167,6 +167,7 @@ export type TaskDocument = {
 
 /** Shows some tasks of a run in full. */
 export type TaskDocuments = {
+  stages?: boolean;
   tasks: TaskDocument[];
 };
 
@@ -182,6 +183,7 @@ export type TaskReasons = {
 
 /** Says of some tasks why they do not run. */
 export type WhyDocument = {
+  stages?: boolean;
   tasks: TaskReasons[];
 };
 
@@ -206,9 +208,10 @@ export type SubmissionInTree = {
   attempts: AttemptInTree[];
 };
 
-/** Describes a family (`children`) or a task (everything else) in the tree of a run. */
+/** Describes a family (`children`) or a task (everything else) in the tree of a run. `shown`: how people call it, in a run of stages. */
 export type TreeBranch = {
   name: string;
+  shown?: string;
   family: boolean;
   children?: TreeBranch[];
   id?: string;
@@ -228,6 +231,7 @@ export type TreePoint = {
 
 /** Describes a run as a tree; `left_out` counts points that are older than those shown. */
 export type RunTree = {
+  stages?: boolean;
   run: string;
   status: string;
   undone: UndoneCounts;
@@ -285,6 +289,7 @@ export type GraphGroup = {
 
 /** Describes the graph of a run around some tasks. */
 export type RunGraph = {
+  stages?: boolean;
   run: string;
   status: string;
   batch: number;
@@ -312,6 +317,7 @@ export type GraphGone = {
 
 /** Describes the whole graph, or what differs from the version `since`. */
 export type GraphAnswer = {
+  stages?: boolean;
   run: string;
   status: string;
   batch: number;
@@ -420,6 +426,7 @@ export type TaskChange = {
 
 /** Describes a run as it was behind a batch. */
 export type RunPast = {
+  stages?: boolean;
   run: RunFacts;
   batch: number;
   points: string[];
@@ -507,6 +514,7 @@ export type DryRun = {
   killed: string[];
   polled: string[];
   comes_back: string[];
+  stages?: boolean;
   runs: TriedRun[];
   waits: TriedWait[];
   notices: string[];

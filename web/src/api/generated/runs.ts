@@ -83,6 +83,11 @@ export type RunReason = {
   actions: RunAction[];
 };
 
+/** Says of a view whether it is of a run of stages, whose tasks people know by their names alone: then nobody has written a point, and there is one flow. */
+export type OfRun = {
+  stages?: boolean;
+};
+
 /** Describes a task that keeps a run back. */
 export type RunCause = {
   id: string;
@@ -149,6 +154,7 @@ export type LostTask = {
 
 /** Describes a run with its progress point by point, and what a person should know. */
 export type RunDocument = {
+  stages?: boolean;
   run: RunWithOptions;
   waits: RunReason[];
   points: PointProgress[];
@@ -173,6 +179,7 @@ export type PointsSummary = {
 
 /** Says how far a run is; `tasks` counts points that have begun, `total` all points. */
 export type SummaryFacts = {
+  stages?: boolean;
   batch: number;
   counts: Record<string, number>;
   tasks: number;
@@ -188,6 +195,7 @@ export type SummaryFacts = {
 
 /** Describes a run in short. */
 export type RunSummary = {
+  stages?: boolean;
   batch: number;
   counts: Record<string, number>;
   tasks: number;
@@ -204,6 +212,7 @@ export type RunSummary = {
 
 /** Describes how far a run of a list is; the run itself is only named. */
 export type ListedSummary = {
+  stages?: boolean;
   batch: number;
   counts: Record<string, number>;
   tasks: number;
@@ -277,8 +286,9 @@ export type TaskOfRun = {
   worker: string | null;
 };
 
-/** Says what all points of a node share. `branch`: the families around it, outermost first. */
+/** Says what all points of a node share. `branch`: the families around it, outermost first; `shown`: how people call it, in a run of stages. */
 export type NodeFacts = {
+  shown?: string;
   families: string[];
   branch: string[];
   title: string;
@@ -287,6 +297,7 @@ export type NodeFacts = {
 
 /** Lists the tasks of a run; `cursor`: from where events keep the list up to date. */
 export type RunTasks = {
+  stages?: boolean;
   run: RunFacts;
   batch: number;
   cursor: string;

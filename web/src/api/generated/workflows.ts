@@ -20,7 +20,16 @@ export type ParameterFacts = {
   default?: unknown;
 };
 
-/** Describes one version of a registered workflow. */
+/** Says where the files of a workflow were fetched from, as who registered it said. */
+export type SourceFacts = {
+  url: string;
+  ref: string;
+  commit: string;
+  folder: string;
+  sha256: string;
+};
+
+/** Describes one version of a registered workflow; `source` is null for files that came from a folder. */
 export type WorkflowFacts = {
   name: string;
   version: string;
@@ -30,6 +39,7 @@ export type WorkflowFacts = {
   parameters: ParameterFacts[];
   registered_at: string;
   registered_by: string;
+  source: SourceFacts | null;
 };
 
 /** Lists registered workflows by name, the highest version first. */
@@ -54,6 +64,7 @@ export type WorkflowDocument = {
   parameters: ParameterFacts[];
   registered_at: string;
   registered_by: string;
+  source: SourceFacts | null;
   findings: FindingFacts[];
   versions: string[];
   files: DefinitionFile[];
@@ -70,6 +81,7 @@ export type RegisteredWorkflow = {
   runnable: boolean;
   findings: FindingFacts[];
   parameters: ParameterFacts[];
+  source: SourceFacts | null;
   is_new: boolean;
 };
 
@@ -88,6 +100,7 @@ export type WorkflowVerdict = {
   parameters: ParameterFacts[];
   registered_at: string;
   registered_by: string;
+  source: SourceFacts | null;
   file?: string;
   registrable: boolean;
   findings: FindingFacts[];
@@ -117,6 +130,77 @@ export type RenderedWorkflow = {
   kind: string;
   text: string;
   stages: Record<string, RenderedStageFacts>;
+};
+
+/** Describes what a stage asks for, under the keys of the definition; `value`: cores of cpu, bytes of memory and buffer. */
+export type ResourceFacts = {
+  type: string;
+  number?: number;
+  flavour?: string;
+  exclusive?: boolean;
+  value?: number;
+  label?: string;
+};
+
+/** Describes what a stage waits for: another stage, or a buffer object. */
+export type DependencyFacts = {
+  type: string;
+  value: string;
+  condition: string;
+};
+
+/** Describes the list that a stage runs for each element of: `count` and the first `items`, or the `parameter` that is to be the list, or the `output` of a `stage`; a `stage` alone has the same elements. */
+export type ElementsFacts = {
+  max: number;
+  count?: number;
+  items?: unknown[];
+  parameter?: string;
+  stage?: string;
+  output?: string;
+};
+
+/** Describes a parameter that a stage declares: its `value` if that is known, or the stage whose output it will be; `required`: nothing gives it yet. */
+export type StageParameter = {
+  name: string;
+  required: boolean;
+  provided_by: string | null;
+  value?: unknown;
+};
+
+/** Describes a file of a stage; `text` is null if it is none, or too long. */
+export type StageFile = {
+  path: string;
+  size: number;
+  executable: boolean;
+  text: string | null;
+};
+
+/** Describes a stage of a definition. `when` is false if it is switched off; `executes` is the path of its compose file, command or script; `allow`: what its worker must allow; `compose_2`: keys of its compose file that only docker compose 2 knows. */
+export type StageDocument = {
+  id: string;
+  version: string;
+  type: string;
+  timeout_seconds: number | null;
+  resources: ResourceFacts[];
+  dependencies: DependencyFacts[];
+  when: boolean;
+  for_each: ElementsFacts | null;
+  until: string[];
+  executes: string | null;
+  allow: string[];
+  compose_2: string[];
+  parameters: StageParameter[];
+  outputs: string[];
+  files: StageFile[];
+};
+
+/** Describes each stage of a version, as a request with some parameters would have it. */
+export type WorkflowStages = {
+  name: string;
+  version: string;
+  kind: string;
+  stages: StageDocument[];
+  findings: FindingFacts[];
 };
 
 /** Describes a task of a definition's graph. */

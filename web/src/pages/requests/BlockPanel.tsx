@@ -2,14 +2,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { abortBlock, blockQuery, type BlockDocument, type Stage } from "../../api/blocks";
+import { abortBlock, blockHistoryQuery, blockQuery, type BlockDocument, type Stage } from "../../api/blocks";
 import { useMay } from "../../api/session";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Failure, Loading } from "../../ui/parts";
+import { inWords } from "../../ui/palette";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago, Took } from "../../ui/time";
-import { isOver } from "./blockOrder";
+import { canBeAborted } from "./blockOrder";
 
 export function BlockPanel({ id, onClose, onChoose }: { id: string; onClose: () => void; onChoose: (id: string) => void }) {
   const { data: block, error } = useQuery(blockQuery(id));
@@ -25,14 +26,16 @@ export function BlockPanel({ id, onClose, onChoose }: { id: string; onClose: () 
       {block === undefined && error === null && <Loading what={id} />}
       {block && (
         <>
-          <p><StateWord state={block.status} kind="runs" /> {block.reason !== "" && <span className="muted">{plain(block.reason)}</span>}</p>
-          <p className="muted">{plain(block.workflow)}{block.version === null ? "" : `/${block.version}`} · changed <Ago at={block.updated_at} />{block.status === "created" ? "" : <> · <Link to="/runs/$run" params={{ run: id }}>its run</Link></>}</p>
+          <p><StateWord state={block.status} kind="blocks" /> {block.reason !== "" && <span className="muted">{plain(block.reason)}</span>}</p>
+          <p className="muted">{plain(block.workflow)}{block.version === null ? "" : `/${block.version}`} · changed <Ago at={block.updated_at} />{block.run_status === "created" ? "" : <> · <Link to="/runs/$run" params={{ run: id }}>its run</Link></>}</p>
+          {block.why.map((one) => <p key={one} className="muted stage-why">{plain(one)}</p>)}
           <Needs block={block} onChoose={onChoose} />
           {Object.keys(block.parameters).length > 0 && <details><summary>Parameters</summary><pre>{plain(JSON.stringify(block.parameters, null, 2))}</pre></details>}
           <h3>Stages</h3>
           {block.stages.length === 0 && <p className="muted">None has come to be yet.</p>}
-          <ul className="stage-list">{block.stages.map((stage) => <StageLine key={stage.id} run={id} stage={stage} linked={block.status !== "created"} />)}</ul>
-          {may && !isOver(block) && <div className="dialog-foot"><Button look="danger" onClick={() => setAborting(true)}>Abort …</Button></div>}
+          <ul className="stage-list">{block.stages.map((stage) => <StageLine key={stage.id} run={id} stage={stage} linked={block.run_status !== "created"} />)}</ul>
+          <Story id={id} />
+          {may && canBeAborted(block) && <div className="dialog-foot"><Button look="danger" onClick={() => setAborting(true)}>Abort …</Button></div>}
           {aborting && <Abort block={block} onClose={() => setAborting(false)} />}
         </>
       )}
@@ -49,7 +52,7 @@ function Needs({ block, onChoose }: { block: BlockDocument; onChoose: (id: strin
         {block.needs.map((one) => (
           <li key={`${one.block} ${one.condition}`} className={one.state}>
             {one.block === "" ? "a block of others" : <button type="button" className="link" onClick={() => onChoose(one.block)}>{plain(one.block)}</button>} {one.condition}
-            <span className="muted"> · {one.status === "" ? "" : `is ${one.status}, `}{one.state}</span>
+            <span className="muted"> · {one.status === "" ? "" : `is ${inWords(one.status)}, `}{one.state}</span>
           </li>
         ))}
       </ul>
@@ -63,7 +66,7 @@ function StageLine({ run, stage, linked }: { run: string; stage: Stage; linked: 
     <li>
       <div className="stage-head">
         {linked ? <Link to="/runs/$run" params={{ run }} search={{ select: stage.id }}>{plain(name)}</Link> : <b>{plain(name)}</b>}
-        <StateWord state={stage.state} remarks={stage.remarks} />
+        <StateWord state={stage.status} remarks={stage.submit === 0 ? stage.remarks : []} kind="blocks" />
         <span className="muted"><Took from={stage.started_at} to={stage.ended_at} /></span>
       </div>
       {stage.error !== null && <p className="stage-error">{plain(stage.error)}</p>}
@@ -73,10 +76,27 @@ function StageLine({ run, stage, linked }: { run: string; stage: Stage; linked: 
   );
 }
 
+function Story({ id }: { id: string }) {
+  const [open, setOpen] = useState(false);
+  const { data: events, error } = useQuery({ ...blockHistoryQuery(id), enabled: open });
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>What happened</summary>
+      {error !== null && <Failure error={error} />}
+      <ol className="need-list">
+        {events?.map((one, place) => (
+          <li key={place}><Ago at={one.at} /> <b>{one.stage === null ? "" : `${plain(one.stage)} `}</b>{inWords(one.event)} <span className="muted">{plain(one.text)}</span></li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
 function Abort({ block, onClose }: { block: BlockDocument; onClose: () => void }) {
   const [reason, setReason] = useState("");
-  const active = block.stages.filter((one) => ["running", "submitted", "preparing"].includes(one.state)).map((one) => one.stage ?? one.id);
-  const open = block.stages.filter((one) => ["waiting", "ready"].includes(one.state)).length;
+  const stages = block.stages.filter((one) => one.stage !== null);
+  const active = stages.filter((one) => ["running", "preparing"].includes(one.status)).map((one) => one.stage ?? one.id);
+  const open = stages.filter((one) => ["waiting", "ready"].includes(one.state) || one.status === "waiting_for_resources").length;
   return (
     <Confirm title={`Abort ${block.id}`} button="Abort it" danger stale={["blocks"]} act={() => abortBlock(block.id, reason.trim())} onClose={onClose}>
       <p>{active.length > 0 ? `${active.join(", ")} ${active.length === 1 ? "is" : "are"} ended now.` : "Nothing of it runs now."} {open > 0 ? `${open} stage${open === 1 ? "" : "s"} that wait${open === 1 ? "s" : ""} will not begin.` : ""} Blocks that wait for it to complete or to start never begin; those that wait for its abort do.</p>

@@ -20,13 +20,13 @@ export function PostInstance({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const queries = useQueryClient();
   const posting = useDeed({
-    mutationFn: () => postSbi(text, fileNameFor(text)),
+    mutationFn: (dryRun: boolean) => postSbi(text, fileNameFor(text), dryRun),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["blocks"] }),
   });
   const read = (file: File | undefined) => void file?.text().then((found) => { setText(found); posting.reset(); });
   return (
     <form
-      className="card part post-instance" aria-label="Post an instance" onSubmit={(event) => { event.preventDefault(); posting.mutate(); }}
+      className="card part post-instance" aria-label="Post an instance" onSubmit={(event) => { event.preventDefault(); posting.mutate(false); }}
       onDragOver={(event) => event.preventDefault()} onDrop={(event) => { event.preventDefault(); read(event.dataTransfer.files[0]); }}
     >
       <label className="field">
@@ -34,11 +34,12 @@ export function PostInstance({ onClose }: { onClose: () => void }) {
         <textarea className="input mono" rows={9} spellCheck={false} placeholder={EXAMPLE} value={text} onChange={(event) => { setText(event.target.value); posting.reset(); }} />
       </label>
       {posting.error !== null && <Refusal error={posting.error} />}
-      {posting.data && <p role="status" className="verdict good">✔ {plain(posting.data.id)} {posting.data.is_new ? `is asked for: ${posting.data.blocks.length} block${posting.data.blocks.length === 1 ? "" : "s"}` : "was asked for already, with the same content"}.</p>}
+      {posting.data && <p role="status" className="verdict good">✔ {plain(posting.data.id)} {posting.data.is_new ? `${posting.data.dry_run ? "would be accepted, nothing is stored" : "is asked for"}: ${posting.data.blocks.length} block${posting.data.blocks.length === 1 ? "" : "s"}` : "was asked for already, with the same content"}.</p>}
       {posting.data && <Findings findings={posting.data.findings} />}
       <div className="request-buttons">
         {text === "" && <Button look="quiet" onClick={() => setText(EXAMPLE)}>Begin with the example</Button>}
         <Button onClick={onClose}>Close</Button>
+        <Button disabled={posting.isPending || text.trim() === ""} onClick={() => posting.mutate(true)}>Check</Button>
         <Button type="submit" look="primary" disabled={posting.isPending || text.trim() === ""}>{posting.isPending ? "Judging it …" : "Post"}</Button>
       </div>
     </form>

@@ -2,15 +2,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { blocksQuery, sbisQuery, type BlockFacts } from "../../api/blocks";
+import { abortSbi, blocksQuery, sbisQuery, type BlockFacts, type SbiFacts } from "../../api/blocks";
 import { useMay } from "../../api/session";
+import { Confirm } from "../../ui/Confirm";
 import { globMatcher } from "../../ui/globs";
+import { inWords } from "../../ui/palette";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { BlockPanel } from "./BlockPanel";
-import { inInstances, isStuck } from "./blockOrder";
+import { canBeAborted, inInstances, isStuck } from "./blockOrder";
 import { Objects } from "./Objects";
 import { PostInstance } from "./PostInstance";
 import "../workflows/workflows.css";
@@ -28,7 +30,7 @@ export function RequestsPage() {
   if (error !== null && blocks === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (blocks === undefined) return <Loading what="requests" />;
   const fits = globMatcher(text);
-  const shown = blocks.filter((one) => fits(one.id) || fits(one.workflow) || fits(one.status) || fits(one.sbi ?? ""));
+  const shown = blocks.filter((one) => fits(one.id) || fits(one.workflow) || fits(one.status) || fits(inWords(one.status)) || fits(one.sbi ?? ""));
   const stuck = blocks.filter(isStuck).length;
   return (
     <div className="plain-page">
@@ -45,7 +47,7 @@ export function RequestsPage() {
           {blocks.length > 0 && shown.length === 0 && <Empty title="No block fits">None of {blocks.length} blocks has “{text}” in its name or status.</Empty>}
           {inInstances(shown).map(([sbi, there]) => (
             <section key={sbi} className="card part" aria-label={sbi}>
-              <h2>{plain(sbi)} <Requested by={sbis.find((one) => one.id === sbi)} /></h2>
+              <InstanceHead id={sbi} sbi={sbis.find((one) => one.id === sbi)} blocks={there} />
               <ul className="block-list">{there.map((one) => <BlockLine key={one.id} block={one} chosen={one.id === chosen} onChoose={() => choose(one.id === chosen ? "" : one.id)} />)}</ul>
             </section>
           ))}
@@ -57,9 +59,39 @@ export function RequestsPage() {
   );
 }
 
-function Requested({ by }: { by: { requested_by: string; requested_at: string } | undefined }) {
-  if (by === undefined) return null;
-  return <small className="muted">asked for by {plain(by.requested_by)}, <Ago at={by.requested_at} /></small>;
+function InstanceHead({ id, sbi, blocks }: { id: string; sbi: SbiFacts | undefined; blocks: readonly BlockFacts[] }) {
+  const [aborting, setAborting] = useState(false);
+  const may = useMay("operate");
+  if (sbi === undefined) return <h2>{plain(id)}</h2>;
+  return (
+    <>
+      <div className="instance-head">
+        <h2>{plain(id)} <small className="muted">asked for by {plain(sbi.requested_by)}, <Ago at={sbi.requested_at} /></small></h2>
+        {may && blocks.some(canBeAborted) && <Button look="quiet" aria-label={`Abort ${id}`} onClick={() => setAborting(true)}>Abort all …</Button>}
+      </div>
+      <p className="instance-facts">
+        <StateWord state={sbi.status} kind="blocks" />
+        <span className="muted">{[countsOf(sbi), sbi.subarray_id === null ? "" : `subarray ${plain(sbi.subarray_id)}`, sbi.scans === 0 ? "" : `${sbi.scans} scan${sbi.scans === 1 ? "" : "s"}`].filter((one) => one !== "").join(" · ")}</span>
+      </p>
+      {aborting && <AbortInstance sbi={sbi} onClose={() => setAborting(false)} />}
+    </>
+  );
+}
+
+const countsOf = (sbi: SbiFacts): string => Object.entries(sbi.counts).map(([status, count]) => `${count} ${inWords(status)}`).join(", ");
+
+function AbortInstance({ sbi, onClose }: { sbi: SbiFacts; onClose: () => void }) {
+  const [reason, setReason] = useState("");
+  const act = async () => {
+    const refused = (await abortSbi(sbi.id, reason.trim())).blocks.filter((one) => one.refused !== null);
+    if (refused.length > 0) throw new Error(refused.map((one) => `${one.id}: ${one.refused ?? ""}`).join("; "));
+  };
+  return (
+    <Confirm title={`Abort ${sbi.id}`} button="Abort all of it" danger stale={["blocks"]} act={act} onClose={onClose}>
+      <p>Of its blocks: {countsOf(sbi)}. Those that are not over are aborted for good: stages that run are ended now, and nothing else of it begins.</p>
+      <label className="field"><span>Why, for others</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
+    </Confirm>
+  );
 }
 
 function NoBlocks() {
@@ -76,7 +108,7 @@ function BlockLine({ block, chosen, onChoose }: { block: BlockFacts; chosen: boo
     <li>
       <button type="button" className={chosen ? "block-line chosen" : "block-line"} aria-pressed={chosen} onClick={onChoose}>
         <b>{plain(block.id)}</b>
-        <StateWord state={block.status} kind="runs" />
+        <StateWord state={block.status} kind="blocks" />
         <span className="muted">{plain(block.workflow)}{block.version === null ? "" : `/${block.version}`}{block.type === null ? "" : ` · ${block.type}`}{block.priority === 0 ? "" : ` · priority ${block.priority}`}</span>
         <span className="muted"><Ago at={block.updated_at} /></span>
         {(block.waits.length > 0 || block.never) && <span className={block.never ? "block-waits never" : "block-waits"}>{block.never ? "never begins: " : "waits for "}{plain(block.waits.join("; "))}</span>}

@@ -2,9 +2,11 @@
 import type { BlockFacts } from "../../api/blocks";
 
 /** Nothing goes on by itself. */
-export const isStuck = (block: BlockFacts): boolean => (block.never && block.status === "created") || block.status === "stalled" || block.status === "error";
+export const isStuck = (block: BlockFacts): boolean => (block.never && block.run_status === "created") || block.status === "failed";
 
-export const isOver = (block: BlockFacts): boolean => block.status === "completed" || block.status === "stopped";
+export const isOver = (block: BlockFacts): boolean => !canBeAborted(block) || block.status === "stopped";
+
+export const canBeAborted = (block: BlockFacts): boolean => block.status !== "completed" && block.status !== "aborted";
 
 const NO_INSTANCE = "Without an instance";
 

@@ -10,7 +10,7 @@ import { useRunPage } from "./useRunPage";
 
 export function FilterBar({ children }: { children: ReactNode }) {
   const { filters, setFilter, clearFilters, views } = useRunPage();
-  const { rows } = useLive();
+  const { rows, stages } = useLive();
   const name = useRef<HTMLInputElement>(null);
   const toggles = useRef<HTMLDivElement>(null);
   const last = views.at(-1);
@@ -26,9 +26,9 @@ export function FilterBar({ children }: { children: ReactNode }) {
   return (
     <div className="filter-bar">
       <div ref={toggles} className="view-toggles" role="group" aria-label="Views">{children}</div>
-      <input ref={name} className="input" type="search" placeholder="Name or family" aria-label="Name or family, with * and ?" value={filters.name} onChange={(event) => setFilter("name", event.target.value)} />
-      <input className="input point" type="search" placeholder="Point" aria-label="Point, with * and ?" value={filters.point} onChange={(event) => setFilter("point", event.target.value)} />
-      {flows.length > 1 && (
+      <input ref={name} className="input" type="search" placeholder={stages ? "Stage" : "Name or family"} aria-label={stages ? "Stage, with * and ?" : "Name or family, with * and ?"} value={filters.name} onChange={(event) => setFilter("name", event.target.value)} />
+      {!stages && <input className="input point" type="search" placeholder="Point" aria-label="Point, with * and ?" value={filters.point} onChange={(event) => setFilter("point", event.target.value)} />}
+      {flows.length > 1 && !stages && (
         <select aria-label="Flow" value={filters.flow} onChange={(event) => setFilter("flow", event.target.value)}>
           <option value="">all flows</option>
           {flows.map((flow) => <option key={flow} value={flow}>flow {flow}</option>)}

@@ -6,6 +6,7 @@ import { actionText, RUN_VERBS } from "../../acting/verbs";
 import { factsQuery, summaryQuery } from "../../api/queries";
 import { useLive, useMayAct } from "../../api/runLive";
 import { useMay } from "../../api/session";
+import { shownId } from "../../api/shown";
 import type { Cause, RunFacts, RunSummary } from "../../api/types";
 import { Button, CountsBar } from "../../ui/parts";
 import { plain } from "../../ui/plain";
@@ -16,7 +17,7 @@ import { useRunPage } from "./useRunPage";
 
 export function RunHeader() {
   const { run: name } = useRunPage();
-  const { run: told } = useLive();
+  const { run: told, stages } = useLive();
   const { data: facts } = useQuery(factsQuery(name));
   const { data: summary } = useQuery(summaryQuery(name));
   if (told === null) return null;
@@ -38,7 +39,7 @@ export function RunHeader() {
             {progressText({ ...summary, run })}
             {" · "}changed <Ago at={run.updated_at} />
           </span>
-          <StopPoint points={summary.points} over={isOver(run)} />
+          {!stages && <StopPoint points={summary.points} over={isOver(run)} />}
         </div>
       )}
       <RunVerbs run={run} />
@@ -100,8 +101,8 @@ function Causes({ causes, count, stalled, stall }: { causes: Cause[]; count: num
       <ul>
         {causes.map((cause) => (
           <li key={cause.id}>
-            <button type="button" className="link" onClick={() => select(cause.id)}>{cause.id}</button>
-            <span> {plain(cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state)}</span>
+            <button type="button" className="link" onClick={() => select(cause.id)}>{shownId(cause.id)}</button>
+            <span> {plain(cause.reasons[0]?.text.replace(`${shownId(cause.id)} `, "") ?? cause.state)}</span>
             {may && cause.reasons[0]?.actions.slice(0, 1).map((action) => (
               <Button key={action.verb} onClick={() => act(action)}>{actionText(action)}</Button>
             ))}

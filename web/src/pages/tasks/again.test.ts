@@ -6,7 +6,7 @@ const NOTHING = Object.fromEntries(Object.values(ASKED_AGAIN).map((stored) => [s
 const task = (more: Partial<StoredTask>): StoredTask => ({
   ...NOTHING,
   id: "t1", seq: 7, queue: "default", name: "fit", status: "failed", attempt: 2, failures: 2, max_retries: 1, retry: { delays: [3] }, priority: 50, command: "true", spec: { a: 1 }, armed: false, max_termination_seconds: 30,
-  resources: { cpu: 2, memory_bytes: 0, gpu: 0, labels: [], nodes: 1, exclusive: false, buffer_bytes: 0 }, ...more,
+  resources: { cpu: 2, memory_bytes: 0, gpu: 0, labels: [], nodes: 1, exclusive: false, buffer_bytes: 0, flavours: [] }, ...more,
 });
 
 test("a task again asks for the same and has an id, times and needs of its own", () => {
@@ -19,7 +19,7 @@ test("a task again has every name that it had", () => {
 });
 
 test("a task again asks for the same nodes and buffer", () => {
-  const resources = { cpu: 0, memory_bytes: 0, gpu: 0, labels: [], nodes: 3, exclusive: true, buffer_bytes: 7 };
+  const resources = { cpu: 0, memory_bytes: 0, gpu: 0, labels: [], nodes: 3, exclusive: true, buffer_bytes: 7, flavours: [] };
   expect(taskAgain(task({ resources }))).toMatchObject({ nodes: 3, exclusive: true, buffer: 7 });
 });
 

@@ -34,6 +34,7 @@ export function taskAgain(task: StoredTask, name = task.name): Record<string, un
     nodes: task.resources.nodes > 1 ? task.resources.nodes : null,
     exclusive: task.resources.exclusive || null,
     buffer: task.resources.buffer_bytes || null,
+    flavours: task.resources.flavours.length > 0 ? task.resources.flavours : null,
     labels: task.resources.labels.length > 0 ? task.resources.labels : null,
     // As a text nothing of it is lost on the way through a browser.
     ...(task.spec_text === undefined ? { spec: task.spec } : { spec_text: task.spec_text }),

@@ -27,7 +27,7 @@ const STILL = { draggable: false, selectable: false } as const;
 
 const StepBox = memo(function StepBox({ data: { name, point, lit } }: NodeProps<StepNode>) {
   return (
-    <div className={`step-box${isTrigger(name) ? " trigger" : ""}${lit ? " lit" : ""}`} title={`${point}/${name}`}>
+    <div className={`step-box${isTrigger(name) ? " trigger" : ""}${lit ? " lit" : ""}`} title={point === "" ? name : `${point}/${name}`}>
       <span className="task-text"><b>{name}</b><small>{point}</small></span>
     </div>
   );
@@ -48,18 +48,18 @@ export function DefinitionGraph({ name, version, parameters }: { name: string; v
   const graph = useMemo(() => data && asGraph(data), [data]);
   const usual = (graph?.points.length ?? 0) > 1 ? "point" : "family";
   const drawing = useMemo(
-    () => graph && graph.tasks.length <= DRAWN_MAX ? drawGraph(graph, grouping ?? usual, direction, () => true) : undefined,
+    () => graph && graph.tasks.length <= DRAWN_MAX ? drawGraph(graph, graph.stages ? "none" : (grouping ?? usual), direction, () => true) : undefined,
     [graph, grouping, usual, direction],
   );
   return (
     <div className="graph-view definition-graph">
       <div className="view-bar">
         {(usual === "point" || asked.start !== "" || asked.stop !== "") && <Points asked={asked} onAsk={setAsked} />}
-        <label>group by <select value={grouping ?? usual} onChange={(event) => setGrouping(event.target.value as Grouping)}>
+        {!graph?.stages && <label>group by <select value={grouping ?? usual} onChange={(event) => setGrouping(event.target.value as Grouping)}>
           <option value="point">point</option><option value="family">family</option><option value="both">point and family</option><option value="none">nothing</option>
-        </select></label>
+        </select></label>}
         <Button look="quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Turn the graph: left to right, or top to bottom">{direction === "TB" ? "↓ down" : "→ across"}</Button>
-        {graph && <span className="muted">{countText(graph.tasks.length, "task")}{graph.points.length > 1 ? ` at ${graph.points.length} points` : ""}{graph.cut ? ", and more that are not shown" : ""}</span>}
+        {graph && <span className="muted">{countText(graph.tasks.length, graph.stages ? "stage" : "task")}{graph.points.length > 1 ? ` at ${graph.points.length} points` : ""}{graph.cut ? ", and more that are not shown" : ""}</span>}
       </div>
       {error !== null && !isFetching && <Refusal error={error} />}
       {graph === undefined && error === null && <Loading what="the graph" />}
@@ -124,7 +124,7 @@ function nodesOf(drawing: Drawing, placed: Placed, selected: string | null): (St
   for (const [id, position] of placed.boxes) {
     const task = drawing.tasks.get(id);
     const box = sizes.get(id);
-    if (task && box) found.push({ id, type: "step", position, width: box.width, height: box.height, ariaLabel: id, data: { name: task.name, point: task.point, lit: id === selected }, ...STILL });
+    if (task && box) found.push({ id, type: "step", position, width: box.width, height: box.height, ariaLabel: task.point === "" ? task.name : id, data: { name: task.name, point: task.point, lit: id === selected }, ...STILL });
   }
   return found;
 }

@@ -14,6 +14,7 @@ import { DefinitionGraph } from "./DefinitionGraph";
 import { Findings } from "./Findings";
 import { textOf } from "./parameters";
 import { RequestForm } from "./RequestForm";
+import { Stages } from "./Stages";
 import { Runnable } from "./WorkflowsPage";
 import "./workflows.css";
 
@@ -50,6 +51,7 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
         <section className="card workflow-graph" aria-label="Graph"><DefinitionGraph name={name} version={version} parameters={given} /></section>
         {may && <RequestForm workflow={workflow} onPreview={setGiven} />}
       </div>
+      {workflow.kind === "sip" && <Stages name={name} version={version} parameters={given} />}
       <div className="workflow-parts">
         <section className="card part" aria-label="What was found">
           <h2>Findings</h2>
@@ -69,6 +71,12 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
   );
 }
 
+/** Where the files were fetched from. No link: anybody may have written it. */
+function cameFrom({ url, ref, commit, folder }: NonNullable<WorkflowDocument["source"]>): string {
+  const place = `${url}${ref ? `@${ref}` : ""}${folder ? `#${folder}` : ""}`;
+  return commit ? `${place} (commit ${commit.slice(0, 12)})` : place;
+}
+
 function Head({ workflow, may }: { workflow: WorkflowDocument; may: boolean }) {
   const { name, version, versions } = workflow;
   const [removing, setRemoving] = useState(false);
@@ -86,7 +94,8 @@ function Head({ workflow, may }: { workflow: WorkflowDocument; may: boolean }) {
         {versions.map((one) => <option key={one}>{one}</option>)}
       </select>
       <Runnable is={workflow.runnable} />
-      <span className="muted">{workflow.kind} · registered by {plain(workflow.registered_by)}, <Ago at={workflow.registered_at} /></span>
+      {workflow.findings.filter((one) => one.code === "worker-needs").map((one) => <span key={one.message} className="muted">{plain(one.message)}</span>)}
+      <span className="muted">{workflow.kind} · registered by {plain(workflow.registered_by)}, <Ago at={workflow.registered_at} />{workflow.source ? ` · from ${plain(cameFrom(workflow.source))}` : ""}</span>
       {may && <Button look="quiet" className="to-end" onClick={() => setRemoving(true)}>Remove …</Button>}
       {removing && (
         <Confirm title={`Remove ${name}/${version}`} button={`Remove ${version}`} danger stale={["workflows"]} act={forget} onClose={() => setRemoving(false)}>

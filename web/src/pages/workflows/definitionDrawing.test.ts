@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { drawGraph } from "../../views/graph/drawing";
-import { asGraph, outputText } from "./definitionDrawing";
+import { asGraph, outputText, stageText } from "./definitionDrawing";
 
 const FOUND = {
   name: "w",
@@ -31,4 +31,8 @@ describe("a definition's graph", () => {
   it("names outputs, and both ends as finished", () => {
     expect([["failed", "succeeded"], ["expired", "failed", "succeeded"], ["failed"], ["b", "a"], []].map(outputText)).toEqual(["finished", "finished", "failed", "a, b", "succeeded"]);
   });
+});
+
+it("stages stand without points, and objects and lists as what they are", () => {
+  expect(["image", "image<item>", "object@vis%2E1", "list@image"].map(stageText)).toEqual(["image", "image", "buffer object vis.1", "the list of stage image"]);
 });

@@ -1,5 +1,6 @@
 /** A definition's graph in the form in which graphs of runs are drawn. */
 import type { DefinitionGraphDocument } from "../../api/registry";
+import { stageName } from "../../api/shown";
 import type { GraphDocument } from "../../api/types";
 
 export const DRAWN_MAX = 1_500; // nobody reads more, and Graphviz takes its time
@@ -14,15 +15,26 @@ export function outputText(outputs: readonly string[]): string {
   return said.length === 0 ? "succeeded" : said.join(", ");
 }
 
+const OBJECT = "object@"; // so begins what stands for a buffer object
+const LIST = "list@"; // and what stands for the list of a stage with for_each
+
+/** How people call a node of a definition of stages. */
+export function stageText(name: string): string {
+  if (name.startsWith(OBJECT)) return `buffer object ${decodeURIComponent(name.slice(OBJECT.length))}`;
+  return name.startsWith(LIST) ? `the list of stage ${name.slice(LIST.length)}` : stageName(name);
+}
+
 export function asGraph(found: DefinitionGraphDocument): GraphDocument {
+  const stages = found.kind === "sip"; // then nobody has written a point
   return {
+    stages,
     run: "",
     status: "",
     batch: 0,
     version: "",
     points: found.points,
     families: Object.fromEntries(found.tasks.map(({ name, family }) => [name, family === null ? [] : [family]])),
-    tasks: found.tasks.map(({ id, name, point }) => ({ id, name, point, state: "future", remarks: [], flows: [], submit: 0, in_pool: false, distance: 0 })),
+    tasks: found.tasks.map(({ id, name, point }) => ({ id, name: stages ? stageText(name) : name, point: stages ? "" : point, state: "future", remarks: [], flows: [], submit: 0, in_pool: false, distance: 0 })),
     groups: [],
     edges: found.edges.map((edge, arrow) => ({
       from: edge.parent, to: edge.child, output: outputText(edge.outputs), state: "open", by_hand: false, suicide: edge.suicide, arrow, alternative: !edge.certain,

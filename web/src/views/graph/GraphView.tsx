@@ -4,6 +4,7 @@ import { ReactFlowProvider } from "@xyflow/react";
 import { useMemo, useState } from "react";
 import { summaryQuery } from "../../api/queries";
 import { useLiveOf } from "../../api/runLive";
+import { shownId, taskWord } from "../../api/shown";
 import type { RunSummary } from "../../api/types";
 import { rowFilter } from "../../pages/run/filters";
 import { folded, useUnfolded } from "../../pages/run/folds";
@@ -25,7 +26,9 @@ export function GraphView() {
   const nodes = useLiveOf((live) => live.nodes);
   const { data: stop = null } = useQuery({ ...summaryQuery(run), select: stopPoint });
   const [edges, setEdges] = useViewOption("graph", "n", "1");
-  const [grouping, setGrouping] = useViewOption("graph", "group", "point");
+  const stages = useLiveOf((live) => live.stages);
+  const [chosen, setGrouping] = useViewOption("graph", "group", "point");
+  const grouping = stages ? "none" : chosen; // nobody has written points or families there
   const [direction, setDirection] = useViewOption("graph", "direction", "LR");
   const { graph, error, refetch, preview, around, setAround, outside, lostSelection, over } = useGraph(Math.min(10, Math.max(0, Number(edges) || 0)));
   const flows = useMemo(() => laterFlows([...new Set(graph?.tasks.flatMap((task) => task.flows))]), [graph]);
@@ -43,16 +46,16 @@ export function GraphView() {
   return (
     <div className="graph-view">
       <div className="view-bar">
-        <label className="slider">within <input type="range" min="0" max="6" value={edges} onChange={(event) => setEdges(event.target.value)} aria-label="Edges around live tasks" /> <b>{edges}</b> {edges === "1" ? "edge" : "edges"} of {around === "" ? (over ? "the last points" : "what is live") : around === "task" ? selected : "what was found"}</label>
-        <label>group by <select value={grouping} onChange={(event) => setGrouping(event.target.value)}>{GROUPINGS.map(([value, text]) => <option key={value} value={value}>{text}</option>)}</select></label>
+        <label className="slider">within <input type="range" min="0" max="6" value={edges} onChange={(event) => setEdges(event.target.value)} aria-label="Edges around live tasks" /> <b>{edges}</b> {edges === "1" ? "edge" : "edges"} of {around === "" ? (over ? (stages ? "the last stages" : "the last points") : "what is live") : around === "task" ? shownId(selected ?? "") : "what was found"}</label>
+        {!stages && <label>group by <select value={grouping} onChange={(event) => setGrouping(event.target.value)}>{GROUPINGS.map(([value, text]) => <option key={value} value={value}>{text}</option>)}</select></label>}
         <button type="button" className="button quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Turn the graph: left to right, or top to bottom">{direction === "TB" ? "↓ down" : "→ across"}</button>
-        {graph && <span className="muted">{countText(graph.tasks.length, "task")}{graph.cut ? ", and more that are not shown" : ""}</span>}
-        {around !== "" && <Button onClick={() => setAround("")}>{over ? "Back to the last points" : "Back to what is live"} ✕</Button>}
+        {graph && <span className="muted">{countText(graph.tasks.length, taskWord())}{graph.cut ? ", and more that are not shown" : ""}</span>}
+        {around !== "" && <Button onClick={() => setAround("")}>{over ? `Back to the last ${stages ? "stages" : "points"}` : "Back to what is live"} ✕</Button>}
         {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {outside.length} found outside of this window</Button>}
         {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && drawing.folds.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Look in the whole graph</Button>}
-        {around === "" && lostSelection && <Button onClick={() => setAround("task")}>Show {selected} here</Button>}
+        {around === "" && lostSelection && <Button onClick={() => setAround("task")}>Show {shownId(selected ?? "")} here</Button>}
         {foldAll !== null && <Button onClick={foldAll}>Fold elements</Button>}
-        {flows.length > 0 && <span className="flow-marks" aria-label="Flows">{flows.map((flow) => <FlowMark key={flow} flow={flow} word />)}</span>}
+        {flows.length > 0 && !stages && <span className="flow-marks" aria-label="Flows">{flows.map((flow) => <FlowMark key={flow} flow={flow} word />)}</span>}
         <Legend preview={preview} />
       </div>
       {error !== null && graph === undefined && <Failure error={error} retry={() => void refetch()} />}

@@ -1,6 +1,7 @@
 /** From the graph document to boxes, lines and frames: what is shown, and what only matters for its place. */
 import { edgeKey } from "../../api/graph";
 import { comparePoints } from "../../api/points";
+import { isOfStages, shownId } from "../../api/shown";
 import type { GraphDocument, GraphEdge, GraphGroup, TaskWords } from "../../api/types";
 import { NOTHING_FOLDED, type Fold, type Folded } from "../../pages/run/folds";
 import { strandsOf, kindOf, roomText } from "./strands";
@@ -72,7 +73,7 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
   const used = new Set([...edges.values()].flatMap((edge) => [edge.from, edge.to]));
   const ofTasks = shown.map((task): Candidate => ({
     apart: task.point,
-    box: { id: task.id, width: boxWidth(task.name, task.point), height: HEIGHT, frames: frames(task.point, graph.families[task.name] ?? []) },
+    box: { id: task.id, width: boxWidth(isOfStages() ? shownId(task.id) : task.name, task.point), height: HEIGHT, frames: frames(task.point, graph.families[task.name] ?? []) },
   }));
   const ofGroups = [...groups.values()].filter((group) => used.has(group.id)).map((group): Candidate => ({
     apart: null,

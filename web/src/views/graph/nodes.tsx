@@ -2,6 +2,7 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo } from "react";
 import { useTaskRow, useTouched } from "../../api/runLive";
+import { isOfStages, shownId } from "../../api/shown";
 import type { GraphGroup, TaskWords } from "../../api/types";
 import { foldState, foldText, type Fold } from "../../pages/run/folds";
 import { useTicks } from "../../pages/run/ticks";
@@ -26,11 +27,12 @@ export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) 
   const { task, framed, selected, beside, faded, mark } = data;
   const { state, remarks, flows, in_pool } = live ?? task;
   const classes = ["task-box", in_pool ? "pooled" : "", selected ? "selected" : "", beside ? "beside" : "", faded ? "faded" : "", ticked.has(id) ? "ticked" : "", `s-${state.replace(" ", "-")}`, touched ? "touched" : "", mark ? markClass(mark) : ""];
-  const [later] = laterFlows(flows).slice(-1);
+  const stages = isOfStages();
+  const [later] = stages ? [] : laterFlows(flows).slice(-1);
   return (
-    <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${id}: ${[state, ...remarks].join(", ")}${later !== undefined ? `; flow ${flows.join(", ")}` : ""}`}>
+    <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${shownId(id)}: ${[state, ...remarks].join(", ")}${later !== undefined ? `; flow ${flows.join(", ")}` : ""}`}>
       <StateIcon state={state} size={18} />
-      <span className="task-text"><b>{task.name}</b><small>{[...(framed && remarks.length > 0 ? [] : [task.point]), ...(remarks.length > 0 ? [remarks.join(", ")] : [])].join(" · ")}</small></span>
+      <span className="task-text"><b>{stages ? shownId(id) : task.name}</b><small>{[...(stages ? [state] : framed && remarks.length > 0 ? [] : [task.point]), ...(remarks.length > 0 ? [remarks.join(", ")] : [])].join(" · ")}</small></span>
       {later !== undefined && <><i className={`flow-edge ${flowClass(later)}`} /><span className="flow-marks">{laterFlows(flows).map((flow) => <FlowMark key={flow} flow={flow} />)}</span></>}
       {mark && <MarkBadge mark={mark} />}
     </div>
@@ -58,9 +60,9 @@ export const FoldBox = memo(function FoldBox({ id, data: { fold } }: NodeProps<F
   const { ticked } = useTicks();
   const state = foldState(fold);
   return (
-    <div className={`task-box fold-box${ticked.has(id) ? " ticked" : ""} s-${state.replace(" ", "-")}`} style={stateStyle(state)} title={`${id}: ${foldText(fold)}. Click to see each`}>
+    <div className={`task-box fold-box${ticked.has(id) ? " ticked" : ""} s-${state.replace(" ", "-")}`} style={stateStyle(state)} title={`${shownId(id)}: ${foldText(fold)}. Click to see each`}>
       <StateIcon state={state} size={18} />
-      <span className="task-text"><b>{fold.name}</b><small>{foldText(fold)}</small></span>
+      <span className="task-text"><b>{isOfStages() ? shownId(id) : fold.name}</b><small>{foldText(fold)}</small></span>
     </div>
   );
 });

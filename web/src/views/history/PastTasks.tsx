@@ -2,6 +2,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef } from "react";
 import type { PastDocument } from "../../api/past";
+import { shownId } from "../../api/shown";
 import type { TaskRow } from "../../api/types";
 import { rowFilter } from "../../pages/run/filters";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
@@ -34,7 +35,8 @@ export function PastTasks({ past }: { past: PastDocument }) {
   const touched = useMemo(() => touchedBy(past), [past]);
   const lines = useMemo(() => {
     const fits = rowFilter(filters, (name) => past.nodes[name]?.families ?? []);
-    return linesOf(past.tasks.filter((task) => fits(task) && (show !== "pool" || task.in_pool)));
+    const found = linesOf(past.tasks.filter((task) => fits(task) && (show !== "pool" || task.in_pool)));
+    return past.stages ? found.filter((line) => line.kind === "task") : found;
   }, [past, filters, show]);
   const virtual = useVirtualizer({ count: lines.length, getScrollElement: () => scroller.current, estimateSize: () => 30, overscan: 15 });
   const pooled = past.tasks.filter((task) => task.in_pool).length;
@@ -59,9 +61,9 @@ export function PastTasks({ past }: { past: PastDocument }) {
               const { task } = line;
               return (
                 <div key={item.key} role="listitem" className={`past-line${task.in_pool ? " pooled" : ""}${touched.has(task.id) ? " touched" : ""}`} style={place}>
-                  <button type="button" className="link" aria-pressed={task.id === selected} onClick={() => select(task.id)}>{task.name}</button>
+                  <button type="button" className="link" aria-pressed={task.id === selected} onClick={() => select(task.id)}>{past.stages ? shownId(task.id) : task.name}</button>
                   <StateWord state={task.state} remarks={task.remarks} />
-                  <span className="muted end">{touched.has(task.id) && <i className="just">just now</i>}{task.submit > 0 ? `#${task.submit}` : ""}{task.flows.some((flow) => flow > 1) ? ` flow ${task.flows.join(", ")}` : ""}</span>
+                  <span className="muted end">{touched.has(task.id) && <i className="just">just now</i>}{task.submit > 0 ? `#${task.submit}` : ""}{!past.stages && task.flows.some((flow) => flow > 1) ? ` flow ${task.flows.join(", ")}` : ""}</span>
                 </div>
               );
             })}

@@ -1,5 +1,6 @@
 /** What happened around a moment, as one list: batches and what people asked for, in their order. */
 import type { PastBatch, PastCommand, PastDocument } from "../../api/past";
+import { shownId } from "../../api/shown";
 
 export type Happening = { kind: "batch"; at: string; key: string; batch: PastBatch } | { kind: "command"; at: string; key: string; command: PastCommand };
 
@@ -34,12 +35,12 @@ export function causesOf(past: Pick<PastDocument, "around" | "batch" | "commands
 
 /** What the job of a task did; nothing of tasks that only followed. */
 function jobWords({ id, before, state, remarks, made }: PastDocument["changed"][number]): string[] {
-  const said = made.filter((output) => !USUAL.has(output)).map((output) => `${id} reported ${output}`);
+  const said = made.filter((output) => !USUAL.has(output)).map((output) => `${shownId(id)} reported ${output}`);
   if (!ACTIVE.includes(before)) return said;
-  if (ENDS.includes(state)) return [...said, `${id} ${state === "submit-failed" ? "could not be submitted" : state}`];
-  if (state === "running" && before !== "running") return [...said, `${id} began to run`];
-  if (state === "submitted" && before === "preparing") return [...said, `${id} was submitted`];
-  if (remarks.includes("retrying")) return [...said, `${id} failed and is tried again`];
+  if (ENDS.includes(state)) return [...said, `${shownId(id)} ${state === "submit-failed" ? "could not be submitted" : state}`];
+  if (state === "running" && before !== "running") return [...said, `${shownId(id)} began to run`];
+  if (state === "submitted" && before === "preparing") return [...said, `${shownId(id)} was submitted`];
+  if (remarks.includes("retrying")) return [...said, `${shownId(id)} failed and is tried again`];
   return said;
 }
 

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
 import { taskQuery } from "../../api/queries";
 import { useTaskRow } from "../../api/runLive";
+import { shownId, taskWord } from "../../api/shown";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { attemptsOf, choose, FILES, type Choice } from "./choice";
@@ -16,7 +17,7 @@ export function LogsView() {
   const isRun = of === "run" || selected === null;
   const whose = (
     <select aria-label="Whose log" value={isRun ? "run" : "task"} onChange={(event) => setOf(event.target.value)}>
-      {selected !== null && <option value="task">{selected}</option>}
+      {selected !== null && <option value="task">{shownId(selected)}</option>}
       <option value="run">the run: its scheduler</option>
     </select>
   );
@@ -24,7 +25,7 @@ export function LogsView() {
     <div className="logs-view">
       {isRun ? (
         <>
-          <div className="view-bar">{whose}{selected === null && <span className="muted">Select a task to see what its job wrote.</span>}</div>
+          <div className="view-bar">{whose}{selected === null && <span className="muted">Select a {taskWord()} to see what its job wrote.</span>}</div>
           <Log key="run" place={{ run, id: "", file: "out", submit: null, attempt: null }} name={run} />
         </>
       ) : <TaskLog key={selected} run={run} id={selected} whose={whose} />}
@@ -39,12 +40,12 @@ function TaskLog({ run, id, whose }: { run: string; id: string; whose: ReactNode
   const { data: task, error, refetch } = useQuery(taskQuery(run, id));
   const choices = useMemo(() => attemptsOf(task?.submissions ?? []), [task]);
   const chosen = choose(choices, id, wanted);
-  if (task === undefined) return error === null ? <Loading what={id} /> : <Failure error={error} retry={() => void refetch()} />;
+  if (task === undefined) return error === null ? <Loading what={shownId(id)} /> : <Failure error={error} retry={() => void refetch()} />;
   if (chosen === undefined) {
     return (
       <>
         <div className="view-bar">{whose}</div>
-        <Empty title={`${id} has written nothing`}>It is {row?.state ?? task.state}, and no job of it has begun. Its log is here as soon as there is one; the panel says what it waits for.</Empty>
+        <Empty title={`${shownId(id)} has written nothing`}>It is {row?.state ?? task.state}, and no job of it has begun. Its log is here as soon as there is one; the panel says what it waits for.</Empty>
       </>
     );
   }
@@ -64,7 +65,7 @@ function TaskLog({ run, id, whose }: { run: string; id: string; whose: ReactNode
           {choices.map((one) => <option key={one.key} value={one.key}>{choiceText(one)}</option>)}
         </select>
       </div>
-      <Log key={JSON.stringify(place)} place={place} name={`${id} ${file}`} />
+      <Log key={JSON.stringify(place)} place={place} name={`${shownId(id)} ${file}`} />
     </>
   );
 }

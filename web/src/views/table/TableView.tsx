@@ -3,6 +3,7 @@ import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type Sor
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef } from "react";
 import { useLive, useMayAct } from "../../api/runLive";
+import { shownId, taskWord } from "../../api/shown";
 import type { TaskRow } from "../../api/types";
 import { rowFilter } from "../../pages/run/filters";
 import { folded, foldState, foldText, useUnfolded, type Fold } from "../../pages/run/folds";
@@ -21,7 +22,7 @@ export function readSort(text: string): SortingState {
 }
 
 export function TableView() {
-  const { rows, nodes, pointsLeftOut } = useLive();
+  const { rows, nodes, pointsLeftOut, stages } = useLive();
   const { filters, clearFilters } = useRunPage();
   const [sort, setSort] = useViewOption("table", "sort", "");
   const shown = useMemo(() => rows.filter(rowFilter(filters, (name) => nodes[name]?.families ?? [])), [rows, filters, nodes]);
@@ -33,7 +34,7 @@ export function TableView() {
   const table = useReactTable({
     data: lines,
     columns: COLUMNS,
-    state: { sorting },
+    state: { sorting, columnVisibility: { point: !stages, flows: !stages } },
     getRowId: (row) => row.id,
     onSortingChange: (change) => {
       const [first] = typeof change === "function" ? change(sorting) : change;
@@ -46,7 +47,7 @@ export function TableView() {
   return (
     <div className="table-view">
       <div className="view-bar">
-        <span className="muted">{shown.length === rows.length ? countText(rows.length, "task") : `${shown.length} of ${countText(rows.length, "task")}`}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
+        <span className="muted">{shown.length === rows.length ? countText(rows.length, taskWord()) : `${shown.length} of ${countText(rows.length, taskWord())}`}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
         {foldAll !== null && <Button onClick={foldAll}>Fold elements</Button>}
       </div>
       {shown.length === 0 ? (
@@ -119,7 +120,7 @@ function Rows({ table, rows, folds, unfold }: RowsProps) {
             >
               {may && (
                 <span role="cell" onClick={(event) => event.stopPropagation()}>
-                  <input type="checkbox" aria-label={`Tick ${row.id}`} checked={ticked.has(row.id)} onChange={(event) => tick([row.id], event.target.checked)} />
+                  <input type="checkbox" aria-label={`Tick ${shownId(row.id)}`} checked={ticked.has(row.id)} onChange={(event) => tick([row.id], event.target.checked)} />
                 </span>
               )}
               {row.getVisibleCells().map((cell) => <span key={cell.id} role="cell">{flexRender(cell.column.columnDef.cell, cell.getContext())}</span>)}

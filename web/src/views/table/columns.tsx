@@ -1,6 +1,7 @@
 /** The columns of the table of tasks, and how each sorts. */
 import { createColumnHelper } from "@tanstack/react-table";
 import { comparePoints } from "../../api/points";
+import { isOfStages, shownId } from "../../api/shown";
 import type { TaskRow } from "../../api/types";
 import { FlowMarks } from "../../ui/FlowMark";
 import { TASK_STATES } from "../../ui/palette";
@@ -23,7 +24,7 @@ export const COLUMNS = [
     cell: (cell) => <span className="mono">{cell.getValue()}</span>,
     sortingFn: (a, b) => comparePoints(a.original.point, b.original.point),
   }),
-  column.accessor("name", { header: "Task", size: 220, cell: (cell) => <b className="task-name">{cell.getValue()}</b> }),
+  column.accessor("name", { header: () => (isOfStages() ? "Stage" : "Task"), size: 220, cell: ({ row, getValue }) => <b className="task-name">{isOfStages() ? shownId(row.original.id) : getValue()}</b> }),
   column.accessor("state", {
     header: "State",
     size: 210,

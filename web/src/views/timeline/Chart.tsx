@@ -1,6 +1,7 @@
 /** The bars: only rows and times that are in sight are drawn; wheel, drag and keys move them. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
+import { shownId } from "../../api/shown";
 import { useRunPage } from "../../pages/run/useRunPage";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { durationText } from "../../ui/time";
@@ -155,5 +156,5 @@ function barText(bar: Bar, now: number): string {
   const waited = `waited ${seconds(bar.queuedAt, bar.startedAt ?? bar.endedAt ?? now)}`;
   const ran = bar.startedAt === null ? "" : `\nran ${seconds(bar.startedAt, bar.endedAt ?? now)}${attempt.worker ? ` at ${attempt.worker}` : ""}`;
   const how = attempt.ended_by === null ? bar.outcome : `${bar.outcome}${attempt.exit_status ? `, exit ${attempt.exit_status}` : ""}`;
-  return `${bar.id} #${attempt.submit}${tried}: ${how}\n${waited}${ran}${bar.critical ? "\non the critical path" : ""}`;
+  return `${shownId(bar.id)} #${attempt.submit}${tried}: ${how}\n${waited}${ran}${bar.critical ? "\non the critical path" : ""}`;
 }

@@ -1,4 +1,5 @@
 /** Attempts as rows of bars, and the piece of time that is on the screen. */
+import { shownId } from "../../api/shown";
 import type { RunAttempt } from "../../api/types";
 
 export interface Bar {
@@ -38,9 +39,10 @@ export function outcomeOf(attempt: RunAttempt): string {
 export function timeRows(attempts: readonly RunAttempt[], critical: ReadonlySet<string>, by: "task" | "name"): TimeRow[] {
   const rows = new Map<string, TimeRow>();
   for (const attempt of attempts) {
-    const label = by === "task" ? attempt.id : attempt.name;
-    const row = rows.get(label) ?? { key: label, label, id: by === "task" ? attempt.id : null, outcome: "", critical: false, bars: [] };
-    rows.set(label, row);
+    const key = by === "task" ? attempt.id : attempt.name;
+    const label = by === "task" ? shownId(key) : key;
+    const row = rows.get(key) ?? { key, label, id: by === "task" ? attempt.id : null, outcome: "", critical: false, bars: [] };
+    rows.set(key, row);
     const began = attempt.started_at ?? attempt.claimed_at;
     const bar: Bar = {
       key: `${attempt.task} ${attempt.attempt}`,

@@ -1,4 +1,5 @@
 /** What one line of the tree says. */
+import { isOfStages, shownId, stageName } from "../../api/shown";
 import { endingOf } from "../../ui/endings";
 import { FlowMarks } from "../../ui/FlowMark";
 import { lookOf, TASK_STATES } from "../../ui/palette";
@@ -16,9 +17,9 @@ export function TreeLine({ line, ticked }: { line: Line; ticked: boolean }) {
     return (
       <>
         <StateIcon state={row.state} size={15} />
-        <span className="tree-name">{row.name}{ticked && <b className="tick-mark" title="ticked"> ✓</b>}</span>
+        <span className="tree-name">{isOfStages() ? shownId(row.id) : row.name}{ticked && <b className="tick-mark" title="ticked"> ✓</b>}</span>
         <StateWord state={row.state} remarks={row.remarks} />
-        <FlowMarks flows={row.flows} />
+        {!isOfStages() && <FlowMarks flows={row.flows} />}
         {row.submit > 1 && <span className="muted tree-submits">{row.submit} submissions</span>}
         <span className="tree-end muted"><Took from={row.started_at} to={row.ended_at} /></span>
       </>
@@ -46,7 +47,7 @@ function BranchLine({ branch }: { branch: Branch }) {
   const states = TASK_STATES.filter((state) => branch.counts[state]);
   return (
     <>
-      <span className={branch.kind === "point" ? "tree-name mono" : "tree-name"}>{branch.name}</span>
+      <span className={branch.kind === "point" ? "tree-name mono" : "tree-name"}>{isOfStages() ? stageName(branch.name) : branch.name}</span>
       <span className="tree-counts">
         {states.map((state) => (
           <span key={state} className="tree-count" title={`${branch.counts[state]} ${state}`}>

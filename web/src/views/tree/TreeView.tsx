@@ -4,6 +4,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState, type CSSProperties, type KeyboardEvent } from "react";
 import { taskQuery } from "../../api/queries";
 import { useLive, useMayAct } from "../../api/runLive";
+import { isOfStages, taskWord } from "../../api/shown";
 import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage } from "../../pages/run/useRunPage";
@@ -17,11 +18,12 @@ const LINE_HEIGHT = 28;
 const NOTHING: ReadonlyMap<string, boolean> = new Map();
 
 export function TreeView() {
-  const { rows, nodes, pointsLeftOut } = useLive();
+  const { rows, nodes, pointsLeftOut, stages } = useLive();
   const { filters, clearFilters } = useRunPage();
   const [said, setSaid] = useState(NOTHING); // what somebody opened or closed
   const shown = useMemo(() => rows.filter(rowFilter(filters, (name) => nodes[name]?.families ?? [])), [rows, filters, nodes]);
-  const tree = useMemo(() => growTree(shown, nodes), [shown, nodes]);
+  const points = useMemo(() => growTree(shown, nodes), [shown, nodes]);
+  const tree = useMemo(() => (stages ? points.flatMap((point) => point.children) : points), [points, stages]);
   const isOpen = (item: Branch | Leaf) => said.get(item.key) ?? isOpenByItself(item);
   const tries = useTries(said);
   const lines = useMemo(() => flatten(tree, isOpen, (id) => tries.get(id) ?? null), [tree, said, tries]); // eslint-disable-line react-hooks/exhaustive-deps -- isOpen follows from said
@@ -32,7 +34,7 @@ export function TreeView() {
         <Button look="quiet" onClick={() => all(true)}>Open all</Button>
         <Button look="quiet" onClick={() => all(false)}>Close all</Button>
         <Button look="quiet" disabled={said.size === 0} onClick={() => setSaid(NOTHING)} title="Open points where something is going on or went wrong">As usual</Button>
-        <span className="muted">{countText(tree.length, "point")}, {countText(shown.length, "task")}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
+        <span className="muted">{!stages && `${countText(points.length, "point")}, `}{countText(shown.length, taskWord())}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
       </div>
       {lines.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task fits the filters"}>
@@ -45,8 +47,8 @@ export function TreeView() {
   );
 }
 
-function branches(tree: readonly Branch[]): Branch[] {
-  return tree.flatMap((one) => [one, ...branches(one.children.filter((child): child is Branch => child.kind !== "task"))]);
+function branches(tree: readonly (Branch | Leaf)[]): Branch[] {
+  return tree.flatMap((one) => (one.kind === "task" ? [] : [one, ...branches(one.children)]));
 }
 
 /** The attempts of tasks that are open; their documents follow the run. */
@@ -96,7 +98,7 @@ function Lines({ lines, toggle }: { lines: readonly Line[]; toggle: (line: Line)
   };
   return (
     <div
-      className="tree-lines" ref={scroller} role="tree" aria-label="Tasks by point and family" tabIndex={0} onKeyDown={hear} aria-multiselectable={may}
+      className="tree-lines" ref={scroller} role="tree" aria-label={isOfStages() ? "Stages" : "Tasks by point and family"} tabIndex={0} onKeyDown={hear} aria-multiselectable={may}
       {...(active !== null && byKey.has(active) ? { "aria-activedescendant": lineId(active) } : {})}
     >
       <div role="presentation" className="tree-space" style={{ height: virtual.getTotalSize() }}>

@@ -77,7 +77,7 @@ export function isOpenByItself(item: Branch | Leaf): boolean {
 }
 
 export function flatten(
-  tree: readonly Branch[],
+  tree: readonly (Branch | Leaf)[],
   isOpen: (item: Branch | Leaf) => boolean,
   triesOf: (id: string) => readonly Try[] | null,
 ): Line[] {
@@ -93,7 +93,7 @@ export function flatten(
     lines.push({ key: item.key, depth, parent, open, of: item });
     if (open) for (const child of item.children) add(child, depth + 1, item.key);
   };
-  for (const point of tree) add(point, 0, null);
+  for (const one of tree) add(one, 0, null);
   return lines;
 }
 

@@ -14,5 +14,6 @@ UPDATE tidewheel.task
        nodes = CASE WHEN :resources::boolean THEN :nodes::integer ELSE nodes END,
        exclusive = CASE WHEN :resources::boolean THEN :exclusive::boolean ELSE exclusive END,
        buffer_bytes = CASE WHEN :resources::boolean THEN :buffer_bytes::bigint ELSE buffer_bytes END,
+       flavours = CASE WHEN :resources::boolean THEN :flavours::text ELSE flavours END,
        updated_at = tidewheel.now_seconds()
  WHERE seq = :seq;

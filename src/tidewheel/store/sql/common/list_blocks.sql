@@ -1,7 +1,9 @@
--- Blocks: those of one instance, one of them, or all, newest first.
+-- Blocks: those of one instance, one of them, or all, newest first; with any status of their runs, or some.
 SELECT block.id, block.sbi, block.position, block.body, run.priority,
        {run.run_columns}
   FROM tidewheel.processing_block AS block JOIN tidewheel.run AS run ON run.number = block.run
  WHERE run.status <> 'deleted' AND (:sbi::text IS NULL OR block.sbi = :sbi::text) AND (:id::text IS NULL OR block.id = :id::text)
+   AND (:any_status::boolean OR run.status = ANY (:statuses::text[]))
+   AND (:workflow::text IS NULL OR run.workflow = :workflow::text)
    AND (:before::bigint IS NULL OR run.number < :before::bigint)
  ORDER BY run.number DESC LIMIT :count;

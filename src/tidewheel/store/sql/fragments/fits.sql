@@ -1,7 +1,7 @@
--- Claim: a ready task fits into what is free, and the worker can execute it; its labels apart.
+-- Claim: a ready task fits into what is free, and the worker can execute it; its labels and flavours apart.
 ready.cpu <= :cpu AND ready.memory_bytes <= :memory_bytes AND ready.gpu <= :gpu
        AND ready.buffer_bytes <= :buffer_bytes
-       AND ready.nodes <= CASE WHEN ready.exclusive THEN coalesce(:idle_nodes::bigint, :nodes)
+       AND ready.nodes <= CASE WHEN ready.exclusive AND ready.flavours IS NULL THEN coalesce(:idle_nodes::bigint, :nodes)
                                 ELSE :nodes END
        AND (NOT ready.has_command OR :commands::boolean
             OR replace(ready.labels, '"runner:', '') <> ready.labels)

@@ -7,7 +7,7 @@ WITH locked AS MATERIALIZED (
            ready.gpu, ready.exclusive, ready.buffer_bytes
       FROM tidewheel.ready JOIN tidewheel.task ON task.seq = ANY (ARRAY[ready.task_seq])
      WHERE ready.queue = :queue AND NOT ready.delayed AND NOT ready.laned AND task.status = 'ready' AND {fits}
-       AND (ready.labels IS NULL OR ready.labels::jsonb <@ :labels::jsonb)
+       AND {labels_fit_postgres}
      ORDER BY ready.rank, ready.task_seq
      LIMIT :count
        FOR UPDATE OF task SKIP LOCKED

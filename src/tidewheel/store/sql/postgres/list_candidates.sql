@@ -25,7 +25,7 @@ SELECT lane.key, lane.turn, lane.rank AS head_rank, lane.task_seq AS head_seq,
              FROM tidewheel.ready
             WHERE {stands_in_lane}
               AND ready.rank BETWEEN level.lowest AND level.highest AND {fits}
-              AND (ready.labels IS NULL OR ready.labels::jsonb <@ :labels::jsonb)
+              AND {labels_fit_postgres}
             ORDER BY ready.rank, ready.task_seq
             LIMIT :count) AS found ON true
 UNION ALL
@@ -35,6 +35,6 @@ SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, found.rank, found.task_seq, fou
              FROM tidewheel.ready
             WHERE ready.queue = :queue AND NOT ready.delayed AND NOT ready.laned
               AND ready.rank BETWEEN level.lowest AND level.highest AND {fits}
-              AND (ready.labels IS NULL OR ready.labels::jsonb <@ :labels::jsonb)
+              AND {labels_fit_postgres}
             ORDER BY ready.rank, ready.task_seq
             LIMIT :count) AS found;

@@ -1,0 +1,153 @@
+"""Judges values of services that engines refuse only when they make the containers.
+
+docker-compose accepts them in a file, so a stage with one would be taken, and fail.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from tidewheel.core.graph.findings import Position
+from tidewheel.formats.sip.compose import filled
+from tidewheel.formats.sip.compose_keys import EXPOSED_TEXT, PORT_TEXT
+from tidewheel.formats.sip.document import Fields, Items, Node, Scalar
+
+PORT_MAX = 65535
+_PORT_LENGTH_MAX = 9  # of digits
+MEMORY_BYTES_MIN = 6 * 1024**2  # of a container: what engines want at least
+_UNITS = {"": 1, "b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+_SIZE = re.compile(r"(?i:(\d+(?:\.\d+)?)\s*([bkmgt]?)i?b?)", re.ASCII)
+_GATEWAY = "host-gateway"
+_OF_HOST = "host"  # the name that engines give to the network of the host
+_SHOWN_LENGTH_MAX = 60
+
+
+class ImpossibleValue(NamedTuple):
+    """Says what is wrong with a value, and what is accepted."""
+
+    seen: str
+    hint: str
+    position: Position
+
+
+def wrong_values(
+    name: str, service: Fields, networks: Mapping[str, Node]
+) -> Iterator[ImpossibleValue]:
+    """Yields what no engine makes a container of; ``networks`` are those of the file."""
+    path = f"services.{name[:_SHOWN_LENGTH_MAX]}"
+    yield from _ports(path, service)
+    yield from _hosts(path, service.get("extra_hosts"))
+    yield from _memory(f"{path}.mem_limit", service.get("mem_limit"))
+    node: Node | None = service
+    for key in ("deploy", "resources", "limits", "memory"):
+        node = node.get(key) if isinstance(node, Fields) else None
+    yield from _memory(f"{path}.deploy.resources.limits.memory", node)
+    yield from _networks(path, service.get("networks"), networks)
+
+
+def _known(node: Node | None) -> str | None:
+    """Returns a single value as an engine sees it; None if it is none, or still to come."""
+    if not isinstance(node, Scalar) or node.unknown:
+        return None
+    found = filled(node.text)
+    is_good = found.is_known and not found.is_wrong and not found.missing
+    return found.text if is_good else None
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_LENGTH_MAX else f"{text[:_SHOWN_LENGTH_MAX]}…")
+
+
+def _ports(path: str, service: Fields) -> Iterator[ImpossibleValue]:
+    for key, node, form in (
+        ("ports", service.get("ports"), PORT_TEXT),
+        ("expose", service.get("expose"), EXPOSED_TEXT),
+    ):
+        for one in node.items if isinstance(node, Items) else ():
+            texts = [_known(one)]
+            if isinstance(one, Fields):
+                texts = [_known(one.get("published")), _known(one.get("target"))]
+            for text in texts:
+                found = form.fullmatch(text) if text is not None else None
+                if text is not None and found is not None and not _are_ports(text):
+                    hint = f"ports are numbers from 1 to {PORT_MAX}"
+                    yield ImpossibleValue(
+                        f"{path}.{key} has {_shown(text)}", hint, one.position
+                    )
+
+
+def _are_ports(text: str) -> bool:
+    """Says whether all numbers of an entry are ports; that of the host may be 0: a free one."""
+    outer, _, inner = text.partition("/")[0].rpartition(":")
+    outside = outer.rpartition(":")[2].split("-")
+    return all(_is_port(one, 1) for one in inner.split("-")) and all(
+        _is_port(one, 0) for one in outside if one
+    )
+
+
+def _is_port(text: str, least: int) -> bool:
+    return len(text) <= _PORT_LENGTH_MAX and least <= int(text) <= PORT_MAX
+
+
+def _hosts(path: str, node: Node | None) -> Iterator[ImpossibleValue]:
+    pairs: list[tuple[str | None, Position]] = []
+    if isinstance(node, Fields):
+        pairs = [(_known(value), value.position) for _, value in node]
+    for one in node.items if isinstance(node, Items) else ():
+        text = _known(one)
+        if text is not None:
+            text = re.split("[:=]", text, maxsplit=1)[-1] if re.search("[:=]", text) else ""
+        pairs.append((text, one.position))
+    for address, position in pairs:
+        if address is not None and not _is_address(address):
+            seen = f"{path}.extra_hosts has the address {_shown(address)}"
+            hint = f"accepted is an address such as 10.1.0.7, or {_GATEWAY}: NAME:ADDRESS"
+            yield ImpossibleValue(seen, hint, position)
+
+
+def _is_address(text: str) -> bool:
+    if text == _GATEWAY:
+        return True
+    try:
+        ipaddress.ip_address(text.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _memory(path: str, node: Node | None) -> Iterator[ImpossibleValue]:
+    text = _known(node)
+    found = _SIZE.fullmatch(text) if text is not None else None
+    if node is None or text is None or found is None:
+        return
+    size = float(found[1]) * _UNITS[found[2].lower()]
+    if 0 < size < MEMORY_BYTES_MIN:  # 0: no limit
+        yield ImpossibleValue(
+            f"{path} is {_shown(text)}", "accepted is at least 6m", node.position
+        )
+
+
+def _networks(
+    path: str, node: Node | None, networks: Mapping[str, Node]
+) -> Iterator[ImpossibleValue]:
+    """Yields the network of the host among others: no container is in both."""
+    entries = [key for key, _ in node] if isinstance(node, Fields) else []
+    if isinstance(node, Items):
+        entries = [one for one in node.items if isinstance(one, Scalar)]
+    for one in entries:
+        if len(entries) > 1 and _is_of_host(one.text, networks.get(one.text)):
+            seen = f"{path} is in the network of the host, {_shown(one.text)}, and in another"
+            yield ImpossibleValue(seen, "keep one of them", one.position)
+
+
+def _is_of_host(name: str, body: Node | None) -> bool:
+    external = body.get("external") if isinstance(body, Fields) else None
+    if not isinstance(body, Fields) or external is None:
+        return False
+    if isinstance(external, Scalar) and external.text.lower() in ("false", "no", "off", "n"):
+        return False
+    given = external.get("name") if isinstance(external, Fields) else body.get("name")
+    return (_known(given) or name) == _OF_HOST
