@@ -229,8 +229,8 @@ def test_a_result_of_a_definition_that_has_changed_since_is_named_from_here(
     (folder / "flow.cylc").write_text(FLOW.format(script="echo other"))
     after = here("run", "tide")
     assert after.status == 0 and "tide/run2 starts" in after.out, after.out
-    assert "the result of tide/run1 was never told: completed;" in after.err
-    assert "the definition has changed since" in after.err
+    assert "the result of tide/run1 was never shown: completed;" in after.err
+    assert "the definition has changed" in after.err
 
 
 def test_a_run_in_which_nothing_ran_has_failed_from_here_too(here, scheduler):

@@ -263,7 +263,7 @@ HISTORY_COLUMNS: dict[str, Callable[[HistoryEntry], Cell]] = {
 def _say_values(values: Mapping[str, object] | None) -> None:
     if values is None:
         return
-    section("values for those after it")
+    section("returned values")
     rows = [(name, encode(value)) for name, value in values.items()]
     say_table(("NAME", "VALUE"), rows[:SHOWN_MAX], indent=2)
 

@@ -117,7 +117,7 @@ def _literal(name: str, text: str, findings: Findings, position: Position) -> li
         hint = (
             f"a text needs quotes of its own; in a shell write: -s \"{name}='{text}'\""
             if text.replace("_", "").replace("-", "").isalnum()
-            else "accepted are numbers, 'texts', True, False, None, lists, tuples and dicts"
+            else "expected numbers, 'texts', True, False, None, lists, tuples and dicts"
         )
         findings.error("bad-variable", seen, hint, position)
         return []

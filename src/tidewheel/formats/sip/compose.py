@@ -277,7 +277,7 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
     if isinstance(mode, Scalar) and not mode.unknown and mode.text not in DEPLOY_MODES:
         seen = f"mode of deploy is {mode.text!r}"
         guess = meant(mode.text, DEPLOY_MODES)
-        hint = f"{guess} Accepted are {', '.join(DEPLOY_MODES)}".lstrip()
+        hint = f"{guess} Expected one of {', '.join(DEPLOY_MODES)}".lstrip()
         warnings.warning("compose-mode", seen, hint, mode.position)
 
 
@@ -305,7 +305,7 @@ def _check_image(image: Node | None, service: Fields, what: str, errors: Finding
         place = service.position if image is None else image.position
         errors.error("compose-image", seen, hint, place)
     elif isinstance(image, Scalar) and not _can_be_image(image):
-        seen = f"{what} has the image {image.text[:60]!r}, which is no name of an image"
+        seen = f"{what} has the image {image.text[:60]!r}, which is not a valid image name"
         hint = "write HOST/folder/name:tag; all but the host and the tag in small letters"
         errors.error("compose-image", seen, hint, image.position)
 

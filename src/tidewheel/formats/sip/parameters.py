@@ -409,7 +409,7 @@ def _from_file(path: Path) -> dict[str, Json]:
     text = decoded(name, content, findings)
     node = read_plain(name, text, findings) if text is not None else None
     if node is not None and not isinstance(node, Fields):
-        seen = f"{name} is no mapping of names to values"
+        seen = f"{name} is not a mapping of names to values"
         hint = "write name: value, one in a line"
         findings.error("parameters-kind", seen, hint, Position(name, 1))
     if findings.has_errors or not isinstance(node, Fields):

@@ -372,10 +372,10 @@ class _JsonReader:
 
     def _bare(self, at: int, word: str) -> _Token:
         if word in _NUMBERS_ONLY_PYTHON_WRITES:
-            raise _Bad(at, f"{word} is no number of JSON", "write null or a number")
+            raise _Bad(at, f"{word} is not a JSON number", "write null or a number")
         known = word in _WORDS or _NUMBER.fullmatch(word) or PLACE.search(word)
         if not known:
-            raise _Bad(at, f"{word[:60]!r} is no value", _json_advice(word))
+            raise _Bad(at, f"{word[:60]!r} is not a value", _json_advice(word))
         return _Token(at, "", self._builder.scalar(word, False, self._position(at)))
 
 
@@ -492,7 +492,7 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         hint = "save the file as UTF-8; programs and data have files of other names"
-        findings.error("not-text", "this is no text file", hint, Position(path, line))
+        findings.error("not-text", "this is not a text file", hint, Position(path, line))
         return None
     if (reserved := RESERVED.search(text)) is not None:
         line = text.count("\n", 0, reserved.start()) + 1

@@ -130,7 +130,7 @@ def _bundle(form: BundleIn) -> Bundle:
 
 
 def _content(path: str, given: str | BytesIn) -> bytes:
-    wanted = "no Unicode text" if isinstance(given, str) else "not base64"
+    wanted = "not Unicode text" if isinstance(given, str) else "not base64"
     try:
         if isinstance(given, str):
             return given.encode()

@@ -220,7 +220,7 @@ def _exchange(
         answer = connection.getresponse()
         return answer.status, answer.reason, answer.getheader("Location", "")
     except http.client.HTTPException as error:
-        raise NotPosted(f"{url.netloc} answered with no HTTP: {error!r}"[:300]) from error
+        raise NotPosted(f"{url.netloc} did not answer in HTTP: {error!r}"[:300]) from error
     finally:
         end.cancel()
         connection.close()
