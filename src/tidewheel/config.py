@@ -286,7 +286,7 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """The limits that the kernel sets to a process that does one thing for somebody.
+    """The limits that the kernel sets to a process that does one thing for a caller.
 
     None: as the process that started it.
     """

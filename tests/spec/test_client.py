@@ -652,7 +652,9 @@ def test_why_knows_limits_and_busy_slots(client):
     client.submit(id="second", spec=1, limit_key="k")
     [held] = client.lease(n=2)
     assert held.id == "first"
-    assert any("A limit is reached: 1 of at most 1" in why for why in client.why("second"))
+    assert any(
+        "A limit is reached: 1 running, at most 1" in why for why in client.why("second")
+    )
     client.submit(id="third", spec=1)
     assert "every slot" in only(client, "third")
 

@@ -139,7 +139,7 @@ class TaskFields(TypedDict, total=False):
 
     id: str  # made by the client if it is not given
     name: str  # to find it by; no other task of the store has it
-    spec: object  # any value that JSON can hold, for whoever executes the task
+    spec: object  # any value that JSON can hold, as input for what executes the task
     spec_text: str  # the same as JSON text, stored letter by letter
     command: str  # for bash
     handler: str  # a registered Python function

@@ -125,7 +125,7 @@ async def _waiting_reasons(
             what = f"{label} to succeed"
         shown.append(f"It waits for {what}; that task is {parent.status}.")
     if more := len(still_open) - len(shown):
-        shown.append(f"And for {more} more tasks.")
+        shown.append(f"And for {more} more {'task' if more == 1 else 'tasks'}.")
     return shown
 
 
@@ -146,10 +146,12 @@ def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) ->
         count = running.total() if key == WHOLE_QUEUE else running[key]
         if limit.concurrency_max is not None and count >= limit.concurrency_max:
             most = limit.concurrency_max
-            found.append(f"A limit is reached: {count} of at most {most} tasks of {of} run.")
+            found.append(f"A limit is reached: {count} running, at most {most} for {of}.")
         if limit.rate_max is not None:
             per = show_duration(limit.rate_seconds)
-            found.append(f"At most {limit.rate_max} tasks of {of} start every {per}.")
+            found.append(
+                f"A rate limit of {of}: at most {limit.rate_max} may start every {per}."
+            )
     return found
 
 

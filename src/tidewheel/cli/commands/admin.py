@@ -408,7 +408,7 @@ def _export_audit(session: Session, path: str) -> int:
             raise BadSetting("export", path, f"{accepted} ({error.strerror})") from None
 
     count = session.ask_existing(write)
-    told = f"{count} entries written to {safe(path)}"
+    told = f"{plural(count, 'entry', 'entries')} written to {safe(path)}"
     return session.answer({"exported": count, "file": path}, lambda _: note(told))
 
 
@@ -436,7 +436,8 @@ def _check_audit(session: Session, path: str) -> int:
             if seen is not None:
                 break
     head = None if before is None else _head(before)
-    told = seen or f"{count} entries, none was changed or is missing; the last is {head}"
+    entries = plural(count, "entry", "entries")
+    told = seen or f"{entries}, none was changed or is missing; the last is {head}"
     session.answer(
         {"entries": count, "head": head, "broken": seen}, lambda _: say(f"{safe(path)}: {told}")
     )
@@ -471,11 +472,13 @@ def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:
             raise click.UsageError(
                 "there is no terminal to confirm on; to remove them, add --yes"
             )
-        is_agreed = click.confirm(f"Remove these {len(going)} folders permanently?", err=True)
+        is_agreed = click.confirm(
+            f"Remove {plural(len(going), 'folder')} permanently?", err=True
+        )
     if is_agreed:
         removed = [str(home / one.path) for one in going if remove_orphan(home, one)]
         if not session.as_json:
-            say(f"{len(removed)} of {len(going)} folders are removed")
+            say(f"{len(removed)} of {plural(len(going), 'folder')} removed")
     orphans = [
         {"path": str(home / one.path), "bytes": one.size}
         | {"unmarked": one.is_unmarked, "in_use": one.in_use}
@@ -502,7 +505,7 @@ def _show_orphans(found: list[Orphan], home: str) -> None:
         if some:
             say_table(("FOLDER", "BYTES"), [(one.path, str(one.size)) for one in some])
             size = sum(one.size for one in some)
-            say(f"{len(some)} folders, {size} bytes, in {home} {said}")
+            say(f"{plural(len(some), 'folder')}, {size} bytes, in {home} {said}")
 
 
 @session_command("migrate")

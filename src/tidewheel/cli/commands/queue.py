@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from tidewheel.cli.output import json_line, note, safe, say, say_found
+from tidewheel.cli.output import json_line, note, plural, safe, say, say_found
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.limits import EACH_KEY, Limit
@@ -289,7 +289,7 @@ def _say_run(batch: Document, runs: dict[object, object]) -> None:
         why = f" ({batch['reason']})" if batch["reason"] else ""
         _say_line(batch, run, f"{batch['status']}{why}")
     if batch["tasks"] is None:
-        _say_line(batch, run, f"{batch['changed']} tasks changed")
+        _say_line(batch, run, f"{plural(cast('int', batch['changed']), 'task')} changed")
     for task in cast("list[Document]", batch["tasks"] or []):
         beside = _beside(cast("list[str]", task["remarks"]))
         _say_line(batch, f"{run} {task['id']}", f"→ {task['state']}{beside}")

@@ -184,7 +184,7 @@ def _say_points(page: Document) -> None:
         return
     section("progress")
     if (earlier := len(points) - POINTS_SHOWN_MAX) > 0:
-        say(f"  {earlier} earlier points: --json shows all")
+        say(f"  {plural(earlier, 'earlier point')}: --json shows all")
     columns: Columns = {
         "POINT": "point",
         "DONE": lambda one: f"{one['done']}/{one['tasks']}",

@@ -19,7 +19,7 @@ from tidewheel.runners.sanitize import storable
 
 
 class Abort(Exception):
-    """Ends a handler and fails its task for good: no retry can mend what went wrong.
+    """Ends a handler and fails its task for good: no retry can fix what went wrong.
 
     ``code`` and ``args`` are kept with the error of the attempt, for programs.
     ``raise Abort("the order was withdrawn", code="withdrawn", args={"order": 7})``.

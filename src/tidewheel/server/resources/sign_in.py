@@ -47,7 +47,7 @@ SCRIPT_PATH = "/login/continue.js"
 # A port of this machine, where `tidewheel login` listens (RFC 8252).
 _LOOPBACK = re.compile(r"http://127\.0\.0\.1:[1-9][0-9]{0,4}/callback")
 _HTML = "text/html; charset=utf-8"
-_STRANGER = Open(because="whoever signs in is not known yet")
+_STRANGER = Open(because="a person who signs in is not known yet")
 _LIMITS: dict[str, Any] = {
     "body_bytes_max": FORM_BYTES_MAX,
     "body_seconds_max": LOGIN_BODY_SECONDS_MAX,

@@ -312,7 +312,7 @@ _PAGE = (
 )
 
 
-_LOGIN = Open(because="whoever logs in is not known yet")
+_LOGIN = Open(because="a person who logs in is not known yet")
 
 
 class LoginQuery(In):

@@ -62,13 +62,13 @@ ROUTES = RouteList()
 
 
 class BytesIn(In):
-    """The content of a file that is no text."""
+    """The content of a file that is not text."""
 
     base64: str
 
 
 class SourceIn(In):
-    """Says where files were fetched from, by whoever sends them: a server fetches nothing."""
+    """Says where the sender fetched files from: a server fetches nothing."""
 
     url: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
     ref: Named = ""
