@@ -42,7 +42,7 @@ def test_runs_are_listed_newest_first(tidewheel):
     second = PreparedRun(tidewheel)
     rows = [line.split() for line in tidewheel("runs").out.splitlines()]
     assert [row[:4] for row in rows] == [
-        ["RUN", "NUMBER", "STATUS", "DRIVEN"],
+        ["RUN", "NUMBER", "STATUS", "SCHEDULER"],
         [second.name, "2", "created", "no"],
         [first.name, "1", "running", "yes"],
     ]

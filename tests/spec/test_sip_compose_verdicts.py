@@ -124,8 +124,8 @@ def test_keys_that_sip_tolerated_under_deploy_are_taken_as_the_services_own():
     [
         (service("hostname: a", "deploy: {hostname: b}"), "the service itself has it, too"),
         (service("build: ."), "a stage builds no image"),
-        (service("command:"), "nothing stands behind it"),
-        (service() + "networks:\n", "nothing stands behind it"),
+        (service("command:"), "it has no value"),
+        (service() + "networks:\n", "it has no value"),
         (service() + "name: mine\n", "have names of their own"),
         ("version: '9'\nservices: {a: {image: b}}", "engines know the versions 2 and 3"),
     ],

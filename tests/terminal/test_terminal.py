@@ -81,7 +81,7 @@ def test_what_is_looked_for_is_found_by_name_glob_and_state(tidewheel):
         tui.sees("model_b").press("/", "model").sees_no(" prep ").sees("model_a", "model_b")
         tui.press(":fail").sees_no("model_b").sees("model_a").press("enter")
         tui.sees("[/model:fail]").press("esc").sees(" prep ")
-        tui.press("/", "*/nix").sees("nothing is named").press("esc").sees("model_b")
+        tui.press("/", "*/nix").sees("no task matches").press("esc").sees("model_b")
         tui.press("tab").sees("[pool]").sees_no("model_a").sees("model_b", " prep ")
 
 

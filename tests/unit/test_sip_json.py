@@ -82,7 +82,7 @@ def test_a_mistake_is_explained_where_it_stands(text, line, column, said):
     assert node is None
     (error,) = findings
     assert (error.position.line, error.position.column) == (line, column)
-    assert error.message == f"this is no JSON: {said}"
+    assert error.message == f"this is not valid JSON: {said}"
 
 
 def test_a_missing_quote_is_reported_and_the_rest_is_read():
@@ -109,7 +109,7 @@ def test_a_missing_comma_is_reported_behind_the_value_where_it_belongs(
     _, findings = read(text)
     (error,) = findings
     assert (error.position.line, error.position.column) == (line, column)
-    assert error.message == f"this is no JSON: {said} is missing behind this value"
+    assert error.message == f"this is not valid JSON: {said} is missing behind this value"
     assert error.hint == "write ',' there, since another one follows"
 
 

@@ -104,7 +104,7 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
     if "ids" in known:
         if not target.rest and TABLE[name].replaces_ids not in given:
             raise click.UsageError(
-                f"{name} what in {target.run}? Name tasks: "
+                f"{name} needs the tasks in {target.run}: "
                 f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'; a stage: NAME"
             )
         return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]

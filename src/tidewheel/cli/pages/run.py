@@ -60,7 +60,7 @@ def say_runs(page: Document, workflow: str | None) -> None:
         "RUN": "name",
         "NUMBER": "number",
         "STATUS": run_cell,
-        "DRIVEN": lambda one: "yes" if one["driven"] else "no",
+        "SCHEDULER": lambda one: "yes" if one["driven"] else "no",
         "CHANGED": at("updated_at"),
         "REASON": _list_reason,
     }
@@ -264,7 +264,7 @@ def say_tree(page: Document) -> None:
     if left_out := cast("int", page["left_out"]):
         note(f"{plural(left_out, 'earlier point')} left out: --all shows them")
     if not points:
-        note("there is nothing to be seen yet")
+        note("there is nothing to show yet")
     for point in points:
         head = "" if page.get("stages") else f"{safe(point['point'])}  "
         say(f"{head}{counts_text(point)}")

@@ -143,7 +143,7 @@ def adjusted_compose(root: Node, warnings: Findings) -> Node:
             why = "the containers of a stage have names of their own"
             _warn_dropped(key, "the compose file", why, warnings)
         elif key.text in _SECTIONS and is_null(value):
-            _warn_dropped(key, "the compose file", "nothing stands behind it", warnings)
+            _warn_dropped(key, "the compose file", "it has no value", warnings)
         elif key.text == "services" and isinstance(value, Fields):
             services = _each(value, partial(_adjusted_service, warnings=warnings))
             kept.append(entry._replace(value=services))
@@ -175,7 +175,7 @@ def _adjusted_service(service: Node, warnings: Findings) -> Node:
             why = "a stage builds no image, and takes the one that it names"
             _warn_dropped(key, "a service", why, warnings)
         elif key.text != "image" and is_null(value) and not value.printed:
-            _warn_dropped(key, "a service", "nothing stands behind it", warnings)
+            _warn_dropped(key, "a service", "it has no value", warnings)
         else:
             kept.append(entry)
     return replace(service, entries=(*kept, *moved))
@@ -191,7 +191,7 @@ def _adjusted_deploy(
         key = entry.key
         if key.text in DEPLOY.known or key.text not in SERVICE.known:
             if is_null(entry.value) and not entry.value.printed:
-                _warn_dropped(key, "deploy", "nothing stands behind it", warnings)
+                _warn_dropped(key, "deploy", "it has no value", warnings)
             else:
                 kept.append(entry)
             continue

@@ -144,7 +144,7 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
     """Returns the request in a JSON or YAML text, as far as it can be read; else None."""
     if not file_name(file).is_known or file_name(file).is_template:
         seen = f"{file} is not a scheduling block instance"
-        hint = f"it is a file that ends in {', '.join(SUFFIXES)}, and no template"
+        hint = f"it is a file that ends in {', '.join(SUFFIXES)}, and not a template"
         findings.error("sbi-file-kind", seen, hint, Position(file))
         return None
     text = decoded(file, content, findings)
@@ -157,7 +157,7 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
         findings.error("sbi-kind", f"the file is {KINDS[type(root)]}", hint, root.position)
         return None
     if root.get("stages") is not None and root.get("processing_blocks") is None:
-        seen = "this is a workflow definition, no scheduling block instance"
+        seen = "this is a workflow definition, not a scheduling block instance"
         hint = f"register it, and ask for it in an instance: tidewheel register {file}"
         findings.error("sbi-kind", seen, hint, root.position)
         return None

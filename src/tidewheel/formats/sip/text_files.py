@@ -143,30 +143,30 @@ def _described(
             seen = f"{seen}: {error.problem} in line {position_of(mark.line, mark.column).line}"
         return seen, hint, opened
     around = f" {error.context}" if error.context else ""
-    seen = f"this is no YAML: {error.problem or 'it ends too early'}{around}"
+    seen = f"this is not valid YAML: {error.problem or 'it ends too early'}{around}"
     if error.context == "while parsing a flow node":
         return seen, _FLOW_ADVICE, mark
     return seen, _yaml_advice(text, mark.line if mark is not None else 0), mark
 
 
 _QUOTE_OPENED = (
-    "this is no YAML: a quote is opened here and not closed",
+    "this is not valid YAML: a quote is opened here and not closed",
     "close it; a quote within a text in quotes is written twice ('') or, in double quotes, as "
     '\\"',
 )
 _FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
 _OPENED = {
     "while scanning a simple key": (
-        "this is no YAML: a key has no ': ' behind it",
+        "this is not valid YAML: a key has no ': ' behind it",
         "write key: value, with a blank behind the colon, or indent the line as a part of the "
         "text before it",
     ),
     "while parsing a flow mapping": (
-        "this is no YAML: the { that begins here does not end as it should",
+        "this is not valid YAML: the { that begins here does not end as it should",
         "write {name: value, name: value}, and close it with }; a text with { needs quotes",
     ),
     "while parsing a flow sequence": (
-        "this is no YAML: the [ that begins here does not end as it should",
+        "this is not valid YAML: the [ that begins here does not end as it should",
         "write [value, value], and close it with ]; a text with [ needs quotes",
     ),
 }
@@ -388,7 +388,7 @@ def _json_advice(word: str) -> str:
 
 
 def _refusal(message: str, hint: str) -> tuple[str, str, str]:
-    return "json-syntax", f"this is no JSON: {message}", hint
+    return "json-syntax", f"this is not valid JSON: {message}", hint
 
 
 def _before(sign: str) -> str:
@@ -486,7 +486,7 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        seen = f"this is no UTF-8 text: byte {content[error.start]:#04x}"
+        seen = f"this is not UTF-8 text: byte {content[error.start]:#04x}"
         findings.error("not-text", seen, "save the file as UTF-8", Position(path, line))
         return None
     if "\0" in text:

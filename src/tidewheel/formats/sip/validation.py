@@ -497,7 +497,7 @@ def _guess(name: str, declared: list[str]) -> str:
     for one in declared:
         if "-" in one and name in one.split("-"):
             return (
-                f"a name with '-' is no Jinja2 name: write {{{{ parameters['{one}'] }}}} "
+                f"a name with '-' is not a Jinja2 name: write {{{{ parameters['{one}'] }}}} "
                 f"instead of {{{{ {one} }}}}"
             )
     fixed = (one for one in FIXED_NAMES if abs(len(one) - len(name)) <= 1)
