@@ -338,7 +338,7 @@ def test_an_answer_that_is_no_archive_says_what_it_was(tidewheel):
     assert gone.status == 2 and "is answered with 404" in gone.err
     with answering(sending(b"", 302, Location="http://other.example.org/x.tar.gz")) as address:
         led = tidewheel("register", f"{address}/x.tar.gz")
-    assert led.status == 3 and "a place that is not https" in led.err
+    assert led.status == 3 and "an address that is not https" in led.err
     with answering(sending(b"", 302, Location="file:///etc/passwd")) as address:
         led = tidewheel("register", f"{address}/x.tar.gz")
     assert led.status in (2, 3) and "x.tar.gz" in led.err

@@ -195,7 +195,7 @@ def test_a_command_that_was_killed_follows_the_run_that_it_began(here, scheduler
     )
     told = here(*words)
     assert told.status == 0 and "tide/run1 completed after" in told.out
-    assert "its result was not told yet" in told.out
+    assert "its result was not shown yet" in told.out
     assert [one["name"] for one in here("runs", "--json").json["runs"]] == ["tide/run1"]
 
 
