@@ -186,7 +186,7 @@ def run_states() -> Picture:
         "created": Node(80, 120, "created\nwaits for a scheduler", width=140),
         "running": Node(290, 120, "running", "running", 100),
         "paused": Node(290, 30, "paused", "warned", 100),
-        "stalled": Node(290, 215, "stalled\nneeds somebody", "failed", 130),
+        "stalled": Node(290, 215, "stalled\nneeds action", "failed", 130),
         "stopping": Node(480, 120, "stopping", "warned", 100),
         "stopped": Node(640, 120, "stopped", "cancelled", 100),
         "completed": Node(560, 30, "completed", "succeeded", 110),

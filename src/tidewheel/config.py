@@ -124,8 +124,8 @@ class StoreSettings:
                 raise BadSetting(
                     "server",
                     shown,
-                    "https://HOST, or an address of this machine: the token would go there for "
-                    f"everybody to read; on a network that you trust, set {IN_CLEAR}=1",
+                    "https://HOST, or an address of this machine: the token would be sent "
+                    f"unencrypted; on a network that you trust, set {IN_CLEAR}=1",
                 )
 
 
@@ -149,7 +149,7 @@ class MonitorSettings:
         _positive(self, "retention_interval_seconds", "deleted_per_batch_max")
         kept = self.workers_retention_seconds
         if kept is not None and kept < WORKERS_RETENTION_SECONDS_MIN:
-            accepted = f"{WORKERS_RETENTION_SECONDS_MIN:.0f} or more; 0 keeps them for ever"
+            accepted = f"{WORKERS_RETENTION_SECONDS_MIN:.0f} or more; 0 keeps them permanently"
             raise BadSetting("workers_retention_seconds", kept, accepted)
 
 
@@ -286,7 +286,7 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """The limits that the kernel sets to a process that does one thing for somebody.
+    """The limits that the kernel sets to a process that does one thing for a caller.
 
     None: as the process that started it.
     """

@@ -145,10 +145,10 @@ class LeaseLost(Refused, code="lease_lost"):
         owner, current = held
         holder = f"{owner} holds it for attempt {current}"
         if owner is None:
-            holder = f"nobody holds it (attempt {current} was the last)"
+            holder = f"no worker holds it (attempt {current} was the last)"
         super().__init__(
             f"task {task_id!r}: Only owner can extend the heartbeat. {worker} reported for "
-            f"attempt {attempt}, but {holder}; stop this job, its result is not wanted"
+            f"attempt {attempt}, but {holder}; stop this job: its result is discarded"
         )
 
 
@@ -158,9 +158,10 @@ class UnknownDependency(Refused, code="unknown_dependency", http_status=422):
     def __init__(self, task_id: str, missing: Iterable[str]) -> None:
         self.task_id, self.missing = task_id, tuple(missing)
         names = ", ".join(repr(name) for name in self.missing)
+        are, them = ("is", "it") if len(self.missing) == 1 else ("are", "them")
         super().__init__(
-            f"task {task_id!r} is tied to {names}, not in this store nor earlier in this "
-            "submission; submit those first or in the same call"
+            f"task {task_id!r} needs {names}, which {are} neither in this store nor earlier in "
+            f"this submission; submit {them} first, or in the same call"
         )
 
 
@@ -191,7 +192,7 @@ class BadSetting(Refused, code="bad_setting", http_status=422):
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
         self.name, self.value, self.accepted = name, value, accepted
-        super().__init__(f"{name} is {value!r}; accepted is {accepted}")
+        super().__init__(f"{name} is {value!r}; expected {accepted}")
 
 
 class BadValues(Refused, code="bad_values", http_status=422):
@@ -199,7 +200,7 @@ class BadValues(Refused, code="bad_values", http_status=422):
 
     def __init__(self, seen: str) -> None:
         self.seen = seen
-        super().__init__(f"the values cannot be handed on: {seen}")
+        super().__init__(f"the values cannot be passed on: {seen}")
 
 
 class NoStore(Refused, code="no_store"):
@@ -209,7 +210,7 @@ class NoStore(Refused, code="no_store"):
         self.url, self.path = url, path
         super().__init__(
             f"there is no store {url}: no file {path}; check its name. Commands that write "
-            "make a store: tidewheel run, submit, up"
+            "create a store: tidewheel run, submit, up"
         )
 
 
@@ -238,7 +239,7 @@ class LauncherLost(RunnerUnable, code="launcher_lost"):
 
     WORDS = (
         "the launcher of --run-as does not answer: this worker can neither start nor end "
-        "jobs, and stops. Its jobs go on; start it again, and it takes them over"
+        "jobs, and stops. Its jobs continue; restart it, and it takes them over"
     )
 
     def __init__(self, words: str = WORDS) -> None:
@@ -304,7 +305,7 @@ class RunHeld(Refused, code="run_held"):
     def __init__(self, name: str, owner: str, seconds_left: float) -> None:
         self.name, self.owner, self.seconds_left = name, owner, seconds_left
         super().__init__(
-            f"{name} is driven by {owner}, whose lease runs for {seconds_left:.0f} s more; "
+            f"{name} is driven by {owner}, whose lease lasts {seconds_left:.0f} s more; "
             "use its commands from here (tidewheel show, trigger, stop …), or stop it first"
         )
 
@@ -315,7 +316,7 @@ class RunUnderWay(Refused, code="run_under_way"):
     def __init__(self, name: str, status: str, who: str, look: str) -> None:
         self.name, self.status, self.who, self.look = name, status, who, look
         super().__init__(
-            f"{name} is {status} ({who}); {look}, or begin another run beside it: --new"
+            f"{name} is {status} ({who}); {look}, or start another run beside it: --new"
         )
 
 
@@ -375,11 +376,11 @@ class NotRunning(Refused, code="not_running"):
 
     def __init__(self, name: str, status: str) -> None:
         self.name, self.status = name, status
-        do = f"carry it on first: tidewheel run {name}"
+        do = f"resume it first: tidewheel run {name}"
         if status == "completed":
             do = (
                 "trigger, set and release reopen it; "
-                f"with a later final point it goes further: tidewheel run {name} --fcp POINT"
+                f"to run more cycles: tidewheel run {name} --fcp POINT"
             )
         seen = f"{name} is not running ({status})"
         if status not in ("created", "stopped", "completed", "error"):
@@ -394,8 +395,8 @@ class RunStopping(NotRunning, code="run_stopping"):
         self.name, self.status = name, "stopping"
         Refused.__init__(
             self,
-            f"{name} is stopping, and no more of its tasks are begun; "
-            f"carry it on first: tidewheel run {name}",
+            f"{name} is stopping, and starts no more tasks; "
+            f"resume it first: tidewheel run {name}",
         )
 
 

@@ -88,7 +88,7 @@ def _integer_or_text(digits: str) -> int | str:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"it is not valid JSON: {name} is no number there")
+    raise ValueError(f"it is not valid JSON: {name} is not a JSON number")
 
 
 def _decoder(parse_int: Callable[[str], int | str] | None) -> json.JSONDecoder:
@@ -108,4 +108,4 @@ def _number_finding(error: ValueError) -> str:
         return "an integer has too many digits for Python to write; give the JSON as text"
     if "ircular" in str(error):
         return "it contains itself"
-    return "NaN and infinity are no JSON numbers; use null or a text"
+    return "NaN and infinity are not JSON numbers; use null or a string"

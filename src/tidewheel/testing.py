@@ -142,7 +142,9 @@ class Played:
         """Returns every try of a task, the first one first; empty if there was none."""
         point, slash, name = task.rpartition("/")
         if not (point and slash):
-            raise Refused(f"{task!r} is no task; write its point, too: {_example(self, name)}")
+            raise Refused(
+                f"{task!r} is not a task; write its point, too: {_example(self, name)}"
+            )
         if name not in self.names:
             near = nearest(name, self.names)
             known = f"did you mean {near!r}?" if near else f"it has {', '.join(self.names)}"

@@ -191,7 +191,7 @@ def test_more_than_anybody_can_read_is_cut_at_a_point_or_refused_as_a_picture(ti
     assert text.out.splitlines().count("1000") == 1
     assert "1001" not in text.out.splitlines()
     assert text.err == (
-        "there is too much to be shown: only what is until 1000; give a nearer STOP\n"
+        "there is too much to show: only what is until 1000; give an earlier STOP\n"
     )
     picture = tidewheel("graph", "flow", "1", "2000", "--svg")
     assert two_lines(picture)[0] == "the picture would have 10000 boxes and 11999 lines"

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.many_commands import answers
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.main import ELSEWHERE, commands
 
 
 def two_lines(answer):
@@ -20,7 +21,7 @@ def test_a_store_of_no_known_kind_is_refused_without_its_password(tidewheel):
     refused = tidewheel("--store", "mysql://me:secret@host/db", "tasks")
     assert refused.status == 2
     assert two_lines(refused)[1] == (
-        "Accepted is sqlite:///PATH, postgresql://USER@HOST/DATABASE, or the URL of a server, "
+        "Expected sqlite:///PATH, postgresql://USER@HOST/DATABASE, or the URL of a server, "
         "https://HOST"
     )
     assert "secret" not in refused.err
@@ -137,13 +138,17 @@ def test_a_damaged_store_is_left_alone(tidewheel):
         (["tasks", "--colour"], "No such option"),
         (["tasks", "--limit", "0"], "0 is not in the range"),
         (["tasks", "--status", "runing"], "status is 'runing'"),
-        (["message", "hi"], "this command speaks for a job"),
-        (["message"], "say something"),
+        (["message", "hi"], "this command is for use inside a job"),
+        (["message"], "nothing to send"),
         (["worker", "--handlers", "nothing:here"], "handlers is 'nothing:here'"),
         (["worker", "--handlers", "json"], "handlers is 'json'"),
         (["worker", "--handlers", "json:dumps"], "handlers is 'json:dumps'"),
+        (
+            ["worker", "--handlers", "json:dump_all"],
+            "module json has no 'dump_all'; it has none",
+        ),
         (["worker", "--slots", "0"], "slots is 0"),
-        (["worker", "--grace", "-1s"], "is not accepted"),
+        (["worker", "--grace", "-1s"], "is not valid; expected seconds"),
         (["monitor", "--interval", "0"], "interval_seconds is 0.0"),
         (["completion", "tcsh"], "'tcsh' is not one of"),
     ],
@@ -151,14 +156,42 @@ def test_a_damaged_store_is_left_alone(tidewheel):
 def test_a_wrong_request_is_refused(tidewheel, arguments, what):
     refused = tidewheel(*arguments)
     assert refused.status == 2
-    assert what in refused.err.splitlines()[0] + refused.err.splitlines()[-2]
+    assert what in refused.err
     assert "Traceback" not in refused.err
+
+
+@pytest.mark.parametrize(
+    ("theirs", "here"),
+    [
+        ("scan", "runs"),
+        ("play", "run DIR"),
+        ("clean", "runs --delete RUN"),
+        ("install", "run DIR, or register PATH"),
+        ("status", "show RUN, or runs for all of them"),
+        ("delete", "runs --delete RUN"),
+        ("vip", "run DIR (it validates first)"),
+        ("help", "--help"),
+        ("start", "run DIR"),
+    ],
+)
+def test_a_command_of_another_scheduler_is_answered_with_what_does_the_same(
+    tidewheel, theirs, here
+):
+    refused = tidewheel(theirs)
+    assert refused.status == 2
+    assert f"there is no command '{theirs}'; use: tidewheel {here}\n" in refused.err
+
+
+def test_what_others_call_a_command_is_no_command_here_and_leads_to_one():
+    assert not set(ELSEWHERE) & set(commands())
+    for here in ELSEWHERE.values():
+        assert here.split()[0].rstrip(",") in {*commands(), "--help", "--version"}
 
 
 def test_a_wrong_setting_in_the_environment_is_refused(tidewheel):
     refused = tidewheel("monitor", TIDEWHEEL_RETENTION_SECONDS="a week")
     assert refused.status == 2
-    assert two_lines(refused)[1] == "Accepted is a number of seconds"
+    assert two_lines(refused)[1] == "Expected a number of seconds"
 
 
 def test_words_on_the_command_line_are_refused_in_json_too(tidewheel):

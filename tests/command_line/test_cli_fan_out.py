@@ -74,7 +74,7 @@ def test_a_list_without_elements_completes_the_join(tidewheel, folder):
 
 BAD = {
     '{"other": 1}': "1/list returned no list files, of which process<file>, plot<file> is made",
-    '{"files": "a"}': "process<file>, plot<file> is made, and it is no list",
+    '{"files": "a"}': "process<file>, plot<file> is made, and it is not a list",
     json.dumps({"files": list(range(51))}): "1/list returned 51 elements of files",
 }
 

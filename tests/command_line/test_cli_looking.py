@@ -230,11 +230,11 @@ def test_a_queue_is_paused_configured_and_shown(tidewheel):
     ("arguments", "what"),
     [
         (["--pause"], "name the queue that shall change"),
-        (["q", "--limit", "many"], "accepted: 4 for the queue"),
-        (["q", "--rate", "10"], "accepted: 10/1s for the queue"),
-        (["q", "--rate", "10/0s"], "accepted: 10/1s for the queue"),
+        (["q", "--limit", "many"], "expected 4 for the queue"),
+        (["q", "--rate", "10"], "expected 10/1s for the queue"),
+        (["q", "--rate", "10/0s"], "expected 10/1s for the queue"),
         (["q", "--lease", "0"], "lease_seconds is 0.0"),
-        (["q", "--limit", "=0", "--rate", "0/1s"], "rate_max is 0; accepted is 1 or more"),
+        (["q", "--limit", "=0", "--rate", "0/1s"], "rate_max is 0; expected 1 or more"),
     ],
 )
 def test_a_queue_that_cannot_be_so_is_refused(tidewheel, arguments, what):

@@ -24,7 +24,7 @@ def test_check_names_every_finding_and_makes_no_store(tidewheel):
     )
     answer = tidewheel("notify", "check")
     assert answer.status == 1
-    assert "rule 1 (rule-1): on: 'x' is no event" in answer.out
+    assert "rule 1 (rule-1): on: 'x' is not an event" in answer.out
     assert "to: say where to" in answer.out
     assert "1 rule in force" in answer.err
     assert not (tidewheel.state / "tidewheel.db").exists()

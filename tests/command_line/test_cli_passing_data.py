@@ -124,7 +124,7 @@ def test_a_retry_and_a_new_flow_hand_on_what_they_returned_themselves(tidewheel,
     assert tidewheel("run", str(folder)).status == 0
     assert printed(tidewheel, "flow", "1/b") == "2\n"
     with tidewheel.started("run", "flow/run1", "--pause") as run:
-        run.read_until("carried on")
+        run.read_until("resumes")
         tidewheel("trigger", "flow", "1/a", "--reflow")
         tidewheel("resume", "flow")
         run.read_until("completed")
@@ -160,7 +160,7 @@ def test_a_later_run_that_returned_nothing_hides_what_an_earlier_one_returned(
     tidewheel("run", str(folder))
     assert printed(tidewheel, "flow", "1/b") == "OLD\n"
     with tidewheel.started("run", "flow/run1", "--pause") as run:
-        run.read_until("carried on")
+        run.read_until("resumes")
         tidewheel("trigger", "flow", "1/a", "--reflow")
         tidewheel("resume", "flow")
         run.read_until("1/b not started: it takes FILE from a.file, and 1/a returned no values")
@@ -368,7 +368,7 @@ def test_a_task_that_runs_again_hides_its_earlier_values_from_its_beginning(tide
     (folder / "flow.cylc").write_text(RERUN)
     assert tidewheel("run", str(folder)).status == 0
     with tidewheel.started("run", "flow/run1", "--pause") as run:
-        run.read_until("carried on")
+        run.read_until("resumes")
         tidewheel("trigger", "flow", "1/a", "--reflow")
         tidewheel("resume", "flow")
         run.read_until("completed")

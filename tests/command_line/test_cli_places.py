@@ -83,7 +83,7 @@ def test_a_file_of_platforms_that_is_wrong_is_refused(tidewheel):
     (tidewheel.state / "platforms.toml").write_text('[moon]\nrunner = "rocket"\n')
     answer = tidewheel("validate", "flow")
     assert answer.status == 2
-    assert "runner of platform moon is 'rocket'\n  Accepted is shell or slurm" in answer.err
+    assert "runner of platform moon is 'rocket'\n  Expected shell or slurm" in answer.err
 
 
 def test_a_task_for_slurm_says_which_worker_it_waits_for(tidewheel):
@@ -98,13 +98,13 @@ def test_a_task_for_slurm_says_which_worker_it_waits_for(tidewheel):
 def test_a_worker_does_not_claim_to_have_a_runner_that_it_has_not(tidewheel):
     answer = tidewheel("worker", "--label", "runner:slurm")
     assert answer.status == 2
-    assert "Accepted is --runner slurm, which offers it" in answer.err
+    assert "Expected --runner slurm, which offers it" in answer.err
 
 
 def test_nor_to_allow_what_it_does_not(tidewheel):
     answer = tidewheel("worker", "--label", "allow:host-network")
     assert answer.status == 2
-    assert "Accepted is --allow-compose host-network, which offers it" in answer.err
+    assert "Expected --allow-compose host-network, which offers it" in answer.err
     unknown = tidewheel("worker", "--allow-compose", "everything")
     assert unknown.status == 2 and "WHAT is one of privileged" in unknown.err
     pattern = tidewheel("worker", "--allow-compose", "run:*:bind-mounts")
@@ -114,7 +114,7 @@ def test_nor_to_allow_what_it_does_not(tidewheel):
 def test_nor_a_docker_compose_that_it_has_not(tidewheel):
     answer = tidewheel("worker", "--label", "compose:2")
     assert answer.status == 2
-    assert "docker compose 2 offers it by itself" in answer.err
+    assert "docker compose 2 offers this label automatically" in answer.err
 
 
 def test_a_job_that_no_worker_takes_is_told_where_the_run_is_driven_once_for_each_cause(

@@ -163,8 +163,8 @@ def test_a_terminal_sees_how_far_it_is_and_no_trace_of_it_afterwards(tidewheel):
     ("options", "said"),
     [
         (["--fail", "1/modle_a"], "there is no task or family 'modle_a'"),
-        (["--fail", "/post"], "Accepted is POINT/NAME"),
-        (["--fail", "20300101T00/post@x"], "Accepted is POINT/NAME"),
+        (["--fail", "/post"], "Expected POINT/NAME"),
+        (["--fail", "20300101T00/post@x"], "Expected POINT/NAME"),
         (["--fail", "nonsense/post"], "nonsense"),
         (["--length", "post"], "NAME=DURATION"),
         (["--length", "post=soon"], "--length of post is 'soon'"),

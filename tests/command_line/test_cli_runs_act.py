@@ -126,13 +126,13 @@ def test_answers_say_what_becomes_of_each_task(tidewheel):
         (["trigger", "1/prep"], "1/prep runs now alone (flow none)\n"),
         (
             ["remove", "3/post"],
-            "3/post is not in the pool: it is forgotten, and will still run when its parents "
-            "say so\n",
+            "3/post is not in the pool: it is forgotten, and runs when its prerequisites are "
+            "met\n",
         ),
         (["hold", "2/prep"], "2/prep is held\n"),
         (["release", "2/prep"], "2/prep is released\n"),
-        (["pause"], f"{run.name} is paused; go on with: tidewheel resume {run.name}\n"),
-        (["resume"], f"{run.name} goes on\n"),
+        (["pause"], f"{run.name} is paused; resume it: tidewheel resume {run.name}\n"),
+        (["resume"], f"{run.name} resumes\n"),
         (["stop", "--at", "2"], f"{run.name} stops at point 2\n"),
     ]
     asked = [*(words for words, _ in words_and_answers), ["set", "1/post", "--json"]]
@@ -227,7 +227,7 @@ def test_reload_of_a_broken_definition_changes_nothing(tidewheel):
         answer = tidewheel("reload")
     assert answer.status == 2
     assert "flow.cylc:" in answer.err
-    assert f"{run.name} goes on with the definition that it has" in answer.err
+    assert f"{run.name} continues with the definition that it has" in answer.err
     assert heard == []
 
 

@@ -42,13 +42,13 @@ def test_runs_are_listed_newest_first(tidewheel):
     second = PreparedRun(tidewheel)
     rows = [line.split() for line in tidewheel("runs").out.splitlines()]
     assert [row[:4] for row in rows] == [
-        ["RUN", "NUMBER", "STATUS", "DRIVEN"],
+        ["RUN", "NUMBER", "STATUS", "SCHEDULER"],
         [second.name, "2", "created", "no"],
         [first.name, "1", "running", "yes"],
     ]
     assert tidewheel("runs", "--json", "--workflow", "other").json == {"runs": [], "next": None}
     first.is_let_go()
-    assert f"carry it on: tidewheel run {first.name}" in tidewheel("runs").out
+    assert f"resume it: tidewheel run {first.name}" in tidewheel("runs").out
 
 
 def test_a_run_that_has_ended_can_be_deleted_with_its_files(tidewheel):
@@ -62,7 +62,7 @@ def test_a_run_that_has_ended_can_be_deleted_with_its_files(tidewheel):
         assert refused.status == 2
         assert f"mean {run.name}: tidewheel runs --delete {run.name}" in refused.err
     unasked = tidewheel("runs", "--delete", run.name)
-    assert unasked.status == 2 and "Say --yes" in unasked.err
+    assert unasked.status == 2 and "Add --yes" in unasked.err
     folder = tidewheel.state / "runs" / run.name
     assert f"{run.name}: " in unasked.err and f"{folder} (" in unasked.err
     assert tidewheel("runs", "--json").json["runs"] and folder.exists()
@@ -118,7 +118,7 @@ def test_looking_needs_no_scheduler(tidewheel):
     page = tidewheel("show", "--json").json
     assert (page["run"]["driven"], page["run"]["scheduler"]) == (False, None)
     assert [one["id"] for one in page["active"]] == ["1/model_b", "1/mail"]
-    assert f"carry it on: tidewheel run {run.name}" in tidewheel("show").out
+    assert f"resume it: tidewheel run {run.name}" in tidewheel("show").out
     [reason, *_] = tidewheel("why", "1/post", "--json").json["tasks"][0]["reasons"]
     assert reason["commands"] == [f"tidewheel run {run.name}"]
 
@@ -267,7 +267,7 @@ def test_an_xtrigger_that_a_task_did_without_is_told_from_one_that_it_waited_for
     assert reason["until"] == "2090-01-01T00:00:00Z" and reason["passes"]
     told = tidewheel("why", a).out
     assert f"{a} waits for the xtrigger late until 2090-01-01T00:00:00Z" in told
-    assert "(passes by itself, in " in told
+    assert "(clears on its own, in " in told
     assert "- late  wall_clock  at 2090-01-01 00:00:00" in tidewheel("show", a).out
     run.happens(events.XtriggerSatisfied("early", (run.key(b),), NOW)).succeeds(b)
     with run.answering():
@@ -316,7 +316,14 @@ def test_why_says_every_reason_whether_it_passes_and_what_would_help(tidewheel):
         f"tidewheel set {run.name} 1/post --pre 1/model_a:succeeded"
     ]
     shown = tidewheel("why", "forecast", "1/post").out
-    assert "which has not run (passes by itself)" in shown
+    assert "which has not run (clears on its own)" in shown
+
+
+def test_why_of_a_task_that_succeeded_asks_for_no_action(tidewheel):
+    run = started(tidewheel).succeeds("1/prep")
+    shown = tidewheel("why", run.name, "1/prep").out
+    assert "1/prep succeeded in flow 1\n" in shown and "needs action" not in shown
+    assert f"tidewheel trigger {run.name} 1/prep --reflow" in shown
 
 
 def test_the_command_that_why_names_works(tidewheel):
@@ -360,11 +367,11 @@ def test_why_says_how_a_completed_run_is_reopened(tidewheel, recurrence, points)
     kept = tidewheel("trigger", "1/mend")
     assert kept.status == 0, "as it was offered"
     assert f"tidewheel run {run.name}" in kept.out
-    said = "1 command is kept: it is done when the run goes on"
+    said = "1 command is kept, and is done when the run resumes"
     shown = tidewheel("why", "1/mend").out
     assert f"{run.name} is completed, and no scheduler has taken it yet; {said}" in shown
     for page in (tidewheel("runs").out, tidewheel("show").out):
-        assert f"{said}; carry it on: tidewheel run {run.name}" in page
+        assert f"{said}; resume it: tidewheel run {run.name}" in page
     assert tidewheel("show", "--json").json["run"]["kept"] == 1
     assert ("--fcp POINT" in mend[0]["text"]) == (recurrence == "P1")
     assert "trigger, set and release reopen it" in mend[0]["text"]

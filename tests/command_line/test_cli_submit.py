@@ -111,7 +111,7 @@ def test_a_file_of_tasks_is_stored_line_by_line(tidewheel):
     assert (stored.status, stored.out) == (2, "a\nb\n")
     assert "line 4 refused: id 'a' is taken" in stored.err
     assert "line 5 refused: task 'c': there is no field 'comand'" in stored.err
-    assert "line 6 refused: task 'd' is tied to 'nobody'" in stored.err
+    assert "line 6 refused: task 'd' needs 'nobody', which is neither" in stored.err
     assert "2 tasks submitted, 3 refused" in stored.err
     assert [document(tidewheel, one)["queue"] for one in "ab"] == ["bulk", "other"]
 
@@ -176,11 +176,11 @@ def test_waiting_on_a_terminal_shows_progress(tidewheel):
         (["--command", "x", "--", "y"], "give PROGRAM or --command, not both"),
         (["ls -l | wc"], "for a line of bash write: tidewheel submit --command 'ls -l | wc'"),
         (["--command", "x", "--handler", "y"], "both a command and a handler"),
-        (["--timeout", "soon", "--", "true"], "'soon' is not accepted; accepted: seconds"),
-        (["--memory", "much", "--", "true"], "'much' is not accepted; accepted: bytes"),
-        (["--needs", ":x", "--", "true"], "accepted: ID, or ID:OUTPUT"),
-        (["--needs", "nobody", "--", "true"], "is tied to 'nobody'"),
-        (["--priority", "-1", "--", "true"], "priority is -1; accepted is a whole number"),
+        (["--timeout", "soon", "--", "true"], "'soon' is not valid; expected seconds"),
+        (["--memory", "much", "--", "true"], "'much' is not valid; expected bytes"),
+        (["--needs", ":x", "--", "true"], "expected ID, or ID:OUTPUT"),
+        (["--needs", "nobody", "--", "true"], "needs 'nobody', which is neither in this store"),
+        (["--priority", "-1", "--", "true"], "priority is -1; expected a whole number"),
         (["--priority", "1.5", "--", "true"], "'1.5' is not a valid integer"),
         (["--spec", "{", "--handler", "f"], "spec: it is not valid JSON"),
         (["--spec", "@nothing.json", "--handler", "f"], "nothing.json: No such file"),

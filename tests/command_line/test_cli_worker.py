@@ -57,6 +57,16 @@ def test_a_job_reports_progress_text_and_outputs(tidewheel):
     assert status_of(tidewheel, "after") == "succeeded"
 
 
+def test_handlers_that_a_module_does_not_have_are_refused_with_those_that_it_has(tidewheel):
+    text = "import tidewheel\nhandlers = tidewheel.Handlers()\nother = 1\n"
+    (tidewheel.folder / "pipe.py").write_text(text)
+    missing = tidewheel("worker", "--handlers", "pipe:handlr")
+    assert missing.status == 2
+    assert "module pipe has no 'handlr'; it has: handlers" in missing.err
+    wrong = tidewheel("worker", "--handlers", "pipe:other")
+    assert "'other' of module pipe is not a tidewheel.Handlers; it has: handlers" in wrong.err
+
+
 def test_handlers_come_from_a_module_of_the_folder(tidewheel):
     (tidewheel.folder / "mine.py").write_text(HANDLERS)
     tidewheel("submit", "--id", "a", "--handler", "double", "--spec", "21")
@@ -108,7 +118,7 @@ def test_a_worker_that_leaves_tasks_says_nowhere_that_all_is_done(tidewheel):
     tidewheel("submit", "--handler", "x")
     once = tidewheel("worker", "--once")
     assert once.out.endswith("Idle, exiting. 1 task left: no handler 'x'.\n")
-    assert "every job has ended" not in once.out
+    assert "all jobs have ended" not in once.out
 
 
 @pytest.mark.parametrize(
@@ -265,7 +275,7 @@ def test_an_interrupted_wait_leaves_the_task_running(tidewheel):
         waiting.send(signal.SIGINT)
         ended = waiting.wait()
     assert ended.status == 130
-    assert "the tasks go on without this command" in ended.out
+    assert "the tasks continue without this command" in ended.out
     assert "Traceback" not in ended.out
     assert status_of(tidewheel, "a") == "ready"
 

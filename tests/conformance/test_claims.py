@@ -106,7 +106,7 @@ def test_a_lease_of_no_or_endless_length_is_refused(store, seconds):
     for attempt in (store.take, lambda **given: store.hold("a", **given)):
         with pytest.raises(BadSetting) as refused:
             attempt(worker=worker, lease_seconds=seconds)
-        assert str(refused.value).endswith("accepted is more than 0, up to 86400")
+        assert str(refused.value).endswith("expected more than 0, up to 86400")
     assert store.everything()["tasks"] == before["tasks"]
 
 
@@ -115,7 +115,7 @@ def test_a_claim_of_no_or_endless_number_is_refused(store, count):
     store.put("a")
     with pytest.raises(BadSetting) as refused:
         store.take(count)
-    assert str(refused.value) == f"count is {count}; accepted is 1 to 10000"
+    assert str(refused.value) == f"count is {count}; expected 1 to 10000"
     assert store.status("a") == "ready"
 
 

@@ -42,7 +42,7 @@ def test_progress_out_of_range_is_refused_and_extends_nothing(store, clock, prog
     beats = [Beat(task_id="a", attempt=1), Beat(task_id="b", attempt=1, progress=progress)]
     with pytest.raises(BadSetting) as refused:
         store.heartbeat(worker, beats)
-    assert str(refused.value) == f"progress is {progress!r}; accepted is 0 to 1"
+    assert str(refused.value) == f"progress is {progress!r}; expected 0 to 1"
     assert store.everything()["tasks"] == before["tasks"]
 
 

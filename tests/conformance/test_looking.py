@@ -134,7 +134,7 @@ def test_a_page_of_no_or_endless_length_is_refused(store, count):
     ):
         with pytest.raises(BadSetting) as refused:
             look()
-        assert "accepted is 1 to 10000" in str(refused.value)
+        assert "expected 1 to 10000" in str(refused.value)
     assert store.status("a") == "ready"
 
 

@@ -199,10 +199,10 @@ def test_a_task_that_waits_may_want_other_nodes(store):
 @pytest.mark.parametrize(
     ("asked", "finding"),
     [
-        (Resources(nodes=0), "resources nodes is 0; accepted is 1 to 100000"),
+        (Resources(nodes=0), "resources nodes is 0; expected 1 to 100000"),
         (Resources(nodes=-1), "resources nodes is -1;"),
         (Resources(nodes=100_001), "resources nodes is 100001;"),
-        (Resources(buffer_bytes=-1), "resources buffer_bytes is -1; accepted is 0 to"),
+        (Resources(buffer_bytes=-1), "resources buffer_bytes is -1; expected 0 to"),
         (Resources(buffer_bytes=2**60 + 1), "resources buffer_bytes is 1152921504606846977;"),
         (Resources(idle_nodes=1), "idle_nodes is what workers offer"),
         (Resources(flavours=(nodes_of("a\n", 1, 0),)), "flavour 'a.n' is not accepted"),

@@ -181,7 +181,7 @@ def test_one_scheduler_drives_a_run_at_a_time(store, clock):
     assert (seen.owner, seen.deadline_at) == (PROCESS, clock.now + 10.0)
     assert seen.is_driven(clock.now) and not seen.is_driven(clock.now + 10.0)
     clock.advance(4)
-    with pytest.raises(RunHeld, match="process 4711 on tern, whose lease runs for 6 s"):
+    with pytest.raises(RunHeld, match="process 4711 on tern, whose lease lasts 6 s"):
         claim_run(store, run, process=OTHER_PROCESS)
     clock.advance(6)
     later = claim_run(store, run, process=OTHER_PROCESS)

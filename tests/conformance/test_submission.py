@@ -321,7 +321,7 @@ def test_how_much_may_be_submitted_is_the_deployments_choice(world):
         small.put("a", spec='"123456789"')
     with pytest.raises(BadSetting) as refused:
         small.put("a", "b", "c")
-    assert str(refused.value) == "tasks is 3; accepted is up to 2 tasks in one call"
+    assert str(refused.value) == "tasks is 3; expected up to 2 tasks in one call"
     small.put("a", "b")
     assert small.listed() == ["b", "a"]
     assert small.submit([]) == []

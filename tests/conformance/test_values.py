@@ -39,7 +39,7 @@ def test_values_that_hold_what_no_text_column_can_are_kept_as_they_are_spelled(s
         ('"a"', "a text instead of an object"),
         ("3", "a number instead of an object"),
         ("null", "null instead of an object"),
-        ('{"a": NaN}', "NaN is no number"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
         ('{"a": 1e400}', "1e400 is too large a number"),
         ('{"a": 18446744073709551616}', "needs more than 64 bits"),
         ('{"a": ["\\ud800"]}', "half of a surrogate pair"),

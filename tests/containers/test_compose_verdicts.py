@@ -44,10 +44,10 @@ FEW = 12
 NOT_ASKED = {("image", "~"), ("env_file", "[/a]"), ("extends", "$HOME")}
 # What docker-compose accepts here and nothing executes, or what fails only later.
 STRICTER = {
-    "an image with an impossible name": r"which is no name of an image",
-    "a duration that no engine can read": r"accepted is a text such as 30s",
-    "a time that no engine can read": r"accepted is microseconds",
-    "a size that no engine can read": r"accepted is a size such as",
+    "an image with an impossible name": r"which is not a valid image name",
+    "a duration that no engine can read": r"expected a text such as 30s",
+    "a time that no engine can read": r"expected microseconds",
+    "a size that no engine can read": r"expected a size such as",
     "networks, secrets and configs, which are looked up when containers are made": (
         r"names the (network|secret|config) "
     ),
@@ -55,14 +55,14 @@ STRICTER = {
     "a service that nobody would start": r"(every service|which) has a profile",
     "more or fewer containers than are run": r"replicas ",
     "a structure where words are wanted": r"(has|is) a (list|mapping); write a text, or a list",
-    "a file beside the definition": r"accepted is the path of a file on the worker's host",
+    "a file beside the definition": r"expected the path of a file on the worker's host",
     "names that engines refuse only when they make something": r"has the name '",
     "a secret or config of which nothing is said": r"with the keys of a (secret|config)",
-    "a signal that no engine knows": r"accepted is a signal such as",
-    "a folder from nowhere": r"accepted is a path in the container, from / on",
-    "hosts without an address": r"accepted is an address such as",
+    "a signal that no engine knows": r"expected a signal such as",
+    "a folder from nowhere": r"expected a path in the container, from / on",
+    "hosts without an address": r"expected an address such as",
     "a port that there is not": r"ports are numbers from 1 to",
-    "less memory than a container has": r"accepted is at least 6m",
+    "less memory than a container has": r"expected at least 6m",
     "an image that is not named, but built": r"has no image",
 }
 

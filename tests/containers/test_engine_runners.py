@@ -26,7 +26,7 @@ def script(behaviour, mailbox):
     said = [{"text": text, "output": output} for text, output in SPOKEN]
     return {
         Behaviour.SUCCEED: "true",
-        Behaviour.FAIL: "echo it was meant to fail >&2; exit 3",
+        Behaviour.FAIL: "echo it was set to fail >&2; exit 3",
         Behaviour.SPEAK: "; ".join(
             f"{SAY}'{json.dumps(one)}'" for one in [*said, {"progress": 0.5}]
         ),

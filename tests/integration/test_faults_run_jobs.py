@@ -124,7 +124,7 @@ def test_logs_that_cannot_be_written_cost_their_lines_and_nothing_else(crew):
     program = crew.run(RUN, "--trigger-log", "/dev/full")
     assert ended(program) == 0, program.log
     lines = [line for line in program.log.splitlines() if "No space left on device" in line]
-    assert len(lines) == 2 and "the run goes on without it" in lines[0], program.log
+    assert len(lines) == 2 and "the run continues without it" in lines[0], program.log
     assert "/dev/full cannot" in lines[1]  # of each log once, however many lines it lacks
     crew.judge()
 

@@ -80,7 +80,7 @@ def functions(mailbox, released):
 
     @handlers.register(Behaviour.FAIL)
     def fail(_spec, _job):
-        raise LookupError("it was meant to fail")
+        raise LookupError("it was set to fail")
 
     @handlers.register(Behaviour.SPEAK)
     def speak(_spec, job):
@@ -114,7 +114,7 @@ def coroutines(mailbox, released):
 
     @handlers.register(Behaviour.FAIL)
     async def fail(_spec, _job):
-        raise LookupError("it was meant to fail")
+        raise LookupError("it was set to fail")
 
     @handlers.register(Behaviour.SPEAK)
     async def speak(_spec, job):

@@ -49,7 +49,7 @@ def test_ctrl_c_lets_active_tasks_finish_and_the_next_start_goes_on(crew, gate):
     program = crew.run()
     program.says("1/a started")
     program.send(signal.SIGINT)
-    program.says("stopping: waiting for 1 job; Ctrl-C again leaves at once")
+    program.says("stopping: waiting for 1 job; Ctrl-C again exits now")
     gate.write_text("go\n")
     assert ended(program) == ExitCode.INTERRUPTED, program.log
     assert crew.view().status == "stopped"
@@ -160,7 +160,7 @@ def test_a_completed_run_goes_on_to_a_later_final_point(crew):
     crew.judge()
     ended_at = crew.view().ended_at
     again = completes(crew, RUN)
-    assert "it was complete already" in again.log and "carried on" not in again.log
+    assert "it was already complete" in again.log and "resumes" not in again.log
     assert crew.view().ended_at == ended_at
     assert len(submitted(crew)) == 8
 
@@ -192,11 +192,11 @@ def test_a_run_that_is_driven_is_left_to_its_scheduler(crew):
     refused = crew.run(RUN)
     assert ended(refused) == REFUSED
     assert f"{RUN} is driven by process {program.pid} on" in refused.log
-    assert "carried on" not in refused.log
+    assert "resumes" not in refused.log
     beside = crew.run("flow")  # refused, too: only --new begins another
     assert ended(beside) == REFUSED
     assert f"{RUN} is running (process {program.pid} on" in beside.log
-    assert "or begin another run beside it: --new" in beside.log
+    assert "or start another run beside it: --new" in beside.log
     next_one = crew.run("flow", "--new")
     next_one.says("flow/run2 starts")
     gate.touch()
@@ -223,16 +223,16 @@ def completed(crew):
 
 def test_a_completed_run_is_repaired_by_a_trigger_and_a_start(crew, completed):
     status, said = crew.ask("trigger", RUN, "1/a")
-    assert status == 0 and "trigger is kept: it is done when the run goes on" in said
+    assert status == 0 and "trigger is kept, and is done when the run resumes" in said
     assert f"tidewheel run {RUN}" in said
     completed.touch()
     # Dead before its first batch: the command is still there; it is obeyed once.
     assert was_killed(crew.run(RUN, TIDEWHEEL_FAILPOINT="batch_before_write"))
     log = completes(crew, RUN).log
-    assert "complete already" not in log, log
-    assert "3 succeeded (2 succeeded since it was carried on)" in log, log
+    assert "already complete" not in log, log
+    assert "3 succeeded (2 succeeded since it was resumed)" in log, log
     assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
-    assert "complete already" in completes(crew, RUN).log
+    assert "already complete" in completes(crew, RUN).log
     assert len(submitted(crew)) == 4
     crew.judge()
 
@@ -241,7 +241,7 @@ def test_a_kept_command_is_done_by_the_command_that_began_the_run(crew, complete
     """Nobody has to know that it is another run otherwise."""
     crew.ask("trigger", RUN, "1/a")
     completed.touch()
-    assert "is carried on" in completes(crew, "flow").log
+    assert "resumes" in completes(crew, "flow").log
     assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
     assert [run.name for run in crew.look(lambda store: store.runs())] == [RUN]
 
@@ -260,10 +260,10 @@ def test_the_last_line_of_a_run_counts_what_happened_before_it_was_carried_on(cr
     left.send(signal.SIGTERM)
     assert ended(left) == ExitCode.TERMINATED
     again = crew.run()
-    again.says("is carried on")
+    again.says("resumes")
     gate.write_text("go\n")
     assert ended(again) == 0
-    assert "1 failed, 2 succeeded, 1 lost (1 succeeded since it was carried on)" in again.log
+    assert "1 failed, 2 succeeded, 1 lost (1 succeeded since it was resumed)" in again.log
     assert "warning: 1/b will not run" in again.log
 
 
@@ -283,7 +283,7 @@ def test_a_trigger_with_run_fails_if_its_task_does_again_and_says_that_the_folde
     status, said = crew.ask("trigger", RUN, "1/a", "--run")
     assert status == ExitCode.FAILED, said
     assert f"1/a was triggered and has failed again: tidewheel log {RUN} 1/a --err" in said
-    assert f"{flow.parent} has changed since {RUN} took its definition" in said, said
+    assert f"{flow.parent} has changed. {RUN} continues with the old definition" in said, said
     assert f"tidewheel reload {RUN}" in said and "--new" in said
 
 
@@ -294,7 +294,7 @@ def test_a_run_by_its_name_says_whether_its_folder_has_changed(crew, gate):
     first.send(signal.SIGTERM)
     ended(first)
     same = crew.run(RUN)
-    same.says("is carried on")
+    same.says("resumes")
     same.send(signal.SIGTERM)
     ended(same)
     assert "has changed" not in same.log
@@ -303,7 +303,7 @@ def test_a_run_by_its_name_says_whether_its_folder_has_changed(crew, gate):
     other = crew.run(RUN)
     gate.write_text("go\n")
     assert ended(other) == 0
-    assert f"{flow.parent} has changed since {RUN} took its definition" in other.log
+    assert f"{flow.parent} has changed. {RUN} continues with the old definition" in other.log
 
 
 def test_where_a_scheduler_serves_a_completed_run_goes_on_at_once(crew, completed):
@@ -345,7 +345,7 @@ def test_what_no_worker_took_of_a_stopped_run_waits_until_the_run_goes_on(crew, 
     gate.write_text("go on\n")  # to the one that runs, whose worker has followed it again
     eventually(lambda: statuses(crew) == ["ready", "succeeded"], lambda: str(statuses(crew)))
     listed = crew.ask("tasks")[1]
-    assert "ready (withdrawn)" in listed and "before that goes on" in listed, listed
+    assert "ready (withdrawn)" in listed and "until that resumes" in listed, listed
     tasks = json.loads(crew.ask("--json", "tasks")[1])["tasks"]
     [left] = [one for one in tasks if one["withdrawn"]]
     assert left["status"] == "ready"
@@ -353,7 +353,7 @@ def test_what_no_worker_took_of_a_stopped_run_waits_until_the_run_goes_on(crew, 
     assert "preparing (withdrawn)  [01 ready]" in crew.ask("tree", RUN)[1]
     assert "preparing (withdrawn)" in crew.ask("show", RUN, f"1/{name}")[1]
     why = crew.ask("why", RUN, f"1/{name}")[1]
-    assert f"1/{name} is preparing: its submission is withdrawn until the run goes on" in why, (
+    assert f"1/{name} is preparing: its submission is withdrawn until the run resumes" in why, (
         why
     )
     again = crew.run(RUN)

@@ -115,7 +115,7 @@ def test_what_is_no_file_is_refused_at_once(folder):
     sources = SecretSources(directory=folder)
     # A folder holds secrets of others: it is as if it were not there.
     assert refused(sources, "sub") == refused(sources, "ghost").replace("ghost", "sub")
-    assert "is no plain file" in refused(sources, "pipe")
+    assert "is not a plain file" in refused(sources, "pipe")
     assert "there is no secret secret:sub/x/y" in refused(sources, "sub/x/y", "sub/x")
 
 

@@ -207,7 +207,7 @@ class RunnerConformance(ABC):
             assert end.ending is Ending.FAILED
             assert end.error is not None
             assert end.error.code
-            assert "it was meant to fail" in end.error.description
+            assert "it was set to fail" in end.error.description
             assert isinstance(json.loads(end.error.args), dict)
 
         self.run(tmp_path, scenario)

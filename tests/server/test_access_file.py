@@ -89,7 +89,7 @@ def test_the_files_in_the_manual_are_right(tmp_path):
     ("text", "told"),
     [
         ("x = 1\n[oidc\n", "line 2"),
-        ("", "nobody could sign in"),
+        ("", "no one could sign in"),
         ("[ldap]", "'ldap' is not known here"),
         ("[oidc]\nclient_id = 'x'", "oidc: issuer is missing"),
         ("[oidc]\nissuer = 'http://login.example.org'\nclient_id = 'x'", "oidc: issuer"),
@@ -98,7 +98,7 @@ def test_the_files_in_the_manual_are_right(tmp_path):
         ("[oidc]\nissuer = 'https://e.org'\nclient_id = 'x'\nsecret = 's'", "'secret'"),
         (
             "[oidc]\nissuer = 'https://e.org'\nclient_id = 'x'\nredirect_uri = 'https://e.org/'",
-            "accepted is https://HOST/login/oidc/callback",
+            "expected https://HOST/login/oidc/callback",
         ),
         (HEAD + "lasts = '30d'", "header: lasts"),
         (HEAD.replace("secret_file", "# "), "header: secret_file is missing"),

@@ -375,7 +375,7 @@ def test_instances_and_blocks_are_listed_by_what_they_are(visitor):
     assert blocks(workflow="vis", status="created") == [B]
     assert blocks(workflow="vos") == []
     for ask in (visitor.sbis, visitor.list):
-        with pytest.raises(Refused, match="'stalled'; accepted is created, waiting_for_blocks"):
+        with pytest.raises(Refused, match="'stalled'; expected created, waiting_for_blocks"):
             ask(status="stalled")
 
 

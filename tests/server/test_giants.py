@@ -148,7 +148,7 @@ def test_no_answer_of_a_process_is_executed(tmp_path):
     """The process reads what strangers wrote: it is believed no more than they are."""
     path = str(tmp_path / "made")
     [outcome], _ = in_processes(ProcessLimits(), ("a", partial(make_evil, path)))
-    assert "is no value" in str(outcome)
+    assert "is not a value" in str(outcome)
     assert not os.path.exists(path)
 
 
@@ -167,7 +167,7 @@ def test_no_name_in_an_answer_leads_through_the_imports_of_a_module(tmp_path):
     """A process that was taken over must not get further than itself."""
     path = str(tmp_path / "made")
     [outcome], _ = in_processes(ProcessLimits(), ("a", partial(lie, path)))
-    assert "subprocess.Popen is no value" in str(outcome)
+    assert "subprocess.Popen is not a value" in str(outcome)
     assert not os.path.exists(path)
 
 

@@ -293,7 +293,7 @@ def test_a_run_that_was_stopped_is_offered_again(run, far, near):
     with pytest.raises(RunHeld):
         far.ask(lambda runs: runs.delete("forecast"))
     run.is_let_go()
-    with pytest.raises(Refused, match="which cannot become 2"):
+    with pytest.raises(Refused, match="which cannot be changed to 2"):
         far.ask(lambda runs: runs.carry_on("forecast", RunOptions(mode="", initial="2")))
     far.ask(lambda runs: runs.carry_on("forecast", RunOptions(mode="", final="5")))
     assert near.ask(lambda runs: runs.find("forecast")).given == RunOptions(mode="", final="5")

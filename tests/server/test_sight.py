@@ -185,7 +185,7 @@ def test_why_does_not_name_the_task_of_another_team_that_is_waited_for(own):
     admin.post("/tasks", {"id": "zebra-task", "queue": "zebra/q", "armed": False})
     admin.post("/tasks", {"id": "mine-task", "queue": "mine/q", "needs": ["zebra-task"]})
     told = own.caller("read", names=["mine"]).get("/tasks/mine-task/why")
-    assert told.json["reasons"] == ["It waits for a task in a queue of others."]
+    assert told.json["reasons"] == ["It waits for a task in a queue that you may not see."]
     graph = own.caller("read", names=["mine"]).get("/tasks/mine-task/graph")
     assert b"zebra" not in graph.body
 

@@ -187,9 +187,9 @@ def test_with_tls_before_it_no_other_host_can_set_the_cookie(tmp_path, access):
         ({"email_verified": False}, "not verified"),
         ({"email_verified": None}, "not verified"),
         ({"email_verified": "true"}, "not verified"),
-        ({"email": None}, "names nobody"),
-        ({"email": "a\nb"}, "names nobody"),
-        ({"email": ["ada@example.org"]}, "names nobody"),
+        ({"email": None}, "names no person"),
+        ({"email": "a\nb"}, "names no person"),
+        ({"email": ["ada@example.org"]}, "names no person"),
         ({"groups": ["team-x"]}, "may do nothing here"),
         ({"groups": None}, "may do nothing here"),
         ({"groups": {"team-a": True}}, "may do nothing here"),
@@ -311,10 +311,10 @@ def test_nobody_is_signed_in_as_somebody_else_by_a_link(site, provider):
     eve, ada = Browser(site), Browser(site)
     address = eve.begin()
     code = provider.signs_in(address, {**ADA, "email": "eve@example.org"})
-    assert b"not begun in this browser" in ada.come_back(code, state_of(address)).body
+    assert b"not started in this browser" in ada.come_back(code, state_of(address)).body
     ada.begin()
     reply = ada.come_back(code, state_of(address))
-    assert reply.status == 403 and b"not begun in this browser" in reply.body
+    assert reply.status == 403 and b"not started in this browser" in reply.body
     assert code in provider.codes  # the provider was not even asked
     own = f"http://{site.address}"
     form = urlencode({"code": code, "state": state_of(address)}).encode()

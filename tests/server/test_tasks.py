@@ -355,7 +355,7 @@ def test_the_openapi_document_names_every_route_and_resolves(reader):
 def test_what_would_have_been_accepted_is_told(reader, admin):
     """The words of a choice, the nearest name, and that a body is wanted at all."""
     for reply, said in (
-        (reader.get("/statistics?by=colour"), "accepted is one of queue, name"),
+        (reader.get("/statistics?by=colour"), "expected one of queue, name"),
         (reader.get("/tasks?limt=1"), "there is no parameter 'limt'; did you mean 'limit'?"),
         (admin.post("/tokens", {"name": "x", "scopes": ["all"]}), "one of read, submit,"),
         (admin.post("/tasks", b"", Content_Type="application/json"), "the body is empty"),

@@ -201,17 +201,17 @@ def test_retries_are_a_count_a_delay_or_delays(client, given, count, seconds):
 @pytest.mark.parametrize(
     ("fields", "finding"),
     [
-        ({"retries": -1}, "retries is -1; accepted is how often (3), the delay before"),
-        ({"retries": 2.5}, "retries is 2.5; accepted is how often"),
-        ({"retries": "3"}, "retries is '3'; accepted is how often"),
-        ({"retries": "soon"}, "retries is 'soon'; accepted is seconds"),
-        ({"retries": ["1m"] * 101}, "retries has 101 delays; accepted are 1 to 100"),
+        ({"retries": -1}, "retries is -1; expected how often (3), the delay before"),
+        ({"retries": 2.5}, "retries is 2.5; expected how often"),
+        ({"retries": "3"}, "retries is '3'; expected how often"),
+        ({"retries": "soon"}, "retries is 'soon'; expected seconds"),
+        ({"retries": ["1m"] * 101}, "retries has 101 delays; expected 1 to 100"),
         ({"retries": ["1m"], "retry_delays": ["1m"]}, "in both retries and retry_delays"),
         ({"retries": "1m", "backoff": True}, "in both retries and backoff"),
         ({"retry_delays": []}, "retry_delays has 0 delays"),
-        ({"timeout": 0}, "timeout is 0.0; accepted is more than 0"),
+        ({"timeout": 0}, "timeout is 0.0; expected more than 0"),
         ({"delay": "4000d"}, "delay is"),
-        ({"retries": 10**7}, "retries is 10000000; accepted is a whole number, 0 to"),
+        ({"retries": 10**7}, "retries is 10000000; expected a whole number, 0 to"),
     ],
 )
 def test_a_number_is_refused_by_the_name_under_which_it_was_given(client, fields, finding):
@@ -232,14 +232,14 @@ def test_only_the_count_of_retries_can_be_amended(client):
     ("fields", "finding"),
     [
         ({"comand": "true"}, "did you mean 'command'"),
-        ({"command": 7}, "command is 7; accepted is a text"),
+        ({"command": 7}, "command is 7; expected a text"),
         ({"command": "true", "timeout": "long"}, "timeout is 'long'"),
         ({"command": "true", "memory": "much"}, "memory is 'much'"),
         ({"command": "true", "cpu": "two"}, "cpu is 'two'"),
-        ({"command": "true", "gpu": 1.5}, "gpu is 1.5; accepted is a whole number"),
-        ({"command": "true", "needs": "a"}, "needs is 'a'; accepted is a list"),
-        ({"command": "true", "needs": [1]}, "accepted are ids and pairs"),
-        ({"command": "true", "continuations": [1]}, "accepted are ids"),
+        ({"command": "true", "gpu": 1.5}, "gpu is 1.5; expected a whole number"),
+        ({"command": "true", "needs": "a"}, "needs is 'a'; expected a list"),
+        ({"command": "true", "needs": [1]}, "expected ids and pairs"),
+        ({"command": "true", "continuations": [1]}, "expected ids"),
         ({"command": "true", "labels": "fast"}, "labels is 'fast'"),
         ({"command": "true", "armed": "yes"}, "armed is 'yes'"),
         ({"command": "true", "backoff": {"speed": 1}}, "backoff has no field 'speed'"),
@@ -628,7 +628,7 @@ def test_why_knows_tasks_that_are_unarmed_delayed_paused_or_alone(client):
     client.submit("q", id="late", spec=1, delay="1h")
     assert only(client, "late").startswith("It is delayed: it is due in")
     client.submit("q", id="behind", spec=1)
-    assert only(client, "behind") == "1 task of queue 'q' goes first."
+    assert only(client, "behind") == "1 task of queue 'q' is ahead of it."
 
 
 def test_why_knows_what_no_worker_offers(client):
@@ -652,7 +652,9 @@ def test_why_knows_limits_and_busy_slots(client):
     client.submit(id="second", spec=1, limit_key="k")
     [held] = client.lease(n=2)
     assert held.id == "first"
-    assert any("A limit is reached: 1 of at most 1" in why for why in client.why("second"))
+    assert any(
+        "A limit is reached: 1 running, at most 1" in why for why in client.why("second")
+    )
     client.submit(id="third", spec=1)
     assert "every slot" in only(client, "third")
 
@@ -664,7 +666,7 @@ def test_why_knows_who_has_the_nodes(client):
     client.lease()
     client.submit(id="alone", spec=1, exclusive=True)
     client.submit(id="cores", spec=1, cpu=1, priority=99)
-    assert only(client, "alone").startswith("It wants a node for itself; on those of every")
+    assert only(client, "alone").startswith("It needs a node for itself; those of every")
     assert "have too little free" in only(client, "cores")
 
 

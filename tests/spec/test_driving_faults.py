@@ -102,7 +102,7 @@ def test_an_xtrigger_that_names_no_flow_is_told_and_asked_again(tmp_path):
     )
     run.waits(30)
     told = [one.facts["error"] for one in run.reports if one.event == "xtrigger.failed"]
-    assert told == ["flow_num=first is no flow; write its number, as in flow_num=1"]
+    assert told == ["flow_num=first is not a flow; write its number, as in flow_num=1"]
     assert run.status == "running"
     run.close()
 

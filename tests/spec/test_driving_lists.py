@@ -94,7 +94,7 @@ def test_elements_that_start_after_the_list_was_returned_again_read_the_first(
     assert file_of(run, "1/plot_file1/01") == "b"
     run.ends("1/plot_file1")
     assert '["a", "b"]' in run.jobs["1/join/01"]
-    assert "flow 1 goes on with the" in run.log
+    assert "flow 1 continues with the" in run.log
     assert run.ends("1/join").status == "completed"
 
 
@@ -260,7 +260,7 @@ def test_two_mapped_tasks_over_one_list_and_one_over_another(flow):
     run = flow(TWO)
     run.ends("1/list", files=["x"], others=[1, 2])
     assert run.running == ["1/p_a0/1", "1/p_b0/1", "1/p_c0/1", "1/p_c1/1"]
-    assert "goes on with" not in run.log
+    assert "continues with" not in run.log
 
 
 def test_a_list_is_as_long_as_the_least_of_what_is_made_of_it_accepts(flow):

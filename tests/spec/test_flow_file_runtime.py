@@ -366,7 +366,7 @@ def test_the_kind_of_values_decides_how_they_are_written(tmp_path, values, names
         ("[task parameters]\nm = 1..99999999\n", 2, "is too large"),
         ("[task parameters]\nm = x\n[[templates]]\nm = %(m)d\n", 4, "write %(name)s for texts"),
         ("[task parameters]\nm = x\n[[templates]]\nm = %(n)s\n", 4, "'n', which has no value"),
-        ("[task parameters]\nm = x\n[[templates]]\nm = 9%\n", 4, "a % that is no field"),
+        ("[task parameters]\nm = x\n[[templates]]\nm = 9%\n", 4, "a % that is not a field"),
         (
             "[task parameters]\nm = 1..2\n[runtime]\n[[F<m>]]\n[[a]]\ninherit = F<m>\n",
             6,

@@ -294,16 +294,16 @@ def test_variables_of_a_file_that_is_no_template_are_told_to_change_nothing(tmp_
     options = SourceOptions(variables=VariableTexts(settings=("N=3",)))
     read_source(tmp_path, options, findings)
     (told,) = findings
-    assert told.message == "nothing uses N: flow.cylc is no template"
+    assert told.message == "nothing uses N: flow.cylc is not a template"
 
 
 @pytest.mark.parametrize(
     ("setting", "hint"),
     [
         ("N=north", "a text needs quotes of its own; in a shell write: -s \"N='north'\""),
-        ("N=[1,", "accepted are numbers"),
-        ("N=open('x')", "accepted are numbers"),
-        ("N=" + "[" * 9999, "accepted are numbers"),
+        ("N=[1,", "expected numbers"),
+        ("N=open('x')", "expected numbers"),
+        ("N=" + "[" * 9999, "expected numbers"),
         ("just words", "write for example: MEMBERS=10"),
         ("=3", "write for example: MEMBERS=10"),
     ],

@@ -149,7 +149,7 @@ def test_a_file_of_platforms_that_is_wrong_is_refused_with_what_would_be_accepte
     tmp_path, text
 ):
     (tmp_path / "platforms.toml").write_text(text)
-    with pytest.raises(BadSetting, match="accepted is"):
+    with pytest.raises(BadSetting, match="expected"):
         read_platforms(tmp_path)
 
 
@@ -159,5 +159,5 @@ def test_jobs_of_slurm_cannot_be_tied_to_their_worker():
 
 
 def test_only_a_worker_with_a_runner_offers_its_label():
-    with pytest.raises(BadSetting, match="accepted is --runner slurm"):
+    with pytest.raises(BadSetting, match="expected --runner slurm"):
         WorkerSettings(name="w", capacity=Resources(labels=frozenset({"runner:slurm"})))

@@ -392,7 +392,7 @@ def test_why_reaches_a_run_that_is_stalled_two_levels_down(flow):
     reasons = why(run, "1/post")
     deep = "flow/run1/1/post/01/1/x/01"
     texts = [one["text"] for one in reasons]
-    stuck = "running, and something in it does not go on by itself"
+    stuck = "running, and something in it needs action"
     assert f"1/post is the run flow/run1/1/post/01, {stuck}" == texts[0]
     assert f"1/x is the run {deep}, stalled: 1/x failed, incomplete" in texts
     last = next(one for one in reasons if one["text"].startswith(f"{deep}: 1/x failed"))
@@ -465,7 +465,7 @@ def test_why_says_that_the_run_of_a_failed_task_was_carried_on_and_how_the_task_
     run.ends("1/a").tells("1/post/01", Stop(mode="now"))
     assert run.status == "stalled"
     run.tells("1/post/01", Trigger(ids=("1/x",)))
-    carried_on = "the run flow/run1/1/post/01 was carried on after 1/post had failed"
+    carried_on = "the run flow/run1/1/post/01 was resumed after 1/post had failed"
     told = [one for one in why(run, "1/post") if carried_on in one["text"]]
     assert [(one["passes"], one["commands"][0]) for one in told] == [
         (False, "tidewheel show flow/run1/1/post/01")

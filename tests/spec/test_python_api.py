@@ -694,7 +694,7 @@ def test_an_arrow_that_binds_tighter_than_meant_is_refused_with_the_parentheses(
         (lambda a, b, _c, _d: all_of([a, b]), "all_of(*tasks)"),
         (lambda a, _b, _c, _d: a >> "b", "flow.task('b')"),
         (lambda a, _b, _c, _d: a >> refused, "@flow.task"),
-        (lambda a, _b, _c, _d: a & None, "None is no task"),
+        (lambda a, _b, _c, _d: a & None, "None is not a task"),
         (lambda a, b, _c, _d: ~a >> b, "condition >> ~a"),
         (lambda a, b, c, _d: a >> ~b >> c, "condition >> ~b"),
         (lambda a, b, c, _d: a >> (~b | c), "use '&'"),
@@ -803,7 +803,7 @@ def test_only_tasks_and_families_can_be_limited():
 def test_only_a_family_can_be_inherited_from():
     flow, a = integer_flow("a")
     for parent in (a, "FAM", Workflow("other").family("FAM")):
-        with pytest.raises(BadStatement, match="no family of this workflow"):
+        with pytest.raises(BadStatement, match="not a family of this workflow"):
             flow.task("b", family=parent)
 
 
@@ -838,7 +838,7 @@ def test_every_mistake_is_found_at_once_each_with_its_line():
         ("the name 'a' is taken at", 'flow.task("a", script="twice")'),
         ("'bad name' cannot be a name", 'flow.task("bad name")'),
         (
-            "'soon' is no duration",
+            "'soon' is not a valid duration",
             'flow.task("c", retries="soon", outputs={"failed": "no good"})',
         ),
         (
@@ -992,11 +992,11 @@ def test_more_mistakes_that_are_found():
         "'bad name' cannot be the name of an xtrigger",
         "the limit 'group' is -1",
         "'1ST' cannot be an environment variable",
-        "'no mapping' is no mapping",
+        "'no mapping' is not a mapping",
         "b: expire_after",
         "did you mean 'mail events'?",
-        "accepted are live",
-        '"2 o\'clock" is no duration',
+        "expected one of live",
+        '"2 o\'clock" is not a valid duration',
     ):
         assert words in found
 
@@ -1212,8 +1212,8 @@ async def fails():
     [
         ("awaited", 0, "done\n"),
         ("handed_on", 0, "done\n"),
-        ("lazy", 1, "the function lazy returned a generator that nobody runs, so its work is"),
-        ("half", 1, "the function half returned a coroutine that nobody runs, so its work is"),
+        ("lazy", 1, "the function lazy returned a generator that is never run, so its work is"),
+        ("half", 1, "the function half returned a coroutine that is never run, so its work is"),
         ("fails", 1, "ValueError: no data"),
     ],
 )

@@ -396,9 +396,9 @@ def test_a_task_is_either_called_or_mapped():
 
 def test_a_list_has_one_bound_from_1_to_10000():
     _, listed, work, other = made(find, process, check)
-    assert "is no bound" in wrong(lambda: work.map(listed(), max=0))
-    assert "is no bound" in wrong(lambda: work.map(listed(), max=10_001))
-    assert "is no bound" in wrong(lambda: work.map(listed(), max=True))
+    assert "is not a valid bound" in wrong(lambda: work.map(listed(), max=0))
+    assert "is not a valid bound" in wrong(lambda: work.map(listed(), max=10_001))
+    assert "is not a valid bound" in wrong(lambda: work.map(listed(), max=True))
     work.map(listed(), max=5)
     assert "the list has max=5 already" in wrong(lambda: other.map(listed(), max=6))
     other.map(listed())

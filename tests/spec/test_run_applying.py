@@ -99,9 +99,9 @@ def test_several_flows_can_be_named():
     ("flow", "said"),
     [
         ("2", "there is no flow 2; known flows: 1"),
-        ("old", "'old' is no flow; write a number as in 2 or 1,3, new, all or none"),
-        ("0", "'0' is no flow"),
-        ("1,", "'' is no flow"),
+        ("old", "'old' is not a flow; write a number such as 2 or 1,3, or new, all or none"),
+        ("0", "'0' is not a flow"),
+        ("1,", "'' is not a flow"),
     ],
 )
 def test_a_flow_that_does_not_exist_is_refused(flow, said):

@@ -41,11 +41,14 @@ def test_the_same_again_is_no_change():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"mode": "live"}, "was started with --mode dummy, which cannot become live"),
-        ({"initial": "2"}, "with --icp 1, which cannot become 2"),
-        ({"start": "2"}, "with no --startcp, which cannot become 2"),
-        ({"start_tasks": ("1/b", "1/c")}, "--start-task 1/a, which cannot become 1/b 1/c"),
-        ({"compat": "cylc8"}, "with no --compat, which cannot become cylc8"),
+        ({"mode": "live"}, "was started with --mode dummy, which cannot be changed to live"),
+        ({"initial": "2"}, "with --icp 1, which cannot be changed to 2"),
+        ({"start": "2"}, "with no --startcp, which cannot be changed to 2"),
+        (
+            {"start_tasks": ("1/b", "1/c")},
+            "--start-task 1/a, which cannot be changed to 1/b 1/c",
+        ),
+        ({"compat": "cylc8"}, "with no --compat, which cannot be changed to cylc8"),
     ],
 )
 def test_what_a_run_is_stays_and_the_refusal_says_what_to_do(given, said):

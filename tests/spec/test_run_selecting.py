@@ -154,15 +154,15 @@ def test_a_task_that_a_reload_took_away_runs_at_no_point():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "'' is no task id; write POINT/NAME, such as 2/foo"),
-        ("1/2/3/4", "is no task id"),
-        ("1//fa", "is no task id"),
+        ("", "'' is not a task id; write POINT/NAME, such as 2/foo"),
+        ("1/2/3/4", "is not a task id"),
+        ("1//fa", "is not a task id"),
         ("1/fa/x", "the third part of an id is a submit number, not 'x'"),
         ("1/fa:sleeping", "tasks can be chosen by waiting, held"),
         ("fa", r"fa names no point; write POINT/fa, or '*/fa'"),
         ("FAM", "FAM names no point"),
-        ("what", "'what' is no point of this run; points look like 1, ^ or $"),
-        ("what/fa", "'what' is no point of this run"),
+        ("what", "'what' is not a point of this run; points look like 1, ^ or $"),
+        ("what/fa", "'what' is not a point of this run"),
         ("1/fb:failed", "1/fb:failed: 1/fb is running and active"),
         ("3/z:failed", "3/z is not in the pool"),
         ("2/lone:expired", "2/lone is not in the pool"),
@@ -249,12 +249,12 @@ def test_a_date_may_be_shortened_from_its_end():
 @pytest.mark.parametrize("text", ["2000-13-01/a", "2000-02-30/a", "2000-01-01T25/a", "x/a"])
 def test_what_is_no_date_is_refused(text):
     run = Scenario(compile_flow(DATES.format(format="CCYYMMDDThhmmZ")))
-    assert "is no point of this run; points look like 20000101T0000Z" in refusal(run, text)
+    assert "is not a point of this run; points look like 20000101T0000Z" in refusal(run, text)
 
 
 def test_a_date_that_the_format_cannot_hold_is_refused():
     run = Scenario(compile_flow(DATES.format(format="CCYYMMDDThhmmZ")))
-    assert "is no point of this run" in refusal(run, "+99999-01-01/a")
+    assert "is not a point of this run" in refusal(run, "+99999-01-01/a")
 
 
 def test_where_nothing_like_it_is_pooled_nothing_is_named():

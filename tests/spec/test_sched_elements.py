@@ -164,7 +164,7 @@ def test_a_list_that_changes_when_its_task_is_run_again_keeps_its_size_in_that_f
     run = joined().returns("1/list", "files[2]")
     run.triggers("1/list", flow=1).returns("1/list", "files[5]")
     assert run.notices("list changed") == [
-        "1/list returned 5 elements of files; flow 1 goes on with the 2 that it has"
+        "1/list returned 5 elements of files; flow 1 continues with the 2 that it has"
     ]
     assert set(run.pool) == {"1/process_file0", "1/process_file1"}
     run.succeeds("1/process_file0", "1/process_file1", "1/plot_file0", "1/plot_file1")
@@ -432,7 +432,7 @@ def test_a_list_that_is_returned_again_counts_no_second_time():
     run = joined().returns("1/list", "files[2@1]")
     run.triggers("1/list", flow=1).returns("1/list", "files[2@2]")
     assert run.notices("list changed") == [
-        "1/list returned 2 elements of files; flow 1 goes on with the list that it has"
+        "1/list returned 2 elements of files; flow 1 continues with the list that it has"
     ]
     assert lists_in(run.core, run.key("1/list"), frozenset({1})) == {"files": 1}
     run.reflows("1/list").returns("1/list", "files[1@3]")

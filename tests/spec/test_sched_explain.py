@@ -149,7 +149,7 @@ def test_a_task_that_no_worker_took_does_not_begin_by_itself_once_the_run_stops(
     run = Scenario("a & b => c", start_jobs=False).starts("1/a")
     assert first(run, "1/b")[:2] == ("1/b is preparing", True)
     run.happens(RunStopped(StopMode.CLEAN, 0.0))
-    withdrawn = "1/b is preparing: its submission is withdrawn until the run goes on"
+    withdrawn = "1/b is preparing: its submission is withdrawn until the run resumes"
     assert first(run, "1/b")[:2] == (withdrawn, False)
     assert first(run, "1/a")[:2] == ("1/a is running", True)
 

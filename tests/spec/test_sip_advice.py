@@ -168,9 +168,9 @@ def test_values_that_do_not_go_together_are_named_by_their_kinds(line, words):
 def test_units_of_others_are_told_as_they_are_written_here(key, value, meant):
     (error,) = found(as_json([{**STAGE, key: value}]).findings, Severity.ERROR)
     assert error.code == "value-kind"
-    assert error.hint.startswith(f"did you mean {meant}? Accepted is a ")
+    assert error.hint.startswith(f"did you mean {meant}? Expected a ")
     (other,) = found(as_json([{**STAGE, "timeout": "1 parsec"}]).findings, Severity.ERROR)
-    assert other.hint.startswith("accepted is a ")
+    assert other.hint.startswith("expected a ")
 
 
 @pytest.mark.req("R004-34", "R004-38")

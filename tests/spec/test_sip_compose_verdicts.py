@@ -33,19 +33,19 @@ def errors(judgement):
             ["deploy:", "  restart_policy:", "    delay: 0"],
             7,
             "services.work.deploy.restart_policy.delay is 0, a number",
-            "accepted is a text such as 30s or 1m30s, in quotes",
+            "expected a text such as 30s or 1m30s, in quotes",
         ),
         (
             ["ports: 80"],
             5,
             "services.work.ports is 80, a number",
-            "accepted is a list of ports",
+            "expected a list of ports",
         ),
         (
             ["init: 'yes'"],
             5,
             "services.work.init is the text 'yes'",
-            "accepted is true or false",
+            "expected true or false",
         ),
         (["comand: run"], 5, "which no engine knows there", "did you mean 'command'?"),
         (["volumes: [data:/data]"], 5, "the volume 'data', which the file", "under volumes:"),
@@ -124,8 +124,8 @@ def test_keys_that_sip_tolerated_under_deploy_are_taken_as_the_services_own():
     [
         (service("hostname: a", "deploy: {hostname: b}"), "the service itself has it, too"),
         (service("build: ."), "a stage builds no image"),
-        (service("command:"), "nothing stands behind it"),
-        (service() + "networks:\n", "nothing stands behind it"),
+        (service("command:"), "it has no value"),
+        (service() + "networks:\n", "it has no value"),
         (service() + "name: mine\n", "have names of their own"),
         ("version: '9'\nservices: {a: {image: b}}", "engines know the versions 2 and 3"),
     ],
@@ -318,7 +318,7 @@ def test_a_secret_or_config_cannot_come_from_the_folder_of_the_attempt(section, 
     judgement = judged(f"{service(f'{section}: [s]')}{section}: {{s: {{file: '{path}'}}}}\n")
     (error,) = errors(judgement)
     assert f"{section}.s.file is the text" in error.message
-    assert "accepted is the path of a file on the worker's host, from / on" in error.hint
+    assert "expected the path of a file on the worker's host, from / on" in error.hint
 
 
 @pytest.mark.parametrize(

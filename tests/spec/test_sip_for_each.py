@@ -170,8 +170,8 @@ def test_a_condition_is_computed_from_parameters(condition, request_, is_on):
 # ---- mistakes ----
 
 MORE = {
-    "for_each: fnd.beams": ("unknown-stage", "depends on 'fnd', which is no stage"),
-    "for_each: find.beam": ("for-each", "find.beam, which is no output of find"),
+    "for_each: fnd.beams": ("unknown-stage", "depends on 'fnd', which is not a stage"),
+    "for_each: find.beam": ("for-each", "find.beam, which is not an output of find"),
     "for_each: find.": ("for-each", "for_each of stage image is 'find.'"),
     "for_each: find": ("for-each", "find has no for_each"),
     "for_each: {a: 1}": ("value-kind", "for_each of stage image is a mapping"),
@@ -466,7 +466,7 @@ def test_a_run_goes_on_in_the_middle_of_its_elements(run):
     ("values", "said"),
     [
         ({}, "find returned no list beams, of which image<item>, plot<item> is made"),
-        ({"beams": "x"}, "and it is no list"),
+        ({"beams": "x"}, "and it is not a list"),
         ({"beams": [0] * 1001}, "at most 1000 are accepted (for_each_max of stage image)"),
     ],
 )
@@ -485,7 +485,7 @@ def test_a_list_given_by_hand_is_what_elements_read(run):
 
 def test_a_list_of_the_request_is_not_set_by_hand_as_nobody_would_read_it(run):
     flow = run(GIVEN, GIVEN_FOLDERS, beams=["a"]).ends("1/first")
-    with pytest.raises(Refused, match="begin a run with other parameters"):
+    with pytest.raises(Refused, match="start a run with other parameters"):
         flow.gives(verbs.Set(ids=("1/list@image",), values=('item=["b"]',)))
 
 

@@ -131,7 +131,7 @@ def test_values_of_a_stage_that_was_removed_are_still_there(run):
 def test_a_run_does_not_become_one_of_another_kind_of_definition(run, first, then):
     flow = run(first)
     digest = flow.reads(then)
-    with pytest.raises(Refused, match="begin another run"):
+    with pytest.raises(Refused, match="start another run"):
         flow.gives(verbs.Reload(definition=digest))
     assert flow.ends("1/make", place="p").running == ["1/use/1"]
 

@@ -175,7 +175,7 @@ BROKEN = {
             ("flow-1.0.0.yaml", 7, "missing-key"),
             ("flow-1.0.0.yaml", 8, "duplicate-stage"),
         ],
-        ["accepted is a time above zero", "give each stage an id of its own"],
+        ["expected a time above zero", "give each stage an id of its own"],
     ),
     "a template that cannot be read, with files that cannot": (
         TWO.replace("timeout: 60s", "timeout: {{ longest", 1),
@@ -266,7 +266,7 @@ def test_a_parameter_that_should_be_a_list_is_one_true_error(value, shown, advis
     [error] = found(validate(source, {"beams": value}).all_findings(), Severity.ERROR)
     assert (
         error.message
-        == f"for_each of stage image is {shown}, the value of beams: that is no list"
+        == f"for_each of stage image is {shown}, the value of beams: that is not a list"
     )
     assert advised in error.hint and error.position.line == 8
     assert told(source, {"beams": [value]}) == []

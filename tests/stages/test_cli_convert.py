@@ -133,7 +133,7 @@ def test_what_is_left_to_do_is_told_and_the_rest_is_written(tidewheel):
     ("files", "said"),
     [
         ({}, "there is no file or folder"),
-        ({FILE: "{"}, "this is no JSON"),
+        ({FILE: "{"}, "this is not valid JSON"),
         ({FILE: '{"x": 1}'}, "neither a workflow definition nor a request"),
         ({FILE: '{"stages": [{{ x }}]}'}, "do not stand in quotes"),
     ],

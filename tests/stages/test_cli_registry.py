@@ -201,7 +201,7 @@ def test_the_same_parameters_carry_a_stopped_run_on_and_others_begin_another(tid
     first = tidewheel("run", "vis", "-p", "site=north", "-p", "nodes=2")
     assert "vis/run1" in first.out, first.out + first.err
     same = tidewheel("run", "vis", "-p", "nodes=2", "-p", "site=north")
-    assert "vis/run1 is carried on" in same.out, same.out + same.err
+    assert "vis/run1 resumes" in same.out, same.out + same.err
     refused = tidewheel("run", "vis", "-p", "site=south", "-p", "noeds=3")
     assert refused.status == 2
     assert "error: the parameter 'noeds' changes nothing" in refused.err
@@ -218,7 +218,7 @@ def test_a_run_that_was_stopped_is_carried_on_and_new_begins_another(tidewheel):
     first = tidewheel("run", "tide")
     assert "tide/run1" in first.out
     second = tidewheel("run", "tide")
-    assert "tide/run1 is carried on" in second.out, second.out + second.err
+    assert "tide/run1 resumes" in second.out, second.out + second.err
     third = tidewheel("run", "tide", "--new")
     assert "tide/run2 starts" in third.out, third.out + third.err
     unknown = tidewheel("run", "nobody", "--new")

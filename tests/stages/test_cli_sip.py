@@ -150,7 +150,8 @@ def test_a_file_that_is_not_there_and_one_that_is_no_definition(tidewheel, flow)
     (tidewheel.folder / "broken.json").write_text('{"schema_version": "2.0",\n "stages": [}')
     broken = tidewheel("validate", "broken.json")
     assert (
-        "broken.json:2:13: error: this is no JSON: a value is missing before '}'" in broken.out
+        "broken.json:2:13: error: this is not valid JSON: a value is missing before '}'"
+        in broken.out
     )
 
 
@@ -184,7 +185,7 @@ def test_a_file_of_parameters_that_cannot_be_read_is_told_with_its_line(tidewhee
     refused = tidewheel(command, "vis-1.0.0.yaml", "-P", "given/p.yaml")
     assert refused.status == 2
     said = refused.out + refused.err
-    assert said.startswith("given/p.yaml:3:1: error: this is no YAML")
+    assert said.startswith("given/p.yaml:3:1: error: this is not valid YAML")
     assert "close the [" in said and "\\n" not in said
 
 
@@ -206,9 +207,9 @@ def test_every_mistake_of_all_files_is_told_at_once(tidewheel):
     answer = tidewheel("validate", "vis-1.0.0.yaml", "-P", "p.yaml")
     assert answer.status == 2
     for said in (
-        "p.yaml:2:1: error: this is no YAML",
+        "p.yaml:2:1: error: this is not valid YAML",
         "vis-1.0.0.yaml:5:11: error: type of stage fetch is 'setpu'",
-        "stages/fetch/1.0.0/args.json:1:7: error: this is no JSON",
+        "stages/fetch/1.0.0/args.json:1:7: error: this is not valid JSON",
         "stages/fetch/1.0.0/docker_compose.yaml:3:5: error: a service of stage fetch has no",
         "stages/fetch/1.0.0/parameters.yaml:1:1: error: stage fetch: the parameters are no",
         "script.sh:1: warning: stage reduce: bash cannot read the script",

@@ -139,7 +139,7 @@ def test_blocks_show_a_stage_with_its_elements_as_one(tidewheel, flow):
     wrong = tidewheel("sbi", "submit", "wrong.yaml")
     assert wrong.status != 0
     assert (
-        'for_each of stage site is "one", the value of sites: that is no list'
+        'for_each of stage site is "one", the value of sites: that is not a list'
         in wrong.out + wrong.err
     )
     assert "when of stage plot is 'perhaps'" in wrong.out + wrong.err

@@ -157,7 +157,7 @@ def test_a_run_that_was_killed_between_its_stages_goes_on_with_their_values(
     gate.write_text("")  # the job, which nobody watches, ends
     answer = tidewheel("run", flow, "-p", f"gate={gate}")
     assert answer.status == 0, answer.err
-    assert "vis/run1 is carried on" in answer.out
+    assert "vis/run1 resumes" in answer.out
     assert tidewheel("log", "1/use").out.startswith("used north/7 ")
     [task] = tidewheel("show", "1/make", "--json").json["tasks"]
     assert [one["submit"] for one in task["submissions"]] == [1]
@@ -255,9 +255,9 @@ def test_looking_at_such_a_run(tidewheel, flow):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-p", "site"), "Accepted is NAME=VALUE"),
+        (("-p", "site"), "Expected NAME=VALUE"),
         (("-P", "nothing.yaml"), "No such file"),
-        (("-P", "list.yaml"), "list.yaml is no mapping of names to values"),
+        (("-P", "list.yaml"), "list.yaml is not a mapping of names to values"),
         (("-P", "bad.json"), "bad.json"),
     ],
 )

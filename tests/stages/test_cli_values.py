@@ -21,12 +21,12 @@ def test_values_of_a_job_are_on_its_page(tidewheel):
     tidewheel("worker", "--once")
     assert tidewheel("task", "a", "--json").json["values"] == {"beams": 4, "place": "north/7"}
     page = tidewheel("task", "a").out
-    assert "values for those after it\n  NAME   VALUE\n  beams  4\n" in page
+    assert "returned values\n  NAME   VALUE\n  beams  4\n" in page
     [error] = tidewheel("task", "b", "--json").json["task"]["errors"]
     assert error["code"] == "bad_values"
     assert "an array instead of an object" in error["description"]
     assert tidewheel("task", "c", "--json").json["values"] is None
-    assert "values for those" not in tidewheel("task", "c").out
+    assert "returned values" not in tidewheel("task", "c").out
 
 
 @pytest.mark.req("R004-44")
@@ -37,7 +37,7 @@ def test_values_of_a_task_of_a_run_are_shown_with_its_submission(tidewheel):
     assert tidewheel("run", str(folder)).status == 0
     [task] = tidewheel("show", "flow", "1/a", "--json").json["tasks"]
     assert task["submissions"][-1]["values"] == {"beams": 4}
-    assert "values for those after it\n  NAME   VALUE\n  beams  4\n" in (
+    assert "returned values\n  NAME   VALUE\n  beams  4\n" in (
         tidewheel("show", "flow", "1/a").out
     )
 
@@ -63,4 +63,4 @@ def test_what_a_task_wants_of_nodes_and_buffer_is_on_its_page(tidewheel):
 def test_a_worker_without_nodes_is_refused(tidewheel):
     refused = tidewheel("worker", "--nodes", "0", "--once")
     assert refused.status == 2
-    assert "'--nodes': '0' is not accepted; accepted: N, or FLAVOUR=N" in refused.err
+    assert "'--nodes': '0' is not valid; expected N, or FLAVOUR=N" in refused.err

@@ -39,7 +39,7 @@ def command(behaviour: Behaviour, mailbox: Path) -> str:
     tell = f"echo $$ > {shlex.quote(str(mailbox))}"
     return {
         Behaviour.SUCCEED: "true",
-        Behaviour.FAIL: "echo it was meant to fail >&2; exit 3",
+        Behaviour.FAIL: "echo it was set to fail >&2; exit 3",
         Behaviour.SPEAK: python(SPEAKER),
         Behaviour.REPEAT_SPEC: python(REPEATER),
         Behaviour.HAND_ON: f'echo {shlex.quote(VALUES)} > "$TIDEWHEEL_OUTPUTS"',

@@ -55,7 +55,7 @@ def test_a_task_tells_why_what_it_waits_for_and_what_it_made(tidewheel):
             "esc"
         ).sees("MODELS")
         tui.press("end", "enter").sees("task 2/prep", "why it does not run")
-        tui.sees("prerequisites", "x 1/post", "needs somebody")
+        tui.sees("prerequisites", "x 1/post", "needs action")
         tui.sees("tidewheel trigger forecast/run1 1/model_a")
 
 
@@ -81,7 +81,7 @@ def test_what_is_looked_for_is_found_by_name_glob_and_state(tidewheel):
         tui.sees("model_b").press("/", "model").sees_no(" prep ").sees("model_a", "model_b")
         tui.press(":fail").sees_no("model_b").sees("model_a").press("enter")
         tui.sees("[/model:fail]").press("esc").sees(" prep ")
-        tui.press("/", "*/nix").sees("nothing is named").press("esc").sees("model_b")
+        tui.press("/", "*/nix").sees("no task matches").press("esc").sees("model_b")
         tui.press("tab").sees("[pool]").sees_no("model_a").sees("model_b", " prep ")
 
 
@@ -117,7 +117,7 @@ def test_what_is_refused_is_said_and_nothing_else_happens(tidewheel):
     half_done(tidewheel).is_let_go()
     with on_terminal(tidewheel, "tui", "forecast") as tui:
         tui.sees("model_b").press("down", "K").sees("it would be refused", "kill 1/prep?")
-        tui.press("y").sees("forecast/run1", "its scheduler is gone; carry it on")
+        tui.press("y").sees("forecast/run1", "its scheduler is gone; resume it")
         assert tui.press("q").ends() == 0
 
 

@@ -157,7 +157,7 @@ def test_stages_for_each_element_run_through_a_server(here, there):
     assert here("register", "each-1.0.0.yaml.j2").status == 0
     refused = here("run", "each/1.0.0", "-p", "sites=north", "--detach")
     assert (
-        'for_each of stage site is "north", the value of sites: that is no list'
+        'for_each of stage site is "north", the value of sites: that is not a list'
         in refused.out + refused.err
     )
     begun = here("run", "each/1.0.0", "-p", 'sites=["x", "y"]', "--detach")

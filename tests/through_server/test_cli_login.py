@@ -113,4 +113,4 @@ def test_nobody_signs_in_in_the_clear_or_where_there_is_no_provider(here, there)
     assert said.status == 2 and "https" in said.err
     with running_server(there.store, home=there.state) as plain:
         said = here("login", f"http://{plain.address}")
-    assert said.status == 2 and "nobody signs in by name" in said.err
+    assert said.status == 2 and "offers no sign-in by name" in said.err

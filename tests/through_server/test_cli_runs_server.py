@@ -195,7 +195,7 @@ def test_a_command_that_was_killed_follows_the_run_that_it_began(here, scheduler
     )
     told = here(*words)
     assert told.status == 0 and "tide/run1 completed after" in told.out
-    assert "its result was not told yet" in told.out
+    assert "its result was not shown yet" in told.out
     assert [one["name"] for one in here("runs", "--json").json["runs"]] == ["tide/run1"]
 
 
@@ -229,8 +229,8 @@ def test_a_result_of_a_definition_that_has_changed_since_is_named_from_here(
     (folder / "flow.cylc").write_text(FLOW.format(script="echo other"))
     after = here("run", "tide")
     assert after.status == 0 and "tide/run2 starts" in after.out, after.out
-    assert "the result of tide/run1 was never told: completed;" in after.err
-    assert "the definition has changed since" in after.err
+    assert "the result of tide/run1 was never shown: completed;" in after.err
+    assert "the definition has changed" in after.err
 
 
 def test_a_run_in_which_nothing_ran_has_failed_from_here_too(here, scheduler):

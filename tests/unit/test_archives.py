@@ -118,7 +118,7 @@ def test_a_file_that_is_there_twice_or_is_a_folder_as_well_is_refused():
         assert refused(made(("a", b"x"), ("a/b", b"y"))) == ["bad-path"]
 
 
-# ---- what is no regular file ----
+# ---- what is not a regular file ----
 
 
 @pytest.mark.req("S13")

@@ -179,7 +179,7 @@ def test_a_status_may_be_written_with_blanks_or_hyphens(text):
 
 
 def test_a_status_that_there_is_not_is_refused_with_those_that_there_are():
-    with pytest.raises(BadSetting, match=r"'stalled'; accepted is created, .*failed"):
+    with pytest.raises(BadSetting, match=r"'stalled'; expected created, .*failed"):
         read_block_status("stalled")
 
 

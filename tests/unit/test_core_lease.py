@@ -27,14 +27,14 @@ def test_nobody_else_may(worker, attempt):
     assert str(refused.value) == (
         "task 'a': Only owner can extend the heartbeat. "
         f"{worker} reported for attempt {attempt}, but worker-1 holds it for attempt 3; "
-        "stop this job, its result is not wanted"
+        "stop this job: its result is discarded"
     )
 
 
 def test_a_task_that_was_given_back_is_held_by_nobody():
     with pytest.raises(LeaseLost) as refused:
         check_holder(task("ready", owner=None), holder(), "heartbeat")
-    assert "nobody holds it (attempt 3 was the last)" in str(refused.value)
+    assert "no worker holds it (attempt 3 was the last)" in str(refused.value)
 
 
 def test_a_task_that_ended_is_held_by_nobody_although_its_owner_is_remembered():

@@ -127,16 +127,16 @@ def test_whoever_takes_all_there_is_never_starts_more_than_burst_and_rate_allow(
 @pytest.mark.parametrize(
     ("limit", "finding"),
     [
-        (Limit(concurrency_max=-1), "concurrency_max is -1; accepted is 0 or more"),
+        (Limit(concurrency_max=-1), "concurrency_max is -1; expected 0 or more"),
         (
             Limit(rate_max=0),
-            "rate_max is 0; accepted is 1 or more (pause the queue to stop it)",
+            "rate_max is 0; expected 1 or more (pause the queue to stop it)",
         ),
         (Limit(key="a\0"), "key 'a\\x00' has characters that cannot be printed"),
-        (Limit(rate_seconds=0), "rate_seconds is 0; accepted is more than 0"),
-        (Limit(rate_seconds=-2.5), "rate_seconds is -2.5; accepted is more than 0"),
-        (Limit(rate_seconds=math.nan), "rate_seconds is nan; accepted is more than 0"),
-        (Limit(rate_seconds=math.inf), "rate_seconds is inf; accepted is more than 0"),
+        (Limit(rate_seconds=0), "rate_seconds is 0; expected more than 0"),
+        (Limit(rate_seconds=-2.5), "rate_seconds is -2.5; expected more than 0"),
+        (Limit(rate_seconds=math.nan), "rate_seconds is nan; expected more than 0"),
+        (Limit(rate_seconds=math.inf), "rate_seconds is inf; expected more than 0"),
     ],
 )
 def test_a_limit_that_means_nothing_is_refused(limit, finding):

@@ -106,7 +106,7 @@ def test_fixed_delays_at_their_bounds_are_accepted():
 )
 def test_exponential_delays_keep_their_bounds(field, value, accepted):
     findings = retry_findings(Exponential(**{field: value}))
-    assert findings == [f"retry {field} is {value!r}; accepted is {accepted}"]
+    assert findings == [f"retry {field} is {value!r}; expected {accepted}"]
 
 
 def test_every_finding_is_named_at_once():

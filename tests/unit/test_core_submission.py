@@ -51,7 +51,7 @@ def test_priorities_from_zero_to_the_largest_are_accepted(priority):
 @pytest.mark.parametrize("priority", [-1, 4294967296, 1.5, 1.0, "9", True, None])
 def test_any_other_priority_is_refused(priority):
     (finding,) = findings(priority=priority)
-    assert finding.startswith(f"priority is {priority!r}; accepted is a whole number")
+    assert finding.startswith(f"priority is {priority!r}; expected a whole number")
     assert finding.endswith("0 to 4294967295")
 
 
@@ -62,7 +62,7 @@ def test_counts_are_whole_and_bounded(field, count):
     assert accepted(**{field: 0})
     assert accepted(**{field: COUNT_MAX})
     (finding,) = findings(**{field: count})
-    assert finding.startswith(f"{field} is {count!r}; accepted is a whole number")
+    assert finding.startswith(f"{field} is {count!r}; expected a whole number")
     assert finding.endswith("0 to 1000000")
 
 
@@ -73,7 +73,7 @@ def test_a_length_of_time_is_positive_or_not_given(field, seconds):
     assert accepted(**{field: None})
     assert accepted(**{field: 0.001})
     assert findings(**{field: seconds}) == [
-        f"{field} is {seconds!r}; accepted is more than 0, or nothing at all"
+        f"{field} is {seconds!r}; expected more than 0, or nothing at all"
     ]
 
 
@@ -83,9 +83,7 @@ def test_a_length_of_time_is_positive_or_not_given(field, seconds):
 def test_a_wait_is_at_most_a_year(field, seconds):
     assert accepted(**{field: 0})
     assert accepted(**{field: 31536000})
-    assert findings(**{field: seconds}) == [
-        f"{field} is {seconds!r}; accepted is 0 to 31536000"
-    ]
+    assert findings(**{field: seconds}) == [f"{field} is {seconds!r}; expected 0 to 31536000"]
 
 
 NAMES = ["id", "queue", "name", "handler", "unique_key", "limit_key", "tag"]
@@ -98,9 +96,7 @@ def test_a_name_is_printable_and_neither_empty_nor_endless(field):
         assert accepted(**{field: good})
     assert findings(**{field: ""}) == [f"{field} is empty; give 1 to 256 printable characters"]
     assert findings(**{field: "   "}) == findings(**{field: ""})
-    assert findings(**{field: "x" * 257}) == [
-        f"{field} has 257 characters; accepted are up to 256"
-    ]
+    assert findings(**{field: "x" * 257}) == [f"{field} has 257 characters; expected up to 256"]
     for bad in ("a\nb", "a\0b", "\x1b[1m", "\ud800", "\u202ereversed"):
         assert findings(**{field: bad}) == [
             f"{field} {bad!r} has characters that cannot be printed; leave them out"
@@ -163,9 +159,9 @@ def test_edges_are_few_enough_and_named_once():
     many = DEPENDENCIES_MAX + 1
     needs = tuple(Need(task_id=f"n{n}") for n in range(many))
     assert accepted(needs=needs[1:], continuations=tuple(f"c{n}" for n in range(many - 1)))
-    assert findings(needs=needs) == ["it has 10001 needs; accepted are up to 10000"]
+    assert findings(needs=needs) == ["it has 10001 needs; expected up to 10000"]
     assert findings(continuations=tuple(f"c{n}" for n in range(many))) == [
-        "it has 10001 continuations; accepted are up to 10000"
+        "it has 10001 continuations; expected up to 10000"
     ]
     assert findings(needs=(Need(task_id="b"), Need(task_id="b"))) == [
         "needs name b more than once"
@@ -218,7 +214,11 @@ def test_a_task_executes_what_it_was_given(fields, answer):
 @pytest.mark.req("R002-6")
 @pytest.mark.parametrize(
     ("spec", "word"),
-    [("{", "not valid JSON"), ("NaN", "no JSON number"), ("[" * 100_000, "nested too deeply")],
+    [
+        ("{", "not valid JSON"),
+        ("NaN", "not a JSON number"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
 )
 def test_a_spec_that_is_no_json_is_refused_whoever_submits_it(spec, word):
     assert word in findings(spec=spec)[0]

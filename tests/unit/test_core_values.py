@@ -79,5 +79,5 @@ def test_a_worker_that_names_no_bounds_takes_whatever_can_be_asked_for():
 def test_one_call_asks_for_one_to_ten_thousand():
     assert [page_count(count) for count in (1, 100, 10_000)] == [1, 100, 10_000]
     for count in (0, -1, 10_001):
-        with pytest.raises(BadSetting, match=f"count is {count}; accepted is 1 to 10000"):
+        with pytest.raises(BadSetting, match=f"count is {count}; expected 1 to 10000"):
             page_count(count)

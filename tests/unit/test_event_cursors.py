@@ -42,7 +42,7 @@ def test_a_cursor_is_a_text_that_is_read_back(text, cursor):
     ],
 )
 def test_what_no_stream_gave_is_no_cursor(text):
-    with pytest.raises(BadSetting, match="accepted is the id of an event, as the stream gave"):
+    with pytest.raises(BadSetting, match="expected the id of an event, as the stream gave"):
         read_cursor(text)
 
 

@@ -55,9 +55,7 @@ def test_an_object_is_kept_as_it_was_written_without_the_space_around_it(text):
     ],
 )
 def test_what_is_no_object_is_refused_by_its_kind(text, kind):
-    assert f'{kind} instead of an object; accepted is one object, for example {{"' in refusal(
-        text
-    )
+    assert f'{kind} instead of an object; expected one object, for example {{"' in refusal(text)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +67,7 @@ def test_what_is_no_object_is_refused_by_its_kind(text, kind):
     ],
 )
 def test_what_is_no_json_is_refused_with_the_place(text, where):
-    assert f"at {where}); accepted is one object" in refusal(text)
+    assert f"at {where}); expected one object" in refusal(text)
 
 
 def test_values_are_measured_in_bytes():
@@ -87,8 +85,8 @@ def test_values_are_measured_in_bytes():
         ("9" * 5_000, "needs more than 64 bits"),  # more than Python reads, too
         ("1e400", "too large a number"),
         ("-1e400", "too large a number"),
-        ("NaN", "NaN is no number in JSON"),
-        ("-Infinity", "-Infinity is no number in JSON"),
+        ("NaN", "NaN is not a JSON number"),
+        ("-Infinity", "-Infinity is not a JSON number"),
     ],
 )
 def test_a_number_that_others_cannot_hold_is_refused(number, why):

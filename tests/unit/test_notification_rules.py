@@ -85,32 +85,32 @@ def test_every_mistake_is_found_at_once_and_the_other_rules_count():
     assert [rule.name for rule in found.rules] == ["rule-2"]
     assert len(found.findings) == 4
     assert all(text.startswith("rule 1 (rule-1): ") for text in found.findings)
-    assert "'stal' is no event; accepted are stall, blocked" in " ".join(found.findings)
+    assert "'stal' is not an event; expected one of stall, blocked" in " ".join(found.findings)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[[rule", "no TOML"),
-        (b"\xff".decode("latin-1"), "no TOML"),
+        ("[[rule", "not valid TOML"),
+        (b"\xff".decode("latin-1"), "not valid TOML"),
         ("rule = 3", "write [[rule]]"),
         ("x = 1", "'x' is not known"),
         (one(on=""), "on is missing"),
         (one(to=""), "to: say where to"),
         (one(to='{ mail = "a@b.c", command = "x" }'), "to: say where to"),
-        (one(to='{ mail = "nobody" }'), "no address"),
-        (one(to='{ mail = "a@b.c\\nBcc: d@e.f" }'), "no address"),
+        (one(to='{ mail = "nobody" }'), "not an address"),
+        (one(to='{ mail = "a@b.c\\nBcc: d@e.f" }'), "not an address"),
         (one(to='{ mail = "a@b.c", secret = "x" }'), "'secret' is not known"),
-        (one(to='{ webhook = "ftp://x/" }'), "no URL"),
-        (one(to='{ webhook = "http://[/" }'), "no URL"),
-        (one(to='{ webhook = "http://x/a b" }'), "no URL"),
+        (one(to='{ webhook = "ftp://x/" }'), "not a URL"),
+        (one(to='{ webhook = "http://[/" }'), "not a URL"),
+        (one(to='{ webhook = "http://x/a b" }'), "not a URL"),
         (one(to='{ webhook = "https://a:b@x/" }'), "put it into headers"),
-        (one(to='{ webhook = "http://x/", headers = { Host = "y" } }'), "no header"),
+        (one(to='{ webhook = "http://x/", headers = { Host = "y" } }'), "not a header"),
         (one(to='{ webhook = "http://x/", headers = { A = "b\\r\\nC: d" } }'), "printable"),
-        (one(to='{ webhook = "http://x/", anywhere = "yes" }'), "true and false"),
+        (one(to='{ webhook = "http://x/", anywhere = "yes" }'), "true or false"),
         (one(to="{ command = [] }"), "a program and its arguments"),
-        (one(to='{ command = ["x", "{nothing}"] }'), "{nothing} is no field"),
-        (one(text='"{secret}"'), "{secret} is no field"),
+        (one(to='{ command = ["x", "{nothing}"] }'), "{nothing} is not a field"),
+        (one(text='"{secret}"'), "{secret} is not a field"),
         (one(name='"a b"'), "letters"),
         (one(after='"PT1H"'), "for late alone"),
         (one(name='"x"') + one(name='"x"'), "another rule has it"),

@@ -69,12 +69,12 @@ def test_a_task_may_give_its_command_variables_and_references_stay_what_they_are
 @pytest.mark.parametrize("name", ["", "1A", "A-B", "A B", "A=B", "É", "TIDEWHEEL_SECRET"])
 def test_a_variable_has_a_name_that_a_shell_knows_and_that_is_not_ours(name):
     [finding] = findings(asked({name: "x"}))
-    assert finding.startswith(f"environment has {name!r}; accepted are letters")
+    assert finding.startswith(f"environment has {name!r}; expected letters")
 
 
 @pytest.mark.parametrize("given", [["A=b"], "A=b", 1])
 def test_an_environment_is_an_object(given):
-    with pytest.raises(InvalidTask, match=r"environment is .*; accepted is an object"):
+    with pytest.raises(InvalidTask, match=r"environment is .*; expected an object"):
         asked(given)
 
 
@@ -82,7 +82,7 @@ def test_an_environment_is_an_object(given):
 def test_an_environment_that_a_program_made_by_itself_is_checked_too(text):
     task = NewTask(id="a", queue="q", command="true", environment=text)
     assert findings(task) == [
-        'environment is no object of texts; accepted is {"NAME": "VALUE"}'
+        'environment is not an object of strings; expected {"NAME": "VALUE"}'
     ]
 
 

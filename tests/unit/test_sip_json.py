@@ -61,10 +61,10 @@ def test_what_json_refuses_is_refused_with_a_place(text):
         ('{"a": 1,}', 1, 9, "a key in double quotes is missing before '}'"),
         ("[1,\n]", 2, 1, "a value is missing behind the last ','"),
         ('{\n "a" 1}', 2, 6, "':' is missing behind a key"),
-        ('{"a": abc}', 1, 7, "'abc' is no value"),
-        ("{'a': 1}", 1, 2, "\"'a'\" is no value"),
-        ('{"a": NaN}', 1, 7, "NaN is no number of JSON"),
-        ('{"a": 01}', 1, 7, "'01' is no value"),
+        ('{"a": abc}', 1, 7, "'abc' is not a value"),
+        ("{'a': 1}", 1, 2, "\"'a'\" is not a value"),
+        ('{"a": NaN}', 1, 7, "NaN is not a JSON number"),
+        ('{"a": 01}', 1, 7, "'01' is not a value"),
         ('{"a": 1} {', 1, 10, "something follows the end of the value"),
         ('{"a": 1', 1, 8, "',' or '}' is missing at the end of the file"),
         ('{"a": 1\n\n', 1, 8, "',' or '}' is missing at the end of the file"),
@@ -82,7 +82,7 @@ def test_a_mistake_is_explained_where_it_stands(text, line, column, said):
     assert node is None
     (error,) = findings
     assert (error.position.line, error.position.column) == (line, column)
-    assert error.message == f"this is no JSON: {said}"
+    assert error.message == f"this is not valid JSON: {said}"
 
 
 def test_a_missing_quote_is_reported_and_the_rest_is_read():
@@ -109,7 +109,7 @@ def test_a_missing_comma_is_reported_behind_the_value_where_it_belongs(
     _, findings = read(text)
     (error,) = findings
     assert (error.position.line, error.position.column) == (line, column)
-    assert error.message == f"this is no JSON: {said} is missing behind this value"
+    assert error.message == f"this is not valid JSON: {said} is missing behind this value"
     assert error.hint == "write ',' there, since another one follows"
 
 

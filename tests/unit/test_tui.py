@@ -232,7 +232,7 @@ def test_what_is_marked_and_hidden_by_the_filter_is_left_alone_and_counted():
     assert (question.ids, question.filter, question.hidden) == (("1/b",), ":failed", 1)
     assert list(which_lines(question)) == [
         "1 task, as the filter :failed shows",
-        "left alone: 1 marked, which the filter hides",
+        "not included: 1 marked, hidden by the filter",
     ]
     state, wish = press(marked, "/", *"c", "enter", "x")
     assert wish is None and "hides what is marked" in state.said

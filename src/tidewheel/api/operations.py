@@ -215,7 +215,7 @@ QUEUES = (
     _row(
         "queue",
         f"GET {_QUEUE}",
-        "One queue; one that nobody has named yet is empty.",
+        "One queue; one that was never used is empty.",
         tasks.QueueView,
     ),
 )
@@ -231,7 +231,7 @@ PAUSES = tuple(
         again=True,
     )
     for verb, paused, says in (
-        ("pause", True, "Hand out no task of the queue; what runs goes on."),
+        ("pause", True, "Hand out no task of the queue; running tasks continue."),
         ("resume", False, "Let tasks of the queue be claimed again."),
     )
 )
@@ -290,12 +290,12 @@ MANY = (
     _row(
         "verify",
         "GET /verify",
-        "Every row of the store that breaks a promise.",
+        "Every inconsistency in the store.",
         Listed(
             "ViolationsOut",
             "violations",
             tasks.Violation,
-            "Every row that breaks a promise; none is the right answer.",
+            "Every inconsistent row; none is the right answer.",
         ),
         scopes=ADMIN,
     ),
@@ -314,7 +314,7 @@ WORKERS = (
     _row(
         "stop_worker",
         "POST /workers/{id}/stop",
-        "Sign off; leases that the worker still holds run out by themselves.",
+        "Sign off; leases that the worker still holds will expire.",
         Echo("WorkerIdOut", "id"),
         scopes=WORKER,
         again=True,
@@ -432,7 +432,7 @@ OBJECTS = tuple(
         _row(
             "remove_object",
             f"DELETE {_OBJECTS}/{{name}}",
-            "An object is there no more; whoever has seen it goes on.",
+            "An object is there no more; stages that have seen it continue.",
             "api.blocks.BufferObject",
             scopes=CHANGES_OBJECTS,
             again=False,
@@ -490,7 +490,7 @@ NOTIFICATIONS = (
     _row(
         "notifications",
         "GET /notifications",
-        "The rules by which people are told, what waits to be sent, and what was.",
+        "The rules of notifications, what waits to be sent, and what was sent.",
         "api.notifications.NotificationsOut",
         scopes=ADMIN,
         of=ServiceName.NOTIFICATIONS,
@@ -533,13 +533,13 @@ SESSIONS = (
     _row(
         "sessions",
         "GET /sessions",
-        "Your own sessions that are open, newest first; for admins everybody's.",
+        "Your own sessions that are open, newest first; for admins all sessions.",
         Listed("SessionsOut", "sessions", TokenView),
     ),
     _row(
         "end_session",
         "POST /sessions/{number}/end",
-        "End a session of your own, within a second; admins can end everybody's.",
+        "End a session of your own, within a second; admins can end any session.",
         TokenView,
         takes=(_path("number", kind=int),),
         again=True,

@@ -343,7 +343,7 @@ class GraphAnswer(RunGraph):
 
 
 class CommandRecord(TypedDict):
-    """Describes a command that somebody gave to a run."""
+    """Describes a command that was given to a run."""
 
     number: int
     at: str

@@ -99,7 +99,7 @@ _ROWS = (
     ),
     View("tree", "A run as a tree: points, families, tasks.", run_details.RunTree, TREE_QUERY),
     View("summary", "How far a run is, and what keeps it back.", runs.RunSummary),
-    View("tasks", "Every task as a row; cursor: where events go on.", runs.RunTasks),
+    View("tasks", "Every task as a row; cursor: where events continue.", runs.RunTasks),
     View(
         "graph",
         "Tasks and edges around the live tasks; with since= what has changed of them.",

@@ -74,7 +74,7 @@ _SHOWN: dict[type, tuple[str, str]] = {
     tasks.InputView: ("InputOut", "The values of a task that this one needs."),
     tasks.QueueView: ("QueueOut", "How a queue is set, and how much waits in it."),
     tasks.WorkerView: ("WorkerOut", "A worker and what it holds."),
-    TokenView: ("TokenOut", "A stored token; the secret is known to nobody here."),
+    TokenView: ("TokenOut", "A stored token; the secret itself is not stored."),
     Identity: ("IdentityOut", "A person who signed in, and the person's groups then."),
     AuditEntry: ("AuditEntryOut", "An entry of the audit as it is exported."),
     Limit: ("LimitOut", 'A limit; the key is "" for the whole queue and "*" for each key.'),

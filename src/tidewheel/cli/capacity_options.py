@@ -32,7 +32,7 @@ offering_options = options(
     option(
         "--runner runners ...",
         "Also run tasks for this engine; repeatable. A worker for compose or swarm runs shell "
-        "commands only if it is told so, too: --runner shell.",
+        "commands only with --runner shell as well.",
         type=click.Choice((SHELL, *RUNNERS)),
     ),
     option(
@@ -43,7 +43,7 @@ offering_options = options(
     option(
         "--prepare-limit prepare_seconds DURATION",
         "How long an engine may fetch images and make containers before a stage is given up; "
-        "it is no part of the stage's timeout.",
+        "it does not count towards the stage's timeout.",
         type=DURATION,
         shown=f"{PREPARE_SECONDS_DEFAULT / 60:g}m",
     ),

@@ -106,8 +106,8 @@ class Definition(NamedTuple):
         is_flow = self.path.is_file() or (self.path / "flow.cylc").exists()
         if not self.is_sip and is_flow:
             raise Refused(
-                f"{self.path} is no SIP definition, and has no parameters; template variables "
-                "are given with -s NAME=VALUE"
+                f"{self.path} is not a SIP definition and has no parameters; give template "
+                "variables with -s NAME=VALUE"
             )
         from tidewheel.formats.sip.parameters import read_parameters
 
@@ -298,7 +298,10 @@ def by_path_or_name(definition: Definition, session: Session) -> Iterator[Defini
         raise _neither(path, unknown.advice) from None
     if is_remote(session.store):
         if kept.kind == PYTHON:
-            raise Refused(f"{path} is kept as Python; to read it is to execute it where it is")
+            raise Refused(
+                f"{path} is a Python workflow, which is not loaded from a server: that would "
+                "execute its code"
+            )
         kept = replace(kept, digest="")  # nobody there can say that it may be trusted here
     if kept.kind != FLOW_CYLC and kept.text not in {one.path for one in kept.files}:
         raise Refused(f"the definition of {reference} is not among its files")

@@ -43,7 +43,7 @@ SECTIONS = {
         "workflows": "List, show, check, render or remove registered workflows.",
     },
     "Runs": {
-        "run": "Run a workflow, or carry on one that was stopped.",
+        "run": "Run a workflow, or resume one that was stopped.",
         "runs": "List runs; delete one that has ended.",
         "sbi": "Submit, list, show or abort scheduling block instances.",
         "blocks": "List, show or abort processing blocks.",
@@ -60,7 +60,7 @@ SECTIONS = {
         "tasks": "List tasks, newest first.",
         "task": "Show everything about one task, and why it does not run.",
         "events": "Print what happens to tasks and runs, as it happens.",
-        "cancel": "Cancel tasks and whatever needs them.",
+        "cancel": "Cancel tasks, and all tasks that need them.",
         "queues": "List queues; pause, resume or configure one.",
         "workers": "List workers and what they hold.",
         "worker": "Execute tasks until stopped.",
@@ -72,12 +72,12 @@ SECTIONS = {
         "server": "Answer requests over HTTP until stopped.",
         "token": "Make, list and revoke the tokens that a server accepts.",
         "login": "Sign in by name at a server.",
-        "logout": "End what login began, and remove its token.",
+        "logout": "Sign out, and remove the token of login.",
         "session": "List who is signed in; end sessions.",
         "notify": "List, check or test the rules about who is notified of what.",
     },
     "Store": {
-        "verify": "Check the store for anything that breaks a promise.",
+        "verify": "Check the store for inconsistencies.",
         "audit": "List, export or check who changed what and who was refused.",
         "export": "Write tasks to a file as JSON lines.",
         "migrate": "Upgrade the store to this version's schema.",
@@ -104,6 +104,37 @@ MODULES = {
     "workflows": ("register", "workflows", "sbi", "blocks", "objects"),
 }
 ALIASES = {"processing-blocks": "blocks"}  # as the REST interface calls it
+# Commands of Cylc, Airflow and others, and what does the same here. Cylc's reload, hold and so
+# on have the same names.
+ELSEWHERE = {
+    "backfill": "trigger RUN POINT/NAME --reflow",
+    "cat-log": "log RUN POINT/NAME",
+    "clean": "runs --delete RUN",
+    "delete": "runs --delete RUN",
+    "dump": "show RUN",
+    "gscan": "runs",
+    "gui": "up",
+    "get-config": "config PATH",
+    "get-workflow-contact": "show RUN",
+    "help": "--help",
+    "install": "run DIR, or register PATH",
+    "ls": "runs",
+    "ping": "runs",
+    "play": "run DIR",
+    "ps": "runs, or tasks",
+    "reinstall": "reload RUN",
+    "restart": "run RUN",
+    "retry": "trigger RUN POINT/NAME",
+    "rm": "runs --delete RUN",
+    "scan": "runs",
+    "start": "run DIR",
+    "status": "show RUN, or runs for all of them",
+    "unhold": "release RUN POINT/NAME",
+    "version": "--version",
+    "vip": "run DIR (it validates first)",
+    "vr": "reload RUN",
+    "workflow-state": "show RUN POINT/NAME",
+}
 
 
 def sections() -> dict[str, dict[str, str]]:
@@ -133,6 +164,8 @@ class LazyGroup(click.Group):
             if cmd_name not in TABLE:
                 from difflib import get_close_matches
 
+                if (here := ELSEWHERE.get(cmd_name)) is not None:
+                    ctx.fail(f"there is no command {cmd_name!r}; use: tidewheel {here}")
                 near = get_close_matches(cmd_name, commands(), n=1)
                 meant = f"; did you mean {near[0]!r}?" if near else ""
                 ctx.fail(f"there is no command {cmd_name!r}{meant}")

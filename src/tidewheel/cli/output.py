@@ -71,9 +71,9 @@ def _printable_json(text: str) -> str:
     )
 
 
-def plural(count: int, noun: str) -> str:
-    """Returns a number with its noun, such as 1 task, 2 tasks."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Returns a number with its noun, such as 1 task, 2 tasks, 2 entries."""
+    return f"{count} {noun}" if count == 1 else f"{count} {nouns or noun + 's'}"
 
 
 def say(text: str = "") -> None:

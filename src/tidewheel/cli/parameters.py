@@ -30,7 +30,7 @@ class Parsed(click.ParamType[T]):
         try:
             return self._parse(str(value))
         except (BadSetting, KeyError, ValueError):
-            self.fail(f"{value!r} is not accepted; accepted: {self._accepted}", param, ctx)
+            self.fail(f"{value!r} is not valid; expected {self._accepted}", param, ctx)
 
 
 def parse_need(text: str) -> tuple[str, str | None]:
@@ -130,7 +130,7 @@ def filter_options(which: str) -> OptionRow:
     from tidewheel.client.fields import Filters, explained
 
     words = {name: f"{which} {one}." for name, one in explained(Filters).items()}
-    statuses = f"{', '.join(Status)}, or a word of Scylla's or Banyan's; repeatable."
+    statuses = f"{', '.join(Status)}, (Scylla and Banyan status names also work); repeatable."
     return options(option("--status TEXT...", statuses), name_options(words))
 
 

@@ -135,7 +135,8 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     if not session.as_json:
         if os.geteuid() == 0:
             note(
-                "this worker is root, and so are its jobs; start it as a user, or with --run-as"
+                "this worker runs as root, so its jobs run as root; start it as a dedicated "
+                "user, or with --run-as"
             )
         elif not became_user and options["token_file"] not in (None, STANDARD_INPUT):
             note(
@@ -215,16 +216,22 @@ def _load_handlers(where: str | None) -> Handlers | None:
 
     accepted = "MODULE:OBJECT, where OBJECT is a tidewheel.Handlers"
     module_name, colon, name = where.partition(":")
-    handlers = None
-    if colon:
-        sys.path.insert(0, str(Path.cwd()))
-        try:
-            handlers = getattr(import_module(module_name), name, None)
-        except ImportError as error:
-            raise BadSetting("handlers", where, f"{accepted} ({error})") from error
-    if not isinstance(handlers, runner.Handlers):
+    if not colon:
         raise BadSetting("handlers", where, accepted)
-    return handlers
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = import_module(module_name)
+    except ImportError as error:
+        raise BadSetting("handlers", where, f"{accepted} ({error})") from error
+    handlers = getattr(module, name, None)
+    if isinstance(handlers, runner.Handlers):
+        return handlers
+    found = sorted(key for key, one in vars(module).items() if isinstance(one, runner.Handlers))
+    seen = f"module {module_name} has no {name!r}"
+    if handlers is not None:
+        seen = f"{name!r} of module {module_name} is not a tidewheel.Handlers"
+    has = f"it has: {', '.join(found)}" if found else "it has none"
+    raise BadSetting("handlers", where, f"{accepted} ({seen}; {has})")
 
 
 def run_monitor(session: Session, options: dict[str, Any]) -> int:
@@ -272,7 +279,7 @@ def run_server(session: Session, listening: dict[str, Any], options: dict[str, A
             return
         note(f"answering at {welcome.url}; Ctrl-C stops")
         if token_file is not None:
-            note(f"an admin token was made, there was none: {safe(token_file)}")
+            note(f"there was no token, so an admin token was created: {safe(token_file)}")
 
     home = home_directory()
     server = Server(
@@ -369,7 +376,7 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
         watchers.append(roles.make(Monitor))
     watchers.append(roles.make(Notifier))
     if not options["no_worker"] and os.geteuid() == 0 and not session.as_json:
-        note("this is root, and so are its jobs; a user of its own is safer")
+        note("running as root, so jobs run as root; use a dedicated user")
     up = Up(
         session.store,
         server,
@@ -425,7 +432,7 @@ def _welcome(welcome: Welcome, session: Session) -> None:
     url, own = welcome.url, "" if session.store is None else f" --server {welcome.url}"
     note(f"answering at {url}; Ctrl-C stops")
     link = welcome.login or f"tidewheel token link{own} prints a link"
-    note(f"browser: {link} (good once, for 5 minutes)")
+    note(f"browser: {link} (single use, expires in 5 minutes)")
     if index_page(None) is None:
         note("  it shows a plain page; in a clone, `make web` builds the full one (needs npm)")
     if token_file is not None:

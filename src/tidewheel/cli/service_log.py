@@ -38,7 +38,7 @@ SENTENCES = {
     "lease.adopted": "{task}  from a worker that is gone",
     "leftover.removed": "{task}  attempt {attempt} had no lease any more",
     "leftover.kept": "{error}",
-    "run.taken": "{run}  was {status}, and nobody drove it",
+    "run.taken": "{run}  was {status}, without a scheduler",
     "run.left": "{run}  {status}  {why}",
     "run.not_taken": "{run}  {reason}",
     "run.failed": "{run}  {error}",
@@ -55,7 +55,7 @@ SENTENCES = {
     "notification.given_up": "{rule}  {kind}  {run}: {error}",
     "notification.dropped": "{rule}  {run}: too many wait",
     "channel.refused": "{error}",
-    "log.refused": "{task}  its log is not wanted: {error}",
+    "log.refused": "{task}  its log was refused: {error}",
     "log.left": "{task}  its log stays on this host: the server took none for too long",
     "log.unwritten": "{error}",
     "log.written": "as before",
@@ -130,10 +130,10 @@ class ServiceLog:
 
 def _outcome(facts: dict[str, object]) -> str:
     if facts["settled"]:
-        return "every job has ended and is reported"
+        return "all jobs have ended and are reported"
     if facts["leaves"] and facts["jobs"]:
-        return f"jobs that go on, for the next start to adopt: {facts['jobs']}"
-    return "not everything could be reported; leases that are left run out"
+        return f"jobs left running, for the next start to adopt: {facts['jobs']}"
+    return "not everything could be reported; the remaining leases will expire"
 
 
 def _sentence(event: str, facts: dict[str, object]) -> str:

@@ -98,13 +98,13 @@ ROWS = (
     which.
     """,
         {
-            "--reflow flow_is_new": "Begin a new flow: everything after the task runs again.",
+            "--reflow flow_is_new": "Start a new flow: everything downstream runs again.",
             **_FLOW,
-            "--wait": "What follows waits until another flow arrives at the task.",
+            "--wait": "Hold downstream tasks until another flow reaches this one.",
             "--until POINT": "The new flow ends at this point.",
             "--until-task until_tasks ID": "The new flow ends at this task; repeatable.",
-            "--from from_point POINT": "What the task starts at every point begins at "
-            "this one.",
+            "--from from_point POINT": "Start the chains of parentless tasks in the new flow "
+            "at this point.",
             "--ignore-before": "Everything before the first point of the new flow counts as "
             "done.",
             "--on-resume": "In a paused run: run the tasks when it is resumed.",
@@ -132,7 +132,7 @@ ROWS = (
             "--value values NAME=VALUE": "Set a value that tasks after it get: JSON, or a "
             "text; repeatable. Alone it completes nothing.",
             **_FLOW,
-            "--wait": "What follows waits until another flow arrives.",
+            "--wait": "Hold downstream tasks until another flow reaches this one.",
             **_AT_POINT,
         },
         ("set forecast 3/model", "set forecast 3/post --pre 3/model:succeeded"),
@@ -156,7 +156,7 @@ ROWS = (
     """,
         {
             "--flow -f FLOW": "Only in these flows: 2, or 1,3.",
-            "--forget": "Let what needs the task go on waiting.",
+            "--forget": "Leave tasks that need it waiting.",
             "--kill": "Remove active tasks, too, and kill their jobs.",
         },
         ("remove forecast 3/model", "remove forecast '*/model:failed' --forget"),
@@ -224,25 +224,25 @@ ROWS = (
         "pause",
         "Start nothing new until the run is resumed.",
         "[RUN]",
-        """Start nothing new until the run is resumed; running jobs go on.""",
-        of_run="is paused; go on with: tidewheel resume {run}",
+        """Start nothing new until the run is resumed; running jobs continue.""",
+        of_run="is paused; resume it: tidewheel resume {run}",
         key="P",
         cylc=CylcCall(),
     ),
     Verb(
         "resume",
-        "Let a paused run go on.",
+        "Resume a paused run.",
         "[RUN]",
-        """Let a paused run go on.""",
-        of_run="goes on",
+        """Resume a paused run.""",
+        of_run="resumes",
         key="U",
         cylc=CylcCall("--no-detach", name="play", aliases=("resume", "unpause")),
     ),
     Verb(
         "stop",
-        "Stop a run, now or later; `run` carries it on.",
+        "Stop a run, now or later; `run` resumes it.",
         "[RUN[//POINT|//ID]]",
-        """Stop a run so that it can be carried on: tidewheel run RUN.
+        """Stop a run so that it can be resumed: tidewheel run RUN.
 
     Active tasks finish first, unless --now leaves or --kill ends their jobs. With a point, a
     task or a time it stops there; with --flow only that flow does.
@@ -268,8 +268,8 @@ ROWS = (
     ),
     Verb(
         "reload",
-        "Give a run its changed definition.",
-        of_run="goes on with the new definition",
+        "Apply a changed definition to a run.",
+        of_run="continues with the new definition",
         cylc=CylcCall("-g --global"),
     ),
     Verb(

@@ -148,7 +148,7 @@ def _place_of_url(text: str) -> SourcePlace:
         parts = urlsplit(text)
         parts.port  # noqa: B018 - it is read here
     except ValueError:
-        raise BadPlace(f"{text[:200]!r} is no URL; {_FORMS}") from None
+        raise BadPlace(f"{text[:200]!r} is not a valid URL; {_FORMS}") from None
     if parts.scheme not in _SCHEMES or not text.isprintable() or " " in text:
         raise BadPlace(f"nothing can be fetched from {text[:200]!r}; {_FORMS}")
     transport = parts.scheme.removeprefix(GIT)
@@ -163,9 +163,7 @@ def _place_of_url(text: str) -> SourcePlace:
             + _BY_HAND
         )
     if transport == "http" and host not in _LOOPBACK:
-        raise BadPlace(
-            "anybody on the way can change what comes by http; write https://, or " + _BY_HAND
-        )
+        raise BadPlace("http can be changed on the way; write https://, or " + _BY_HAND)
     is_repository = parts.scheme.startswith(GIT)
     path, ref = parts.path, ""
     if is_repository and "@" in path:
@@ -175,8 +173,9 @@ def _place_of_url(text: str) -> SourcePlace:
             raise BadPlace(f"{text[:200]!r} has no branch, tag or commit after @; {_FORMS}")
     elif not is_repository and not path.endswith(ARCHIVES):
         raise BadPlace(
-            f"{_shown(parts.netloc, path)} is no {', '.join(ARCHIVES)}; of a repository write "
-            f"git+{transport}://…, or name the archive that its server offers"
+            f"{_shown(parts.netloc, path)} is not one of {', '.join(ARCHIVES)}; "
+            f"of a repository write git+{transport}://…, or name the archive that its server "
+            "offers"
         )
     told = urlunsplit((transport, parts.netloc, path, "", ""))
     asked = urlunsplit((transport, parts.netloc, path, parts.query, ""))
@@ -200,7 +199,7 @@ def _place_of_file(text: str, path: str, folder: str, host: str) -> SourcePlace:
         raise BadPlace(f"there is no file or folder {path}")
     is_repository = (Path(path) / ".git").exists() or _is_bare(Path(path))
     if not is_repository and (Path(path).is_dir() or ref):
-        raise BadPlace(f"{path} is no repository; register the folder by its path: {path}")
+        raise BadPlace(f"{path} is not a repository; register the folder by its path: {path}")
     whole = str(Path(path).resolve())
     said = WorkflowSource(url=_file_url(whole), ref=_ref(ref), folder=folder)
     return SourcePlace(said.url if is_repository else whole, said, is_repository=is_repository)
@@ -208,7 +207,7 @@ def _place_of_file(text: str, path: str, folder: str, host: str) -> SourcePlace:
 
 def _ref(text: str) -> str:
     if text and (not _REF.fullmatch(text) or text.startswith(("-", "/")) or ".." in text):
-        raise BadPlace(f"{text[:100]!r} can be no branch, tag or commit")
+        raise BadPlace(f"{text[:100]!r} cannot be a branch, tag or commit")
     return text
 
 
@@ -298,11 +297,11 @@ def _explained(source: WorkflowSource, said: str) -> Refused | Unavailable:
             return SourceRefused(f"{where} has no {source.folder!r} there; {_LOOK}")
         case "rights":
             return SourceRefused(
-                f"{where} is not there, or wants to know who you are, which is not asked for "
-                f"here; {_BY_HAND}"
+                f"{where} does not exist or needs a login, which is not asked for here; "
+                f"{_BY_HAND}"
             )
         case "owner":
-            return SourceRefused(f"{where} belongs to somebody else; clone it, or {_BY_HAND}")
+            return SourceRefused(f"{where} belongs to another user; clone it, or {_BY_HAND}")
         case _:
             return SourceRefused(f"{where} cannot be fetched: {said[:500]}; {_BY_HAND}")
 
@@ -356,7 +355,7 @@ def _download(url: str, source: WorkflowSource) -> bytes:
             raise _unreachable(where, f"{error.code} {error.reason}") from None
         raise SourceRefused(
             f"{where} is answered with {error.code} {error.reason}; open it in a browser, and "
-            f"if it wants to know who you are, {_BY_HAND}"
+            f"if it needs a login, {_BY_HAND}"
         ) from None
     except urllib.error.URLError as error:
         if isinstance(error.reason, ssl.SSLCertVerificationError):
@@ -389,7 +388,7 @@ def _opened(url: str) -> HTTPResponse:
             there = urlsplit(newurl)
             is_kept = there.scheme == "http" == urlsplit(req.full_url).scheme
             if there.scheme != "https" and not (is_kept and there.hostname in _LOOPBACK):
-                raise urllib.error.URLError("it leads to a place that is not https")
+                raise urllib.error.URLError("it redirects to an address that is not https")
             return super().redirect_request(req, fp, code, msg, headers, newurl)
 
     opener = urllib.request.OpenerDirector()
@@ -431,7 +430,7 @@ def _unpacked(content: bytes, source: WorkflowSource, folder: Path) -> Path:
         found = list(_below(content, top))
     except BadArchive:
         raise SourceRefused(
-            f"what {source.url} holds is no tar, tar.gz or zip, or is not whole; {_BY_HAND}"
+            f"what {source.url} holds is not a tar, tar.gz or zip, or is incomplete; {_BY_HAND}"
         ) from None
     except ArchiveTooLarge:
         raise SourceRefused(

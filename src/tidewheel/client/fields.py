@@ -50,7 +50,7 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
             raise ValueError("it has directives and no runner; give runner slurm")
         return given
     if runner not in RUNNERS:
-        raise ValueError(f"runner is {runner!r}; accepted is {SHELL} or {' or '.join(RUNNERS)}")
+        raise ValueError(f"runner is {runner!r}; expected {SHELL} or {' or '.join(RUNNERS)}")
     if runner in CONTAINER_RUNNERS:
         return _for_containers(str(runner), fields, given)
     command = given.get("command")
@@ -112,12 +112,12 @@ def _directives(given: object) -> slurm.Directives:
         case Sequence() if not isinstance(given, str):
             return tuple(_pair(one) for one in given)
         case _:
-            raise ValueError(f"directives is {given!r}; accepted is a list or an object")
+            raise ValueError(f"directives is {given!r}; expected a list or an object")
 
 
 def _pair(given: object) -> tuple[str, str]:
     if not isinstance(given, str):
-        raise ValueError(f"directives has {given!r}; accepted is a text NAME=VALUE")
+        raise ValueError(f"directives has {given!r}; expected a text NAME=VALUE")
     name, _, value = given.strip().partition("=")
     return name.strip(), value.strip()
 
@@ -139,7 +139,7 @@ class TaskFields(TypedDict, total=False):
 
     id: str  # made by the client if it is not given
     name: str  # to find it by; no other task of the store has it
-    spec: object  # any value that JSON can hold, for whoever executes the task
+    spec: object  # any value that JSON can hold, as input for what executes the task
     spec_text: str  # the same as JSON text, stored letter by letter
     command: str  # for bash
     handler: str  # a registered Python function
@@ -262,9 +262,7 @@ def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
     """
     if not isinstance(fields.get("retries"), int | None):
         accepted = "how often; the delays cannot be changed"
-        raise InvalidTask(
-            task_id, [f"retries is {fields['retries']!r}; accepted is {accepted}"]
-        )
+        raise InvalidTask(task_id, [f"retries is {fields['retries']!r}; expected {accepted}"])
     fixed = [name for name in fields if name in FIELD_NAMES and name not in _AMENDABLE]
     if fixed:
         known = ", ".join(_AMENDABLE)
@@ -299,7 +297,7 @@ def _type_findings(fields: Mapping[str, Any]) -> list[str]:
         and (name != "cpu" or value)
     ]
     return [
-        f"{name} is {fields[name]!r}; accepted is {accepted}"
+        f"{name} is {fields[name]!r}; expected {accepted}"
         for accepted, names, _ in _ACCEPTED
         for name in wrong
         if name in names
@@ -340,9 +338,7 @@ def _environment(fields: Mapping[str, Any]) -> dict[str, str]:
     if not given:
         return {}
     if not isinstance(given, Mapping):
-        raise ValueError(
-            f'environment is {given!r}; accepted is an object: {{"NAME": "VALUE"}}'
-        )
+        raise ValueError(f'environment is {given!r}; expected an object: {{"NAME": "VALUE"}}')
     return {"environment": json.dumps(dict(given), sort_keys=True)}
 
 
@@ -358,7 +354,7 @@ def _edges(fields: Mapping[str, Any]) -> dict[str, Any]:
     needs, continuations = _listed(fields, "needs"), _listed(fields, "continuations")
     for one in continuations:
         if not isinstance(one, str):
-            raise ValueError(f"continuations has {one!r}; accepted are ids")
+            raise ValueError(f"continuations has {one!r}; expected ids")
     return {
         "needs": tuple(map(_need, needs)),
         "continuations": tuple(map(TaskId, continuations)),
@@ -368,7 +364,7 @@ def _edges(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _listed(fields: Mapping[str, Any], name: str) -> Sequence[Any]:
     values = fields.get(name) or ()
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise ValueError(f"{name} is {values!r}; accepted is a list")
+        raise ValueError(f"{name} is {values!r}; expected a list")
     return values
 
 
@@ -380,7 +376,7 @@ def _need(given: object) -> Need:
             return Need(task_id=TaskId(task_id), output=output)
         case _:
             accepted = "ids and pairs of id and output"
-            raise ValueError(f"needs has {given!r}; accepted are {accepted}")
+            raise ValueError(f"needs has {given!r}; expected {accepted}")
 
 
 def _retry(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -421,7 +417,7 @@ def _backoff(backoff: object) -> dict[str, RetryPolicy]:
         case Mapping():
             return {"retry": _exponential(backoff)}
         case _:
-            raise ValueError(f"backoff is {backoff!r}; accepted is true or an object")
+            raise ValueError(f"backoff is {backoff!r}; expected true or an object")
 
 
 def _exponential(given: Mapping[str, Any]) -> Exponential:
@@ -430,7 +426,7 @@ def _exponential(given: Mapping[str, Any]) -> Exponential:
         if name not in known:
             raise ValueError(f"backoff has no field {name!r}; known are {', '.join(known)}")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"backoff {name} is {value!r}; accepted is a number")
+            raise ValueError(f"backoff {name} is {value!r}; expected a number")
     return Exponential(**given)
 
 
@@ -445,7 +441,7 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
         return {}
     labels = fields.get("labels") or ()
     if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
-        raise ValueError(f"labels is {labels!r}; accepted is a list of texts")
+        raise ValueError(f"labels is {labels!r}; expected a list of texts")
     flavours = read_flavours(fields.get("flavours") or ())
     every = next((one for one in flavours if not one.flavour), None)
     nodes = fields.get("nodes") if every is None else every.nodes

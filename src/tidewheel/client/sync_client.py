@@ -106,7 +106,7 @@ class Client:
 
     @property
     def runs(self) -> BlockingRuns:
-        """Gives access to runs: to begin, look at, command, carry on and delete them."""
+        """Gives access to runs: to start, look at, command, resume and delete them."""
         # An application that only uses the queue need not load what knows about runs.
         from tidewheel.client.runs import BlockingRuns
 

@@ -37,7 +37,7 @@ class GivenUp(Refused):
     code = "given_up"
 
     def __init__(self) -> None:
-        super().__init__("this was given up, because nobody waits for it any more")
+        super().__init__("this was given up, because the caller stopped waiting")
 
 
 @dataclass(slots=True)

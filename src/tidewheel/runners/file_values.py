@@ -44,7 +44,7 @@ def _recorded(text: str, base: Path, folders: Sequence[Path]) -> str:
             raise BadValues(f"they name more than {FILES_MAX} files")
         given = one[FILE]
         if not isinstance(given, str) or not given or "\0" in given:
-            raise BadValues(f"{FILE} is {given!r:.200}; accepted is the path of a file")
+            raise BadValues(f"{FILE} is {given!r:.200}; expected the path of a file")
         path = os.path.normpath(base / given)
         try:
             size, sha256 = _facts(path, roots)

@@ -279,7 +279,7 @@ def open_plain_file(path: StrPath, at: int | None = None) -> Iterator[int]:
         facts = os.fstat(descriptor)
         is_borrowed = facts.st_nlink > 1 and facts.st_uid == os.geteuid()
         if not stat.S_ISREG(facts.st_mode) or (is_borrowed and _files_for["others"]):
-            raise OSError(errno.EINVAL, "is no plain file", str(path))
+            raise OSError(errno.EINVAL, "is not a plain file", str(path))
         yield descriptor
     finally:
         os.close(descriptor)

@@ -178,7 +178,9 @@ def _folder(root: Path, folders: Sequence[str]) -> Iterator[int]:
 
 
 def _not_plain(place: CopyPlace) -> Refused:
-    return Refused(f"{place.name} of this attempt is no plain file here, so nothing is written")
+    return Refused(
+        f"{place.name} of this attempt is not a plain file here, so nothing is written"
+    )
 
 
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -195,7 +197,7 @@ def open_plain(root: Path, path: Path) -> BinaryIO:
     except ValueError:
         raise Refused(f"{path} is not below {root}, so it is not read") from None
     if not parts or ".." in parts:
-        raise Refused(f"{path} is no file below {root}, so it is not read")
+        raise Refused(f"{path} is not a file below {root}, so it is not read")
     descriptor = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     for part in parts:
         try:
@@ -214,4 +216,4 @@ def open_plain(root: Path, path: Path) -> BinaryIO:
         os.close(descriptor)
 
 
-_NOT_READ = "{path} is no plain file, or a link leads there, so it is not read"
+_NOT_READ = "{path} is not a plain file, or a link leads there, so it is not read"

@@ -196,7 +196,8 @@ def not_started(error: OSError | ValueError, directory: Path) -> EndedJob:
             )
         where = directory.parent.parent
         raise RunnerUnable(
-            f"no job can be started in {where}: {shortage}. Tasks go back until that is mended"
+            f"no job can be started in {where}: {shortage}. Tasks are given back until that "
+            "is fixed"
         ) from error
     return EndedJob(
         failed(

@@ -197,7 +197,7 @@ def _read(secret: str, path: Path, called: Path, *, is_credential: bool) -> byte
         if stat.S_ISDIR(facts.st_mode):  # of secrets of others: not even that is told
             return None
         if not stat.S_ISREG(facts.st_mode):
-            raise SecretRefused(f"{REFERENCE}{secret}: {called} is no plain file")
+            raise SecretRefused(f"{REFERENCE}{secret}: {called} is not a plain file")
         # systemd grants by an ACL, which looks like rights of a group.
         open_to = facts.st_mode & _OTHERS if is_credential else is_readable_by_others(facts)
         if open_to:

@@ -192,7 +192,7 @@ def _applied(item: str) -> ReadSetting:
     spec = _spec(item)
     variable = item.removeprefix("[environment]")
     if variable != item and not _VARIABLE.fullmatch(variable):
-        raise Refused(f"{variable!r} is no name of a variable; write letters, digits and _")
+        raise Refused(f"{variable!r} is not a valid variable name; write letters, digits and _")
     read = _text if spec.kind in _ONE_TEXT else spec.read
     section, _, name = item.removeprefix("[").partition("]")
     if item.startswith("[") and section in _PAIRS:
@@ -222,7 +222,7 @@ def _spec(item: str) -> ItemSpec:
         walked, rest = f"{walked}[{name}]", rest[match.end() :] if match else ""
         spec = found
     if rest or spec is None:
-        raise Refused(f"{item!r} is no setting of a task; write [SECTION]ITEM=VALUE")
+        raise Refused(f"{item!r} is not a setting of a task; write [SECTION]ITEM=VALUE")
     return spec
 
 

@@ -225,7 +225,7 @@ class QueuedCalls:
                 return _answer_in(await end)
         except TimeoutError:
             return FunctionFailure(
-                f"no worker has called it within {CALL_SECONDS_MAX:g} seconds; is there one "
+                f"no worker has run it within {CALL_SECONDS_MAX:g} seconds; is there one "
                 f"with --queue {self._code.queue}, or 'run:*'?"
             )
         except (Refused, Unavailable) as error:

@@ -183,7 +183,7 @@ class DeferredSubmissions:
         if timer.name in engine.graph.nodes:
             engine.due[key] = one
         else:
-            _cannot(engine, one, f"stage {timer.name} is not in the definition any more", now)
+            _cannot(engine, one, f"stage {timer.name} is no longer in the definition", now)
 
 
 def _cannot(engine: RunEngine, one: Submit, why: str, now: Instant) -> None:

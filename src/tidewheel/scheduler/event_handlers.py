@@ -482,7 +482,7 @@ class EventDelivery:
         """Decides which events to deliver; returns their rows for the batch written next."""
         self._decided = []
         if not engine.has_written:
-            how = "was started" if engine.lease.batch == 0 else "is carried on"
+            how = "was started" if engine.lease.batch == 0 else "was resumed"
             self._add(HandledNotice(event=STARTUP, message=f"{self._run.name} {how}"))
         for one in engine.batch.news:
             node = engine.settings.node(one.key) if one.key[1] in engine.graph.nodes else None

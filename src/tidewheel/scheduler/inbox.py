@@ -257,7 +257,9 @@ async def answer_command(
         command = read_command(given.body)
         is_kept = isinstance(command, verbs.REOPENING)
         if ended_at is not None and given.at <= ended_at and not is_kept:
-            raise Refused(f"{engine.run.name} ended before it could obey; ask again if need be")
+            raise Refused(
+                f"{engine.run.name} ended before it could obey; repeat the command if needed"
+            )
         name = run_log.command_name(command)
         answer = await _obey(engine, command, given.at, store)
     except Refused as refused:
@@ -328,7 +330,7 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
                 id_ = pool.plan.name_of((point, name))
                 raise Refused(
                     f"{id_} is a list of the definition or of its parameters, which no task "
-                    "returns: begin a run with other parameters"
+                    "returns: start a run with other parameters"
                 )
             size = size_at(pool, tasks, point, frozenset(pool.flows))
             if over.value not in new or size is None:
@@ -393,7 +395,7 @@ async def _reload(
         # The request and the values of a run fit only one of the two kinds.
         raise Refused(
             f"not reloaded: this run has a definition of kind {old.kind}, this one is of "
-            f"kind {new.kind}; begin another run"
+            f"kind {new.kind}; start another run"
         )
     if new.is_trusted and not old.is_trusted:
         new = await _distrusted(new, store)
@@ -428,7 +430,7 @@ async def _distrusted(new: StoredDefinition, store: Store) -> StoredDefinition:
     if new.kind == PYTHON:
         raise Refused(
             "not reloaded: this run has a definition that came over the network, and one "
-            "in Python would execute whatever lies in its folder; begin another run"
+            "in Python would execute whatever lies in its folder; start another run"
         )
     kept = sealed(new)
     await store.save_definition(kept)

@@ -96,8 +96,8 @@ def options_from_now_on(run_name: str, stored: RunOptions, given: RunOptions) ->
         if new and new != old:
             was = f"{option} {_shown(old)}" if old else f"no {option}"
             raise Refused(
-                f"{run_name} was started with {was}, which cannot become {_shown(new)}; "
-                f"leave {option} out to carry it on, or begin a new run with --new"
+                f"{run_name} was started with {was}, which cannot be changed to {_shown(new)}; "
+                f"leave {option} out to resume it, or start a new run with --new"
             )
     seconds = given.stall_timeout_seconds
     return replace(

@@ -147,7 +147,7 @@ def load_access(path: Path) -> AccessSettings:
     except OSError as error:
         raise _wrong(path, [f"{error.strerror}; let this user read it"]) from None
     except (ValueError, RecursionError) as error:  # of TOML, with its line, or of UTF-8
-        raise _wrong(path, [f"this is no TOML: {error}"]) from None
+        raise _wrong(path, [f"this is not valid TOML: {error}"]) from None
     reading = _Reading(text, path.parent)
     settings = reading.settings(document)
     if reading.findings:
@@ -168,7 +168,7 @@ def _safe_content(path: Path) -> bytes:
             raise _wrong(
                 path,
                 [
-                    "others can write it, or it is another user's; accepted is a file of this "
+                    "others can write it, or it is another user's; expected a file of this "
                     f"user or of root that no other can write: chmod go-w {path}"
                 ],
             )
@@ -203,7 +203,7 @@ class _Reading:
         for key in document:
             if key not in ("oidc", "header", "grant"):
                 self.findings.append(
-                    f"{key!r} is not known here; accepted are [oidc], [header] and [[grant]]"
+                    f"{key!r} is not known here; expected [oidc], [header] and [[grant]]"
                 )
         found = AccessSettings(
             oidc=self._oidc(document["oidc"]) if "oidc" in document else None,
@@ -211,7 +211,7 @@ class _Reading:
             rules=self._rules(document.get("grant", [])),
         )
         if not self.findings and found.oidc is None and found.header is None:
-            self.findings.append("nobody could sign in; give [oidc] or [header]")
+            self.findings.append("no one could sign in; give [oidc] or [header]")
         return found
 
     def _oidc(self, given: object) -> OidcSettings | None:
@@ -248,8 +248,8 @@ class _Reading:
         found = self._items("header", given, items, needed=("user",))
         if "secret_file" not in found and not self.findings:
             self.findings.append(
-                "header: secret_file is missing: whoever else can connect from the proxy's "
-                "address, such as every user of its machine, could call themselves anybody. "
+                "header: secret_file is missing: anyone who can connect from the proxy's "
+                "address, such as every user of its machine, could pose as any person. "
                 "Name a file with a secret (head -c 32 /dev/urandom | base64) that the proxy "
                 f"sends in the header {PROXY_SECRET_HEADER}"
             )
@@ -336,9 +336,7 @@ def _text(given: object, length_max: int = TEXT_MAX) -> str:
         or not 0 < len(given) <= length_max
         or not given.isprintable()
     ):
-        raise _Wrong(
-            f"{str(given)[:100]!r}; accepted is a text of up to {length_max} characters"
-        )
+        raise _Wrong(f"{str(given)[:100]!r}; expected a text of up to {length_max} characters")
     return given
 
 
@@ -351,7 +349,7 @@ def _texts(given: object) -> tuple[str, ...]:
 def _scopes(given: object) -> frozenset[Scope]:
     texts = _texts(given)
     if strange := [one for one in texts if one not in list(Scope)]:
-        raise _Wrong(f"{strange[0]!r} is none; accepted: {', '.join(Scope)}")
+        raise _Wrong(f"{strange[0]!r} is not one; expected {', '.join(Scope)}")
     return frozenset(map(Scope, texts))
 
 
@@ -365,21 +363,21 @@ def _names(given: object) -> tuple[str, ...]:
 def _header(given: object) -> str:
     text = _text(given)
     if not _HEADER_NAME.fullmatch(text) or text.lower() in ("authorization", "cookie", "host"):
-        raise _Wrong(f"{text!r}; accepted is the name of a header that only the proxy sets")
+        raise _Wrong(f"{text!r}; expected the name of a header that only the proxy sets")
     return text.lower()
 
 
 def _lasts(given: object) -> float:
     seconds = parse_duration(given if isinstance(given, int | float) else _text(given), "lasts")
     if not LASTS_SECONDS_MIN <= seconds <= LASTS_SECONDS_MAX:
-        raise _Wrong(f"{seconds:g} s; accepted are 1m to 24h")
+        raise _Wrong(f"{seconds:g} s; expected 1m to 24h")
     return seconds
 
 
 def _provider_url(given: object) -> str:
     text = _text(given)
     if not is_safe_url(text) or urlsplit(text).query or urlsplit(text).fragment:
-        raise _Wrong(f"{text!r}; accepted is https://…, or http:// on this machine")
+        raise _Wrong(f"{text!r}; expected https://…, or http:// on this machine")
     return text
 
 
@@ -391,7 +389,7 @@ def _redirect_uri(given: object) -> str:
         or "?" in text
         or "#" in text
     ):
-        raise _Wrong(f"{text!r}; accepted is https://HOST{CALLBACK_PATH}")
+        raise _Wrong(f"{text!r}; expected https://HOST{CALLBACK_PATH}")
     return text
 
 

@@ -273,8 +273,11 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
         found.close()
         taken = error.errno == errno.EADDRINUSE
         who = listener_on(settings.port) if taken else ""
-        why = f"{who} listens there" if who else error.strerror
+        why = f"in use by {who}" if who else error.strerror
         raise BadSetting(
-            "port", settings.port, f"one that is free on {settings.host} ({why}); 0 takes any"
+            "port",
+            settings.port,
+            f"a port that is free on {settings.host} ({settings.port}: {why}), "
+            "or 0 for any free port",
         ) from None
     return found

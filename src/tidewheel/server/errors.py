@@ -96,7 +96,7 @@ class AttemptOver(NotAuthenticated):
         Refused.__init__(
             self,
             "this token was of an attempt that has ended or lost its lease; "
-            "end this job, nothing that it says is wanted",
+            "end this job: nothing that it sends is accepted",
         )
 
 

@@ -140,11 +140,11 @@ class Middleware:
             return (
                 421,
                 "unknown_host",
-                "this server is not called so; start it with --allow-host NAME if it is",
+                "this is not a host name of this server; to allow it: --allow-host NAME",
             )
         length = headers.get("content-length")
         if length is not None and not (length.isascii() and length.isdigit()):
-            return 400, "bad_length", "Content-Length is no number"
+            return 400, "bad_length", "Content-Length is not a number"
         origin = headers.get("origin")
         if origin is not None and not self._is_own(origin, scope, hosts[0]):
             listens = "text/event-stream" in headers.get("accept", "")

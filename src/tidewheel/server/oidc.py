@@ -317,7 +317,7 @@ def _exchange(
         raise ValueError(f"the answer has more than {ANSWER_BYTES_MAX} bytes")
     found = json.loads(content)
     if not isinstance(found, dict):
-        raise ValueError("the answer is no JSON object")
+        raise ValueError("the answer is not a JSON object")
     return answer.status, found
 
 
@@ -332,7 +332,7 @@ def _error_in(answer: Document) -> str:
 
 
 def _refused(why: str) -> NotAllowed:
-    return NotAllowed(f"signing in was refused: {why}; begin again")
+    return NotAllowed(f"signing in was refused: {why}; start again")
 
 
 # ID tokens.
@@ -410,5 +410,5 @@ def _identity(settings: OidcSettings, claims: Document) -> Identity:
     listed = [groups] if isinstance(groups, str) else groups
     found = identity_of(settings.issuer, claims.get(claim), listed)
     if found is None:
-        raise _refused(f"the ID token names nobody: it has no {claim!r} that can be a name")
+        raise _refused(f"the ID token names no person: it has no {claim!r} that can be a name")
     return found

@@ -44,7 +44,7 @@ _WORDS = {
 # Whatever is asked for, before anybody looks at what it is (`middleware`).
 _AT_THE_DOOR = {
     414: "The URL is too long.",
-    421: "This server is not called so.",
+    421: "This is not a host name of this server.",
     431: "The headers are too large.",
 }
 

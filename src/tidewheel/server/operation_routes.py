@@ -157,7 +157,7 @@ def _getter(one: Parameter) -> Callable[[Call], Any]:
 def whole_number(key: str, text: str) -> int:
     """Returns the number in a path; raises BadRequest for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
-        raise BadRequest([f"{key} is {text[:100]!r}; accepted is a whole number"])
+        raise BadRequest([f"{key} is {text[:100]!r}; expected a whole number"])
     return int(text)
 
 

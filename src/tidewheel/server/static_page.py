@@ -111,8 +111,8 @@ _BY_PROVIDER = '<p><a class="button" href="/login/oidc">Sign in</a></p>'
 _BY_PROXY = """<form method="post" action="/login/proxy"><button autofocus>Sign in</button>
 </form>"""
 _LOGIN_NEEDED = """{ways}
-<p>Open the link that <code>tidewheel up</code> printed. It is good once and for
-five minutes; whoever has a token makes another:</p>
+<p>Open the link that <code>tidewheel up</code> printed. It is for a single use and expires in
+five minutes; with a token you can make another:</p>
 <pre>tidewheel token link</pre>"""
 
 

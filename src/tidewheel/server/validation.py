@@ -108,7 +108,7 @@ def _findings(raw: bytes, form: type[msgspec.Struct], where: str) -> list[str]:
     try:
         given = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
-        return [f"{where}an object is wanted"]
+        return [f"{where}expected an object"]
     found = _name_findings(given, form, f"{where}there is no field")
     for field in _fields(form):
         if field.encode_name in given:
@@ -159,7 +159,7 @@ def _said(error: msgspec.ValidationError, kind: object) -> str:
     """Returns the decoder's message, with the values it accepts where that is a short list."""
     text = str(error)
     if text.startswith("Invalid enum value") and (choices := list(_choices(kind))):
-        return f"{text}; accepted is one of {', '.join(choices)}"
+        return f"{text}; expected one of {', '.join(choices)}"
     return text
 
 

@@ -116,7 +116,7 @@ class Supplies:
                     definition = await self._fetch(task)
                     await asyncio.to_thread(_put_down, definition, directory)
         except Refused as refused:
-            raise Refused(f"the files of {run} cannot be had here: {refused}") from refused
+            raise Refused(f"the files of {run} are not available here: {refused}") from refused
         except Unavailable as error:
             raise RunnerUnable(f"the files of {run} cannot be fetched: {error}") from error
         except OSError as error:

@@ -97,7 +97,7 @@ async def _withdrawn_reasons(store: Store, task: Task) -> list[str]:
     if run.name != name or run.queue != task.queue or run.status not in WITHDRAWN_STATUSES:
         return []
     how = f"tidewheel run {quote(run.name)}"
-    return [f"Its run is {run.status}, and no worker takes it before that goes on: {how}"]
+    return [f"Its run is {run.status}, and no worker takes it until that resumes: {how}"]
 
 
 def _is_told(other: Task, task: Task, names: tuple[str, ...] | None) -> bool:
@@ -112,12 +112,12 @@ async def _waiting_reasons(
     into = [edge for edge in await store.edges(task.id) if edge.child == task.id]
     still_open = [edge for edge in into if edge.state is EdgeState.OPEN]
     if not still_open:
-        return ["It was created unarmed and nobody has armed it yet."]
+        return ["It was created unarmed and has not been armed yet."]
     shown = []
     for edge in still_open[:PARENTS_SHOWN_MAX]:
         parent = await store.get(edge.parent)
         if not _is_told(parent, task, names):
-            shown.append("It waits for a task in a queue of others.")
+            shown.append("It waits for a task in a queue that you may not see.")
             continue
         label = f"task {parent.id}" + (f" ({parent.name})" if parent.name else "")
         what = f"output {edge.output!r} of {label}"
@@ -125,7 +125,7 @@ async def _waiting_reasons(
             what = f"{label} to succeed"
         shown.append(f"It waits for {what}; that task is {parent.status}.")
     if more := len(still_open) - len(shown):
-        shown.append(f"And for {more} more tasks.")
+        shown.append(f"And for {more} more {'task' if more == 1 else 'tasks'}.")
     return shown
 
 
@@ -146,10 +146,12 @@ def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) ->
         count = running.total() if key == WHOLE_QUEUE else running[key]
         if limit.concurrency_max is not None and count >= limit.concurrency_max:
             most = limit.concurrency_max
-            found.append(f"A limit is reached: {count} of at most {most} tasks of {of} run.")
+            found.append(f"A limit is reached: {count} running, at most {most} for {of}.")
         if limit.rate_max is not None:
             per = show_duration(limit.rate_seconds)
-            found.append(f"At most {limit.rate_max} tasks of {of} start every {per}.")
+            found.append(
+                f"A rate limit of {of}: at most {limit.rate_max} may start every {per}."
+            )
     return found
 
 
@@ -209,10 +211,10 @@ async def _room_reasons(
     if alone:
         return ["A task in a queue of others has nodes for itself; it waits for that."]
     if task.resources.flavours:
-        return [f"It wants {nodes_text(task.resources)}; too few of them are free."]
+        return [f"It needs {nodes_text(task.resources)}; too few of them are free."]
     if task.resources.exclusive:
         nodes = "a node" if task.resources.nodes == 1 else f"{task.resources.nodes} nodes"
-        return [f"It wants {nodes} for itself; on those of every worker something runs."]
+        return [f"It needs {nodes} for itself; those of every worker are in use."]
     return ["Workers that could run it have too little free; it waits for what they run."]
 
 
@@ -349,6 +351,6 @@ def place_reasons(task: Task, order: Sequence[TaskId]) -> list[str]:
     """Says how many tasks go first; ``order`` is the beginning of the queue."""
     place = order.index(task.id) if task.id in order else len(order)
     if place <= 1:
-        return [f"1 task of queue {task.queue!r} goes first."] if place else []
+        return [f"1 task of queue {task.queue!r} is ahead of it."] if place else []
     least = "" if task.id in order else "At least "
-    return [f"{least}{place} tasks of queue {task.queue!r} go first."]
+    return [f"{least}{place} tasks of queue {task.queue!r} are ahead of it."]

@@ -151,7 +151,7 @@ def _question_now(given: Mapping[str, object]) -> StateQuestion:
     text = str(given["workflow_task_id"])
     flow = None if given.get("flow_num") is None else str(given["flow_num"])
     if flow is not None and not (flow.isascii() and flow.isdecimal()):
-        raise Refused(f"flow_num={flow} is no flow; write its number, as in flow_num=1")
+        raise Refused(f"flow_num={flow} is not a flow; write its number, as in flow_num=1")
     question = question_of_id(
         text,
         default_selector=SUCCEEDED,
@@ -168,7 +168,7 @@ def _question_now(given: Mapping[str, object]) -> StateQuestion:
 def _question_then(given: Mapping[str, object]) -> StateQuestion:
     missing = [name for name in _OLD[:3] if name not in given]
     if missing:
-        raise Refused(f"workflow_state is not told the {missing[0]}; {ID_ACCEPTED}")
+        raise Refused(f"workflow_state needs the {missing[0]}; {ID_ACCEPTED}")
     workflow, task, point = (str(given[name]) for name in _OLD[:3])
     message, status = _text(given.get("message")), _text(given.get("status")) or SUCCEEDED
     text = f"{workflow}//{point}/{task}:{message or status}"

@@ -198,7 +198,7 @@ async def _job_place(asked: AskedView, text: str) -> LogPlace:
     attempt = asked.number("attempt") or max(1, attempts)
     if attempt > max(1, attempts):
         raise Refused(
-            f"{task} has had {attempts} attempts of submission {submit}; name one of these"
+            f"{task} has no attempt {attempt} of submission {submit}; the last is {attempts}"
         )
     job = JobName(view.name, point, key[1], submit)
     folder = paths.submission_directory(asked.context.home, job, attempt)

@@ -144,8 +144,8 @@ def kept_text(count: int) -> str:
     """Returns the number of kept commands in words; "" if there are none."""
     if not count:
         return ""
-    are = "1 command is kept: it is" if count == 1 else f"{count} commands are kept: they are"
-    return f"{are} done when the run goes on"
+    are = "1 command is kept, and is" if count == 1 else f"{count} commands are kept, and are"
+    return f"{are} done when the run resumes"
 
 
 async def _waits(

@@ -181,7 +181,7 @@ async def reasons_in_nested(
             below += await reasons_in_nested(inside, inner, nested, depth - 1)
     is_stuck_inside = not all(one["passes"] for one in below)
     if first["passes"] and is_stuck_inside:
-        first["text"] += ", and something in it does not go on by itself"
+        first["text"] += ", and something in it needs action"
     first["passes"] &= not is_stuck_inside and all(one["passes"] for one in of_run)
     return [{**one, "actions": []} for one in (first, *of_run, *below)]
 
@@ -196,7 +196,7 @@ def _carried_on(snapshot: RunSnapshot, key: Key, view: RunView, show: str) -> Ru
     """Returns the reason of a task that failed as its run was stopped, and does not hear that
     somebody has carried that run on."""
     task = snapshot.id_of(key)
-    text = f"the run {view.name} was carried on after {task} had failed"
+    text = f"the run {view.name} was resumed after {task} had failed"
     if view.wants_scheduler:
         text += f", and is {view.status}: {task} does not hear of its end, so set it then"
         return _plain_reason(text, False, [show])
@@ -463,7 +463,7 @@ def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
     if view.is_aborted:
         text, command = f"{name} was {view.reason}, which is final", ""
     elif view.given is not None and view.can_be_reopened(snapshot.now):
-        how = kept_text(kept) or "it is to go on"
+        how = kept_text(kept) or "resume it"
         text = f"{name} is {view.status}, and no scheduler has taken it yet; {how}"
         command = "run"
     elif view.status == "error":
@@ -517,4 +517,6 @@ def how_posted(snapshot: RunSnapshot, name: str) -> str:
     """Returns the command that posts a buffer object, or why none would help this run."""
     if sees_object(snapshot.view, name):
         return f"tidewheel objects post {shlex.quote(name)}"
-    return f"# {name} is not for this run: whoever began it, or gave its code, may not see it"
+    return (
+        f"# {name} is not visible to this run: its owner, or that of its code, may not see it"
+    )

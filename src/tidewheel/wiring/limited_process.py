@@ -176,7 +176,7 @@ class _Call(Generic[Result]):
         is_answered = False
         try:
             if self._is_given_up:  # looked at after the child is known, and set before it
-                raise ProcessDied(f"nobody waits for {name!r} any more")
+                raise ProcessDied(f"the caller of {name!r} stopped waiting")
             result = self.process.call(self._work, limits, name)
             is_answered = True
             return result
@@ -299,7 +299,7 @@ class _Answer(pickle.Unpickler):
             found = super().find_class(module, name)
             if module in _PLAIN or (_is_value(found) and found.__module__ == module):
                 return cast("type", found)
-        raise pickle.UnpicklingError(f"{module}.{name} is no value")
+        raise pickle.UnpicklingError(f"{module}.{name} is not a value")
 
 
 def _is_value(kind: object) -> bool:

@@ -78,7 +78,7 @@ def capacity_with(said: Resources, labels: frozenset[str]) -> Resources:
     Raises BadSetting if it is said to have a docker compose that it has not.
     """
     if COMPOSE_2_LABEL in said.labels - labels:
-        accepted = "nothing: a worker with containers and docker compose 2 offers it by itself"
+        accepted = "nothing: a worker with docker compose 2 offers this label automatically"
         raise BadSetting("label", COMPOSE_2_LABEL, accepted)
     return replace(said, labels=said.labels | labels)
 

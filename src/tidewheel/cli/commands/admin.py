@@ -67,12 +67,12 @@ if TYPE_CHECKING:
 )
 @option("--queue GLOB...", "Only for these queues, and runs where it is `run:NAME`.")
 @option("--workflow GLOB...", "Only for these workflows and their runs.")
-@option("--lasts", "How long it is good. [default: until revoked]", type=DURATION)
+@option("--lasts", "How long it is valid. [default: until revoked]", type=DURATION)
 def token_command(session: Session, action: str, name: str | None, **options: Any) -> int:  # noqa: ANN401
     """Create a token called NAME, list tokens, or revoke one by its number.
 
-    The token is printed once; the store keeps a hash of it. `link` prints an address that logs
-    a browser in, once and within five minutes, with what your own token allows.
+    The token is printed once; the store keeps a hash of it. `link` prints an address for a
+    single use within five minutes, which signs a browser in with what your own token allows.
     """
     if action == "list":
         return _list_tokens(session)
@@ -121,7 +121,7 @@ def _list_tokens(session: Session) -> int:
     def state(view: TokenView) -> str:
         if view.revoked_at is not None:
             return "revoked"
-        return "good" if view.is_valid(now) else "ran out"
+        return "valid" if view.is_valid(now) else "expired"
 
     columns: dict[str, Callable[[TokenView], str]] = {
         "TOKEN": lambda view: str(view.number),
@@ -146,10 +146,10 @@ def _list_tokens(session: Session) -> int:
 def _revoke(session: Session, number: str) -> int:
     if not (number.isascii() and number.isdigit()):
         raise click.UsageError(
-            f"{safe(number)!r} is no number of a token: tidewheel token list"
+            f"{safe(number)!r} is not the number of a token; list them: tidewheel token list"
         )
     view = session.ask(lambda client: client.store.revoke_token(int(number)))
-    told = f"token {view.number} ({safe(view.name)}) opens nothing any more"
+    told = f"token {view.number} ({safe(view.name)}) is revoked"
     return session.answer(document(view), lambda _: note(told))
 
 
@@ -159,7 +159,7 @@ def _link(session: Session) -> int:
 
     def show(told: dict[str, str]) -> None:
         say(told["login"])
-        note("good once, for five minutes")
+        note("single use, expires in 5 minutes")
 
     at_server = session._replace(store=server_url(session.store))
     login = at_server.ask(lambda client: cast("RemoteStore", client.store).login_link())
@@ -251,7 +251,7 @@ def _show_rules(found: Any) -> None:  # noqa: ANN401 - a document
     if found["findings"]:
         note("something is wrong with the rules: tidewheel notify check")
     sender = found["sender"]
-    who = "nobody sends now; tidewheel up, scheduler, server or run does while it runs"
+    who = "no sender is running; tidewheel up, scheduler, server and run send while they run"
     note(f"sent by {safe(sender)}" if sender else who)
 
 
@@ -291,13 +291,13 @@ def _test(session: Session, rule: str | None) -> int:
 @option("--yes is_sure", "With --delete: do not ask.")
 @option(
     "--audit-head NUMBER:SHA256",
-    "An entry of the audit as `audit.head` in a server's log told it, or an earlier verify: "
-    "who cuts off the end of the audit cannot change it there.",
+    "An entry of the audit as `audit.head` in a server's log or an earlier verify printed it: "
+    "an audit whose end was cut off is found this way.",
 )
 def verify_command(
     session: Session, *, files: bool, audit_head: str | None, **how: bool
 ) -> int:
-    """List every row of the store that breaks a promise; exit 1 if there is one."""
+    """List every inconsistency in the store; exit 1 if there is one."""
     if how["deletes"] and not files:
         raise click.UsageError("--delete removes what --files lists; give both")
     if how["unmarked"] and not how["deletes"]:
@@ -314,9 +314,9 @@ def verify_command(
             rows = [(one.invariant, one.task_id, one.seen) for one in found]
             say_table(("INVARIANT", "TASK", "SEEN"), rows)
         else:
-            say("the store keeps every promise")
+            say("OK: no inconsistencies found")
         if head is not None:
-            note(f"the last entry of the audit is {head}; keep this elsewhere to compare")
+            note(f"the last audit entry is {head}; keep it elsewhere to compare later")
     if files:
         document |= _check_files(session, how)
     if session.as_json:
@@ -336,7 +336,7 @@ async def _verified(
             raise click.UsageError(f"--audit-head {safe(audit_head)!r}: give NUMBER:SHA256")
         told = await client.store.audit(before=int(number) + 1, count=1)
         if not told or (told[0].number, told[0].sha256) != (int(number), digest.lower()):
-            seen = f"it is not {digest} as it was when that was told"
+            seen = f"it is not {digest} as it was recorded"
             found = [
                 *found,
                 Violation(invariant="audit", task_id=f"entry {number}", seen=seen),
@@ -408,7 +408,7 @@ def _export_audit(session: Session, path: str) -> int:
             raise BadSetting("export", path, f"{accepted} ({error.strerror})") from None
 
     count = session.ask_existing(write)
-    told = f"{count} entries written to {safe(path)}"
+    told = f"{plural(count, 'entry', 'entries')} written to {safe(path)}"
     return session.answer({"exported": count, "file": path}, lambda _: note(told))
 
 
@@ -429,14 +429,15 @@ def _check_audit(session: Session, path: str) -> int:
             try:
                 entry = read(AuditEntry, msgspec.json.decode(line, type=Fields))
             except (ValueError, TypeError):
-                seen = f"line {count} is no entry of an audit"
+                seen = f"line {count} is not an audit entry"
             else:
                 seen = audit_break(before, entry)
                 before = entry if seen is None else before
             if seen is not None:
                 break
     head = None if before is None else _head(before)
-    told = seen or f"{count} entries, none was changed or is missing; the last is {head}"
+    entries = plural(count, "entry", "entries")
+    told = seen or f"{entries}, none was changed or is missing; the last is {head}"
     session.answer(
         {"entries": count, "head": head, "broken": seen}, lambda _: say(f"{safe(path)}: {told}")
     )
@@ -468,12 +469,16 @@ def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:
     is_agreed = bool(going) and how["deletes"]
     if is_agreed and not how["is_sure"]:
         if not sys.stdin.isatty():
-            raise click.UsageError("nobody can be asked here; to remove them, add --yes")
-        is_agreed = click.confirm(f"Remove these {len(going)} folders for ever?", err=True)
+            raise click.UsageError(
+                "there is no terminal to confirm on; to remove them, add --yes"
+            )
+        is_agreed = click.confirm(
+            f"Remove {plural(len(going), 'folder')} permanently?", err=True
+        )
     if is_agreed:
         removed = [str(home / one.path) for one in going if remove_orphan(home, one)]
         if not session.as_json:
-            say(f"{len(removed)} of {len(going)} folders are removed")
+            say(f"{len(removed)} of {plural(len(going), 'folder')} removed")
     orphans = [
         {"path": str(home / one.path), "bytes": one.size}
         | {"unmarked": one.is_unmarked, "in_use": one.in_use}
@@ -500,7 +505,7 @@ def _show_orphans(found: list[Orphan], home: str) -> None:
         if some:
             say_table(("FOLDER", "BYTES"), [(one.path, str(one.size)) for one in some])
             size = sum(one.size for one in some)
-            say(f"{len(some)} folders, {size} bytes, in {home} {said}")
+            say(f"{plural(len(some), 'folder')}, {size} bytes, in {home} {said}")
 
 
 @session_command("migrate")

@@ -228,7 +228,7 @@ def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: boo
         for name in names:
             say(name if style.is_unwritten else f"{point}/{name}")
     if shown.window.cut:
-        note("there are more; give a nearer STOP")
+        note("there are more; give an earlier STOP")
 
 
 # ---- `config`: the settings after inheritance ----
@@ -443,7 +443,7 @@ def graph_command(
     if shown.window.cut:
         last = shown.stop if shown.stop is not None else shown.start
         point = shown.graph.cycling.style.text(last)
-        note(f"there is too much to be shown: only what is until {point}; give a nearer STOP")
+        note(f"there is too much to show: only what is until {point}; give an earlier STOP")
     return status
 
 

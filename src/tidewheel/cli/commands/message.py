@@ -52,7 +52,7 @@ def command(
     """
     if not words and output is None and progress is None and not values:
         raise click.UsageError(
-            "say something: TEXT, --output NAME, --value NAME=VALUE or --progress 0.5"
+            "nothing to send; give TEXT, --output NAME, --value NAME=VALUE or --progress 0.5"
         )
     directory, secret = os.environ.get(JOB_DIRECTORY, ""), os.environ.get(JOB_SECRET, "")
     is_job = ((directory and secret) or _has_voice()) and not session.store
@@ -155,7 +155,7 @@ def _speak_for_another(
 
     if len(words) < WORDS_FOR_ANOTHER and not (len(words) > 1 and output):
         raise Refused(
-            "this command speaks for a job, and nobody here is one; call it inside a command "
+            "this command is for use inside a job; call it inside a command "
             "that a worker runs, or name the job: tidewheel message RUN POINT/NAME TEXT"
         )
     if progress is not None:

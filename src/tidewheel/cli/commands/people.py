@@ -70,7 +70,7 @@ def login_command(session: Session, server: str | None) -> int:
 @command_of_session("logout", "logout https://tidewheel.example.org")
 @click.argument("server", required=False)
 def logout_command(session: Session, server: str | None) -> int:
-    """End what `tidewheel login` began at SERVER, and remove its token."""
+    """Sign out: end the session of `tidewheel login` at SERVER, and remove its token."""
     from tidewheel.core.queue.tokens import split_token
     from tidewheel.credentials import credentials
     from tidewheel.errors import TidewheelError
@@ -87,7 +87,7 @@ def logout_command(session: Session, server: str | None) -> int:
     except TidewheelError as error:
         note(f"the session could not be ended there: {safe(error)}")
     path.unlink(missing_ok=True)
-    words = "signed out" if ended else "no session of yours is kept here any more"
+    words = "signed out" if ended else "you were not signed in here"
     return session.answer({"server": url, "ended": ended}, lambda _: note(words))
 
 
@@ -119,7 +119,7 @@ async def _sign_in(url: str) -> Told:
         ways: Told = (await transport.call("GET", "/sign-in")).json
         if ways["issuer"] is None:
             raise Refused(
-                f"nobody signs in by name at {url}; ask an admin of it for a token, "
+                f"{url} offers no sign-in by name; ask its admin for a token, "
                 "and set TIDEWHEEL_TOKEN"
             )
         return await (_by_device(transport) if ways["device"] else _by_code(transport, ways))
@@ -147,7 +147,7 @@ async def _by_device(transport: Transport) -> Told:
         if told["token"] is not None:
             return told
         interval += SLOW_DOWN_SECONDS if told["waits"] == "slow_down" else 0.0
-    raise Refused("nobody signed in in time; begin again: tidewheel login")
+    raise Refused("no one signed in in time; start again: tidewheel login")
 
 
 async def _by_code(transport: Transport, ways: Told) -> Told:
@@ -183,7 +183,7 @@ async def _by_code(transport: Transport, ways: Told) -> Told:
             async with asyncio.timeout(WAIT_SECONDS_MAX):
                 told = await came
         except TimeoutError:
-            raise Refused("nobody signed in in time; begin again: tidewheel login") from None
+            raise Refused("no one signed in in time; start again: tidewheel login") from None
     if "code" not in told:
         raise Refused(f"the provider did not sign you in: {told.get('error', 'no code came')}")
     body = {"code": told["code"], "verifier": verifier, "nonce": nonce}
@@ -232,8 +232,8 @@ def session_command(
 ) -> int:
     """List the sessions that are open, in browsers and of `tidewheel login`, or end some.
 
-    At a server you see your own, an admin sees everybody's. A session that was ended opens
-    nothing any more, within a second.
+    At a server you see your own, an admin sees all of them. A session that was ended is
+    refused within a second.
     """
     if action == "list":
         if number is not None or everything:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from tidewheel.cli.output import json_line, note, safe, say, say_found
+from tidewheel.cli.output import json_line, note, plural, safe, say, say_found
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.limits import EACH_KEY, Limit
@@ -197,7 +197,7 @@ def _nodes_text(offered: Resources) -> str:
 @session_command("task")
 @click.argument("task_id", metavar="ID|NAME")
 @option("--log stream", "Print what it wrote.", type=click.Choice(["out", "err"]))
-@option("--follow", "With --log: go on until the task has ended.")
+@option("--follow", "With --log: continue until the task has ended.")
 @option("--attempt", "With --log: of this attempt, not the latest.", type=click.IntRange(1))
 def task_command(
     session: Session, task_id: str, stream: str | None, *, follow: bool, attempt: int | None
@@ -267,7 +267,7 @@ def events_command(session: Session, count: int | None, **which: str | None) -> 
 
 Document = dict[str, object]
 SECONDS_LENGTH = len("2026-11-15T18:14:08")
-MISSED = "something was missed that nobody can tell any more; going on from here"
+MISSED = "some events were missed and cannot be recovered; continuing from here"
 
 
 def _say(event: FollowedEvent, runs: dict[object, object]) -> None:
@@ -289,7 +289,7 @@ def _say_run(batch: Document, runs: dict[object, object]) -> None:
         why = f" ({batch['reason']})" if batch["reason"] else ""
         _say_line(batch, run, f"{batch['status']}{why}")
     if batch["tasks"] is None:
-        _say_line(batch, run, f"{batch['changed']} tasks changed")
+        _say_line(batch, run, f"{plural(cast('int', batch['changed']), 'task')} changed")
     for task in cast("list[Document]", batch["tasks"] or []):
         beside = _beside(cast("list[str]", task["remarks"]))
         _say_line(batch, f"{run} {task['id']}", f"→ {task['state']}{beside}")

@@ -15,19 +15,19 @@ from tidewheel.core.operator.views import UNDONE_KINDS
 EPILOG = """\b
 Examples:
   tidewheel run my-workflow                the folder with its flow.cylc
-  tidewheel run my-workflow/run2           carry on a run that was stopped
+  tidewheel run my-workflow/run2           resume a run that was stopped
   tidewheel run my-workflow --new --icp 20300101T00Z --stopcp 20300107T00Z
   tidewheel run my-workflow --mode simulation
   tidewheel run vis-ingest-1.0.0.yaml.j2 -p nodes=4 -p site=north
   tidewheel run vis-ingest/1.0.0 -p nodes=4        one that is registered
   tidewheel run my-workflow --server https://tide.example.org
-Ctrl-C lets active tasks finish and stops; a second one, or SIGTERM, leaves at once: jobs go on
+Ctrl-C lets active tasks finish and stops; a second one, or SIGTERM, exits now: jobs keep
 by themselves and are found again. From another terminal: tidewheel show, why, trigger, stop …
 """
 
 
 @definition_command("run", epilog=EPILOG, meant=by_path)
-@option("--new is_new", "Begin a new run, even if one could be carried on.")
+@option("--new is_new", "Start a new run, even if one could be resumed.")
 @option("--run-name --name name TEXT", "A name for the new run.", default="")
 @option(
     "--startcp --start-cycle-point start POINT",
@@ -37,7 +37,7 @@ by themselves and are found again. From another terminal: tidewheel show, why, t
 @option("--start-task -t start_tasks ID...", "Start from these tasks only; repeatable.")
 @option(
     "--stopcp --stop-cycle-point stop POINT",
-    "Stop after this point; the next start carries on.",
+    "Stop after this point; the next start resumes.",
     default="",
 )
 @option(
@@ -80,11 +80,11 @@ by themselves and are found again. From another terminal: tidewheel show, why, t
     "Where the run is kept (or TIDEWHEEL_STORE), or the server that takes it.",
 )
 def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
-    """Run a workflow until it is complete, or carry on one that was stopped.
+    """Run a workflow until it is complete, or resume one that was stopped.
 
     Instead of DIR or FILE you can name a run, or NAME[/VERSION] of a registered workflow.
-    The newest run of the definition is carried on if it was stopped, stalled or interrupted;
-    else a new one begins. While one is running, only --new begins another. A server is sent the
+    The newest run of the definition is resumed if it was stopped, stalled or interrupted; else
+    a new one starts. While one is running, only --new starts another. A server is sent the
     definition; its schedulers drive the run, which is followed here. Without a server, event
     handlers and xtrigger functions of a definition from your folder run in this process.
 

@@ -66,8 +66,8 @@ def _delete(session: Session, unwanted: Words, *, yes: bool) -> int:
         for text in going.values():
             note(text)
         if not sys.stdin.isatty():
-            raise Refused("nothing was deleted, as there is no terminal to ask; say --yes")
-        if not click.confirm("Delete this for ever?", err=True):
+            raise Refused("nothing was deleted: there is no terminal to confirm on; add --yes")
+        if not click.confirm("Delete this permanently?", err=True):
             note("nothing was deleted")
             return ExitCode.REFUSED
 
@@ -139,7 +139,7 @@ def show_command(session: Session, words: Words, *, history: bool) -> int:
 @session_command("why", "why forecast 3/post", "why forecast '3/*'")
 @click.argument("words", nargs=-1, metavar="[RUN] ID...")
 def why_command(session: Session, words: Words) -> int:
-    """Say why tasks do not run: each reason, whether it passes by itself, what would help."""
+    """Say why tasks do not run: each reason, whether it clears on its own, what would help."""
     from tidewheel.cli.pages.run import say_why
 
     def arguments(target: Target) -> Document:
@@ -202,7 +202,7 @@ def tree_command(
 @option("--err file", "The same as --file err.", flag_value="err")
 @option("-s --submit", "Of this submission, not the latest.", type=click.IntRange(1))
 @option("--attempt", "Of this attempt, not the latest.", type=click.IntRange(1))
-@option("-f --follow", "Go on until the job, or the run, has ended.")
+@option("-f --follow", "Continue until the job, or the run, has ended.")
 @option("--path path_only", "Print only where the file is.")
 def log_command(
     session: Session, words: Words, *, follow: bool, path_only: bool, **wish: object

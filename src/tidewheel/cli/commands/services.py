@@ -74,7 +74,7 @@ _trusting = option(
 )
 @option(
     "--leave leaves",
-    "When stopped: let jobs run on; the next worker on this host goes on with them.",
+    "When stopped: leave jobs running; the next worker on this host adopts them.",
 )
 @option(
     "--grace grace_seconds",
@@ -190,7 +190,7 @@ _listening_options = options(
     ),
     option(
         "--address-connections connections_per_address_max N",
-        "How many connections one address may have that is no proxy.",
+        "How many connections one address may have, proxies excepted.",
         type=click.IntRange(min=1),
         shown=1_000,
     ),
@@ -250,7 +250,7 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 @offering_options
 @option(
     "--on-stop",
-    "Jobs go on and the next start adopts them; or are finished; or given back.",
+    "Leave jobs running for the next start to adopt; or finish them; or give them back.",
     type=click.Choice(STOPPING),
     shown="leave",
 )
@@ -262,12 +262,12 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 @_waiting
 def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Run a server, a scheduler, a monitor and a worker on this machine, for everything in the
-    store: tasks of the queue `default`, and runs that nobody else drives.
+    store: tasks of the queue `default`, and runs that have no other scheduler.
 
     Prints where it answers and, on a terminal, a link that opens the web page in a browser and
     works once; elsewhere `tidewheel token link` prints one, so that no log keeps any. The token
     for programs is in the file `token` of the state directory. SIGTERM or Ctrl-C stops it, a
-    second one at once. Jobs run on meanwhile, and the next start goes on with them, even after
+    second one at once. Jobs keep running meanwhile, and the next start adopts them, even after
     a kill -9.
 
     On a loopback address and without a proxy it trusts definitions (--trust-definitions): those

@@ -50,7 +50,7 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 @click.argument("argv", metavar="[-- PROGRAM ARGUMENTS...]", nargs=-1)
 @option("--command TEXT", "A shell command (bash), instead of PROGRAM.")
 @option("--handler TEXT", "The Python function to call, by the name that a worker registered.")
-@option("--spec JSON|@FILE|-", "Any JSON value, for whatever executes the task.")
+@option("--spec JSON|@FILE|-", "JSON input that is passed to the handler.")
 @option(
     "--env environment ...",
     "A variable for the command, NAME=VALUE; secret:NAME is found by the worker. Repeatable.",
@@ -82,7 +82,7 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
     "--key TEXT", "While a task with this key has not ended, submitting it again does nothing."
 )
 @name_options(explained(TaskFields))
-@option("--id TEXT", "Its id, unique for ever. [default: generated]")
+@option("--id TEXT", "Its id, unique for all time. [default: generated]")
 @option("--name TEXT", "A unique name.")
 @option("--wait", "Wait for the end; exit 1 unless it succeeded.")
 def command(session: Session, argv: Words, *, wait: bool, **options: Any) -> int:  # noqa: ANN401
@@ -140,7 +140,7 @@ def _fields(argv: Words, options: dict[str, object]) -> dict[str, Any]:
     if not given["needs"] and not _EXECUTED & given.keys():
         raise click.UsageError(
             "there is nothing to execute; give PROGRAM, --command, --handler or --spec "
-            "(a task with nothing but --needs joins others)"
+            "(a task with only --needs is a barrier)"
         )
     return given
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 0.5
 WORK_LENGTH_MAX = 60
 WITHDRAWN = (
-    "withdrawn: its run is stopped or over, and no worker takes it before that goes on; "
+    "withdrawn: its run is stopped or over, and no worker takes it until that resumes; "
     "how: tidewheel task ID"
 )
 DROP = ("QUEUE", "ATTEMPT", "UPDATED", "NAME", "PROGRESS")
@@ -180,7 +180,7 @@ COUNT_MAX = 1000
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @filter_options("All")
 def cancel_command(session: Session, ids: tuple[str, ...], **which: Unpack[Filters]) -> int:
-    """Cancel tasks, and whatever can no longer run without them.
+    """Cancel tasks, and all tasks that cannot run without them.
 
     Running tasks are told to end; tasks that have ended are left as they are.
     """
@@ -228,7 +228,7 @@ def export_command(
         raise Refused(f"{file} is there already; choose a new file, or add to it: --append")
     if not path.absolute().parent.is_dir():
         raise Refused(
-            f"there is no folder {path.absolute().parent}; make it, or choose another"
+            f"there is no folder {path.absolute().parent}; create it, or choose another"
         )
     count = session.ask_existing(lambda client: _export(client, path, which))
     told = f"{plural(count, 'task')} written to {safe(path)}"

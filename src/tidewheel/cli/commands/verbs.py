@@ -64,7 +64,7 @@ def verb_command(name: str) -> click.Command:
     rows += [_option(verb, one) for one in verb.options]
     rows.append(WAITING)
     if name in REOPENING_VERBS:
-        text = "If the run has ended and no scheduler serves it: carry it on here, at once."
+        text = "If the run has ended and no scheduler serves it: resume it here, at once."
         rows.append(option("--run carries_on", text))
     if verb.dry_run:
         rows.append(option("--dry-run -n", "Only show what would change, run and wait."))
@@ -104,7 +104,7 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
     if "ids" in known:
         if not target.rest and TABLE[name].replaces_ids not in given:
             raise click.UsageError(
-                f"{name} what in {target.run}? Name tasks: "
+                f"{name} needs the tasks in {target.run}: "
                 f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'; a stage: NAME"
             )
         return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]
@@ -309,7 +309,7 @@ def ext_trigger_command(session: Session, words: Words, ids: tuple[str, ...]) ->
 @option("-s --set settings NAME=VALUE...", "A template variable; all others stay as they are.")
 @option("-n --dry-run", "Only show what would change.")
 def reload_command(session: Session, words: Words, settings: Words, *, dry_run: bool) -> int:
-    """Give a run its definition anew: from DIR, or from the folder that it came from.
+    """Reload the definition of a run: from DIR, or from the folder that it came from.
 
     The new definition replaces the old one whole. If there is an error in it, nothing changes.
     """
@@ -372,7 +372,7 @@ async def _save_new(
     if captured is None:
         status = refuse(findings, loaded.source, as_json=as_json)
         if not as_json:
-            note(f"{view.name} goes on with the definition that it has")
+            note(f"{view.name} continues with the definition that it has")
         return status
     if not as_json:
         note_findings(findings, loaded.source)

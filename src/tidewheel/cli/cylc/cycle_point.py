@@ -53,7 +53,9 @@ def moved(point: str, offset: str) -> str:
     try:
         duration = _isodatetime("parsers").DurationParser().parse(offset.lstrip("+-"))
     except _isodatetime("exceptions").IsodatetimeError as error:
-        raise BadUsage(f"{offset!r} is no interval: {error}; write P1D or -PT6H") from None
+        raise BadUsage(
+            f"{offset!r} is not a valid interval: {error}; write P1D or -PT6H"
+        ) from None
     return str(_parsed(point) + duration * (-1 if offset.startswith("-") else 1))
 
 
@@ -78,4 +80,4 @@ def _parsed(point: str) -> Any:  # noqa: ANN401 - as above
     try:
         return _isodatetime("parsers").TimePointParser().parse(point, dump_as_parsed=True)
     except _isodatetime("exceptions").IsodatetimeError as error:
-        raise BadUsage(f"{point!r} is no date and time: {error}") from None
+        raise BadUsage(f"{point!r} is not a valid date-time: {error}") from None

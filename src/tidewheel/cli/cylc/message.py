@@ -74,7 +74,7 @@ def _say(workflow: str, job: str, texts: Sequence[str]) -> None:
         return
     if not job:
         raise BadUsage(
-            "cylc message: this is no job, so say for which one: "
+            "cylc message: this is not inside a job, so name one: "
             "cylc message -- WORKFLOW POINT/NAME/SUBMIT TEXT…"
         )
     from tidewheel.cli.cylc.inspect import give

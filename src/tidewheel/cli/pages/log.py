@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from tidewheel.api.tasks import Task
-from tidewheel.cli.output import safe, safe_lines, say, say_json
+from tidewheel.cli.output import plural, safe, safe_lines, say, say_json
 from tidewheel.cli.pages.exception_text import traceback_of
 from tidewheel.cli.runs.access import Arguments, find_target, with_runs
 from tidewheel.cli.session import Session
@@ -88,7 +88,9 @@ async def say_log(client: AsyncClient, task: Task, wish: LogWish, printers: Prin
     if trace or any(log.found for log in logs):
         return
     if task.attempt < number:
-        raise Refused(f"task {task.id!r} has had {task.attempt} attempts; wait for the next")
+        raise Refused(
+            f"task {task.id!r} has had {plural(task.attempt, 'attempt')}; wait for the next"
+        )
     if task.command is None:
         missing = f"the handler of task {task.id!r} printed nothing here"
     raise Refused(f"{missing}; look on the host where {task.owner} ran it")

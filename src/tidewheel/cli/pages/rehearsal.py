@@ -91,7 +91,7 @@ def _say_warnings(rehearsal: Rehearsal) -> None:
     if not rehearsal.submissions:
         say(f"{warning}: nothing ran: no task was ready at any point")
     if rehearsal.is_cut:
-        say(f"{warning}: there were too many tasks to go on; give a nearer --until")
+        say(f"{warning}: there were too many tasks to continue; give an earlier --until")
     for failure in rehearsal.unused_ends:
         say(f"{warning}: --fail {safe(failure)} met no task that ran")
     if rehearsal.expired:
@@ -230,7 +230,7 @@ def timeline(rehearsal: Rehearsal) -> Iterator[str]:
     for label, one in zip(labels, rows, strict=True):
         yield f"{label:<{label_width}}  {_bar(rehearsal, one, scale, width)}"
     if more > 0:
-        yield f"… and {more} more; give a nearer --until, or --svg FILE"
+        yield f"… and {more} more; give an earlier --until, or --svg FILE"
 
 
 def _label(rehearsal: Rehearsal, one: PlayedSubmission) -> str:

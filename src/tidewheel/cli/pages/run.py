@@ -60,7 +60,7 @@ def say_runs(page: Document, workflow: str | None) -> None:
         "RUN": "name",
         "NUMBER": "number",
         "STATUS": run_cell,
-        "DRIVEN": lambda one: "yes" if one["driven"] else "no",
+        "SCHEDULER": lambda one: "yes" if one["driven"] else "no",
         "CHANGED": at("updated_at"),
         "REASON": _list_reason,
     }
@@ -74,7 +74,7 @@ def _list_reason(run: Document) -> str:
     if run["offered"] and not run["driven"]:
         return _who_takes_it(run)
     if run["status"] in GOES_ON and not run["driven"]:
-        return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
+        return f"its scheduler is gone; resume it: tidewheel run {run['name']}"
     return _reason(run)
 
 
@@ -96,9 +96,9 @@ def _who_takes_it(run: Document) -> str:
     somebody carries it on."""
     if run["status"] in REOPENED_STATUSES:
         said = (
-            kept_text(cast("int", run.get("kept", 0))) or "it goes on when a scheduler takes it"
+            kept_text(cast("int", run.get("kept", 0))) or "it resumes when a scheduler takes it"
         )
-        return f"{said}; carry it on: tidewheel run {run['name']}"
+        return f"{said}; resume it: tidewheel run {run['name']}"
     return NO_SCHEDULER
 
 
@@ -114,7 +114,7 @@ def say_run(page: Document) -> None:
     say_more(len(active))
     if causes:
         is_stalled = run["status"] == "stalled"
-        section("stalled because" if is_stalled else "will not go on by itself")
+        section("stalled because" if is_stalled else "will not continue without action")
     for one in causes[:SHOWN_MAX]:
         say_reasons(documents(one, "reasons"))
     say_more(len(causes))
@@ -148,7 +148,7 @@ def _say_facts(run: Document, page: Document) -> None:
         fact("scheduler", _who_takes_it(run))
     elif run["status"] != "completed" and not str(run["reason"]).startswith(ABORTED_BY):
         option = " --stall-timeout 1h" if run["status"] == "stalled" else ""
-        fact("scheduler", f"none; carry it on: tidewheel run {run['name']}{option}")
+        fact("scheduler", f"none; resume it: tidewheel run {run['name']}{option}")
     if stall := cast("Document | None", page["stall"]):
         fact("stalled", stall_line(stall))
     fact("begun", moment(run, "created_at"))
@@ -158,7 +158,7 @@ def _say_facts(run: Document, page: Document) -> None:
         return
     fact("points", f"{bounds['start']} to {bounds['final'] or 'no end'}")
     if bounds["oldest"] is not None:
-        limit = f", may go to {bounds['runahead_limit']}" if bounds["runahead_limit"] else ""
+        limit = f", limit {bounds['runahead_limit']}" if bounds["runahead_limit"] else ""
         fact("runahead", f"oldest point {bounds['oldest']}{limit}")
     fact("stops", _stop_text(bounds))
     fact("holds after", bounds["hold_after"])
@@ -184,7 +184,7 @@ def _say_points(page: Document) -> None:
         return
     section("progress")
     if (earlier := len(points) - POINTS_SHOWN_MAX) > 0:
-        say(f"  {earlier} earlier points: --json shows all")
+        say(f"  {plural(earlier, 'earlier point')}: --json shows all")
     columns: Columns = {
         "POINT": "point",
         "DONE": lambda one: f"{one['done']}/{one['tasks']}",
@@ -231,7 +231,7 @@ def say_history(page: Document) -> None:
         "COMMAND": _command_text,
         "OUTCOME": _became,
     }
-    empty = "nobody has asked anything of this run yet"
+    empty = "no command was given to this run yet"
     say_found(documents(page, "commands"), columns, empty)
 
 
@@ -264,7 +264,7 @@ def say_tree(page: Document) -> None:
     if left_out := cast("int", page["left_out"]):
         note(f"{plural(left_out, 'earlier point')} left out: --all shows them")
     if not points:
-        note("there is nothing to be seen yet")
+        note("there is nothing to show yet")
     for point in points:
         head = "" if page.get("stages") else f"{safe(point['point'])}  "
         say(f"{head}{counts_text(point)}")
@@ -309,22 +309,22 @@ def say_why(page: Document) -> None:
         of_flows = f"  flow {flows}" if flows not in ("", "none") else ""
         say(f"{safe(task['id'])}  {coloured(state_cell(task))}{of_flows}")
         reasons = documents(task, "reasons")
-        say_reasons(reasons)
+        say_reasons(reasons, is_over=task["state"] == "succeeded")
         if not reasons:
             say("  nothing keeps it from running")
 
 
-def say_reasons(reasons: Sequence[Document]) -> None:
-    for line in reason_lines(reasons):
+def say_reasons(reasons: Sequence[Document], *, is_over: bool = False) -> None:
+    for line in reason_lines(reasons, is_over=is_over):
         say(line)
 
 
-def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
+def reason_lines(reasons: Sequence[Document], *, is_over: bool = False) -> Iterator[str]:
     for one in reasons:
         commands = texts(one, "commands")
-        # Nobody is needed where nobody could do anything.
-        stays = " (needs somebody)" if commands else ""
-        passes = f" (passes by itself{_in_how_long(one)})" if one["passes"] else stays
+        # Nobody is needed where nobody could do anything, or where all is well.
+        stays = " (needs action)" if commands and not is_over else ""
+        passes = f" (clears on its own{_in_how_long(one)})" if one["passes"] else stays
         yield f"  {safe(one['text'])}{passes}"
         if commands:
             yield f"    {safe('   or   '.join(commands))}"
@@ -341,7 +341,7 @@ def _in_how_long(page: Document) -> str:
 
 # ---- what a command did, as the scheduler answered it, or what it would do ----
 
-FORGOTTEN = "is not in the pool: it is forgotten, and will still run when its parents say so"
+FORGOTTEN = "is not in the pool: it is forgotten, and runs when its prerequisites are met"
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
     {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}
@@ -356,9 +356,9 @@ def answer_lines(given: Given) -> Iterator[str]:
     if answer.get("kept"):
         yield (
             f"{safe(given.run)} is {safe(answer['status'])}, and no scheduler serves it: "
-            f"{given.verb} is kept: it is done when the run goes on"
+            f"{given.verb} is kept, and is done when the run resumes"
         )
-        yield f"  carry it on: {safe(answer['next'])}"
+        yield f"  resume it: {safe(answer['next'])}"
         return
     named = answer.get("tasks")
     tasks = named if isinstance(named, Mapping) else {}
@@ -417,13 +417,13 @@ def _became_of_run(given: Given) -> str:
         if command.flow is not None:
             return f"stops flow {command.flow}"
         if command.at_point == "none":
-            return "has no stop point any more"
+            return "no longer has a stop point"
         said = [f" {word} {bound}" for word, bound in bounds.items() if bound]
         return did + "".join(said) + (f" ({command.mode})" if command.mode != "clean" else "")
     if isinstance(command, Hold) and command.after:
         return f"{did} every task after {command.after}"
     if isinstance(command, Reload) and given.answer.get("changed") is False:
-        return "goes on: the definition is the same as before"
+        return "continues: the definition is unchanged"
     return did
 
 

@@ -67,16 +67,16 @@ SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
 TROUBLE = {
     "store.unavailable": "{error}; trying again",
     "store.back": "it works again",
-    "log.unwritten": "{error}; the run goes on without it",
+    "log.unwritten": "{error}; the run continues without it",
     "log.written": "the log can be written again",
     "step.failed": "{summary}; the run is read again from the store",
     "run.lost": "{reason}; jobs that were started here are followed to their end",
     "xtrigger.failed": "xtrigger {label}: {error}",
     "worker.unable": "no job can be started: {error}",
     "worker.able": "jobs can be started again",
-    "notification.failed": "{rule} could not be told ({kind}): {error}; trying again",
-    "notification.given_up": "{rule} could not be told ({kind}): {error}",
-    "notifier.failed": "nobody is told any more: {error}",
+    "notification.failed": "notification {rule} ({kind}) was not sent: {error}; trying again",
+    "notification.given_up": "notification {rule} ({kind}) was not sent: {error}",
+    "notifier.failed": "notifications are no longer sent: {error}",
     "lease.adopted": "{task} was found running and is followed again",
 }
 
@@ -136,7 +136,7 @@ class RunPage:
     def _tell_beginning(self) -> None:
         if self._is_to_be_told:
             self._is_to_be_told = False
-            verb = "starts" if self._is_new else "is carried on"
+            verb = "starts" if self._is_new else "resumes"
             self.line(f"{self._run.name} {verb}; Ctrl-C stops it")
 
     def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
@@ -204,7 +204,7 @@ class RunPage:
             self._stall_option = "" if waits else " --stall-timeout 1h"
             self.on_stall(engine, status)
         elif status == "paused":
-            self.line(f"paused; go on with: tidewheel resume {self._run.name}")
+            self.line(f"paused; resume it: tidewheel resume {self._run.name}")
 
     def on_stall(self, engine: RunEngine, status: str) -> None:
         self.tell_stall(status, stall_text(engine) if status == "stalled" else "")
@@ -231,15 +231,15 @@ class RunPage:
             tasks = () if self._pool is None else self._pool.tasks.values()
             count = plural(sum(task.has_job for task in tasks), "job")
             self.line(
-                f"stopping: waiting for {count}; Ctrl-C again leaves at once, and jobs run on"
+                f"stopping: waiting for {count}; Ctrl-C again exits now and leaves them running"
             )
         else:
             self.leaving()
 
     def leaving(self) -> None:
         is_lost = self._status == "lost"
-        fate = "may be started again by others" if is_lost else "go on and are found again"
-        self.line(f"leaving; jobs that run {fate}")
+        fate = "may be started again by others" if is_lost else "continue and are found again"
+        self.line(f"exiting; active jobs {fate}")
 
     # ---- the end ----
 
@@ -250,7 +250,7 @@ class RunPage:
         counts += [end.undone.text] if end.undone.text else []
         ends = f": {', '.join(counts)}" if counts else ""
         if self._earlier is not None and self._ends:
-            ends += f" ({', '.join(_counted(self._ends))} since it was carried on)"
+            ends += f" ({', '.join(_counted(self._ends))} since it was resumed)"
         print_line(f"{self._run.name} {end.status} after {took}{ends}")
         for name, chain in list(self._lost.items())[:LOST_MAX]:
             self._note(f"warning: {chain or name}")
@@ -264,22 +264,22 @@ class RunPage:
             what = "stage could begin" if self._is_of_stages else "task was ready at any point"
             self._note(f"no {what}; tidewheel graph shows what waits for what")
         elif end.status == "completed" and not (self._is_new or self._ends or self._has_obeyed):
-            how = f"a task again: tidewheel trigger {name} POINT/NAME --run; go further: --fcp "
-            how += "POINT"
+            how = f"a task again: tidewheel trigger {name} POINT/NAME --run; "
+            how += "run more cycles: --fcp POINT"
             if self._is_of_stages:
                 how = f"a stage again: tidewheel trigger {name} STAGE --run"
-            self._note(f"it was complete already; run {how}; begin the next: --new")
+            self._note(f"it was already complete; run {how}; start the next run: --new")
         elif end.status == "stalled":
             for cause in self._causes:
                 self._note(f"  {cause}")
             how = f"tidewheel run {name}{self._stall_option}"
-            self._note(f"carry it on, and mend it from another terminal: {how}")
+            self._note(f"resume it, then fix it from another terminal: {how}")
         elif end.status in ("error", "lost") or end.was_aborted:
             self._note(end.reason)
         if end.status in ("stopped", "left"):
-            self._note(f"carry on with: tidewheel run {name}")
+            self._note(f"resume it: tidewheel run {name}")
         elif end.status == "error":
-            self._note(f"when that is mended, carry on with: tidewheel run {name}")
+            self._note(f"when that is fixed, resume it: tidewheel run {name}")
 
     def remembers(self, shown: Mapping[str, object]) -> None:
         """Takes the ends and the lost tasks of the whole run from a view of it.

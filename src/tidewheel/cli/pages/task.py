@@ -149,7 +149,7 @@ def say_page(page: TaskDetails) -> None:
     section("history")
     say_columns(page.history[-SHOWN_MAX:], HISTORY_COLUMNS, indent=2)
     if (more := len(page.history) - SHOWN_MAX) > 0:
-        say(f"  {more} earlier steps: --json shows all")
+        say(f"  {plural(more, 'earlier step')}: --json shows all")
     logs = page.logs[-SHOWN_MAX:]
     say_lines("logs", [f"  {safe(one)}  {show_size(one.stat().st_size)}" for one in logs])
 
@@ -263,7 +263,7 @@ HISTORY_COLUMNS: dict[str, Callable[[HistoryEntry], Cell]] = {
 def _say_values(values: Mapping[str, object] | None) -> None:
     if values is None:
         return
-    section("values for those after it")
+    section("returned values")
     rows = [(name, encode(value)) for name, value in values.items()]
     say_table(("NAME", "VALUE"), rows[:SHOWN_MAX], indent=2)
 

@@ -27,7 +27,7 @@ async def follow(client: AsyncClient, ids: Sequence[str]) -> list[Task]:
             return await client.wait(*ids, on_progress=display.show)
         except BaseException:
             display.stop()
-            note("the tasks go on without this command; look at them: tidewheel tasks")
+            note("the tasks continue without this command; list them: tidewheel tasks")
             raise
 
 

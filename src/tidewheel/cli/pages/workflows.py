@@ -282,9 +282,9 @@ LISTS: dict[str, tuple[Columns, str]] = {
             "REQUESTED": at("requested_at"),
             "BY": "requested_by",
         },
-        "nothing was asked for yet: tidewheel sbi submit FILE",
+        "there are no scheduling block instances; submit one: tidewheel sbi submit FILE",
     ),
-    "blocks": (BLOCK_COLUMNS, "there are no blocks; ask for some: tidewheel sbi submit FILE"),
+    "blocks": (BLOCK_COLUMNS, "there are no blocks; submit some: tidewheel sbi submit FILE"),
     "objects": (
         {
             "OBJECT": "name",
@@ -292,7 +292,7 @@ LISTS: dict[str, tuple[Columns, str]] = {
             "BY": "posted_by",
             "FACTS": lambda one: ", ".join(f"{name}={it}" for name, it in one["facts"].items()),
         },
-        "no object is there; post one: tidewheel objects post NAME",
+        "there are no objects; post one: tidewheel objects post NAME",
     ),
 }
 

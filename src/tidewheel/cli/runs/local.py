@@ -77,7 +77,7 @@ def run_definition(definition: Definition, options: dict[str, Any]) -> int:
     if is_remote(where):
         return _run_far(where, wanted, options, as_json=definition.as_json)
     if options["detach"]:
-        raise click.UsageError("--detach needs a server, where the run goes on: --server URL")
+        raise click.UsageError("--detach needs a server, where the run continues: --server URL")
     keep_keys_from_jobs(passwords=passwords_of(where or ""))
     spare_garbage_collector()
     settings = settings_here(options)

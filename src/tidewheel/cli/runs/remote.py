@@ -233,7 +233,7 @@ def _say_begun(run: RunView, how: Following, *, is_new: bool) -> None:
     if how.as_json:
         say_json({"run": run.name, "is_new": is_new, "server": how.server})
     else:
-        verb, name = "starts" if is_new else "is carried on", safe(run.name)
+        verb, name = "starts" if is_new else "resumes", safe(run.name)
         print_line(f"{name} {verb} at {how.server}")
         text = f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}"
         note(reached(text, name, how.option))
@@ -325,7 +325,9 @@ class FarPage(RunPage):
         self.line(f"{self._run.name} {verb} at {how.server}; Ctrl-C leaves it running")
 
     def leaves(self) -> None:
-        self.line(f"{self._run.name} goes on; come back: tidewheel run {self._run.name}")
+        self.line(
+            f"{self._run.name} continues; follow it again: tidewheel run {self._run.name}"
+        )
         self._note(f"stop it: tidewheel stop {self._run.name}")
 
     def log(self, text: str) -> None:

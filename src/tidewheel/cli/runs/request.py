@@ -333,7 +333,7 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
         say_so = " ".join(f"--allow-compose {one}" for one in denied)
         note(
             f"{_some(names)}: asks for {', '.join(denied)}, which is not allowed here, and "
-            f"waits for a worker that allows it; or say {say_so}"
+            f"waits for a worker that allows it; or add {say_so}"
         )
     assert settings.capacity is not None, "the options say it"
     short: dict[str, list[str]] = {}
@@ -343,8 +343,8 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
             short.setdefault(options, []).append(stage.id)
     for options, names in short.items():
         note(
-            f"{_some(names)}: wants more than is offered here, and waits for a worker that "
-            f"offers it; or say {options}"
+            f"{_some(names)}: needs more than is offered here, and waits for a worker that "
+            f"offers it; or add {options}"
         )
 
 
@@ -409,9 +409,9 @@ def tell_of_changed_folder(
 
     if folder and differs_from_folder(definition, Path(folder)):
         text = (
-            f"{folder} has changed since {run.name} took its definition, with which it goes "
-            f"on; give it the new one once it runs: tidewheel reload {run.name}, or begin "
-            f"another run: tidewheel run {quote(folder)} --new"
+            f"{folder} has changed. {run.name} continues with the old definition; to apply "
+            f"the changes once it runs: tidewheel reload {run.name}; to start another run: "
+            f"tidewheel run {quote(folder)} --new"
         )
         note(reached(text, run.name, option))
 
@@ -420,7 +420,7 @@ def tell_of_change(run: RunView, digest: str, when: str = "", option: str = "") 
     """Tells the user if a run goes on with an older definition, and how it gets the new one."""
     if not is_same_content(run.definition, digest):
         text = (
-            f"the definition has changed since {run.name} took it, which goes on with the old "
-            f"one; give it the new one{when}: tidewheel reload {run.name}"
+            f"the definition has changed. {run.name} continues with the old one; to apply the "
+            f"changes{when}: tidewheel reload {run.name}"
         )
         note(reached(text, run.name, option))

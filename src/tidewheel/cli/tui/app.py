@@ -342,7 +342,7 @@ def which_lines(question: Question) -> Iterator[str]:
         many = plural(len(question.ids), "task")
         yield f"{many}, as the filter {safe(question.filter)} shows"
     if question.hidden:
-        yield f"left alone: {question.hidden} marked, which the filter hides"
+        yield f"not included: {question.hidden} marked, hidden by the filter"
     for one in question.ids[IDS_SHOWN_MAX:IDS_NAMED_MAX]:
         yield f"  {safe(one)}"
     if (more := len(question.ids) - IDS_NAMED_MAX) > 0:

@@ -71,7 +71,7 @@ HELP = (
     ("space", "mark or unmark"),
     *_verb_lines(),
     ("", "each shows first what it would do, and asks"),
-    ("q", "leave; the run goes on"),
+    ("q", "quit; the run continues"),
 )
 
 
@@ -192,7 +192,7 @@ def run_lines(page: Document) -> list[tuple[str, Line]]:
     found: list[tuple[str, Line]] = []
     for one in documents(page, "runs"):
         status = str(one["status"])
-        driven = "" if one["driven"] or status == "completed" else "  nobody drives it"
+        driven = "" if one["driven"] or status == "completed" else "  no scheduler"
         spans = (
             StyledText(f"{safe(one['name']):30}  "),
             shaped(f"{status:12}", RUN_STATUSES.get(status)),

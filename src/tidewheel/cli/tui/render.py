@@ -25,9 +25,9 @@ from tidewheel.cli.tui.spans import (
 from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree
 from tidewheel.core.queue.status import Status
 
-HINTS = "enter task  o log  / find  t trigger  H hold  K kill  S stop  ? help  q leave"
-READING = "up down  f follow  esc back  ? help  q leave"
-CHOOSING = "enter choose  esc back  q leave"
+HINTS = "enter task  o log  / find  t trigger  H hold  K kill  S stop  ? help  q quit"
+READING = "up down  f follow  esc back  ? help  q quit"
+CHOOSING = "enter choose  esc back  q quit"
 
 
 def painted(state: State) -> tuple[State, list[Line]]:
@@ -83,9 +83,9 @@ def _tree(tree: Tree, width: int, height: int) -> list[Line]:
         one = cut(_row(row, is_marked=row.ids in tree.marked), width)
         lines.append(restyled(one, REVERSE) if row.key == tree.cursor else one)
     if not tree.rows:
-        text = "there is nothing to be seen yet"
+        text = "there is nothing to show yet"
         if tree.query:
-            text = f"nothing is named {safe(tree.query)!r} here; esc shows everything"
+            text = f"no task matches {safe(tree.query)!r}; esc clears the filter"
         lines.append(cut(line(f"  {text}", DIM), width))
     return _filled(lines, width, height)
 
@@ -148,7 +148,12 @@ def _foot(state: State) -> Line:
     return line(READING if covered else HINTS, DIM)
 
 
-WAYS = {"": "do it", "clean": "tasks finish first", "now": "jobs run on", "kill": "kill jobs"}
+WAYS = {
+    "": "do it",
+    "clean": "tasks finish first",
+    "now": "leave jobs running",
+    "kill": "kill jobs",
+}
 
 
 def _asked(question: Question) -> str:
@@ -156,4 +161,4 @@ def _asked(question: Question) -> str:
     more = [f"… ({len(ids)} tasks)"] if len(ids) > 3 else []  # noqa: PLR2004
     what = " ".join((question.verb, *ids[:3], *more))
     keys = ", ".join(f"{key}: {WAYS[mode]}" for key, mode in question.answers)
-    return f"{safe(what)}?  {keys}; any other key: not"
+    return f"{safe(what)}?  {keys}; any other key: cancel"

@@ -206,7 +206,7 @@ def _strftime_pieces(text: str) -> list[str | _Piece]:
     end = 0
     for found in _STRFTIME_LETTERS.finditer(text):
         if found[0] not in _STRFTIME:
-            raise _bad(text, f"has {found[0]!r}, which is none of {', '.join(_STRFTIME)}")
+            raise _bad(text, f"has {found[0]!r}, which is not one of {', '.join(_STRFTIME)}")
         pieces += [text[end : found.start()], *_STRFTIME[found[0]]]
         end = found.end()
     return [*pieces, text[end:]]
@@ -299,7 +299,7 @@ class PointStyle:
             if not _INTEGER.fullmatch(text) or abs(int(text)) > INTEGER_POINT_MAX:
                 most = INTEGER_POINT_MAX
                 hint = f"write a whole number between -{most} and {most}"
-                raise BadCycling(f"{text!r} is no integer cycle point", hint)
+                raise BadCycling(f"{text!r} is not an integer cycle point", hint)
             return Point(int(text))
         found = self._format.pattern.fullmatch(text)
         if found is None:
@@ -353,7 +353,7 @@ class PointStyle:
             first = days_from_date(self.calendar, year, month, 1)
             day_max = days_in_month(self.calendar, year, month)
         if not 1 <= day <= day_max:
-            raise BadCycling(f"{text!r} is no date of the {self.calendar.value} calendar")
+            raise BadCycling(f"{text!r} is not a date of the {self.calendar.value} calendar")
         return first + day - 1
 
     def _read_shift(self, values: dict[FormatPart, str]) -> int:

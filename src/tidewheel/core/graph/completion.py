@@ -256,9 +256,9 @@ class _Reader:
 def _unknown(word: str, names: Mapping[str, str]) -> str:
     full = SHORT_FORMS.get(word.replace("_", "-"))
     if word in ("finished", "finish"):
-        return "'finished' is no output: write 'succeeded or failed'"
+        return "'finished' is not an output: write 'succeeded or failed'"
     if full:
         return f"{word!r} is written {full.replace('-', '_')!r} here"
     if word == "-":
         return "write '_' for '-' in names of outputs"
-    return f"{word!r} is no output of this task; those are {', '.join(sorted(names))}"
+    return f"{word!r} is not an output of this task; it has {', '.join(sorted(names))}"

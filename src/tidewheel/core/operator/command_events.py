@@ -323,7 +323,9 @@ def flow_text(flows: Flows) -> str:
 def _read_number(pool: TaskPool, part: str) -> int:
     part = part.strip()
     if not part.isdecimal() or not 1 <= int(part) <= FLOW_MAX:
-        raise Refused(f"{part!r} is no flow; write a number as in 2 or 1,3, new, all or none")
+        raise Refused(
+            f"{part!r} is not a flow; write a number such as 2 or 1,3, or new, all or none"
+        )
     if pool.plan.policy.naming_a_flow_starts_it:
         return int(part)
     return known_flow(pool, int(part))

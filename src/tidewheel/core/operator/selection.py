@@ -366,10 +366,10 @@ def read_id(text: str) -> WrittenId:
     """Reads `POINT/NAME[:STATUS]`, `POINT/NAME/SUBMIT`, `NAME.POINT` or `POINT`."""
     written = text.strip().removeprefix("//").rstrip("/")
     if not written:
-        raise Refused(f"{text!r} is no task id; write POINT/NAME, such as 2/foo")
+        raise Refused(f"{text!r} is not a task id; write POINT/NAME, such as 2/foo")
     parts = written.split("/")
     if len(parts) > _SUBMIT_PARTS or not all(parts):
-        raise Refused(f"{text!r} is no task id; write POINT/NAME, such as 2/foo or */foo")
+        raise Refused(f"{text!r} is not a task id; write POINT/NAME, such as 2/foo or */foo")
     if len(parts) == 1:
         bare, status = _selector(written)
         name, _, point = bare.rpartition(".")
@@ -435,7 +435,9 @@ def read_point(cycling: CyclingDef, text: str) -> Point:
     found = find_point(cycling.style, text)
     if found is None:
         example = cycling.style.text(cycling.initial)
-        raise Refused(f"{text!r} is no point of this run; points look like {example}, ^ or $")
+        raise Refused(
+            f"{text!r} is not a point of this run; points look like {example}, ^ or $"
+        )
     return found
 
 

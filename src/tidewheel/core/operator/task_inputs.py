@@ -118,7 +118,7 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
     if over.value not in values:
         raise Refused(f"returned no list {over.value}, {wish}")
     if not isinstance(found, list):
-        raise Refused(f"returned {over.value}, {wish}, and it is no list")
+        raise Refused(f"returned {over.value}, {wish}, and it is not a list")
     if len(found) > over.elements_max:
         name = "" if over.value == RETURN else f" of {over.value}"
         raise Refused(

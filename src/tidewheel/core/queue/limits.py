@@ -108,13 +108,13 @@ def limit_findings(limit: Limit) -> list[str]:
     if not limit.key.isprintable():
         findings.append(f"key {limit.key!r} has characters that cannot be printed")
     if limit.concurrency_max is not None and limit.concurrency_max < 0:
-        findings.append(f"concurrency_max is {limit.concurrency_max}; accepted is 0 or more")
+        findings.append(f"concurrency_max is {limit.concurrency_max}; expected 0 or more")
     if limit.rate_max is not None and limit.rate_max < 1:
         findings.append(
-            f"rate_max is {limit.rate_max}; accepted is 1 or more (pause the queue to stop it)"
+            f"rate_max is {limit.rate_max}; expected 1 or more (pause the queue to stop it)"
         )
     if not 0 < limit.rate_seconds < math.inf:
-        findings.append(f"rate_seconds is {limit.rate_seconds:g}; accepted is more than 0")
+        findings.append(f"rate_seconds is {limit.rate_seconds:g}; expected more than 0")
     return findings
 
 

@@ -151,7 +151,7 @@ def _read_flavour(given: FlavouredNodes | Mapping[str, object]) -> FlavouredNode
             return nodes_of(flavour, nodes)
         case _:
             accepted = '{"flavour": "compute_a", "nodes": 10, "idle": 10}: idle of them alone'
-            raise ValueError(f"a flavour of nodes is {given!r}; accepted is {accepted}")
+            raise ValueError(f"a flavour of nodes is {given!r}; expected {accepted}")
 
 
 def runner_label(runner: str) -> str:
@@ -239,7 +239,7 @@ def resource_findings(asked: Resources) -> list[str]:
         ("buffer_bytes", asked.buffer_bytes, BUFFER_BYTES_MAX),
     )
     findings = [
-        f"resources {name} is {value!r}; accepted is {_LEAST.get(name, 0)} to {high:g}"
+        f"resources {name} is {value!r}; expected {_LEAST.get(name, 0)} to {high:g}"
         + (", a whole number" if name != "cpu" else "")
         for name, value, high in bounds
         if not _LEAST.get(name, 0) <= value <= high
@@ -249,8 +249,7 @@ def resource_findings(asked: Resources) -> list[str]:
         findings.append("idle_nodes is what workers offer; a task asks for nodes")
     if len(asked.flavours) > FLAVOURS_MAX:
         findings.append(
-            f"resources has {len(asked.flavours)} flavours of nodes; accepted are "
-            f"{FLAVOURS_MAX}"
+            f"resources has {len(asked.flavours)} flavours of nodes; expected {FLAVOURS_MAX}"
         )
     findings += [
         f"flavour {one.flavour!r} is not accepted; give 1 to {LABEL_LENGTH_MAX} printable "
@@ -259,7 +258,7 @@ def resource_findings(asked: Resources) -> list[str]:
         if not (_is_label(one.flavour or "all") and 0 <= one.idle <= one.nodes <= NODES_MAX)
     ]
     if len(asked.labels) > LABELS_MAX:
-        findings.append(f"resources has {len(asked.labels)} labels; accepted are {LABELS_MAX}")
+        findings.append(f"resources has {len(asked.labels)} labels; expected {LABELS_MAX}")
     findings += [
         f"label {label!r} is not accepted; give 1 to {LABEL_LENGTH_MAX} printable characters"
         for label in sorted(asked.labels)

@@ -58,11 +58,9 @@ def retry_findings(policy: RetryPolicy) -> list[str]:
     match policy:
         case FixedDelays(seconds=seconds):
             if not 1 <= len(seconds) <= DELAYS_COUNT_MAX:
-                return [
-                    f"retry has {len(seconds)} delays; accepted are 1 to {DELAYS_COUNT_MAX}"
-                ]
+                return [f"retry has {len(seconds)} delays; expected 1 to {DELAYS_COUNT_MAX}"]
             return [
-                f"retry delay is {delay!r}; accepted is 0 to {DELAY_SECONDS_MAX:.0f} seconds"
+                f"retry delay is {delay!r}; expected 0 to {DELAY_SECONDS_MAX:.0f} seconds"
                 for delay in seconds
                 if not 0.0 <= delay <= DELAY_SECONDS_MAX
             ]
@@ -80,7 +78,7 @@ def _exponential_findings(policy: Exponential) -> list[str]:
         ("jitter", policy.jitter, 0.0, 1.0),
     )
     return [
-        f"retry {name} is {value!r}; accepted is {low:g} to {high:g}"
+        f"retry {name} is {value!r}; expected {low:g} to {high:g}"
         for name, value, low, high in bounds
         if not low <= value <= high
     ]

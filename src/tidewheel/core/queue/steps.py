@@ -102,10 +102,10 @@ def _error_of(task: TaskState, signal: Signal, end: End | None) -> TaskError | N
     if end is not None:
         return end.error
     if signal is Signal.LAPSE_OUT:
+        times = "1 time" if task.lapses == 0 else f"{task.lapses + 1} times"
         return TaskError(
             code=LAPSED_OUT,
-            description=f"its worker was lost {task.lapses + 1} times; "
-            f"max_lapses is {task.max_lapses}",
+            description=f"its worker was lost {times}; max_lapses is {task.max_lapses}",
         )
     if signal is Signal.TIME_OUT:
         return TaskError(

@@ -125,7 +125,7 @@ def name_finding(what: str, text: str) -> str | None:
     if not text.strip():
         return f"{what} is empty; give 1 to {NAME_LENGTH_MAX} printable characters"
     if len(text) > NAME_LENGTH_MAX:
-        return f"{what} has {len(text)} characters; accepted are up to {NAME_LENGTH_MAX}"
+        return f"{what} has {len(text)} characters; expected up to {NAME_LENGTH_MAX}"
     if not text.isprintable():
         return f"{what} {text!r} has characters that cannot be printed; leave them out"
     return None
@@ -171,12 +171,12 @@ def _environment_findings(task: NewTask) -> list[str]:
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
-        return ['environment is no object of texts; accepted is {"NAME": "VALUE"}']
+        return ['environment is not an object of strings; expected {"NAME": "VALUE"}']
     findings = [] if task.command is not None else ["environment is for a command; it has none"]
     for name, value in given.items():
         if not _VARIABLE.fullmatch(name) or name.startswith(OWN_VARIABLES):
             findings.append(
-                f"environment has {name!r}; accepted are letters, digits and _, no digit "
+                f"environment has {name!r}; expected letters, digits and _, no digit "
                 f"first, and nothing that begins with {OWN_VARIABLES}"
             )
         if finding := _text_finding(f"{name} of the environment", value):
@@ -195,7 +195,7 @@ def checked_digits(digits: str) -> str:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -268,15 +268,13 @@ def number_findings(task: NewTask) -> list[str]:
     for what, count in zip(_COUNTS, _counts(task), strict=True):
         most = PRIORITY_MAX if what == "priority" else COUNT_MAX
         if not _is_whole(count, most):
-            findings.append(f"{what} is {count!r}; accepted is a whole number, 0 to {most}")
+            findings.append(f"{what} is {count!r}; expected a whole number, 0 to {most}")
     for what, seconds in zip(_LIMITS, _limits(task), strict=True):
         if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-            findings.append(
-                f"{what} is {seconds!r}; accepted is more than 0, or nothing at all"
-            )
+            findings.append(f"{what} is {seconds!r}; expected more than 0, or nothing at all")
     for what, seconds in zip(_DELAYS, _delays(task), strict=True):
         if not 0 <= seconds <= DELAY_SECONDS_MAX:
-            findings.append(f"{what} is {seconds!r}; accepted is 0 to {DELAY_SECONDS_MAX:.0f}")
+            findings.append(f"{what} is {seconds!r}; expected 0 to {DELAY_SECONDS_MAX:.0f}")
     return findings
 
 
@@ -290,7 +288,7 @@ def _edge_findings(task: NewTask) -> list[str]:
         return findings
     for what, count in (("needs", len(task.needs)), ("continuations", len(task.continuations))):
         if count > DEPENDENCIES_MAX:
-            findings.append(f"it has {count} {what}; accepted are up to {DEPENDENCIES_MAX}")
+            findings.append(f"it has {count} {what}; expected up to {DEPENDENCIES_MAX}")
     if any(need.task_id == task.id for need in task.needs) or task.id in task.continuations:
         findings.append("it depends on itself; remove that edge")
     doubled = [name for name, times in Counter(task.continuations).items() if times > 1]

@@ -126,7 +126,7 @@ def read_value(text: str) -> tuple[str, object]:
 
 _TOO_DEEP = f"they are nested too deeply; at most {DEPTH_MAX} levels are accepted"
 _HALF = "a text has half of a surrogate pair (\\ud800 to \\udfff alone)"
-_ACCEPTED = 'accepted is one object, for example {"beams": 4}'
+_ACCEPTED = 'expected one object, for example {"beams": 4}'
 _KINDS: dict[type, str] = {
     list: "an array",
     str: "a text",
@@ -165,4 +165,4 @@ def _number(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> None:
-    raise BadValues(f"{name} is no number in JSON; use null or a text")
+    raise BadValues(f"{name} is not a JSON number; use null or a string")

@@ -120,7 +120,8 @@ def tell_size(
     if other:
         there = size_told_in(tasks, task.memory, other)
         name, where = context.plan.name_of(task.key), ", ".join(map(str, sorted(other)))
-        text = f"{name} returned {size} elements of {tasks.over.value}; flow {where} goes on"
+        elements = "1 element" if size == 1 else f"{size} elements"
+        text = f"{name} returned {elements} of {tasks.over.value}; flow {where} continues"
         first = "the list that it has" if there == size else f"the {there} that it has"
         context.notice("list changed", task.key, f"{text} with {first}")
     context.touched.tasks[task.key] = context.touched.memory[task.key] = None

@@ -238,7 +238,7 @@ def refuse_to_forget_list(
                     word = pool.plan.word_of((point, node.name))
                     raise Refused(
                         f"{ran} has run, so the list of {source} cannot be forgotten: in its "
-                        "place another list would have something that nobody works on. Run "
+                        "place another list would have elements that are never processed. Run "
                         f"{source} in a new flow: trigger {word} --reflow"
                     )
 

@@ -93,7 +93,7 @@ def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Rea
     name, word = pool.plan.name_of(task.key), pool.plan.word_of(task.key)
     if task.standing is PoolState.ACTIVE:
         if is_withdrawn(pool, task):
-            why_not = "its submission is withdrawn until the run goes on"
+            why_not = "its submission is withdrawn until the run resumes"
             yield Reason(f"{name} is preparing: {why_not}", passes=False)
         else:
             state = f"{name} is {task.stage.name.lower()}"

@@ -362,7 +362,7 @@ def _leave_what_is_gone(context: StepContext, old: DependencyIndex) -> None:
         if is_gone and not task.is_active:
             leave(context, task)
         elif is_gone and old.nodes[task.plan.name].definition.until and not task.let_go:
-            end_service(context, task, "the definition has it no more")
+            end_service(context, task, "it is no longer in the definition")
 
 
 def _settled_since(pool: TaskPool) -> list[tuple[IndexedLink, int, AtomValue]]:

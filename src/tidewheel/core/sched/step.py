@@ -160,7 +160,7 @@ def _follow_up(context: StepContext) -> None:
             continue
         if not (context.plan.expires and expire_ready(context)):
             return
-    raise AssertionError("the graph goes on for ever without anything to run")
+    raise AssertionError("the graph continues without end and has nothing to run")
 
 
 def _catch_up(context: StepContext) -> None:

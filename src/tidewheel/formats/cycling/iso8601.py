@@ -118,7 +118,7 @@ class DateTimeText:
                 f"; a year with a sign needs 'cycle point num expanded year digits', which "
                 f"is {self._digits}"
             )
-        raise BadCycling(f"{text!r} is no date-time", hint)
+        raise BadCycling(f"{text!r} is not a valid date-time", hint)
 
     def _zone(self, text: str, time: Mapping[str, str]) -> int:
         if "time_zone_utc" in time:
@@ -153,7 +153,7 @@ class DateTimeText:
             first = days_from_date(calendar, year, month, 1)
             day_max = days_in_month(calendar, year, month)
         if not 1 <= day <= day_max:
-            raise BadCycling(f"{text!r} is no date of the {calendar.value} calendar")
+            raise BadCycling(f"{text!r} is not a date of the {calendar.value} calendar")
         hour, minute, second = (part or 0 for part in _time_fields(text, time))
         seconds = (first + day - 1) * SECONDS_PER_DAY + hour * SECONDS_PER_HOUR + second
         seconds += (minute - utc_offset) * SECONDS_PER_MINUTE
@@ -217,7 +217,7 @@ def _parser(expanded_year_digits: int) -> TimePointParser:
 
 def _check(text: str, what: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        raise BadCycling(f"{text!r} has {what} {value}", f"accepted is {low} to {high}")
+        raise BadCycling(f"{text!r} has {what} {value}", f"expected {low} to {high}")
 
 
 def _time_fields(
@@ -279,7 +279,7 @@ def read_interval(calendar: Calendar, text: str) -> Interval:
     if calendar is Calendar.INTEGER:
         number = _INTEGER.fullmatch(unsigned)
         if number is None:
-            raise BadCycling(f"{text!r} is no integer interval", INTEGER_INTERVALS_ACCEPTED)
+            raise BadCycling(f"{text!r} is not an integer interval", INTEGER_INTERVALS_ACCEPTED)
         return Interval(units=sign * int(number[1]))
     return _read_date_time_interval(text, unsigned) * sign
 
@@ -292,7 +292,7 @@ def read_chain(calendar: Calendar, text: str) -> tuple[str, tuple[Interval, ...]
     base, rest = text[: start.start()], text[start.start() :]
     pieces = _SIGNED.findall(rest)
     if "".join(sign + piece for sign, piece in pieces) != rest:
-        seen = f"{rest!r} is no row of intervals"
+        seen = f"{rest!r} is not a list of intervals"
         raise BadCycling(seen, "write each with its sign, such as +P1D or -P1M+P1D")
     if len(pieces) > INTERVALS_IN_A_ROW_MAX:
         seen = f"{text[:100]!r} has {len(pieces)} intervals in a row"
@@ -305,7 +305,7 @@ def _read_date_time_interval(text: str, unsigned: str) -> Interval:
         return Interval(units=int(weeks[1]) * 7 * SECONDS_PER_DAY)
     found = _UNITS.fullmatch(unsigned) or _LIKE_A_DATE.fullmatch(unsigned)
     if found is None or not any(found.groups()):
-        raise BadCycling(f"{text[:100]!r} is no interval", INTERVALS_ACCEPTED)
+        raise BadCycling(f"{text[:100]!r} is not a valid interval", INTERVALS_ACCEPTED)
     years, months, days, hours, minutes, seconds = (
         Fraction((group or "0").replace(",", ".")) for group in found.groups()
     )
@@ -431,7 +431,7 @@ def read_form(text: str) -> Form:
     kinds = "".join("P" if part[:1] == "P" else "T" if part else "-" for part in parts)
     form = _FORMS.get(("R" if repeats else "") + kinds)
     if form is None or any(part.startswith("R") for part in parts):
-        raise BadCycling(f"{text!r} is no recurrence", RECURRENCES_ACCEPTED)
+        raise BadCycling(f"{text!r} is not a valid recurrence", RECURRENCES_ACCEPTED)
     if repetitions == 0:
         raise BadCycling(f"{text!r} asks for no point at all", "write R1 for one")
     kind, names = form

@@ -152,7 +152,9 @@ def find_initial(text: str, now: Point, expressions: Expressions) -> Point:
     found = _CALL.fullmatch(text)
     if found is None:
         if "(" in text:
-            raise BadCycling(f"{text!r} is no initial cycle point", INITIAL_POINTS_ACCEPTED)
+            raise BadCycling(
+                f"{text!r} is not a valid initial cycle point", INITIAL_POINTS_ACCEPTED
+            )
         signed = "+" + text if text.startswith("P") else text
         return expressions.find(signed, now).point
     direction, times, after = found.groups()
@@ -379,7 +381,10 @@ class CyclingReader:
         expanded_year_digits: int = 0,
     ) -> None:
         if mode not in MODES:
-            seen, hint = f"cycling mode {mode!r} is unknown", f"accepted are {', '.join(MODES)}"
+            seen, hint = (
+                f"cycling mode {mode!r} is unknown",
+                f"expected one of {', '.join(MODES)}",
+            )
             raise BadCycling(seen, hint)
         self.calendar = MODES[mode]
         if self.calendar is Calendar.INTEGER:
@@ -512,7 +517,8 @@ def _read_time_zone(text: str) -> tuple[str, int]:
     found = _TIME_ZONE.fullmatch(text)
     if found is None or int(found[2]) >= HOURS_PER_DAY:
         raise BadCycling(
-            f"cycle point time zone {text!r} is none", "write Z, +hh or +hhmm, such as -0330"
+            f"cycle point time zone {text!r} is not valid",
+            "write Z, +hh or +hhmm, such as -0330",
         )
     minutes = int(found[2]) * 60 + int(found[3] or 0)
     return text.replace(":", ""), -minutes if found[1] == "-" else minutes

@@ -93,7 +93,7 @@ class Checker:
     def _bad_choice(self, choices: tuple[str, ...], value: str, path: Path, item: Item) -> None:
         near = difflib.get_close_matches(value.lower(), choices, 1)
         guess = f"did you mean {near[0]}? " if near else ""
-        hint = f"{guess}accepted are {', '.join(choices)}"
+        hint = f"{guess}expected one of {', '.join(choices)}"
         self._findings.error("bad-value", f"{where(path, item)} is {value[:60]!r}", hint, item)
 
     def _misplaced(self, entry: Item | Section, spec: SectionSpec, path: Path) -> None:

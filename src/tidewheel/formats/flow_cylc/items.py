@@ -92,7 +92,7 @@ TASK_EVENTS = (
 )
 RUN_MODES = ("live", "skip")
 
-_NO_POLLING = "jobs report by themselves and are never polled"
+_NO_POLLING = "jobs send reports and are never polled"
 _NO_PLATFORMS = "logs of jobs are kept where the job ran and read from there"
 
 _META = {"title": text(), "description": text(), "URL": text()}

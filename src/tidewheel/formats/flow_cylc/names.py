@@ -307,7 +307,7 @@ def fill_template(template: str, values: Mapping[str, Value]) -> str:
             raise BadParameter(f"template {template!r} shows {name!r}, which has no value here")
     if _TEMPLATE_FIELD.sub("", template).replace("%%", "").count("%"):
         hint = "write fields as %(name)s or %(name)03d, and a percent sign as %%"
-        raise BadParameter(f"template {template!r} contains a % that is no field", hint)
+        raise BadParameter(f"template {template!r} contains a % that is not a field", hint)
     try:
         return template % dict(values)
     except (TypeError, ValueError, KeyError):

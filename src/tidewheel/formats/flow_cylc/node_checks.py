@@ -143,7 +143,9 @@ def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings)
     known = [*TASK_EVENTS, *(name for name, _ in node.outputs)]
     for event in (*events.handled_events, *events.mail_events):
         if event not in known:
-            seen = f"{event!r} in [runtime][{node.name}][events] is no event and no output"
+            seen = (
+                f"{event!r} in [runtime][{node.name}][events] is neither an event nor an output"
+            )
             hint = meant(event, known, f"events are {', '.join(TASK_EVENTS)}")
             findings.warning("unknown-event", seen, hint, node.position)
     names = {*HANDLER_NAMES, *(f"workflow_{name}" for name in meta), *dict(node.meta)}
@@ -184,7 +186,7 @@ def handler_problem(command: str, names: Iterable[str]) -> str:
     for match in FIELD.finditer(command):
         name = match["name"]
         if name is None and match[0] != "%%":
-            return f"{match[0]} is no field; write %% for a percent sign"
+            return f"{match[0]} is not a field; write %% for a percent sign"
         if name is not None and name not in names:
             return f"{match[0]} is not known"
     try:

@@ -314,7 +314,7 @@ class _Parser:
 
     def _bad_line(self, index: int, line: str) -> None:
         stripped = line.strip()
-        hint = "accepted are [section] headings, NAME = VALUE, comments and blank lines"
+        hint = "expected [section] headings, NAME = VALUE, comments and blank lines"
         if "=>" in line:
             hint = 'write graphs as R1 = """ … """ under [scheduling] [[graph]]'
         elif stripped.startswith(("{%", "{{", "{#")):

@@ -232,7 +232,7 @@ class SchedulingReader:
                 hint = f"write {items.OLD_WORKFLOW_EVENTS[name]}"
                 self.findings.warning("obsolete", seen, hint, *place)
             else:
-                seen = f"{name!r} in [scheduler][events]{item} is no event of a workflow"
+                seen = f"{name!r} in [scheduler][events]{item} is not an event of a workflow"
                 hint = meant(
                     name,
                     items.WORKFLOW_EVENTS,
@@ -256,7 +256,7 @@ class SchedulingReader:
             try:
                 duration_seconds(given.text)
             except BadValue:
-                seen = f"[scheduling]runahead limit: {given.text[:60]!r} is no limit"
+                seen = f"[scheduling]runahead limit: {given.text[:60]!r} is not a valid limit"
                 hint = "write a number of points such as P4, or a duration such as PT12H"
                 self.findings.all.error("bad-value", seen, hint, given.position)
                 return Placed("P4")
@@ -286,7 +286,7 @@ class SchedulingReader:
                 limit = QUEUE_LIMIT_DEFAULT if name == "default" else 0
             if limit < 0:
                 seen = f"[scheduling][queues][{name}]limit is {limit}"
-                hint = "write how many tasks may be active at once; 0 is no limit"
+                hint = "write how many tasks may be active at once; 0 means no limit"
                 self.findings.error("bad-value", seen, hint, self.root, *place)
                 limit = 0
             queues[name] = (limit, tuple(self._expanded(_texts(values, "members"), place)))

@@ -95,7 +95,7 @@ def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings
     if _JINJA2.match(first_line):
         source = _render(source, options, findings)
     elif given := read_variables(options.variables, findings):
-        seen = f"nothing uses {some(given)}: {source.files[0]} is no template"
+        seen = f"nothing uses {some(given)}: {source.files[0]} is not a template"
         hint = "begin it with a line #!jinja2"
         findings.warning("unused-variable", seen, hint, source.position(0))
     else:

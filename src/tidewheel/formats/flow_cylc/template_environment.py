@@ -48,7 +48,7 @@ def duration_as(duration: str, units: str) -> float:
 
     seconds = _UNIT_SECONDS.get(units.lower())
     if seconds is None:
-        raise ValueError(f"no unit {units!r}; accepted are {', '.join(_UNIT_SECONDS)}")
+        raise ValueError(f"no unit {units!r}; expected one of {', '.join(_UNIT_SECONDS)}")
     parser: Any = DurationParser()  # metomi's functions have no types
     return float(parser.parse(duration).get_seconds()) / seconds
 

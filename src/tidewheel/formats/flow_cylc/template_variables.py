@@ -113,11 +113,11 @@ def _literal(name: str, text: str, findings: Findings, position: Position) -> li
     try:
         return [ast.literal_eval(text)]
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        seen = f"template variable {name} is {_shown(text)}, which is no Python literal"
+        seen = f"template variable {name} is {_shown(text)}, which is not a Python literal"
         hint = (
             f"a text needs quotes of its own; in a shell write: -s \"{name}='{text}'\""
             if text.replace("_", "").replace("-", "").isalnum()
-            else "accepted are numbers, 'texts', True, False, None, lists, tuples and dicts"
+            else "expected numbers, 'texts', True, False, None, lists, tuples and dicts"
         )
         findings.error("bad-variable", seen, hint, position)
         return []

@@ -132,7 +132,7 @@ def duration_seconds(text: str) -> float:
     """Returns the seconds of an ISO 8601 duration, which may be negative; else BadValue."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise BadValue(f"{_shown(text)} is no duration", _duration_advice(text))
+        raise BadValue(f"{_shown(text)} is not a valid duration", _duration_advice(text))
     sign = match["sign"]
     seconds = sum(
         float(match[unit].replace(",", ".")) * size
@@ -152,10 +152,10 @@ def _duration_advice(text: str) -> str:
         return f"{DURATION_ACCEPTED}; {text} seconds are PT{text}S"
     upper = text.upper()
     if upper != text and _DURATION.fullmatch(upper):
-        return f"durations are written in capitals: {upper}"
+        return f"write {upper}: durations are written in capitals"
     timed = f"PT{upper.removeprefix('P')}"
     if _DURATION.fullmatch(timed):
-        return f"a T stands before hours, minutes and seconds: {timed}"
+        return f"write {timed}: ISO 8601 puts a T before hours, minutes and seconds"
     if times := _TIMES.fullmatch(text):
         return f"three of them are 3*PT1M: write {times[1]}*{times[2]}"
     return DURATION_ACCEPTED
@@ -170,7 +170,9 @@ def multiplied(items: list[str]) -> list[str]:
             result.append(item)
             continue
         if not re.fullmatch(r"\s*\d{1,9}\s*", count):
-            raise BadValue(f"{_shown(item)}: {count.strip()!r} is no number", "write 3*PT10M")
+            raise BadValue(
+                f"{_shown(item)}: {count.strip()!r} is not a number", "write 3*PT10M"
+            )
         if len(result) + int(count) > LIST_ITEMS_MAX:
             raise BadValue(f"{_shown(item)} makes more than {LIST_ITEMS_MAX} items")
         result += [value.strip()] * int(count)
@@ -220,7 +222,7 @@ def read_integer(raw: str) -> object:
     if not text:
         return None
     if not _INTEGER.fullmatch(text):
-        raise BadValue(f"{text[:60]!r} is no whole number")
+        raise BadValue(f"{text[:60]!r} is not a whole number")
     return int(text)
 
 
@@ -233,7 +235,7 @@ def read_number(raw: str) -> object:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise BadValue(f"{text[:60]!r} is no number")
+        raise BadValue(f"{text[:60]!r} is not a number")
     return number
 
 

@@ -73,10 +73,10 @@ def _what_is_wrong(text: str) -> str:
     if not text:
         return "there is no function"
     if "(" not in text:
-        return f"{text[:60]!r} is no function call: it has no parentheses"
+        return f"{text[:60]!r} is not a function call: it has no parentheses"
     if ")" not in text:
-        return f"{text[:60]!r} is no function call: its parentheses are not closed"
-    return f"{text[:60]!r} is no function call"
+        return f"{text[:60]!r} is not a function call: its parentheses are not closed"
+    return f"{text[:60]!r} is not a function call"
 
 
 def _split(inside: str) -> list[tuple[str | None, str]]:

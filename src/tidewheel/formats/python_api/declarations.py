@@ -276,7 +276,7 @@ def _at(node: Named, offset: object) -> Mention:
         return replace(node.mention, offset="".join(offset.split()))
     if not isinstance(offset, int) or isinstance(offset, bool):
         hint = f'write {node}[-1], {node}["-P1D"], {node}["^"] or {node}["2"]'
-        raise BadStatement(f"{node}[{offset!r}] is no offset", hint)
+        raise BadStatement(f"{node}[{offset!r}] is not a valid offset", hint)
     if offset == 0:
         return node.mention
     if not node.ledger.is_integer:
@@ -349,7 +349,7 @@ class Declarations:
     def _parents(self, node: Task | Family, parents: tuple[object, ...]) -> tuple[str, ...]:
         for parent in parents:
             if not isinstance(parent, Family) or parent.ledger is not node.ledger:
-                seen = f"{parent} is no family of this workflow"
+                seen = f"{parent} is not a family of this workflow"
                 raise BadStatement(seen, f"make one: flow.family({str(parent)!r})")
         return tuple(dict.fromkeys(one.name for one in parents if isinstance(one, Family)))
 
@@ -377,7 +377,7 @@ class Declarations:
     ) -> None:
         if limit < 0:
             seen = f"the limit {name!r} is {limit}"
-            hint = "write how many tasks may be active at once; 0 is no limit"
+            hint = "write how many tasks may be active at once; 0 means no limit"
             self.findings.error("bad-value", seen, hint, written_at())
         names = []
         for member in members:

@@ -130,7 +130,7 @@ def call(function: TaskFunction, arguments: Mapping[str, object]) -> object:
             answer.close()  # or Python adds a warning of its own
         raise TypeError(
             f"the function {function.__name__} returned {'an' if what[0] in 'aeiou' else 'a'} "
-            f"{what} that nobody runs, so its work is not done: run it inside of the function"
+            f"{what} that is never run, so its work is not done: run it inside the function"
         )
     return answer
 

@@ -265,7 +265,7 @@ _NO_VARIABLE = re.compile(r"[^0-9A-Za-z_]")
 
 def _bound(task: Task, over: MappedList, elements_max: int) -> None:
     if isinstance(elements_max, bool) or not 0 < elements_max <= ELEMENTS_MAX:
-        seen = f"{task}.map(max={elements_max!r}) is no bound"
+        seen = f"{task}.map(max={elements_max!r}) is not a valid bound"
         raise BadStatement(seen, f"write how many elements there may be, 1 to {ELEMENTS_MAX}")
     if over.elements_max not in (None, elements_max):
         seen = f"{task}.map(max={elements_max}): the list has max={over.elements_max} already"
@@ -324,7 +324,7 @@ def _check_given(task: Task, signature: inspect.Signature, given: Mapping[str, o
             seen = f"{task} is given arguments for {one}, whose names no job would know"
             raise BadStatement(seen, "name each parameter of the function")
         if not _is_term(value) and _hides_a_task(value):
-            seen = f"{task}({name}=…): a task is inside of the value, where nobody looks for it"
+            seen = f"{task}({name}=…): a task is inside the value, where it is not recognized"
             raise BadStatement(seen, "give each task as an argument of its own")
 
 

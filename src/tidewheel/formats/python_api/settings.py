@@ -139,13 +139,13 @@ def _read(word: str, value: object) -> object:
 def _read_item(spec: ItemSpec, value: object) -> object:
     read = _KINDS[spec.kind](value)
     if spec.choices and read not in spec.choices:
-        raise BadValue(f"{read!r} is unknown", f"accepted are {', '.join(spec.choices)}")
+        raise BadValue(f"{read!r} is unknown", f"expected one of {', '.join(spec.choices)}")
     return read
 
 
 def _read_section(spec: SectionSpec, value: object) -> Values:
     if not isinstance(value, Mapping):
-        raise BadValue(f"{value!r} is no mapping", "write {'name': value}")
+        raise BadValue(f"{value!r} is not a mapping", "write {'name': value}")
     values: Values = {}
     for key, inner in value.items():
         name = key if key in spec.entries else str(key).replace("_", " ")
@@ -162,14 +162,14 @@ def _read_section(spec: SectionSpec, value: object) -> Values:
 def _text(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         if not hasattr(value, "__fspath__"):
-            raise BadValue(f"{value!r} is no text", "write it in quotes")
+            raise BadValue(f"{value!r} is not a string", "write it in quotes")
         value = str(value)
     return dedent(value).strip() if isinstance(value, str) else str(value)
 
 
 def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise BadValue(f"{value!r} is no list", f"write [{value!r}]")
+        raise BadValue(f"{value!r} is not a list", f"write [{value!r}]")
     return tuple(_text(item) for item in value)
 
 
@@ -192,7 +192,7 @@ def _delays(value: object) -> tuple[float, ...]:
         retries = parse_retries(value, duration=lambda one, _what: read_duration(one))
     except BadSetting as bad:
         raise BadValue(
-            f"{value!r} is neither a count nor delays", f"accepted is {bad.accepted}"
+            f"{value!r} is neither a count nor a list of delays", f"expected {bad.accepted}"
         ) from None
     if not isinstance(retries, int):
         return retries
@@ -213,7 +213,7 @@ def _number(value: object) -> float:
         or not isinstance(value, int | float)
         or not math.isfinite(value)
     ):
-        raise BadValue(f"{value!r} is no number")
+        raise BadValue(f"{value!r} is not a number")
     return float(value)
 
 

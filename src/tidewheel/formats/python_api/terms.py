@@ -434,7 +434,7 @@ def _no_term(value: object) -> BadStatement:
         hint = "make the function a task: put @flow.task above it"
     else:
         hint = "join tasks, families and xtriggers of a workflow"
-    return BadStatement(f"{value!r} is no task", hint)
+    return BadStatement(f"{value!r} is not a task", hint)
 
 
 def _no_truth(value: object) -> BadStatement:

@@ -137,7 +137,7 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
     """
     name = path.name
     if not file_name(name).is_known:
-        seen = f"{name} is no definition: it ends in {path.suffix or 'no suffix'}"
+        seen = f"{name} is not a definition: it ends in {path.suffix or 'no suffix'}"
         findings.error("definition-file-kind", seen, _KINDS, Position(name))
         return None
     reading = _Reading(path.parent, findings)
@@ -253,7 +253,7 @@ class _Reading:
         with open(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                self._refuse(path, "not-a-file", f"{path} is no regular file", _COPY)
+                self._refuse(path, "not-a-file", f"{path} is not a regular file", _COPY)
             content = file.read(limit + 1)
         self._bytes += len(content)
         if len(content) > limit or self._bytes > SOURCE_BYTES_MAX:

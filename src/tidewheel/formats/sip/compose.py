@@ -143,7 +143,7 @@ def adjusted_compose(root: Node, warnings: Findings) -> Node:
             why = "the containers of a stage have names of their own"
             _warn_dropped(key, "the compose file", why, warnings)
         elif key.text in _SECTIONS and is_null(value):
-            _warn_dropped(key, "the compose file", "nothing stands behind it", warnings)
+            _warn_dropped(key, "the compose file", "it has no value", warnings)
         elif key.text == "services" and isinstance(value, Fields):
             services = _each(value, partial(_adjusted_service, warnings=warnings))
             kept.append(entry._replace(value=services))
@@ -175,7 +175,7 @@ def _adjusted_service(service: Node, warnings: Findings) -> Node:
             why = "a stage builds no image, and takes the one that it names"
             _warn_dropped(key, "a service", why, warnings)
         elif key.text != "image" and is_null(value) and not value.printed:
-            _warn_dropped(key, "a service", "nothing stands behind it", warnings)
+            _warn_dropped(key, "a service", "it has no value", warnings)
         else:
             kept.append(entry)
     return replace(service, entries=(*kept, *moved))
@@ -191,7 +191,7 @@ def _adjusted_deploy(
         key = entry.key
         if key.text in DEPLOY.known or key.text not in SERVICE.known:
             if is_null(entry.value) and not entry.value.printed:
-                _warn_dropped(key, "deploy", "nothing stands behind it", warnings)
+                _warn_dropped(key, "deploy", "it has no value", warnings)
             else:
                 kept.append(entry)
             continue
@@ -277,7 +277,7 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
     if isinstance(mode, Scalar) and not mode.unknown and mode.text not in DEPLOY_MODES:
         seen = f"mode of deploy is {mode.text!r}"
         guess = meant(mode.text, DEPLOY_MODES)
-        hint = f"{guess} Accepted are {', '.join(DEPLOY_MODES)}".lstrip()
+        hint = f"{guess} Expected one of {', '.join(DEPLOY_MODES)}".lstrip()
         warnings.warning("compose-mode", seen, hint, mode.position)
 
 
@@ -305,7 +305,7 @@ def _check_image(image: Node | None, service: Fields, what: str, errors: Finding
         place = service.position if image is None else image.position
         errors.error("compose-image", seen, hint, place)
     elif isinstance(image, Scalar) and not _can_be_image(image):
-        seen = f"{what} has the image {image.text[:60]!r}, which is no name of an image"
+        seen = f"{what} has the image {image.text[:60]!r}, which is not a valid image name"
         hint = "write HOST/folder/name:tag; all but the host and the tag in small letters"
         errors.error("compose-image", seen, hint, image.position)
 

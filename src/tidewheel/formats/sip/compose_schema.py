@@ -231,7 +231,7 @@ class ComposeChecker:
 
     def _wrong(self, node: Node, accepted: str, path: str) -> None:
         what = path or "the compose file"
-        hint = f"accepted is {accepted}"
+        hint = f"expected {accepted}"
         if isinstance(node, Scalar) and accepted.startswith(("a text", "a size such as 64M")):
             hint += ", in quotes"
         self.refuse("compose-value", f"{what} is {_seen(node)}", hint, node.position)
@@ -435,7 +435,7 @@ class _Names:
         count = number(wanted.text) if isinstance(wanted, Scalar) else None
         if wanted is not None and count is not None and not 1 <= count <= REPLICAS_MAX:
             seen = f"services.{key.text} has {count:g} replicas"
-            hint = f"accepted are 1 to {REPLICAS_MAX}"
+            hint = f"expected 1 to {REPLICAS_MAX}"
             self.checker.refuse("compose-value", seen, hint, wanted.position)
         for port in _texts(service.get("ports")):
             ends = compose_keys.PORT_TEXT.fullmatch(port.text)

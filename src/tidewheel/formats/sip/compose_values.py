@@ -104,7 +104,7 @@ def _hosts(path: str, node: Node | None) -> Iterator[ImpossibleValue]:
     for address, position in pairs:
         if address is not None and not _is_address(address):
             seen = f"{path}.extra_hosts has the address {_shown(address)}"
-            hint = f"accepted is an address such as 10.1.0.7, or {_GATEWAY}: NAME:ADDRESS"
+            hint = f"expected an address such as 10.1.0.7, or {_GATEWAY}: NAME:ADDRESS"
             yield ImpossibleValue(seen, hint, position)
 
 
@@ -126,7 +126,7 @@ def _memory(path: str, node: Node | None) -> Iterator[ImpossibleValue]:
     size = float(found[1]) * _UNITS[found[2].lower()]
     if 0 < size < MEMORY_BYTES_MIN:  # 0: no limit
         yield ImpossibleValue(
-            f"{path} is {_shown(text)}", "accepted is at least 6m", node.position
+            f"{path} is {_shown(text)}", "expected at least 6m", node.position
         )
 
 

@@ -92,7 +92,7 @@ def read_definition(
         findings.error("no-definition", message, hint, root.position)
         return None
     if is_instance(root):
-        message = "this is a scheduling block instance, no workflow definition"
+        message = "this is a scheduling block instance, not a workflow definition"
         command = f"tidewheel sbi submit {root.position.file}"
         hint = f"ask for it once its workflows are registered: {command}"
         findings.error("no-definition", message, hint, root.position)

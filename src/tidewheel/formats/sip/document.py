@@ -153,7 +153,7 @@ class Builder:
     def check_depth(self, depth: int, position: Position) -> None:
         if depth > DEPTH_MAX:
             seen = f"lists and mappings are nested more than {DEPTH_MAX} deep here"
-            self._findings.error("nested-too-deeply", seen, "write it flatter", position)
+            self._findings.error("nested-too-deeply", seen, "nest it less deeply", position)
             raise Unreadable
 
     def _counted(self, position: Position) -> None:

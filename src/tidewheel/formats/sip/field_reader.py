@@ -259,7 +259,7 @@ class FieldReader:
         if value is None:
             hint = "give a list; [] is one without elements: "
         hint += f"-p '{lists[1]}', or so among the parameters of a request"
-        seen = f"{name} of {self.what} is {short}, the value of {parameter}: that is no list"
+        seen = f"{name} of {self.what} is {short}, the value of {parameter}: that is not a list"
         self._findings.error("value-kind", seen, hint, node.position)
 
     def texts(self, name: str, count_max: int) -> tuple[Scalar, ...]:
@@ -332,9 +332,9 @@ class FieldReader:
 
     def _mismatch(self, name: str, seen: str, position: Position, meant: str = "") -> None:
         key = self._keys[name]
-        accepted = f"accepted is {key.kind.accepted}"
+        accepted = f"expected {key.kind.accepted}"
         if key.choices:
-            accepted = f"accepted are {', '.join(key.choices)}"
+            accepted = f"expected one of {', '.join(key.choices)}"
         elif key.example is not None:
             accepted += f", such as {written(key.example, self.position)}"
         is_free = key.absent is Absent.FINE or key.example is None
@@ -342,7 +342,7 @@ class FieldReader:
             nothing: Json = {} if key.kind is KeyKind.MAPPING else []
             accepted += f"; write {json.dumps(nothing)} if there is nothing"
         if meant:
-            accepted = f"did you mean {meant}? A{accepted[1:]}"
+            accepted = f"did you mean {meant}? E{accepted[1:]}"
         self._findings.error("value-kind", f"{name} of {self.what} {seen}", accepted, position)
 
     def _known(self, fields: Fields) -> dict[str, Entry]:

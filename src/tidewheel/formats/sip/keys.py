@@ -169,7 +169,8 @@ STAGE: Mapping[str, Key] = {
         example=[{"type": "stage", "value": "ingest", "condition": "complete"}],
     ),
     "when": Key(
-        BOOLEAN, "whether the stage runs; if not, those after it go on as if it were complete"
+        BOOLEAN,
+        "whether the stage runs; if not, those after it continue as if it were complete",
     ),
     "for_each": Key(
         ELEMENTS, "the list for whose elements the stage runs, once for each: its item"

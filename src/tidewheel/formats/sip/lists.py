@@ -164,8 +164,8 @@ def _check_returned(
     folder = folders.get(source.id)
     if folder is not None and folder.is_whole and returned.output not in folder.outputs:
         seen = (
-            f"stage {stage.id} is for each of {source.id}.{returned.output}, which is no "
-            f"output of {source.id}"
+            f"stage {stage.id} is for each of {source.id}.{returned.output}, which is not "
+            f"an output of {source.id}"
         )
         advice = f"name it in {folder.folder}/outputs.yaml"
         findings.error(CODE, seen, meant(returned.output, folder.outputs, advice), where)

@@ -255,7 +255,9 @@ def check_request(request: Values, findings: Findings, what: str = "the paramete
         text = json.dumps(request, allow_nan=False, ensure_ascii=False)
         size = len(text.encode())  # refuses halves of characters
     except (ValueError, TypeError, RecursionError):
-        findings.error("bad-parameters", f"{what} are no JSON", "send a JSON object", REQUEST)
+        findings.error(
+            "bad-parameters", f"{what} are not valid JSON", "send a JSON object", REQUEST
+        )
         return False
     if size > PARAMETERS_BYTES_MAX:
         seen = f"{what} have more than {PARAMETERS_BYTES_MAX} bytes"
@@ -268,7 +270,7 @@ def check_request(request: Values, findings: Findings, what: str = "the paramete
         return False
     if any(depth > DEPTH_MAX for depth in _depths(request)):
         seen = f"{what} are nested more than {DEPTH_MAX} deep"
-        findings.error("nested-too-deeply", seen, "write them flatter", REQUEST)
+        findings.error("nested-too-deeply", seen, "nest them less deeply", REQUEST)
         return False
     return True
 
@@ -409,7 +411,7 @@ def _from_file(path: Path) -> dict[str, Json]:
     text = decoded(name, content, findings)
     node = read_plain(name, text, findings) if text is not None else None
     if node is not None and not isinstance(node, Fields):
-        seen = f"{name} is no mapping of names to values"
+        seen = f"{name} is not a mapping of names to values"
         hint = "write name: value, one in a line"
         findings.error("parameters-kind", seen, hint, Position(name, 1))
     if findings.has_errors or not isinstance(node, Fields):

@@ -143,8 +143,8 @@ class SbiRequest:
 def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None:
     """Returns the request in a JSON or YAML text, as far as it can be read; else None."""
     if not file_name(file).is_known or file_name(file).is_template:
-        seen = f"{file} is no scheduling block instance"
-        hint = f"it is a file that ends in {', '.join(SUFFIXES)}, and no template"
+        seen = f"{file} is not a scheduling block instance"
+        hint = f"it is a file that ends in {', '.join(SUFFIXES)}, and not a template"
         findings.error("sbi-file-kind", seen, hint, Position(file))
         return None
     text = decoded(file, content, findings)
@@ -157,7 +157,7 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
         findings.error("sbi-kind", f"the file is {KINDS[type(root)]}", hint, root.position)
         return None
     if root.get("stages") is not None and root.get("processing_blocks") is None:
-        seen = "this is a workflow definition, no scheduling block instance"
+        seen = "this is a workflow definition, not a scheduling block instance"
         hint = f"register it, and ask for it in an instance: tidewheel register {file}"
         findings.error("sbi-kind", seen, hint, root.position)
         return None
@@ -264,8 +264,10 @@ class _Reading:
         if name and not _is_id(name, pattern):
             kind = example.partition("-")[0]
             form = f"{kind}-<eight digits>-<letters>-<anything but blanks and />"
-            hint = f"accepted is {form}, such as {example}"
-            self.findings.error("bad-id", f"{name!r} is no id", hint, reader.position_of("id"))
+            hint = f"expected {form}, such as {example}"
+            self.findings.error(
+                "bad-id", f"{name!r} is not a valid id", hint, reader.position_of("id")
+            )
         return name
 
     def _workflow(self, reader: FieldReader) -> dict[str, Any]:
@@ -291,7 +293,7 @@ class _Reading:
         if value is None or value != int(value) or not PRIORITY_MIN <= value <= PRIORITY_MAX:
             seen = repr(node.text) if isinstance(node, Scalar) else KINDS[type(node)]
             message = f"priority of {reader.what} is {seen}"
-            hint = f"accepted is {PROCESSING_BLOCK['priority'].about}"
+            hint = f"expected {PROCESSING_BLOCK['priority'].about}"
             self.findings.error("bad-priority", message, hint, node.position)
             return 0
         return int(value)

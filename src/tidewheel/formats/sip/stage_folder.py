@@ -42,7 +42,7 @@ _TEMPLATE_SIGNS = ("{{", "{%")
 # Those of Jinja2: engines have {{.Node.Hostname}} themselves.
 _TEMPLATE_SIGN = re.compile(r"\{\{-?\s*[A-Za-z_('\"\[]|\{%")
 _SCRIPT_ADVICE = (
-    "accepted are bash scripts called script.sh, which find each value in $PARAMETER_name and "
+    "expected bash scripts called script.sh, which find each value in $PARAMETER_name and "
     "are never templates; a program in another language gets another name, and script.sh calls "
     'it: "$TIDEWHEEL_STAGE_DIR"/NAME'
 )
@@ -150,9 +150,9 @@ class _Folder:
                 continue
             optional = ", each also with .j2" if template else ""
             ending = (name.suffix or "its name") + (".j2" if name.is_template else "")
-            wrong = f"is no {kind} file: {ending} is not accepted"
+            wrong = f"is not a {kind} file: {ending} is not accepted"
             seen = f"stage {self._stage.id}: {name.path} {wrong}"
-            hint = f"accepted are {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE
+            hint = f"expected {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE
             self._findings.error(f"{kind}-file-kind", seen, hint, self._position(name.path))
             self._unread.add(stem)
         if len(found) > 1:
@@ -175,7 +175,7 @@ class _Folder:
         """Warns of a file that looks like a template, but whose name does not say so."""
         if (sign := _TEMPLATE_SIGN.search(text)) is not None:
             name = path.rpartition("/")[2]
-            but = "looks like a template, but its name says that it is none"
+            but = "looks like a template, but its name says that it is not one"
             place = Position(path, text.count("\n", 0, sign.start()) + 1)
             hint = f"call it {name}.j2, if values shall stand there"
             seen = f"stage {self._stage.id}: {name} {but}"
@@ -237,7 +237,9 @@ class _Folder:
         file = self._text(PARAMETERS, _DATA, "parameters", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if file is not None and any(sign in file.text for sign in _TEMPLATE_SIGNS):
-            seen = f"stage {self._stage.id}: the parameters look like a template, but are none"
+            seen = (
+                f"stage {self._stage.id}: the parameters look like a template, but are not one"
+            )
             hint = "write plain values, and compute with them where they are used"
             self._findings.warning("parameters-template", seen, hint, Position(file.path))
         if file is not None and not isinstance(root, Fields):
@@ -245,7 +247,7 @@ class _Folder:
         if file is None or root is None:
             return {}, ()
         if not isinstance(root, Fields):
-            seen = f"stage {self._stage.id}: the parameters are no mapping"
+            seen = f"stage {self._stage.id}: the parameters are not a mapping"
             hint = "write name: default, and name: alone for one that must be given"
             self._findings.error("parameters-kind", seen, hint, root.position)
             return {}, ()
@@ -274,7 +276,7 @@ class _Folder:
             return tuple(entry.key.text for entry in root)
         if isinstance(root, Items) and all(isinstance(one, Scalar) for one in root.items):
             return tuple(text_of_value(plain_value(one)) for one in root.items)
-        seen = f"stage {self._stage.id}: the outputs are no list of names"
+        seen = f"stage {self._stage.id}: the outputs are not a list of names"
         hint = "write - name for each value that the stage provides"
         self._findings.error("outputs-kind", seen, hint, root.position)
         self._unread.add(OUTPUTS)

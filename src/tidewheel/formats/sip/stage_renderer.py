@@ -435,7 +435,7 @@ def _words(node: Node, stage: str, errors: Findings) -> tuple[str, ...] | None:
     words = [item.text for item in items if isinstance(item, Scalar)]
     if not words or len(words) != len(items) or not words[0].strip():
         where = node.entries[0].value if isinstance(node, Fields) and node.entries else node
-        seen = f"the command of stage {stage} is no list of words"
+        seen = f"the command of stage {stage} is not a list of strings"
         hint = "write [program, argument, …]; a structure as JSON goes in quotes: '{{ args }}'"
         errors.error("command-kind", seen, hint, where.position)
         return None

@@ -161,7 +161,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
     def syntax_failure(
         self, error: jinja2.TemplateSyntaxError, text: str, line: int
     ) -> tuple[int, str, str]:
-        message = f"this is no Jinja2: {error.message}"
+        message = f"this is not valid Jinja2: {error.message}"
         if (tag := _UNKNOWN_TAG.match(error.message or "")) is not None:
             seen = f"Jinja2 has no {{% {tag[1]} %}}"
             return line, seen, meant(tag[1], _TAGS, _RAW_ADVICE)
@@ -226,7 +226,7 @@ def _hyphen_advice(text: str, line: int) -> str:
     if found is None:
         return ""
     return (
-        f"a name with '-' is no Jinja2 name: write {{{{ parameters['{found[1]}'] }}}} "
+        f"a name with '-' is not a Jinja2 name: write {{{{ parameters['{found[1]}'] }}}} "
         f"instead of {{{{ {found[1]} }}}}"
     )
 

@@ -143,30 +143,30 @@ def _described(
             seen = f"{seen}: {error.problem} in line {position_of(mark.line, mark.column).line}"
         return seen, hint, opened
     around = f" {error.context}" if error.context else ""
-    seen = f"this is no YAML: {error.problem or 'it ends too early'}{around}"
+    seen = f"this is not valid YAML: {error.problem or 'it ends too early'}{around}"
     if error.context == "while parsing a flow node":
         return seen, _FLOW_ADVICE, mark
     return seen, _yaml_advice(text, mark.line if mark is not None else 0), mark
 
 
 _QUOTE_OPENED = (
-    "this is no YAML: a quote is opened here and not closed",
+    "this is not valid YAML: a quote is opened here and not closed",
     "close it; a quote within a text in quotes is written twice ('') or, in double quotes, as "
     '\\"',
 )
 _FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
 _OPENED = {
     "while scanning a simple key": (
-        "this is no YAML: a key has no ': ' behind it",
+        "this is not valid YAML: a key has no ': ' behind it",
         "write key: value, with a blank behind the colon, or indent the line as a part of the "
         "text before it",
     ),
     "while parsing a flow mapping": (
-        "this is no YAML: the { that begins here does not end as it should",
+        "this is not valid YAML: the { that begins here does not end as it should",
         "write {name: value, name: value}, and close it with }; a text with { needs quotes",
     ),
     "while parsing a flow sequence": (
-        "this is no YAML: the [ that begins here does not end as it should",
+        "this is not valid YAML: the [ that begins here does not end as it should",
         "write [value, value], and close it with ]; a text with [ needs quotes",
     ),
 }
@@ -372,10 +372,10 @@ class _JsonReader:
 
     def _bare(self, at: int, word: str) -> _Token:
         if word in _NUMBERS_ONLY_PYTHON_WRITES:
-            raise _Bad(at, f"{word} is no number of JSON", "write null or a number")
+            raise _Bad(at, f"{word} is not a JSON number", "write null or a number")
         known = word in _WORDS or _NUMBER.fullmatch(word) or PLACE.search(word)
         if not known:
-            raise _Bad(at, f"{word[:60]!r} is no value", _json_advice(word))
+            raise _Bad(at, f"{word[:60]!r} is not a value", _json_advice(word))
         return _Token(at, "", self._builder.scalar(word, False, self._position(at)))
 
 
@@ -388,7 +388,7 @@ def _json_advice(word: str) -> str:
 
 
 def _refusal(message: str, hint: str) -> tuple[str, str, str]:
-    return "json-syntax", f"this is no JSON: {message}", hint
+    return "json-syntax", f"this is not valid JSON: {message}", hint
 
 
 def _before(sign: str) -> str:
@@ -486,13 +486,13 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        seen = f"this is no UTF-8 text: byte {content[error.start]:#04x}"
+        seen = f"this is not UTF-8 text: byte {content[error.start]:#04x}"
         findings.error("not-text", seen, "save the file as UTF-8", Position(path, line))
         return None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         hint = "save the file as UTF-8; programs and data have files of other names"
-        findings.error("not-text", "this is no text file", hint, Position(path, line))
+        findings.error("not-text", "this is not a text file", hint, Position(path, line))
         return None
     if (reserved := RESERVED.search(text)) is not None:
         line = text.count("\n", 0, reserved.start()) + 1

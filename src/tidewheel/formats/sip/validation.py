@@ -102,7 +102,7 @@ def _report_unknown(
 ) -> None:
     others = [one for one in definition.stages if one.id != stage.id]
     near = nearest_stage(dependency.stage, others)
-    message = f"stage {stage.id} depends on {dependency.stage!r}, which is no stage"
+    message = f"stage {stage.id} depends on {dependency.stage!r}, which is not a stage"
     names = ", ".join(one.id for one in others[:_NAMED_MAX]) or "none"
     hint = f"did you mean {near!r}?" if near else f"the other stages are: {names}"
     findings.warning("unknown-stage", message, hint, dependency.position)
@@ -440,7 +440,7 @@ class _Validator:
         for name in undeclared:
             guess, place = _guess(name, declared), Position(*used[name])
             report = self._findings.warning if guess else self._findings.note
-            seen = f"{name!r} is no parameter of any stage: every request must give it"
+            seen = f"{name!r} is not a parameter of any stage: every request must give it"
             hint = guess or f"a request gives it: {name}=VALUE"
             report("undeclared-parameter", seen, hint, place)
 
@@ -497,7 +497,7 @@ def _guess(name: str, declared: list[str]) -> str:
     for one in declared:
         if "-" in one and name in one.split("-"):
             return (
-                f"a name with '-' is no Jinja2 name: write {{{{ parameters['{one}'] }}}} "
+                f"a name with '-' is not a Jinja2 name: write {{{{ parameters['{one}'] }}}} "
                 f"instead of {{{{ {one} }}}}"
             )
     fixed = (one for one in FIXED_NAMES if abs(len(one) - len(name)) <= 1)

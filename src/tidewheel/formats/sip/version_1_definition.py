@@ -107,7 +107,7 @@ class _Conversion:
         items = stages.items if isinstance(stages, Items) else ()
         if stages is not None and not isinstance(stages, Items):
             seen = f"stages is {KINDS[type(stages)]}"
-            self.findings.error("value-kind", seen, "accepted is a list", stages.position)
+            self.findings.error("value-kind", seen, "expected a list", stages.position)
         converted: dict[str, Json] = {"schema_version": SCHEMA_VERSION}
         converted |= {"id": name} if name else {}
         converted |= {"version": version} if version else {}
@@ -288,7 +288,7 @@ class _Conversion:
             return None
         if not isinstance(node, Fields):
             seen = f"{key} of stage {name} is {KINDS[type(node)]}"
-            self.findings.error("value-kind", seen, "accepted is a mapping", node.position)
+            self.findings.error("value-kind", seen, "expected a mapping", node.position)
             return None
         found: Scalar | None = None
         for entry in node:

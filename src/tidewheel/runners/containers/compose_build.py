@@ -81,14 +81,16 @@ def read_compose_text(text: str) -> Document:
     services = document.get("services")
     if not isinstance(services, dict) or not services:
         raise BadStage(
-            "the compose file has no services; accepted is a mapping with at least one service"
+            "the compose file has no services; expected a mapping with at least one service"
         )
     if bad := [name for name, body in services.items() if not isinstance(body, dict)]:
-        raise BadStage(f"service {bad[0]}: it is no mapping; accepted is one with an image")
+        raise BadStage(f"service {bad[0]}: it is not a mapping; expected one with an image")
     for body in (document, services, *services.values()):
         # Others that read the file may take such a key for a text, and see what we do not.
         if odd := [key for key in body if not isinstance(key, str)]:
-            raise BadStage(f"the key {odd[0]!r} is no text; write it plainly, or in quotes")
+            raise BadStage(
+                f"the key {odd[0]!r} is not a string; write it plainly, or in quotes"
+            )
     return document
 
 
@@ -106,7 +108,7 @@ def _read(text: str, what: str) -> Document:
     try:
         node = loader.get_single_node()
         if node is None:
-            raise BadStage(f"{what} is empty; accepted is a mapping with services")
+            raise BadStage(f"{what} is empty; expected a mapping with services")
         _check_size(node)
         document = loader.construct_document(node)
     except yaml.YAMLError as error:
@@ -116,7 +118,7 @@ def _read(text: str, what: str) -> Document:
             f"{what} is nested too deeply; up to {DEPTH_MAX} levels are read"
         ) from None
     if not isinstance(document, dict):
-        raise BadStage(f"{what} is no mapping; accepted is one with services")
+        raise BadStage(f"{what} is not a mapping; expected one with services")
     return document
 
 
@@ -310,7 +312,7 @@ def _check_shape(document: Document, project: str) -> None:
             raise BadStage(f"service {name}: the name is too long; up to {room} letters fit")
         if not 1 <= policy.replicas(service) <= REPLICAS_MAX:
             raise BadStage(
-                f"service {name} has {policy.replicas(service)} replicas; accepted are 1 to "
+                f"service {name} has {policy.replicas(service)} replicas; expected 1 to "
                 f"{REPLICAS_MAX}"
             )
 

@@ -298,7 +298,7 @@ def part_of(facts: ServiceFacts, tasks: Sequence[SwarmTask]) -> ProjectPart:
         return replace(part, phase=Phase.ENDED, exit_status=0)
     open_tasks = [task for task in tasks if task.state not in OVER]
     if tasks and not open_tasks and len(tasks) >= wanted:
-        words = "it was shut down by its node or by somebody else"
+        words = "it was shut down by its node or by another user"
         return replace(part, phase=Phase.ENDED, error=words)
     if all(task.state in WAITING for task in open_tasks):
         error = next((task.error for task in open_tasks if task.error), "")

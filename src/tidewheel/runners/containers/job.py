@@ -481,7 +481,7 @@ class EngineJob:
 def away_words(away: EngineAway) -> str:
     """Returns what a worker is told of an engine that does not answer."""
     words = str(away).rstrip(".?")  # docker asks whether its daemon is running
-    return f"{words}. Stages go back until it is mended"
+    return f"{words}. Stages are given back until that is fixed"
 
 
 def read_end(directory: Path) -> End | None:

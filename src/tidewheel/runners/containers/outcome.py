@@ -88,7 +88,7 @@ def judge(seen: ProjectSeen, last_line: LastLine) -> Verdict:
         )
         return Over(GIVEN_BACK if by_engine else failed(bad[0], last_line))
     if missing := _missing(seen):
-        words = f"service {missing}: its container is gone: somebody else has removed it"
+        words = f"service {missing}: its container is gone: something else removed it"
         gone = failure("vanished", words, service=missing)
         return Over(GIVEN_BACK if seen.engine_was_away else gone)
     if len(ended) == len(seen.parts):

@@ -358,7 +358,7 @@ def _resources(services: Mapping[str, Service], *, is_swarm: bool) -> Iterator[D
     for name, service in services.items():
         for seen, amount, most in _amounts(service or {}):
             if not 0 < amount <= most:
-                why = f"accepted are 1 to {most}, as it takes from all of the host"
+                why = f"expected 1 to {most}, as it takes from all of the host"
                 yield Denied("limits", f"service {name}: {seen}", why)
         for port in (service or {}).get("ports") or []:
             seen = f"service {name}: port {_port_text(port)}"

@@ -79,7 +79,7 @@ def read_stage_spec(spec: str) -> StageSpec:
     compose = fields.get("compose")
     if not isinstance(compose, str) or not compose.strip():
         raise BadStage(
-            'the spec has no "compose"; accepted is the text of a compose file with services'
+            'the spec has no "compose"; expected the text of a compose file with services'
         )
     size = len(compose.encode(errors="replace"))
     if size > COMPOSE_BYTES_MAX:
@@ -137,19 +137,19 @@ def _node(node: object) -> tuple[list[NodeLabel], list[str]]:
         return [], []
     if not isinstance(node, dict):
         raise BadStage(
-            '"node" of the spec is no object; accepted is {"labels": …, "constraints": …}'
+            '"node" of the spec is not an object; expected {"labels": …, "constraints": …}'
         )
     labels = _labels(node.get("labels") or node.get("label"))
     given = node.get("constraints") or []
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         raise BadStage(
-            '"constraints" of the node is no list of texts such as "node.role == worker"'
+            '"constraints" of the node is not a list of strings such as "node.role == worker"'
         )
     meant = [f"node.labels.{one.name} == {one.value or 'true'}" for one in labels]
     for one in (*meant, *given):
         if len(one) > CONSTRAINT_LENGTH_MAX or not _CONSTRAINT.fullmatch(one):
             raise BadStage(
-                f"the node constraint {one!r} is none; accepted is NAME == VALUE or "
+                f"the node constraint {one!r} is not valid; expected NAME == VALUE or "
                 "NAME != VALUE"
             )
     if len(meant) + len(given) > CONSTRAINTS_MAX:
@@ -165,7 +165,7 @@ def _labels(labels: object) -> list[NodeLabel]:
         return [NodeLabel(name, str(value)) for name, value in pairs.items()]
     listed = [labels] if isinstance(labels, str) else [] if labels is None else labels
     if not isinstance(listed, list):
-        raise BadStage(f'"labels" of the node are {labels!r}; accepted is {{"NAME": "VALUE"}}')
+        raise BadStage(f'"labels" of the node are {labels!r}; expected {{"NAME": "VALUE"}}')
     return [_one_label(str(one)) for one in listed]
 
 

@@ -19,7 +19,7 @@ from tidewheel.runners.sanitize import storable
 
 
 class Abort(Exception):
-    """Ends a handler and fails its task for good: no retry can mend what went wrong.
+    """Ends a handler and fails its task for good: no retry can fix what went wrong.
 
     ``code`` and ``args`` are kept with the error of the attempt, for programs.
     ``raise Abort("the order was withdrawn", code="withdrawn", args={"order": 7})``.
@@ -100,8 +100,8 @@ def unstoppable(name: str, grace_seconds: float) -> End:
     return failed_end(
         Ending.FAILED,
         "unstoppable",
-        f"handler {name!r} did not end within {grace_seconds:g} s of being asked; it goes on "
-        "in its worker and nothing it says counts. Let it look at job.should_stop()",
+        f"handler {name!r} did not end within {grace_seconds:g} s of being asked; it "
+        "continues in its worker, and its result is ignored. Have it check job.should_stop()",
     )
 
 

@@ -253,7 +253,7 @@ class JobContext:
     def progress(self, value: float) -> None:
         """Reports how far the work is, from 0 to 1; raises ValueError for another number."""
         if not 0 <= value <= 1:
-            raise ValueError(f"progress is {value!r}; accepted is 0 to 1")
+            raise ValueError(f"progress is {value!r}; expected 0 to 1")
         if self._reports is not None:
             self._reports.progress(float(value))
 

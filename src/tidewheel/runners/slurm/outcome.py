@@ -46,7 +46,7 @@ _REASONS = {
     "DEADLINE": ("deadline", "it could not end before its deadline", "look at --deadline"),
     "CANCELLED": (
         "cancelled",
-        "it was cancelled in Slurm, by somebody or by Slurm itself",
+        "it was cancelled in Slurm, by a user or by Slurm itself",
         "ask who called scancel; tidewheel did not",
     ),
 }
@@ -116,7 +116,7 @@ def forgotten_end(job_id: str | None, status: JobStatus, files: JobDirectory) ->
         return end_of(Exit(status=status.exit_status), files)
     known = f"Slurm job {job_id}" if job_id else "the job"
     description = (
-        f"{known} is not known to Slurm any more and left no exit status: it was killed while "
+        f"{known} is no longer known to Slurm and left no exit status: it was killed while "
         "no worker watched it (Slurm forgets ended jobs after MinJobAge)"
     )
     code = START if status.process is None else "vanished"

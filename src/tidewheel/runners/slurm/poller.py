@@ -340,7 +340,7 @@ class SlurmWatch:
         except (programs.SlurmSilent, programs.SlurmRefused) as silent:
             self._is_silent = True
             self.tell_trouble(
-                f"Slurm does not answer ({silent}). Its jobs go on; it is asked again and again"
+                f"Slurm does not answer ({silent}). Its jobs continue; trying again"
             )
             return
         self._listing_seconds = time.monotonic() - asked_at

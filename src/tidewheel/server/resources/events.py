@@ -87,7 +87,7 @@ async def follow(call: Call) -> object:
 @ROUTES.add(
     "GET /events/snapshot",
     _READS,
-    "The state of a run or a queue, and the id from which its events go on.",
+    "The state of a run or a queue, and the id from which its events continue.",
     EventSnapshot,
     query=WhereQuery,
 )

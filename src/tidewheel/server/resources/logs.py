@@ -197,7 +197,7 @@ async def give_token(call: Call) -> object:
 @ROUTES.add(
     "POST /tasks/{id}/messages",
     Needs(WORKER, queue_of_task, job=own_task),
-    "What a job says by itself, with the token of its attempt.",
+    "What a job reports, with the token of its attempt.",
     HeardOut,
     body=WordsIn,
     audited=False,  # in the outputs of the task

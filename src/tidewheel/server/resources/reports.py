@@ -224,7 +224,7 @@ class ReportsOut(Out):
 
 
 class StatusOut(Out):
-    """The status after a report: cancelled, if somebody was faster."""
+    """The status after a report: cancelled, if a cancel came first."""
 
     id: str
     status: str

@@ -345,7 +345,7 @@ def _request(call: Call) -> str:
 @ROUTES.add(
     f"POST {RUN}/carry-on",
     Needs((Scope.SUBMIT, Scope.OPERATE), run_and_queue),
-    "Ask any scheduler to go on with a run that nobody drives.",
+    "Ask any scheduler to resume a run that has none.",
     RunCreated,
     body=CarryOnIn,
     seconds_max=SECONDS_MAX,
@@ -387,7 +387,7 @@ async def save_definition(call: Call) -> object:
 @ROUTES.add(
     f"DELETE {RUN}",
     OPERATES,
-    "Delete a run that nobody drives, with its logs and files.",
+    "Delete a run that no scheduler drives, with its logs and files.",
     RunDeleted,
 )
 async def delete(call: Call) -> object:

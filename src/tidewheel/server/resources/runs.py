@@ -251,8 +251,8 @@ ObeyedOut = answer(
     "ObeyedOut",
     """A command that was obeyed; its number is that of the history.
 
-    With status 202 nobody has obeyed it yet. An answer with `kept` says that the run has ended,
-    and goes on with the command once a scheduler serves it; `next` would carry it on.
+    With status 202 no scheduler has obeyed it yet. An answer with `kept` says that the run has
+    ended, and obeys the command when it resumes; `next` would resume it.
     """,
     **{"run": str, "number": int, "verb": str, "answer": Document},
 )
@@ -272,7 +272,7 @@ def _parsing(verb: str) -> Callable[[Call], object]:
         except (ValueError, RecursionError) as error:
             raise BadBody(f"the body is not valid JSON: {error}") from None
         if not isinstance(given, dict) or "verb" in given:
-            raise BadRequest([f"an object with the fields of {verb} is wanted"])
+            raise BadRequest([f"expected an object with the fields of {verb}"])
         return _command({"verb": verb} | given)
 
     return parse

@@ -47,7 +47,7 @@ SCRIPT_PATH = "/login/continue.js"
 # A port of this machine, where `tidewheel login` listens (RFC 8252).
 _LOOPBACK = re.compile(r"http://127\.0\.0\.1:[1-9][0-9]{0,4}/callback")
 _HTML = "text/html; charset=utf-8"
-_STRANGER = Open(because="whoever signs in is not known yet")
+_STRANGER = Open(because="a person who signs in is not known yet")
 _LIMITS: dict[str, Any] = {
     "body_bytes_max": FORM_BYTES_MAX,
     "body_seconds_max": LOGIN_BODY_SECONDS_MAX,
@@ -57,7 +57,7 @@ ROUTES = RouteList()
 _CONTINUE = f"""<form method="post" action="/login/oidc">
 <input type="hidden" name="code" value="{{code}}">
 <input type="hidden" name="state" value="{{state}}">
-<button autofocus>Go on</button></form><script src="{SCRIPT_PATH}"></script>"""
+<button autofocus>Continue</button></form><script src="{SCRIPT_PATH}"></script>"""
 
 
 async def begin_session(
@@ -140,7 +140,7 @@ async def callback(call: Call) -> object:
     asked = call.request.query_params
     issuer = call.provider.settings.issuer
     if asked.get("iss", issuer) != issuer:  # RFC 9207
-        raise NotAllowed("another provider answered; begin again")
+        raise NotAllowed("another provider answered; start again")
     if "code" not in asked or "state" not in asked:
         why = asked.get("error", "no code came")[:100]
         raise NotAllowed(f"the provider did not sign you in: {why}")
@@ -188,9 +188,9 @@ async def finish(call: Call) -> object:
     call.authenticator.check_address(call.client)
     # These two are not counted as wrong: by a link anybody could have somebody else come here.
     if len(parts) != FLOW_PARTS or not hmac.compare_digest(parts[0].encode(), state.encode()):
-        raise NotAllowed("this sign-in was not begun in this browser; begin again")
+        raise NotAllowed("this sign-in was not started in this browser; start again")
     if not call.provider.use_state(state):
-        raise NotAllowed("this sign-in was finished before; begin again")
+        raise NotAllowed("this sign-in was finished before; start again")
     proof = CodeProof(parts[2], _redirect_uri(call), parts[1])
     lasts = call.provider.settings.lasts_seconds
     try:
@@ -340,5 +340,5 @@ async def _person(call: Call, given: SignedInIn) -> Identity | str:
     if given.device_code is not None or not (code and verifier and redirect_uri and nonce):
         raise BadRequest(["give device_code, or code with verifier, redirect_uri and nonce"])
     if not _LOOPBACK.fullmatch(redirect_uri):
-        raise BadRequest(["redirect_uri is no http://127.0.0.1:PORT/callback"])
+        raise BadRequest(["redirect_uri is not http://127.0.0.1:PORT/callback"])
     return await call.provider.person_by_code(code, CodeProof(verifier, redirect_uri, nonce))

@@ -158,7 +158,7 @@ async def queues_to_cancel(call: Call) -> Iterable[Name]:
 @ROUTES.add(
     "POST /tasks/cancel",
     Needs(CANCELLERS, queues_to_cancel),
-    "Cancel many tasks, by their ids or by a filter, and whatever needs them.",
+    "Cancel many tasks, by their ids or by a filter, and all tasks that need them.",
     answer("CancelledMany", cancelled=list[Cancelled]),
     body=CancelIn,
 )
@@ -180,7 +180,7 @@ ROUTES += routes_of([ARM])
 @ROUTES.add(
     "POST /tasks/{id}/cancel",
     Needs(CANCELLERS, queue_of_task),
-    "Cancel a task and whatever needs it; again changes nothing.",
+    "Cancel a task, and all tasks that need it; again changes nothing.",
     out_type(Cancelled),
 )
 async def cancel(call: Call) -> object:
@@ -311,7 +311,7 @@ async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
     elif call.allows(CANCELLERS):
         await call.store.cancel([task.id])
     else:
-        raise NotAllowed("a worker cancels nothing by itself; fail or yield it instead")
+        raise NotAllowed("a worker does not cancel tasks; fail or yield it instead")
 
 
 def _end(form: TaskPatch) -> End:

@@ -131,7 +131,7 @@ def _edges(verb: str, words: tuple[str, str]) -> dict[str, Deed]:
 
 _OF_RUNS = {
     **{row.name: Deed(row.wish, row.done, row.whom, row.unnamed) for row in TABLE},
-    "carry-on": Deed("carry on with", "carried on with", "{run}"),
+    "carry-on": Deed("resume", "resumed", "{run}"),
     "definitions": Deed("bring a new definition for", "brought a new definition for", "{run}"),
 }
 
@@ -305,21 +305,23 @@ _PAGE = (
 <html lang="en"><head>{PLAIN_HEAD}<title>tidewheel: log in</title></head>
 """
     """<body class="door"><main class="door"><h1>tidewheel</h1>
-<p>One click, and this browser is known here for twelve hours.</p>
+<p>One click, and this browser stays signed in for twelve hours.</p>
 <form method="post" action="/login"><input type="hidden" name="code" value="{code}">
 <button autofocus>Log in</button></form></main></body></html>
 """
 )
 
 
-_LOGIN = Open(because="whoever logs in is not known yet")
+_LOGIN = Open(because="a person who logs in is not known yet")
 
 
 class LoginQuery(In):
     code: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
-LinkOut = answer("LinkOut", "A path of this server, good once and for five minutes.", path=str)
+LinkOut = answer(
+    "LinkOut", "A path of this server, for a single use within five minutes.", path=str
+)
 SessionOut = answer(
     "SessionOut",
     "The session of the caller; ``csrf`` goes into the header X-CSRF-Token of every change.",
@@ -330,7 +332,7 @@ SessionOut = answer(
 @ROUTES.add(
     "POST /login-links",
     READS,
-    "A link for a browser, good once: it allows what this token allows.",
+    "A link for a browser, for a single use: it allows what this token allows.",
     LinkOut,
     status=201,
 )

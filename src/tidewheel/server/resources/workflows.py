@@ -62,13 +62,13 @@ ROUTES = RouteList()
 
 
 class BytesIn(In):
-    """The content of a file that is no text."""
+    """The content of a file that is not text."""
 
     base64: str
 
 
 class SourceIn(In):
-    """Says where files were fetched from, by whoever sends them: a server fetches nothing."""
+    """Says where the sender fetched files from: a server fetches nothing."""
 
     url: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
     ref: Named = ""
@@ -130,7 +130,7 @@ def _bundle(form: BundleIn) -> Bundle:
 
 
 def _content(path: str, given: str | BytesIn) -> bytes:
-    wanted = "no Unicode text" if isinstance(given, str) else "not base64"
+    wanted = "not Unicode text" if isinstance(given, str) else "not base64"
     try:
         if isinstance(given, str):
             return given.encode()

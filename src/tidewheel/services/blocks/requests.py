@@ -230,8 +230,8 @@ class _Making:
             if known is None or not self.rights.cover(known):
                 self.findings.error(
                     "unknown-block",
-                    f"{asked.id} waits for {name!r}, which is no block of this instance or of "
-                    "an earlier one",
+                    f"{asked.id} waits for {name!r}, which is not a block of this instance or "
+                    "of an earlier one",
                     "name a block that is there: tidewheel blocks",
                     asked.places.needs[name],
                 )

@@ -68,7 +68,7 @@ def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
     if sent.kind == PYTHON:
         findings.error(
             "python-definition",
-            "a server takes no definition in Python: to read it is to execute it",
+            "servers do not accept Python workflows, because loading one executes its code",
             "have it executed where it is, and only what it amounts to is sent: tidewheel run "
             "FILE.py --server URL",
         )
@@ -106,7 +106,7 @@ def path_findings(paths: Iterable[str]) -> list[str]:
 def _wrong(path: str) -> Iterator[str]:
     parts = path.split("/")
     if any(part in ("", ".", "..") for part in parts):
-        yield "leads somewhere else, or is no plain relative path"
+        yield "leads somewhere else, or is not a plain relative path"
     elif parts[0] in MADE_BY_RUNS:
         yield f"lies in {parts[0]}, which the run makes itself"
     if len(parts) > FOLDERS_DEEP_MAX + 1:

@@ -101,7 +101,8 @@ def compose(
     known = facts(message, text)
     names = ("event", "run", "workflow", "status", "reason", "tasks", "count", "at", "rule")
     about = "".join(f"{name}: {known[name]}\n" for name in names if known[name])
-    dropped = f"\n{missed} messages of this rule before it were dropped.\n" if missed else ""
+    messages = "1 message" if missed == 1 else f"{missed} messages"
+    dropped = f"\nDropped before this: {messages} of this rule.\n" if missed else ""
     mail = new_mail(
         filled(rule.subject, known),
         Addresses(to.sender or f"tidewheel@{host}", ", ".join(to.to)),
@@ -220,7 +221,7 @@ def _exchange(
         answer = connection.getresponse()
         return answer.status, answer.reason, answer.getheader("Location", "")
     except http.client.HTTPException as error:
-        raise NotPosted(f"{url.netloc} answered with no HTTP: {error!r}"[:300]) from error
+        raise NotPosted(f"{url.netloc} did not answer in HTTP: {error!r}"[:300]) from error
     finally:
         end.cancel()
         connection.close()

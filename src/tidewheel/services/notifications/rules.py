@@ -33,7 +33,7 @@ EVENTS = {
     BLOCKED: "{run}: {count} blocked: {tasks}",
     FAILED: "{run}: {count} failed: {tasks}",
     LATE: "{run}: {count} late: {tasks}",
-    "error": "{run} was given up",
+    "error": "{run} was aborted",
     "stopped": "{run} was stopped",
     "completed": "{run} is completed",
 }
@@ -233,13 +233,13 @@ def read_rules(content: bytes) -> Rules:
     try:
         document = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # of TOML or of UTF-8
-        return Rules(findings=[f"this is no TOML: {error}"])
+        return Rules(findings=[f"this is not valid TOML: {error}"])
     findings = [
-        f"{key!r} is not known here; accepted is [[rule]]" for key in document if key != "rule"
+        f"{key!r} is not known here; expected [[rule]]" for key in document if key != "rule"
     ]
     given = document.get("rule", [])
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        return Rules(findings=[*findings, "rule is no list of tables; write [[rule]]"])
+        return Rules(findings=[*findings, "rule is not a list of tables; write [[rule]]"])
     if len(given) > RULES_MAX:
         findings.append(f"{len(given)} rules; the first {RULES_MAX} count")
     rules: list[NotificationRule] = []
@@ -303,44 +303,44 @@ class _Reading(NamedTuple):
         for key in given:
             if key not in known:
                 accepted = ", ".join(known)
-                self.findings.append(f"{where}{key!r} is not known; accepted are {accepted}")
+                self.findings.append(f"{where}{key!r} is not known; expected one of {accepted}")
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= TEXT_MAX or "\0" in value:
-        raise Wrong(f"{_shown(value)} is no text of 1 to {TEXT_MAX} characters")
+        raise Wrong(f"{_shown(value)} is not a string of 1 to {TEXT_MAX} characters")
     return value
 
 
 def _name(value: object) -> str:
     if not isinstance(value, str) or not NAME.fullmatch(value):
-        raise Wrong(f"{_shown(value)}; accepted are up to 100 letters, digits, '_', '-', '.'")
+        raise Wrong(f"{_shown(value)}; expected up to 100 letters, digits, '_', '-', '.'")
     return value
 
 
 def _truth(value: object) -> bool:
     if not isinstance(value, bool):
-        raise Wrong(f"{_shown(value)}; accepted are true and false")
+        raise Wrong(f"{_shown(value)}; expected true or false")
     return value
 
 
 def _duration(value: Any) -> float:  # noqa: ANN401
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        raise Wrong(f"{_shown(value)} is no duration, as 300 or 'PT5M'")
+        raise Wrong(f"{_shown(value)} is not a valid duration, such as 300 or 'PT5M'")
     return parse_duration(value)
 
 
 def _texts(value: object, what: str) -> tuple[str, ...]:
     many = value if isinstance(value, list) else [value]
     if not many or not all(isinstance(one, str) and one for one in many):
-        raise Wrong(f"{_shown(value)}; accepted are {what}")
+        raise Wrong(f"{_shown(value)}; expected {what}")
     return tuple(map(_text, many))
 
 
 def _events(value: object) -> tuple[str, ...]:
     found = _texts(value, f"some of {', '.join(EVENTS)}")
     if wrong := [one for one in found if one not in EVENTS]:
-        raise Wrong(f"{wrong[0]!r} is no event; accepted are {', '.join(EVENTS)}")
+        raise Wrong(f"{wrong[0]!r} is not an event; expected one of {', '.join(EVENTS)}")
     return found
 
 
@@ -348,7 +348,7 @@ def _template(value: object) -> str:
     text = _text(value)
     if unknown := unknown_fields(text):
         shown = ", ".join(f"{{{one}}}" for one in unknown)
-        raise Wrong(f"{shown} is no field; accepted are {', '.join(FIELDS)}")
+        raise Wrong(f"{shown} is not a field; expected one of {', '.join(FIELDS)}")
     return text
 
 
@@ -362,7 +362,7 @@ def _command(value: object) -> str | tuple[str, ...]:
 def _address(value: object) -> str:
     text = _text(value)
     if "@" not in text or any(one.isspace() or one in "<>,;" for one in text):
-        raise Wrong(f"{_shown(value)} is no address, as person@example.org")
+        raise Wrong(f"{_shown(value)} is not an address, such as person@example.org")
     return text
 
 
@@ -372,7 +372,7 @@ def _addresses(value: object) -> tuple[str, ...]:
 
 def _url(value: object) -> str:
     text = _text(value)
-    accepted = "no URL; accepted is http://HOST/PATH or https://HOST/PATH"
+    accepted = "not a URL; expected http://HOST/PATH or https://HOST/PATH"
     try:
         parts = urlsplit(text)
         is_right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -387,12 +387,12 @@ def _url(value: object) -> str:
 
 def _headers(value: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict):
-        raise Wrong("no table; accepted is { NAME = 'VALUE' }")
+        raise Wrong("not a table; expected { NAME = 'VALUE' }")
     for name, text in value.items():
         if not HEADER.fullmatch(name) or name.lower() in OWN_HEADERS:
-            raise Wrong(f"{_shown(name)} is no header that may be set")
+            raise Wrong(f"{_shown(name)} is not a header that may be set")
         if not isinstance(text, str) or not text.isascii() or not text.isprintable():
-            raise Wrong(f"the value of {name} is no printable ASCII text")
+            raise Wrong(f"the value of {name} is not printable ASCII")
     return tuple(value.items())
 
 

@@ -95,7 +95,7 @@ def _fetched_bundles(path: Path, findings: Findings) -> list[Bundle]:
     if path.suffix == PYTHON_SUFFIX and path.is_file():
         findings.error(
             "python-definition",
-            f"{path.name} is not executed straight from where somebody else keeps it",
+            f"{path.name} is a Python workflow, and is not executed from a remote source",
             "fetch it, read it, then register the file: tidewheel register FILE.py",
             Position(path.name),
         )

@@ -382,7 +382,7 @@ def _check_python(kept: StoredDefinition, asked: RunRequest, findings: Findings)
     if not asked.code_trusted:
         findings.error(
             "python-definition",
-            "a server reads no definition in Python: to read it is to execute it",
+            "servers do not load Python workflows, because loading one executes its code",
             f"run it where the store is: tidewheel run {asked} --store URL",
         )
     if not findings.has_errors:

@@ -185,7 +185,9 @@ def check_name(name: str, version: str, file: str, findings: Findings) -> None:
             Position(file),
         )
     elif problem := version_problem(version):
-        findings.error("bad-name", f"{version!r} is no version", problem, Position(file))
+        findings.error(
+            "bad-name", f"{version!r} is not a valid version", problem, Position(file)
+        )
 
 
 # The flow.cylc of a bundle, validated: in a folder that holds nothing but the bundle.
@@ -227,7 +229,7 @@ def python_refused(name: str) -> InvalidDefinition:
     return refusal(
         name,
         "python-definition",
-        "a server takes no definition in Python: to read it is to execute it",
+        "servers do not accept Python workflows, because loading one executes its code",
         "have it executed where it is, and only what it amounts to is sent: tidewheel register "
         "FILE.py --server URL, or client.workflows.register",
     )

@@ -147,7 +147,7 @@ class Answer:
         """Keeps why the answer cannot be read; of several reasons the first counts."""
         if self.failure is None:
             known = isinstance(error, BadAnswer | ConnectionEnded)
-            self.failure = error if known else BadAnswer(f"it is no HTTP ({error})")  # type: ignore[assignment]
+            self.failure = error if known else BadAnswer(f"it is not HTTP ({error})")  # type: ignore[assignment]
 
     # ---- the caller's side ----
 

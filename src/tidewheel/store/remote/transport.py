@@ -399,7 +399,7 @@ class Transport:
     def _no_connection(self, error: OSError) -> StoreUnreachable:
         if isinstance(error, ssl.SSLCertVerificationError):
             return _NotConnected(
-                f"the certificate of the server {self.url} is not believed "
+                f"the certificate of the server {self.url} is not trusted "
                 f"({error.verify_message}); if it is the right server, name a file with the "
                 "certificate of its authority: TIDEWHEEL_CA=FILE"
             )

@@ -279,7 +279,7 @@ class JobVoices:
 
         token = self._tokens.get(task_id)
         if token is None:
-            raise Refused(f"nobody here speaks for task {task_id!r}")
+            raise Refused(f"nothing here reports for task {task_id!r}")
         ca = self._settings.credentials.ca
         transport = Transport(self._settings.url, token, origin=f"job {task_id}", ca=ca)
         try:

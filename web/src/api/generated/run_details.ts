@@ -332,7 +332,7 @@ export type GraphAnswer = {
   gone: GraphGone;
 };
 
-/** Describes a command that somebody gave to a run. */
+/** Describes a command that was given to a run. */
 export type CommandRecord = {
   number: number;
   at: string;

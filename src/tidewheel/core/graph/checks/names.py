@@ -148,10 +148,11 @@ def _report_implicit(
     told = (
         f"{name} (did you mean {meant[name]}?)" if name in meant else name for name in names
     )
-    what = "succeeds without doing anything" if names[0] in idle else "runs root's script alone"
+    ends = "succeed without doing anything" if names[0] in idle else "run root's script alone"
+    is_one = len(names) == 1
     report(
         IMPLICIT_TASKS,
-        f"in the graph, but not defined under [runtime]: {some(told)}; such a task {what}",
+        f"not defined under [runtime]: {some(told)}; {'it' if is_one else 'they'} would {ends}",
         f"correct the name, define it ([runtime] [[{names[0]}]]), or set [scheduler] "
         "allow implicit tasks = True",
         _place_of(workflow, names[0]),
