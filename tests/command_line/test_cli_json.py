@@ -19,6 +19,7 @@ ABOUT_OTHERS = {
     *ABOUT_DEFINITIONS,
     *ABOUT_RUNS,
     *("register", "workflows", "sbi", "blocks", "objects"),  # test_cli_registry_json
+    "init",  # test_cli_init
     "convert",  # tests/stages/test_cli_convert.py
     "events",  # test_cli_events
     "audit",  # test_cli_through_server

@@ -78,7 +78,7 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
     listed = shown.partition("Definitions:\n")[2].partition("\n  First steps:")[0]
     commands = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
     assert commands == [
-        *("validate", "graph", "list", "config", "view", "rehearse", "convert"),
+        *("init", "validate", "graph", "list", "config", "view", "rehearse", "convert"),
         *("register", "workflows"),
         *("run", "runs", "sbi", "blocks", "objects", "show", "why", "tree", "log", "tui"),
         *("trigger", "set", "remove", "hold", "release", "kill", "poll"),

@@ -23,7 +23,7 @@ def test_the_demo_shows_a_retry_a_branch_and_a_handled_failure_and_completes():
     for line in (
         "2/fetch failed: retry 1 of 2: exit status 1; last line of job.err",
         "3/check failed: exit status 1",
-        "3/mend succeeded",
+        "3/smooth succeeded",
         "1/flood_warning succeeded",
         "2/fire_watch succeeded",
         "completed after",

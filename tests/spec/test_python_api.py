@@ -1026,7 +1026,7 @@ def test_a_function_becomes_a_task_with_its_name_and_stays_at_hand():
     assert plain.function is _left_out
     assert plain.name == "_left_out"
     assert nodes["_left_out"].scripts.main.startswith(
-        "python3 -m tidewheel.formats.python_api "
+        '"${TIDEWHEEL_PYTHON:-python3}" -m tidewheel.formats.python_api '
     )
     assert nodes["other"].scripts.main.endswith(" other")
     assert nodes["other"].retries.execution == (60.0,)
@@ -1159,7 +1159,7 @@ def test_the_script_of_a_function_calls_it(tmp_path):
     script = run_python(str(file), cwd=ROOT).stdout
     assert '"$TIDEWHEEL_RUN_DIR"/flow.py' in script  # where a job finds the files of its run
     python, *words = shlex.split(script.replace("$TIDEWHEEL_RUN_DIR", str(tmp_path)))
-    assert python == "python3"
+    assert python == "${TIDEWHEEL_PYTHON:-python3}"
     ended = run_python(*words, cwd=ROOT)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("hello\n", "", 0)
     missing = run_python(*words[:-1], "absent", cwd=ROOT)

@@ -28,10 +28,13 @@ from tidewheel.cli.exit_codes import ExitCode, FinalStatus, settled
 
 GARBAGE_THRESHOLD = 50_000  # objects that came and stayed; by default 700
 
+COMPLETING = "_TIDEWHEEL_COMPLETE"  # in the environment: a shell wants words completed
+
 ACTS = "Act on a run"
 # In the order of --help; the texts are here so that --help loads no command.
 SECTIONS = {
     "Definitions": {
+        "init": "Make a folder with an example that runs as it is.",
         "validate": "Check a workflow definition.",
         "graph": "Draw a workflow's graph, or print it for programs.",
         "list": "List the tasks and families of a workflow.",
@@ -86,6 +89,7 @@ SECTIONS = {
 }
 EPILOG = """\b
 First steps:
+  tidewheel init forecast                          an example to start from
   tidewheel run DIR                                a workflow: DIR has a flow.cylc
   tidewheel up                                     the web page, with the manual at /docs/
   tidewheel submit --wait -- echo hello            a task, while `up` or a worker runs
@@ -157,6 +161,15 @@ class LazyGroup(click.Group):
         return commands()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = self._load(ctx, cmd_name)
+        if COMPLETING in os.environ:
+            from tidewheel.cli.completion import attach
+
+            attach(command)
+        return command
+
+    @staticmethod
+    def _load(ctx: click.Context, cmd_name: str) -> click.Command:
         cmd_name = ALIASES.get(cmd_name, cmd_name)
         if not any(cmd_name in section for section in SECTIONS.values()):
             from tidewheel.cli.verbs import TABLE
@@ -230,7 +243,7 @@ def completion(shell: str) -> int:
 
     kind = get_completion_class(shell)
     assert kind is not None, shell
-    click.echo(kind(cli, {}, "tidewheel", "_TIDEWHEEL_COMPLETE").source())
+    click.echo(kind(cli, {}, "tidewheel", COMPLETING).source())
     return 0
 
 

@@ -13,9 +13,12 @@ import math
 import os
 import secrets
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from tidewheel.config import JobLimits
@@ -54,6 +57,9 @@ INHERITED = frozenset({"PATH", "HOME", "LANG", "TZ", "USER", "TMPDIR", "SHELL"})
 INHERITED_PREFIX = "LC_"
 PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin"
 SECRET = "TIDEWHEEL_SECRET"
+# Only where the first python3 of the path has no tidewheel: the Python that has.
+PYTHON = "TIDEWHEEL_PYTHON"
+_PYTHON_SECONDS_MAX = 10.0
 JOB_LIBRARY = Path(__file__).with_name("job_library.sh")
 
 
@@ -111,9 +117,35 @@ def job_environment(inherited: Mapping[str, str], assignment: Assignment) -> dic
         own[job_directory.INPUTS] = f"{directory}/{job_directory.INPUTS_NAME}"
     if task.environment is not None:
         inherited = {**inherited, **environment_of(task, assignment.secrets)}
+    if task.command is not None and PYTHON in task.command:
+        inherited = {**other_python(inherited["PATH"]), **inherited}
     if assignment.secrets:
         own[VARIABLES] = " ".join(assignment.secrets)
     return {**inherited, **assignment.environment, **own}
+
+
+@cache
+def other_python(path: str) -> dict[str, str]:
+    """Returns what tells function tasks which Python to take; nothing if python3 will do.
+
+    A worker that pipx or uv installed runs in an environment of its own, and the python3 of its
+    user has no tidewheel. A python3 that has tidewheel is preferred: it may have what the
+    function imports, too.
+    """
+    python = shutil.which("python3", path=path)
+    if python is not None and Path(python).parent == Path(sys.executable).parent:
+        return {}
+    code = "import importlib.util as i, sys; sys.exit(i.find_spec('tidewheel') is None)"
+    with suppress(OSError, subprocess.TimeoutExpired):
+        if python is not None and not subprocess.call(
+            (python, "-P", "-c", code),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_PYTHON_SECONDS_MAX,
+        ):
+            return {}
+    return {PYTHON: sys.executable}
 
 
 HOME_FILE = "home.id"

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tidewheel.formats.python_api.declarations import Declarations, Task
 
 CALLER = "tidewheel.formats.python_api"  # its __main__
+PYTHON = '"${TIDEWHEEL_PYTHON:-python3}"'  # as runners/job_environment.py sets it
 RUN_ONCE = "R1"
 
 
@@ -63,18 +64,20 @@ def check_function(function: TaskFunction) -> None:
 
 
 def script_of(function: TaskFunction, task: str, folder: Path) -> str:
-    """Returns shell text that calls the function; it needs tidewheel in the job's Python.
+    """Returns shell text that calls the function in the job's Python.
 
-    Files in the workflow's folder are kept with a run, and found in the folder of the run.
+    That is the first ``python3`` on the path, or if that one has no tidewheel, the one that the
+    worker names. Files in the workflow's folder are kept with a run, and found in the folder
+    of the run.
     """
     module, name = function.__module__, shlex.quote(task)
     if "." in module:
-        return f"python3 -m {CALLER} {shlex.quote(module)} {name}"
+        return f"{PYTHON} -m {CALLER} {shlex.quote(module)} {name}"
     file = Path(function.__code__.co_filename).absolute()
     if not file.is_relative_to(folder):
-        return f"python3 -m {CALLER} {shlex.quote(str(file))} {name}"
+        return f"{PYTHON} -m {CALLER} {shlex.quote(str(file))} {name}"
     inside = shlex.quote(file.relative_to(folder).as_posix())
-    return f'python3 -m {CALLER} "${RUN_DIRECTORY}"/{inside} {name}'
+    return f'{PYTHON} -m {CALLER} "${RUN_DIRECTORY}"/{inside} {name}'
 
 
 # ---- arguments, when the workflow is defined ----
