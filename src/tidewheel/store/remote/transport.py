@@ -30,7 +30,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from tidewheel import errors
+from tidewheel import __version__, errors
 from tidewheel.errors import BadSetting, Refused, StoreUnreachable, TidewheelError, Unavailable
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.remote.connection import (
@@ -448,6 +448,8 @@ TRY_LATER = frozenset({408, 429})
 SERVERS_FAULT = 500
 MESSAGE_LENGTH_MAX = 2_000
 INTERNAL = "internal"  # a bug, which somebody has to find in a log
+# What a server says of fields and paths that came with a later version than its own.
+UNKNOWN_THERE = ("there is no field ", "there is nothing at this path")
 
 
 class ReceivedProblem(msgspec.Struct):
@@ -477,6 +479,9 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
     problem.status = problem.status or status
     if problem.code == INTERNAL:
         problem.message += f"; the log of {url} has it as {problem.id}"
+    if any(words in problem.message for words in UNKNOWN_THERE):
+        own = f"this is tidewheel {__version__}"
+        problem.message += f"; {own}: if the server is older, upgrade the server first"
     return error_from(problem)
 
 
