@@ -21,12 +21,17 @@ FIELD = "colour"
 USES_IT = "TIDEWHEEL_TEST_COLOUR"  # in its environment: a worker says the field
 CHANGES = (
     ("__init__.py", f'__version__ = "{tidewheel.__version__}"', f'__version__ = "{NEXT}"'),
-    # An answer: a task that a worker has claimed.
+    # An answer: a task that a worker has claimed. It is not stored.
     (
         "core/queue/requests.py",
         "    token: str | None = field(default=None, repr=False, compare=False)\n",
         "    token: str | None = field(default=None, repr=False, compare=False)\n"
         "    colour: str = 'none'\n",
+    ),
+    (
+        "store/rows.py",
+        '(Claimed, "token"): None,',
+        '(Claimed, "token"): None, (Claimed, "colour"): None,',
     ),
     # A request: a worker that uses the field says it, and a server takes it.
     (
