@@ -30,7 +30,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from tidewheel import __version__, errors
+from tidewheel import errors
 from tidewheel.errors import BadSetting, Refused, StoreUnreachable, TidewheelError, Unavailable
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.store.remote.connection import (
@@ -450,6 +450,7 @@ MESSAGE_LENGTH_MAX = 2_000
 INTERNAL = "internal"  # a bug, which somebody has to find in a log
 # What a server says of fields and paths that came with a later version than its own.
 UNKNOWN_THERE = ("there is no field ", "there is nothing at this path")
+UPGRADE_IT = "if the server is older than this program, upgrade the server first"
 
 
 class ReceivedProblem(msgspec.Struct):
@@ -480,8 +481,7 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
     if problem.code == INTERNAL:
         problem.message += f"; the log of {url} has it as {problem.id}"
     if any(words in problem.message for words in UNKNOWN_THERE):
-        own = f"this is tidewheel {__version__}"
-        problem.message += f"; {own}: if the server is older, upgrade the server first"
+        problem.message += f"; {UPGRADE_IT}"
     return error_from(problem)
 
 
