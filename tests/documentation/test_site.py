@@ -2,20 +2,14 @@
 
 import re
 import runpy
-import shutil
-import subprocess
-import sys
 import zipfile
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.support.bare_environment import installed
-from tests.support.browser import Site as WholeSite
-from tests.support.command_line import CommandLine
+from tests.support.release import packed
 from tests.support.written_examples import ROOT
-from tidewheel.server.static_page import BUILT
 
 BUILDER = runpy.run_path(str(ROOT / "docs/build_site.py"))
 
@@ -89,18 +83,6 @@ def test_a_page_that_would_break_the_policy_is_found(tmp_path, name, text):
     assert BUILDER["unfit"](tmp_path)
 
 
-def packed(folder):
-    """The wheel of a tree with the package that lies there already."""
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE", ".gitignore"):
-        shutil.copyfile(ROOT / name, folder / name)
-    (folder / "web").mkdir()  # without its sources: the page is packed as it is, not built
-    shutil.copyfile(ROOT / "web" / "hatch_build.py", folder / "web" / "hatch_build.py")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "dist"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    [wheel] = (folder / "dist").glob("*.whl")
-    return wheel
-
-
 @pytest.mark.parametrize("built", [True, False])
 def test_a_wheel_has_the_documentation_if_it_was_built(tmp_path, built):
     package = tmp_path / "src" / "tidewheel"
@@ -110,25 +92,3 @@ def test_a_wheel_has_the_documentation_if_it_was_built(tmp_path, built):
         (package / "server" / "manual_pages" / "index.html").touch()
     names = zipfile.ZipFile(packed(tmp_path)).namelist()
     assert ("tidewheel/server/manual_pages/index.html" in names) is built
-
-
-@pytest.mark.skipif(
-    not (BUILT / "index.html").exists(), reason="the web page is not built: make web"
-)
-def test_a_wheel_in_a_bare_environment_shows_the_page(tmp_path):
-    skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src", tmp_path / "tree" / "src", ignore=skipped)
-    program = installed(packed(tmp_path / "tree"), tmp_path / "environment")
-    shutil.rmtree(tmp_path / "tree")
-    with WholeSite(CommandLine(tmp_path, program)).running() as site:
-        browser = site.caller()
-        page = browser.get("//")
-        assert page.status == 200 and page.body == (BUILT / "index.html").read_bytes()
-        for file in (BUILT / "assets").iterdir():
-            sent = browser.get(f"//assets/{file.name}")
-            assert (sent.status, sent.body) == (200, file.read_bytes()), file.name
-        seen = Seen()
-        seen.feed(page.body.decode())
-        asked = [address for address in seen.addresses if address.startswith("/assets/")]
-        assert len(asked) > 3
-        assert {browser.get(f"/{address}").status for address in asked} == {200}

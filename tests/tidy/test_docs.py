@@ -135,11 +135,14 @@ def links_of(page):
 
 def test_every_local_link_and_anchor_leads_somewhere():
     dead = []
+    made = {ROOT / path for path in writer_of("build_site").GENERATED}
     for page in PAGES:
         for target, anchor in links_of(page):
             if "://" in target:
                 continue
             there = (page.parent / target).resolve() if target else page
+            if there in made:
+                continue
             missing = anchor and there.suffix == ".md" and anchor not in anchors_of(there)
             if not there.exists() or missing:
                 dead.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
@@ -177,6 +180,7 @@ def test_every_page_can_be_found_from_the_navigation():
     builder = writer_of("build_site")
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")}
     pages |= set(builder.ELSEWHERE.values())
+    pages |= {path.removeprefix("docs/") for path in builder.GENERATED}
     decisions = {page for page in pages if page.startswith("decisions/0")}
     internal = {page for page in pages if page in INTERNAL}
     assert pages - decisions - internal == listed
@@ -191,6 +195,32 @@ def test_every_page_can_be_found_from_the_navigation():
 def test_the_readme_can_be_read_in_a_few_minutes():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= README_LINES_MAX
+
+
+def test_each_change_is_a_sentence_of_the_release_notes_under_its_kind():
+    notes = writer_of("release_notes").page()
+    kinds = re.split(r"^### (\w+)$", notes, flags=re.MULTILINE)[1:]
+    listed = {kind.lower(): text for kind, text in zip(kinds[::2], kinds[1::2], strict=True)}
+    for path in ROOT.glob("changes/*.*.md"):
+        first = path.read_text(encoding="utf-8").split()[:6]
+        assert " ".join(first) in listed[path.name.split(".")[-2]], path.name
+    assert notes.index("### Changed") < notes.index("### Added") < notes.index("### Fixed")
+
+
+def test_a_release_keeps_its_notes_and_begins_the_next(tmp_path, monkeypatch):
+    notes = writer_of("release_notes")
+    monkeypatch.setattr(notes, "CHANGES", tmp_path)
+    monkeypatch.setattr(notes, "RELEASED", tmp_path / "released")
+    (tmp_path / "7-gate.added.md").write_text("A gate, [here](docs/runs.md).\n")
+    for version, change in (("0.9.0", "7-wall.fixed.md"), ("0.10.0", "8.changed.md")):
+        monkeypatch.setattr(sys, "argv", ["release_notes.py", version])
+        assert (notes.main(), notes.fragments(), notes.main()) == (0, [], 2)
+        (tmp_path / change).write_text(f"After {version}.\n")
+    page = notes.page().partition("## Not released yet")[2].split()
+    assert " ".join(page) == (
+        "### Changed - After 0.10.0. ## 0.10.0 ### Fixed - After 0.9.0. "
+        "## 0.9.0 ### Added - A gate, [here](../runs.md)."
+    )
 
 
 def test_every_setting_from_the_environment_is_documented():

@@ -448,6 +448,9 @@ TRY_LATER = frozenset({408, 429})
 SERVERS_FAULT = 500
 MESSAGE_LENGTH_MAX = 2_000
 INTERNAL = "internal"  # a bug, which somebody has to find in a log
+# What a server says of fields and paths that came with a later version than its own.
+UNKNOWN_THERE = ("there is no field ", "there is nothing at this path")
+UPGRADE_IT = "if the server is older than this program, upgrade the server first"
 
 
 class ReceivedProblem(msgspec.Struct):
@@ -477,6 +480,8 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
     problem.status = problem.status or status
     if problem.code == INTERNAL:
         problem.message += f"; the log of {url} has it as {problem.id}"
+    if any(words in problem.message for words in UNKNOWN_THERE):
+        problem.message += f"; {UPGRADE_IT}"
     return error_from(problem)
 
 
