@@ -31,7 +31,6 @@ from tidewheel.core.sched.elements import flows_there
 from tidewheel.core.sched.evaluation import absolute_key, holds, leaf_value, recorded_value
 from tidewheel.core.sched.flows import active_flows, evaluate_ends_of_the_graph
 from tidewheel.core.sched.index_builder import build_index
-from tidewheel.core.sched.interventions import triggered
 from tidewheel.core.sched.limits import start_chain, take_back
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
@@ -55,6 +54,7 @@ from tidewheel.core.sched.task_state import (
     PoolState,
     TaskHistory,
 )
+from tidewheel.core.sched.trigger import triggered
 
 
 def paused(context: StepContext, event: events.RunPaused) -> None:  # noqa: ARG001
