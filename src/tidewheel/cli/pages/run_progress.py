@@ -27,6 +27,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.lifecycle import root_causes
 from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.services import running_on
 from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
 from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
@@ -229,7 +230,8 @@ class RunPage:
         self._stops += 1
         if self._stops == 1:
             tasks = () if self._pool is None else self._pool.tasks.values()
-            count = plural(sum(task.has_job for task in tasks), "job")
+            lasting = 0 if self._pool is None else running_on(self._pool)
+            count = plural(sum(task.has_job for task in tasks) - lasting, "job")
             self.line(
                 f"stopping: waiting for {count}; Ctrl-C again leaves at once, and jobs run on"
             )
@@ -277,9 +279,24 @@ class RunPage:
         elif end.status in ("error", "lost") or end.was_aborted:
             self._note(end.reason)
         if end.status in ("stopped", "left"):
+            self._note_jobs_left(end)
             self._note(f"carry on with: tidewheel run {name}")
         elif end.status == "error":
             self._note(f"when that is mended, carry on with: tidewheel run {name}")
+
+    def _note_jobs_left(self, end: RunEnd) -> None:
+        """Says which jobs still run, and how they are ended; of a clean stop, its services."""
+        pool = self._pool
+        left = [] if pool is None else [one for one in pool.tasks.values() if one.has_job]
+        if pool is None or not left:
+            return
+        names = ", ".join(pool.plan.name_of(one.key) for one in left[:LOST_MAX])
+        names += f" and {len(left) - LOST_MAX} more" if len(left) > LOST_MAX else ""
+        runs = "runs and is" if len(left) == 1 else "run and are"
+        self._note(f"{names} still {runs} found again when the run is resumed")
+        if end.status == "stopped":
+            what = "it" if len(left) == 1 else "them"
+            self._note(f"to end {what} instead: tidewheel stop {self._run.name} --kill --run")
 
     def remembers(self, shown: Mapping[str, object]) -> None:
         """Takes the ends and the lost tasks of the whole run from a view of it.
