@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tidewheel.cli.output import json_line, note, plural, safe
-from tidewheel.cli.pages.format import documents, texts
+from tidewheel.cli.pages.format import documents, left_running, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.lifecycle import root_causes
+from tidewheel.core.sched.lifecycle import DROPPED, root_causes
 from tidewheel.core.sched.pool import RunStatus, TaskPool
-from tidewheel.core.sched.services import running_on
+from tidewheel.core.sched.services import ending_jobs
 from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
 from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
@@ -63,7 +63,7 @@ ENDS = tuple(STATES_OF_ENDS.values())
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = frozenset(("started", *RETRIES, "blocked", "lost", *ENDS))
 # What jobs did not do although they succeeded, or said amiss.
-NOTICED = ("incomplete", MISTAKEN)
+NOTICED = ("incomplete", DROPPED, MISTAKEN)
 SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
 TROUBLE = {
     "store.unavailable": "{error}; trying again",
@@ -229,12 +229,9 @@ class RunPage:
     def stopping(self) -> None:
         self._stops += 1
         if self._stops == 1:
-            tasks = () if self._pool is None else self._pool.tasks.values()
-            lasting = 0 if self._pool is None else running_on(self._pool)
-            count = plural(sum(task.has_job for task in tasks) - lasting, "job")
-            self.line(
-                f"stopping: waiting for {count}; Ctrl-C again leaves at once, and jobs run on"
-            )
+            jobs = plural(0 if self._pool is None else ending_jobs(self._pool), "job")
+            again = "Ctrl-C again leaves at once, and jobs run on"
+            self.line(f"stopping: waiting for {jobs}; {again}")
         else:
             self.leaving()
 
@@ -254,10 +251,12 @@ class RunPage:
         if self._earlier is not None and self._ends:
             ends += f" ({', '.join(_counted(self._ends))} since it was carried on)"
         print_line(f"{self._run.name} {end.status} after {took}{ends}")
-        for name, chain in list(self._lost.items())[:LOST_MAX]:
-            self._note(f"warning: {chain or name}")
+        for lost, chain in list(self._lost.items())[:LOST_MAX]:
+            self._note(f"warning: {chain or lost}")
         if len(self._lost) > LOST_MAX:
             self._note(f"warning: {len(self._lost) - LOST_MAX} more tasks will not run")
+        for line in left_running(self._run.name, self._pool, end.status):
+            self._note(line)
         self._show_advice(end)
 
     def _show_advice(self, end: RunEnd) -> None:
@@ -279,24 +278,9 @@ class RunPage:
         elif end.status in ("error", "lost") or end.was_aborted:
             self._note(end.reason)
         if end.status in ("stopped", "left"):
-            self._note_jobs_left(end)
             self._note(f"carry on with: tidewheel run {name}")
         elif end.status == "error":
             self._note(f"when that is mended, carry on with: tidewheel run {name}")
-
-    def _note_jobs_left(self, end: RunEnd) -> None:
-        """Says which jobs still run, and how they are ended; of a clean stop, its services."""
-        pool = self._pool
-        left = [] if pool is None else [one for one in pool.tasks.values() if one.has_job]
-        if pool is None or not left:
-            return
-        names = ", ".join(pool.plan.name_of(one.key) for one in left[:LOST_MAX])
-        names += f" and {len(left) - LOST_MAX} more" if len(left) > LOST_MAX else ""
-        runs = "runs and is" if len(left) == 1 else "run and are"
-        self._note(f"{names} still {runs} found again when the run is resumed")
-        if end.status == "stopped":
-            what = "it" if len(left) == 1 else "them"
-            self._note(f"to end {what} instead: tidewheel stop {self._run.name} --kill --run")
 
     def remembers(self, shown: Mapping[str, object]) -> None:
         """Takes the ends and the lost tasks of the whole run from a view of it.
@@ -321,8 +305,7 @@ class RunPage:
 
     def line(self, text: str) -> None:
         """Prints a line with the time of day."""
-        if self.option:
-            text = self._reached(text)
+        text = self._reached(text) if self.option else text
         if "\n" not in text:
             text = f"{_time_of_day(time.time_ns() // 1_000_000_000)} {printable(text)}"
         self._print(text)

@@ -140,6 +140,11 @@ def running_on(pool: TaskPool) -> int:
     return sum(not pool.tasks[key].let_go for key in pool.serving)
 
 
+def ending_jobs(pool: TaskPool) -> int:
+    """Returns how many jobs run for which a clean stop waits: all but such services."""
+    return sum(task.has_job for task in pool.tasks.values()) - running_on(pool)
+
+
 def awaited(pool: TaskPool, task: PooledTask) -> Iterator[str]:
     """Yields the tasks for which a service runs; of mapped ones the elements that there are, or
     their source, as long as nobody knows how many."""
