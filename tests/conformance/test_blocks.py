@@ -283,7 +283,12 @@ def test_a_block_that_was_done_since_it_was_seen_is_not_begun_again(blocks):
 
 
 def statuses(store, **which):
-    return {one.id: str(one.status) for one in store.blocks(**which)}
+    """Of all blocks that are meant: each is found by its status, and by no other."""
+    found = {one.id: str(one.status) for one in store.blocks(**which)}
+    for status in () if "status" in which else BlockStatus:
+        by_status = [one.id for one in store.blocks(**which, status=status)]
+        assert by_status == [name for name, its in found.items() if its == status]
+    return found
 
 
 @pytest.mark.req("R004-61")
