@@ -44,7 +44,7 @@ Messages say what was seen, what would have been accepted and, where known, what
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class TidewheelError(Exception):
@@ -372,11 +372,14 @@ class Aborted(Refused, code="aborted"):
 
 
 class NotRunning(Refused, code="not_running"):
-    """Nobody drives this run, so nobody could obey a command."""
+    """Nobody drives this run, so nobody could obey a command; jobs of it may still run."""
 
-    def __init__(self, name: str, status: str) -> None:
+    def __init__(self, name: str, status: str, jobs: Sequence[str] = ()) -> None:
         self.name, self.status = name, status
         do = f"resume it first: tidewheel run {name}"
+        if jobs:
+            which = f"{', '.join(jobs)} still {'runs' if len(jobs) == 1 else 'run'}"
+            do = f"{which}; to end every job of it: tidewheel stop {name} --kill --run"
         if status == "completed":
             do = (
                 "trigger, set and release reopen it; "

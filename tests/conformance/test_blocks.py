@@ -190,6 +190,21 @@ def test_a_block_begins_when_its_parent_is_as_required_and_not_before(blocks, st
 
 
 @pytest.mark.req("R004-56")
+def test_a_parent_that_stopped_by_itself_after_it_had_stalled_has_failed(blocks):
+    """It is told as failed, so that is what it counts as to those who wait for it."""
+    children = [new_block(f"PB-{one}", after("PB-p", one)) for one in BlockCondition]
+    blocks.create_sbi(new_sbi(new_block("PB-p"), *children))
+    drive(blocks, "PB-p").write(status="stopped", reason="aborted: stalled", ends=True)
+    assert blocks.block("PB-p").status == "failed"
+    assert set(offered(blocks)) == {"PB-started", "PB-failed", "PB-aborted", "PB-finished"}
+    assert blocks.block("PB-failed").waits == ()
+    assert [str(one) for one in blocks.block("PB-complete").waits] == [
+        "PB-p to be complete (it has failed)"
+    ]
+    drive(blocks, "PB-failed")
+
+
+@pytest.mark.req("R004-56")
 def test_a_block_with_several_parents_waits_for_all_of_them(blocks):
     child = new_block("PB-c", after("PB-a"), after("PB-b"), after("PB-b", "started"))
     blocks.create_sbi(new_sbi(new_block("PB-a"), new_block("PB-b"), child))
@@ -268,7 +283,12 @@ def test_a_block_that_was_done_since_it_was_seen_is_not_begun_again(blocks):
 
 
 def statuses(store, **which):
-    return {one.id: str(one.status) for one in store.blocks(**which)}
+    """Of all blocks that are meant: each is found by its status, and by no other."""
+    found = {one.id: str(one.status) for one in store.blocks(**which)}
+    for status in () if "status" in which else BlockStatus:
+        by_status = [one.id for one in store.blocks(**which, status=status)]
+        assert by_status == [name for name, its in found.items() if its == status]
+    return found
 
 
 @pytest.mark.req("R004-61")

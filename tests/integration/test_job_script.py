@@ -145,6 +145,13 @@ def test_a_signal_is_told_as_a_signal(tmp_path, guard):
     assert ("sorry: TERM" in ran.err) == bool(guard)
 
 
+def test_a_signal_that_comes_as_soon_as_the_script_begins_is_told_as_a_signal(tmp_path):
+    """On a busy machine the shell that waits for the script may not know of it yet."""
+    slow = "set -T; trap '[[ $BASHPID != $$ ]] || sleep 0.1' DEBUG"
+    ran = run_node(tmp_path, node(init=slow, main="kill -TERM $$", on_error='echo "sorry: $1"'))
+    assert (ran.status, ran.err.splitlines()[-1:]) == (-15, ["sorry: TERM"])
+
+
 def test_a_job_with_an_err_script_is_not_over_before_its_script_is(tmp_path):
     mailbox = Mailbox(tmp_path / "mail")
     tell = f"echo up > {shlex.quote(str(mailbox.path))}"

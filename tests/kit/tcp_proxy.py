@@ -186,10 +186,13 @@ class TcpProxy:
         self.port = server.sockets[0].getsockname()[1]
         self._started.set()
         await stopping.wait()
-        server.close()
         self._weather.refuses = True
+        # Whom the loop has accepted it hands to us some turns later; to nobody, if the server
+        # is closed by then, and leaves the socket open (CPython's gh-109564).
+        self._loop.remove_reader(server.sockets[0])
         for _ in range(ARRIVAL_TURNS):
             await asyncio.sleep(0)
+        server.close()
         self._cut_all()
         for task in list(self._tasks):
             task.cancel()

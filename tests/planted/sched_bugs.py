@@ -14,6 +14,7 @@ LIFECYCLE = f"{SCHED}/lifecycle.py"
 ELEMENTS = f"{SCHED}/elements.py"
 POOL = f"{SCHED}/pool.py"
 INTERVENTIONS = f"{SCHED}/interventions.py"
+TRIGGER = f"{SCHED}/trigger.py"
 
 SCHED_BUGS = (
     Bug(
@@ -290,7 +291,7 @@ SCHED_BUGS = (
     ),
 )
 
-# Of lists: found where operators forget them, or begin flows among their elements.
+# Found by properties: of lists that operators forget, of flows among elements, of groups.
 LIST_BUGS = (
     Bug(
         "elements of a list that is forgotten stay",
@@ -324,5 +325,16 @@ LIST_BUGS = (
             ),
         ),
         seed=192,
+    ),
+    Bug(
+        "what a group did before counts for it",
+        (
+            Edit(
+                TRIGGER,
+                "        _forget_run(context, key, where)\n",
+                "        where.union((context, key))\n",
+            ),
+        ),
+        seed=69,
     ),
 )

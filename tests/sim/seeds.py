@@ -104,6 +104,7 @@ CAMPAIGNS = {
             2380396632: "a reload did not see that a new arrow asks for a failure before all",
             1370946374: "a reload gave a verdict another member of the family as its cause",
             2107673408: "behind one run by hand none showed of those that a fixed point blocks",
+            7300015: "the oracle did not know who is blocked and then waits, cause mended",
             50000220: "any of no elements was not taken while another flow's list was to come",
         },
     ),

@@ -12,6 +12,8 @@
 - Flows that are started anywhere, at any time, do what the oracle says of each, and what they
   know together where they meet.
 
+- Tasks that are triggered together earn what they need of each other, whatever ran before.
+
 A failure prints the command that shows it again.
 """
 
@@ -37,6 +39,7 @@ from tests.sim.sched_oracle_graphs import (
     never_there,
     sometimes_missing,
 )
+from tests.sim.sched_oracle_groups import GroupRun
 from tests.sim.sched_oracle_lists import SIZE_MAX, draw_with_lists, everywhere
 from tests.sim.sched_oracle_reflow import ReflowRun
 from tests.sim.sched_oracle_runs import Broken, Driven
@@ -266,14 +269,16 @@ def _ends_as_said(run: Driven) -> None:
 
 
 def _has_come_back(run: Driven, disagreement: str) -> bool:
-    """Whether tasks only wait because a verdict of them was withdrawn (SEMANTICS §5).
+    """Whether tasks only wait because they were blocked, or judged, and are no longer (§5).
 
-    Who has a true atom then is spawned, be it one at a fixed point, by which nobody comes.
+    Who is blocked is spawned, and stays. Of those whose verdict is withdrawn who has a true
+    atom then is spawned, be it one at a fixed point, by which nobody comes.
     """
     if not _is_only_waiting(disagreement):
         return False
     listed = disagreement.removeprefix("waiting: unexpected ").removesuffix(", missing []")
     back = {text.removesuffix(" is back") for text in run.run.notices("back")}
+    back |= {text.partition(" is blocked")[0] for text in run.run.notices("blocked")}
     return {f"{point}/{name}" for point, name in ast.literal_eval(listed)} <= back
 
 
@@ -323,6 +328,16 @@ def reflowed(seed: int) -> bool:
     return True
 
 
+def grouped(seed: int) -> bool:
+    """Several tasks at once, whatever they did before: each waits for what it needs of them."""
+    run = GroupRun(seed)
+    try:
+        return run.plays()
+    except Broken as broken:
+        shown = "\n".join((str(broken), flow_text(run.graph), *run.history))
+        raise AssertionError(shown) from broken
+
+
 PROPERTIES = (
     the_same_definition,
     higher_limits,
@@ -331,6 +346,7 @@ PROPERTIES = (
     operated,
     mended,
     reflowed,
+    grouped,
 )
 
 

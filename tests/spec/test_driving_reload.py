@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.kit.driven_run import DrivenRun
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.registry import NewWorkflow
 from tidewheel.errors import Refused
+from tidewheel.services.run_service import RunService
 
 RUNTIME = """
 [runtime]
@@ -222,3 +224,32 @@ def test_h4_a_run_that_goes_on_with_a_registered_version_sees_what_its_registran
     assert run.view.sees is None
     run.gives(verbs.Reload(definition=digest))
     assert run.view.sees == seen
+
+
+def tried(run: DrivenRun, graph: str) -> list[str]:
+    """What a dry run of a reload would say."""
+    said = {"verb": "reload", "definition": run.reads(definition(graph))}
+    arguments = {"run": run.view.name, "command": said}
+    found = run.look(lambda store, _: RunService(store, run.home).look("dry-run", arguments))
+    return cast("list[str]", found["notices"])
+
+
+def test_a_reload_says_which_tasks_the_definition_has_no_more_and_what_is_dropped(flow):
+    """Or somebody who renames a task takes a run for complete that never did its work."""
+    run = flow("R1 = a & b => d")
+    run.ends("1/a")
+    gone = "the new definition does not have d"
+    dropped = "dropped, since the new definition does not have it: 1/d; it will not run"
+    assert tried(run, "R1 = a & b => c") == [gone, dropped]
+    answer = run.gives(verbs.Reload(definition=run.reads(definition("R1 = a & b => c"))))
+    assert answer["notices"] == [gone, dropped]
+    assert f"WARNING - {dropped}" in run.log
+    assert f"INFO - {gone}" in run.log
+
+
+def test_a_reload_that_drops_nothing_says_nothing(flow):
+    run = flow("R1 = a & b => d").ends("1/a")
+    assert run.gives(verbs.Reload(definition=run.reads(definition("R1 = a => d"))))[
+        "notices"
+    ] == ["the new definition does not have b"]
+    assert "dropped" not in run.log

@@ -54,7 +54,7 @@ async def driven_until_death(store):
 
 
 def commanded(store, run):
-    return asyncio.create_task(post_command(store, run, Pause(), "me"))
+    return asyncio.create_task(post_command(store, run, Pause(), "me", reopens=False))
 
 
 def test_the_next_scheduler_hears_what_was_said_before_it_came():
@@ -101,7 +101,7 @@ async def ended(store, status="completed"):
 
 async def triggered(store, run):
     trigger = Trigger(ids=("1/a",))
-    number = await post_command(store, run, trigger, "me")
+    number = await post_command(store, run, trigger, "me", reopens=True)
     return await awaited_answer(store, run, number, trigger.verb, 30.0)
 
 

@@ -7,7 +7,7 @@ from tidewheel.core.operator.command_events import events_of
 from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.task_inputs import lists_in
 from tidewheel.core.operator.verbs import Set
-from tidewheel.core.sched.elements import refuse_other_lists
+from tidewheel.core.sched.elements import refuse_other_lists, refuse_renamed_elements
 from tidewheel.core.sched.events import FlowChoice, TasksTriggered
 from tidewheel.core.sched.explain import preview
 from tidewheel.core.sched.spawn import CLOCK
@@ -496,3 +496,17 @@ def test_all_elements_together_can_remove_another_task():
     assert "1/other" not in run.submitted
     none = Scenario(graph, parameters=FILES).returns("1/list", "files[0]").succeeds("1/x")
     assert "1/other" in none.submitted
+
+
+RENAMED = JOINED.replace("<file>", "<item>")
+
+
+def test_a_reload_that_renames_the_parameter_of_elements_that_have_not_ended_is_refused():
+    """They would be dropped, and those of the new name never come: work nobody would do."""
+    run = joined().returns("1/list", "files[2]").succeeds("1/process_file0")
+    new = compile_graph(RENAMED, parameters="item = list.files")
+    with pytest.raises(Refused, match=r"1/process_file1 has not ended.*process<item> instead"):
+        refuse_renamed_elements(run.core, new)
+    run.succeeds("1/plot_file0", "1/process_file1").succeeds("1/plot_file1")
+    refuse_renamed_elements(run.core, new)
+    refuse_renamed_elements(joined().core, new)

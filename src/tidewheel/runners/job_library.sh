@@ -128,13 +128,13 @@ tidewheel__one_by_one() {
 # how they ended, and hears a signal at once. Its own names are long, as theirs may be any.
 tidewheel__guard() {
     local tidewheel__signal tidewheel__status=0
+    tidewheel__before=${!:-} # begun by an init-script
     for tidewheel__signal in $CYLC_FAIL_SIGNALS; do
         [[ $tidewheel__signal == E* ]] ||
             trap "tidewheel__signalled $tidewheel__signal" "$tidewheel__signal"
     done
     tidewheel__one_by_one "$@" &
-    tidewheel__parts=$!
-    wait "$tidewheel__parts" || tidewheel__status=$?
+    wait "$!" || tidewheel__status=$?
     trap '' TERM XCPU
     if ((tidewheel__status == 0)); then
         tidewheel__write_exit SUCCEEDED
@@ -152,7 +152,8 @@ tidewheel__signalled() {
     kill -s "$1" 0 # the other processes of this job
     tidewheel__write_exit "$1"
     tidewheel__last_script err_script "$1" >&2
-    wait "$tidewheel__parts" || : # a job is over when its script is
+    # A job is over when its script is; a signal may come before that has begun.
+    [[ ${!:-} == "$tidewheel__before" ]] || wait "$!" || :
     exit $((128 + $(kill -l "$1")))
 }
 

@@ -42,9 +42,11 @@ from tidewheel.core.sched import events
 from tidewheel.core.sched.elements import (
     refuse_absent_element,
     refuse_other_lists,
+    refuse_renamed_elements,
     size_at,
 )
 from tidewheel.core.sched.interventions import completing
+from tidewheel.core.sched.lifecycle import DROPPED, TASKS_GONE
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
@@ -403,12 +405,16 @@ async def _reload(
     restored = restore(new, options, directory, is_new=changed)
     engine.check_places(restored.graph)
     refuse_other_lists(engine.pool, restored.graph)
+    refuse_renamed_elements(engine.pool, restored.graph)
+    told = len(engine.batch.notices)
     try:
         engine.reload(new, restored, at)
     except RunFolderUnusable as error:  # the run goes on as it is, instead of waiting
         raise Refused(f"not reloaded: {error}") from error
     engine.batch.definition = new.digest
-    return {"definition": new.digest, "changed": changed}
+    lost = (TASKS_GONE, DROPPED)
+    notices = [one.text for one in engine.batch.notices[told:] if one.event in lost]
+    return {"definition": new.digest, "changed": changed, "notices": notices}
 
 
 async def _narrow_to_registrant(run: int, new: StoredDefinition, store: Store) -> None:

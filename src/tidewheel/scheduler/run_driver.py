@@ -36,7 +36,7 @@ from tidewheel.core.operator.definition import (
 )
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.selection import named_tasks
-from tidewheel.core.operator.verbs import read_command
+from tidewheel.core.operator.verbs import ends_jobs, read_command
 from tidewheel.core.operator.views import RunView, Undone, sees_object, with_undone
 from tidewheel.core.queue.requests import Report, Wake
 from tidewheel.core.queue.status import Status
@@ -479,10 +479,10 @@ async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) ->
     Returns False if some timers have to wait for the next batch.
     """
     begins = not engine.begun
-    if begins:
-        engine.begin(inbox.now)
     happened = inbox.happenings  # it is consumed with the batch of this pass
     commands = [one for one in happened if isinstance(one, requests.CommandGiven)]
+    if begins:
+        engine.begin(inbox.now, only_ends=_only_ends_jobs(engine, commands))
     reports = [one for one in happened if not isinstance(one, requests.CommandGiven)]
     engine.batch.consumed += [one.seq for one in happened if one.seq != UNSTORED]
     for one in (*commands, *reports):
@@ -503,6 +503,17 @@ async def apply_inbox(engine: RunEngine, inbox: requests.Inbox, store: Store) ->
         await _apply_xtriggers(engine, inbox.now, store)
     next_at = engine.timers.next_at()
     return next_at is None or next_at > inbox.now or _fire_timers(engine, inbox.now)
+
+
+def _only_ends_jobs(engine: RunEngine, given: Sequence[requests.CommandGiven]) -> bool:
+    """Says whether a run that was stopped is only taken up to end jobs that run on."""
+    if engine.run.status != RunStatus.STOPPED:
+        return False
+    since = [one for one in given if one.at > (engine.run.ended_at or 0.0)]
+    try:
+        return bool(since) and all(ends_jobs(read_command(one.body)) for one in since)
+    except Refused:  # it is answered with that
+        return False
 
 
 def _job_over(engine: RunEngine, one: requests.JobOver) -> None:

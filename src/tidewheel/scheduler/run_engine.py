@@ -198,8 +198,9 @@ class RunEngine:
 
     # ---- beginning ----
 
-    def begin(self, now: Instant) -> None:
-        """Starts the run, carries it on, or takes it over from a scheduler that died."""
+    def begin(self, now: Instant, *, only_ends: bool = False) -> None:
+        """Starts the run, carries it on, or takes it over from a scheduler that died. With
+        `only_ends` it stays stopped: nothing of it is begun, and its jobs are to be ended."""
         self.begun = True
         status = self.run.status
         self._watch_xtriggers(now)
@@ -209,9 +210,8 @@ class RunEngine:
             self._start(now)
             self.run_timers.begin(self, now)
         else:
-            self._go_on(
-                now, is_over=status in CARRY_ON_STATUSES or status == RunStatus.COMPLETED
-            )
+            is_over = status in CARRY_ON_STATUSES or status == RunStatus.COMPLETED
+            self._go_on(now, is_over=is_over and not only_ends)
         self.drain()
 
     def drop_passing_notices(self) -> None:

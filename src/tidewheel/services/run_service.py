@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import shlex
+from collections.abc import Awaitable, Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import NewCommand
-from tidewheel.core.operator.verbs import REOPENING, REOPENING_VERBS, Command, command_text
+from tidewheel.core.operator.verbs import (
+    REOPENING,
+    REOPENING_VERBS,
+    Command,
+    Kill,
+    command_text,
+    ends_jobs,
+)
 from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
-from tidewheel.errors import Aborted, Declined, NoAnswer, NotFound, NotRunning
+from tidewheel.errors import Aborted, Declined, NoAnswer, NotFound, NotRunning, Refused
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
@@ -134,25 +143,23 @@ class RunService:
     async def give(
         self, run: str, command: Command, *, who: str, seconds_max: float = ANSWER_SECONDS_MAX
     ) -> Answer:
-        view = await self._judged(run, command)
-        number = await post_command(self._store, view, command, who)
+        view, reopens = await self._judged(run, command)
+        number = await post_command(self._store, view, command, who, reopens=reopens)
         return await awaited_answer(self._store, view, number, command.verb, seconds_max)
 
     async def post(self, run: str, command: Command, *, who: str) -> int:
-        view = await self._judged(run, command)
-        return await post_command(self._store, view, command, who)
+        view, reopens = await self._judged(run, command)
+        return await post_command(self._store, view, command, who, reopens=reopens)
 
-    async def _judged(self, run: str, command: Command) -> RunView:
-        """Returns the run that is meant, after a dry run of a command that would reopen it.
-
-        Such a command is kept for the scheduler that takes up the run: one that would be
-        refused then is refused here.
-        """
+    async def _judged(self, run: str, command: Command) -> tuple[RunView, bool]:
+        """Returns the run that is meant, and whether the command reopens it."""
         view = await self._named(run)
-        if would_reopen(view, command, await self._store.now()):
+
+        def dry_run() -> Awaitable[Document]:
             said = json.loads(command_text(command))
-            await self.look("dry-run", {"run": view.name, "command": said})
-        return view
+            return self.look("dry-run", {"run": view.name, "command": said})
+
+        return view, await would_reopen(view, command, await self._store.now(), dry_run)
 
     # ---- beginning and ending ----
 
@@ -220,13 +227,33 @@ HANDOVER_SECONDS = 5.0  # a scheduler on standby takes a run sooner than that
 REOPENING_SECONDS = 2.5
 
 
-def would_reopen(run: RunView, command: Command, now: Instant) -> bool:
-    """Says whether a command would be kept for the scheduler that takes up a run again."""
-    is_kept = isinstance(command, REOPENING) and not run.is_aborted
-    return is_kept and run.can_be_reopened(now)
+async def would_reopen(
+    run: RunView, command: Command, now: Instant, dry_run: Callable[[], Awaitable[Document]]
+) -> bool:
+    """Says whether a command would be kept for the scheduler that takes up a run again.
+
+    One that would be refused then is refused here. A run that was stopped is also reopened to
+    end the jobs that run on, and for nothing else (`scheduler/run_driver.py`).
+    """
+    if run.is_aborted or not run.can_be_reopened(now):
+        return False
+    if isinstance(command, REOPENING):
+        await dry_run()
+        return True
+    if run.status != "stopped" or not (ends_jobs(command) or isinstance(command, Kill)):
+        return False
+    try:
+        killed = cast("list[str]", (await dry_run())["killed"])
+    except Refused:  # nobody could obey it anyway
+        return False
+    if killed and isinstance(command, Kill):
+        raise NotRunning(run.name, run.status, killed)
+    return bool(killed)
 
 
-async def post_command(store: Store, run: RunView, command: Command, who: str) -> int:
+async def post_command(
+    store: Store, run: RunView, command: Command, who: str, *, reopens: bool
+) -> int:
     """Stores a command and returns its number; raises NotRunning if nobody could obey.
 
     While a run is between two schedulers, it tries again for some seconds. A run that has ended
@@ -236,7 +263,7 @@ async def post_command(store: Store, run: RunView, command: Command, who: str) -
         run=run.number,
         body=command_text(command),
         who=who,
-        reopens=isinstance(command, REOPENING),
+        reopens=reopens,
     )
     give_up_at = asyncio.get_running_loop().time() + HANDOVER_SECONDS
     while True:
@@ -292,7 +319,9 @@ async def _watch(
             said = json.loads(seen.answer or "{}")
             told = said if isinstance(said, dict) else {"answer": said}
             return Answer(run.name, number, verb, told)
-        if at_rest is not None and verb in REOPENING_VERBS:
+        # Any other command that was given after the end was taken, since it reopens the run.
+        since_end = at_rest is not None and seen.at > (at_rest.ended_at or math.inf)
+        if at_rest is not None and (verb in REOPENING_VERBS or since_end):
             if at_rest.is_aborted:
                 raise Aborted(at_rest.name, at_rest.reason)
             if is_late:

@@ -18,6 +18,7 @@ from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.verbs import Reload, Stop, read_command
 from tidewheel.core.sched import events
+from tidewheel.core.sched.elements import refuse_other_lists, refuse_renamed_elements
 from tidewheel.core.sched.events import Submit
 from tidewheel.core.sched.explain import look_ahead, tried
 from tidewheel.core.sched.pool import TaskPool
@@ -85,6 +86,8 @@ async def dry_run(asked: AskedView) -> DryRun:
     match command:
         case Reload():
             graph = await _graph(asked, snapshot, command)
+            refuse_other_lists(pool, graph)
+            refuse_renamed_elements(pool, graph)
             applied = AppliedCommand(events=(events.RunReloaded(graph, snapshot.now),))
         case Stop(at_time=text) if applied.by_scheduler:
             notices = [f"it would stop at this time: {text}"]

@@ -8,7 +8,14 @@ from typing import Any
 
 from tests.kit.memory.stream import tell_run
 from tests.kit.memory.tables import Record, Tables
-from tidewheel.core.operator.blocks import NeedState, NeedView
+from tidewheel.core.operator.blocks import (
+    NO_WORK,
+    BlockStatus,
+    BlockWork,
+    NeedState,
+    NeedView,
+    block_status,
+)
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.store.transaction import Row, columns_of, reader
@@ -163,7 +170,7 @@ def list_blocks(  # noqa: PLR0913 - the parameters of the statement
     *,
     sbi: str | None,
     id: str | None,
-    any_status: bool,
+    status: str | None,
     statuses: Sequence[str],
     workflow: str | None,
     before: int | None,
@@ -179,11 +186,23 @@ def list_blocks(  # noqa: PLR0913 - the parameters of the statement
         pair
         for pair in found
         if pair[1]["status"] != "deleted"
-        and (any_status or pair[1]["status"] in statuses)
+        and (status is None or pair[1]["status"] in statuses)
+        and status in (None, _status_of(t, pair[1]))
         and workflow in (None, pair[1]["workflow"])
         and (before is None or pair[1]["number"] < before)
     ]
     return [_block_row(block, run) for block, run in there[:count]]
+
+
+def _status_of(t: Tables, run: Record) -> BlockStatus:
+    number = run["number"]
+    leased = (number,) in list_leased_runs(t, [number])
+    work = [row[1:] for row in list_run_work(t, [number])]
+    seen = [BlockWork(leased or bool(one[0]), *map(bool, one[1:])) for one in work]
+    waits = waits_for_others(t, run)
+    return block_status(
+        run["status"], run["reason"], waits=waits, work=next(iter(seen), NO_WORK)
+    )
 
 
 def count_sbi_blocks(t: Tables, sbis: Sequence[str]) -> list[Row]:

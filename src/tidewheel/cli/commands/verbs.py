@@ -35,6 +35,7 @@ from tidewheel.core.operator.verbs import (
     Broadcast,
     ExtTrigger,
     Reload,
+    Stop,
     command_text,
 )
 
@@ -65,6 +66,9 @@ def verb_command(name: str) -> click.Command:
     rows.append(WAITING)
     if name in REOPENING_VERBS:
         text = "If the run has ended and no scheduler serves it: resume it here, at once."
+        rows.append(option("--run carries_on", text))
+    elif name == Stop.verb:
+        text = "With --kill, of a run that has stopped: end jobs that still run from here."
         rows.append(option("--run carries_on", text))
     if verb.dry_run:
         rows.append(option("--dry-run -n", "Only show what would change, run and wait."))
@@ -149,8 +153,17 @@ def give_verb(
         line = [made.run, *where, *(["--json"] if session.as_json else [])]
         with command.make_context("run", line, parent=click.get_current_context()) as context:
             status = cast("int", command.invoke(context))
+        if name == Stop.verb:
+            return _after_stop(status)
         return _after_trigger(session, made, status) if name == "trigger" else status
     return say_given(session, made)
+
+
+def _after_stop(status: int) -> int:
+    """Returns the exit status of a run that was taken up to be stopped: it was, as asked."""
+    if isinstance(status, FinalStatus) and int(status) == ExitCode.STOPPED:
+        return FinalStatus(ExitCode.DONE, status.last_step)
+    return status
 
 
 def _after_trigger(session: Session, made: Given, status: int) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -19,6 +19,9 @@ from tidewheel.cli.output import (
 )
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 from tidewheel.quantities import show_duration
+
+if TYPE_CHECKING:
+    from tidewheel.core.sched.pool import TaskPool
 
 Document = Mapping[str, object]
 
@@ -165,3 +168,21 @@ def fact(label: str, text: object) -> None:
     """Prints a fact with its label on one line, or nothing if there is no such fact."""
     if text not in (None, "", []):
         say(f"  {label:{LABEL_WIDTH}}{safe(text)}")
+
+
+LEFT_NAMED_MAX = 20
+
+
+def left_running(run: str, pool: TaskPool | None, status: str) -> Iterator[str]:
+    """Yields which jobs of a run that is driven here no more still run, and how to end them."""
+    if pool is None or status not in ("stopped", "left"):
+        return
+    names = [pool.plan.name_of(key) for key, task in pool.tasks.items() if task.has_job]
+    if not names:
+        return
+    rest = len(names) - LEFT_NAMED_MAX
+    which = ", ".join(names[:LEFT_NAMED_MAX]) + (f" and {rest} more" if rest > 0 else "")
+    runs, what = ("runs and is", "it") if len(names) == 1 else ("run and are", "them")
+    yield f"{which} still {runs} found again when the run is resumed"
+    if status == "stopped":
+        yield f"to end {what} instead: tidewheel stop {run} --kill --run"

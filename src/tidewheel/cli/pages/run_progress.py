@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tidewheel.cli.output import json_line, note, plural, safe
-from tidewheel.cli.pages.format import documents, texts
+from tidewheel.cli.pages.format import documents, left_running, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.lifecycle import root_causes
+from tidewheel.core.sched.lifecycle import DROPPED, root_causes
 from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.services import ending_jobs
 from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
 from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
@@ -62,7 +63,7 @@ ENDS = tuple(STATES_OF_ENDS.values())
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = frozenset(("started", *RETRIES, "blocked", "lost", *ENDS))
 # What jobs did not do although they succeeded, or said amiss.
-NOTICED = ("incomplete", MISTAKEN)
+NOTICED = ("incomplete", DROPPED, MISTAKEN)
 SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
 TROUBLE = {
     "store.unavailable": "{error}; trying again",
@@ -228,11 +229,9 @@ class RunPage:
     def stopping(self) -> None:
         self._stops += 1
         if self._stops == 1:
-            tasks = () if self._pool is None else self._pool.tasks.values()
-            count = plural(sum(task.has_job for task in tasks), "job")
-            self.line(
-                f"stopping: waiting for {count}; Ctrl-C again exits now and leaves them running"
-            )
+            jobs = plural(0 if self._pool is None else ending_jobs(self._pool), "job")
+            again = "Ctrl-C again exits now and leaves them running"
+            self.line(f"stopping: waiting for {jobs}; {again}")
         else:
             self.leaving()
 
@@ -252,10 +251,12 @@ class RunPage:
         if self._earlier is not None and self._ends:
             ends += f" ({', '.join(_counted(self._ends))} since it was resumed)"
         print_line(f"{self._run.name} {end.status} after {took}{ends}")
-        for name, chain in list(self._lost.items())[:LOST_MAX]:
-            self._note(f"warning: {chain or name}")
+        for lost, chain in list(self._lost.items())[:LOST_MAX]:
+            self._note(f"warning: {chain or lost}")
         if len(self._lost) > LOST_MAX:
             self._note(f"warning: {len(self._lost) - LOST_MAX} more tasks will not run")
+        for line in left_running(self._run.name, self._pool, end.status):
+            self._note(line)
         self._show_advice(end)
 
     def _show_advice(self, end: RunEnd) -> None:
@@ -304,8 +305,7 @@ class RunPage:
 
     def line(self, text: str) -> None:
         """Prints a line with the time of day."""
-        if self.option:
-            text = self._reached(text)
+        text = self._reached(text) if self.option else text
         if "\n" not in text:
             text = f"{_time_of_day(time.time_ns() // 1_000_000_000)} {printable(text)}"
         self._print(text)

@@ -226,12 +226,17 @@ class NeedState(StrEnum):
     NEVER = "never"  # unless somebody carries the other one on
 
 
-_WENT_WRONG = frozenset({"stalled", "error"})
+# By the status that the other block is told with (`may_begin.sql` has the same rule).
 _MET_BY = {
-    BlockCondition.COMPLETE: frozenset({"completed"}),
-    BlockCondition.FAILED: _WENT_WRONG,
-    BlockCondition.ABORTED: _WENT_WRONG | {"stopped"},
-    BlockCondition.FINISHED: _WENT_WRONG | {"stopped", "completed"},
+    BlockCondition.COMPLETE: (BlockStatus.COMPLETED,),
+    BlockCondition.FAILED: (BlockStatus.FAILED,),
+    BlockCondition.ABORTED: (BlockStatus.FAILED, BlockStatus.ABORTED, BlockStatus.STOPPED),
+    BlockCondition.FINISHED: (
+        BlockStatus.FAILED,
+        BlockStatus.ABORTED,
+        BlockStatus.STOPPED,
+        BlockStatus.COMPLETED,
+    ),
 }
 _OVER = frozenset({"completed", "stopped", "stalled", "error"})
 _SEEN = {BlockStatus.CREATED: "has not begun", BlockStatus.FAILED: "has failed"}
@@ -289,7 +294,7 @@ class NeedView:
         if self.condition is BlockCondition.STARTED:
             is_met = self.begun
         else:
-            is_met = self.status in _MET_BY[self.condition]
+            is_met = self.block_status in _MET_BY[self.condition]
         if is_met:
             return NeedState.MET
         return NeedState.NEVER if self.status in _OVER and not self.going else NeedState.OPEN

@@ -30,6 +30,7 @@ from tidewheel.core.sched import events
 from tidewheel.core.sched.dependency_index import IndexedFamily, PreviousInstance
 from tidewheel.core.sched.evaluation import is_true, member_value
 from tidewheel.core.sched.events import Event, JobEnd, Notice, Submit
+from tidewheel.core.sched.lifecycle import DROPPED
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.spawn import EXPIRY
 from tidewheel.core.sched.step import Outcome
@@ -62,6 +63,7 @@ _LEVELS = {
     "retry": WARNING,
     "blocked": WARNING,
     "lost": WARNING,
+    DROPPED: WARNING,
     "stalled": CRITICAL,
     "stall timeout": CRITICAL,
 }

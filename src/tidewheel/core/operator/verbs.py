@@ -291,6 +291,12 @@ def reopens(text: str) -> bool:
         return False
 
 
+def ends_jobs(command: Command) -> bool:
+    """Says whether a command is to end every job of a run: also those that run on after a clean
+    stop, which no scheduler needs to have taken up for it."""
+    return isinstance(command, Stop) and command.mode == "kill"
+
+
 # How a field may look in JSON, by its annotation.
 _SHAPES: dict[str, tuple[type, str]] = {
     "tuple[str, ...]": (list, "a list of texts"),

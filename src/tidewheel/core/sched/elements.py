@@ -264,3 +264,30 @@ def refuse_other_lists(pool: TaskPool, graph: Graph) -> None:
                         f"the new definition {takes} {over.elements_max}: what is made of them "
                         "could not run"
                     )
+
+
+def refuse_renamed_elements(pool: TaskPool, graph: Graph) -> None:
+    """Raises Refused if elements have not ended that, under another graph, have another name:
+    they would be dropped, and those with the new name never come, as their list was told."""
+    old = pool.plan.graph.mapped
+    for name, over in old.items():
+        renamed = [
+            other
+            for other, its in graph.mapped.items()
+            if other not in old and (its.source, its.value) == (over.source, over.value)
+        ]
+        if name in graph.mapped or not renamed:
+            continue
+        left = [
+            pool.plan.name_of(key)
+            for key, task in pool.tasks.items()
+            if task.plan.element is not None
+            and element_name(name, task.plan.element[1]) == task.plan.name
+        ]
+        if left:
+            raise Refused(
+                f"{left[0]} has not ended"
+                + (f", nor have {len(left) - 1} others" if len(left) > 1 else "")
+                + f", and the new definition has {renamed[0]} instead of {name}: nobody would "
+                "work on those elements. Reload when they have ended, or keep the name"
+            )

@@ -65,11 +65,17 @@ def named_flows(
                 state.ignore_before = min(point for point, _ in event.tasks)
         _begin(context, state)
         return frozenset({state.number})
+    return existing_flows(context.pool, choice)
+
+
+def existing_flows(pool: TaskPool, choice: FlowChoice | Flows) -> Flows | None:
+    """Returns the flows that a command asks for without those that it would begin as new; None
+    if it names none."""
+    if isinstance(choice, frozenset):
+        return choice
     if choice is FlowChoice.ALL:
-        return active_flows(context.pool)
-    if choice is FlowChoice.NONE:
-        return NO_FLOW
-    return None
+        return active_flows(pool)
+    return None if choice is FlowChoice.DEFAULT else NO_FLOW
 
 
 def flows_to_trigger(context: StepContext, node: IndexedNode, point: Point) -> Flows:

@@ -1,13 +1,8 @@
-"""Obeys operators who trigger, set, remove, hold, release, kill and poll tasks (SEMANTICS §8).
+"""Obeys operators who set, remove, hold, release, kill and poll tasks (SEMANTICS §8).
 
 `remove` takes tasks out of the pool, or forgets that they ran.
 
-`trigger` runs tasks now, whatever prerequisites, hold or limits say. A task that is pooled runs
-in its own flows. One that has not run in an active flow runs in all active flows, so that it is
-not run twice and its children follow. One that has run there runs alone, unless its end is why
-others are lost or blocked: then it runs again in those flows, which brings the others back.
-Several ids form a group: an output that one of them needs of another must be made by that one's
-job, everything else counts as met. `set` completes outputs or satisfies prerequisites by hand.
+`set` completes outputs or satisfies prerequisites by hand. `trigger` has a module of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +24,6 @@ from tidewheel.core.sched.dependency_index import (
     IndexedAtom,
     IndexedNode,
     MappedTasks,
-    names_of,
 )
 from tidewheel.core.sched.dependents import Dependent, all_dependents, dependents
 from tidewheel.core.sched.elements import (
@@ -44,10 +38,8 @@ from tidewheel.core.sched.evaluation import leaf_value, member_value, members_at
 from tidewheel.core.sched.flows import (
     active_flows,
     active_flows_of,
-    flows_to_trigger,
     named_flows,
 )
-from tidewheel.core.sched.limits import admit_by_hand, join_chain, launch
 from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.propagation import (
     complete_output,
@@ -58,12 +50,10 @@ from tidewheel.core.sched.propagation import (
     reevaluate_dependents,
     restore,
 )
-from tidewheel.core.sched.services import has_service, services_to_run
 from tidewheel.core.sched.spawn import (
     end_checks,
     leave,
     look_up,
-    look_up_in,
     no_longer_waits,
     settle,
     show_next_blocked,
@@ -285,63 +275,6 @@ def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
             refuse_absent_element(pool, node, point)
 
 
-def triggered(context: StepContext, event: events.TasksTriggered) -> None:
-    """Runs these tasks, each in the flows that were asked for or that it belongs to."""
-    refuse_unknown(context.pool, event.tasks)
-    group = frozenset((*event.tasks, *services_to_run(context.pool, event.tasks)))
-    flows = _forget_runs(context, group, named_flows(context, event.flow, event))
-    later = event.on_resume and context.pool.run.paused
-    for key in sorted(group):
-        task = _trigger(context, key, flows, group)
-        if task is not None:
-            if later:
-                task.held = False
-            _let_go(context, task)
-            (settle if later else launch)(context, task)
-    if event.wait:
-        for key in sorted(group):
-            context.pool.tasks[key].flow_wait = True
-            context.touched.tasks[key] = None
-
-
-def _forget_runs(
-    context: StepContext, group: frozenset[Key], flows: Flows | None
-) -> Flows | None:
-    """Forgets what the tasks of a group did before in these flows; returns the flows."""
-    pool = context.pool
-    together = pool.plan.policy.trigger_joins_active_flows
-    # A service is in the flows of those who use it: its end must count.
-    if (together or has_service(pool, group)) and flows is None:
-        pooled = [pool.tasks[key].flows for key in group if key in pool.tasks]
-        flows = NO_FLOW.union(*pooled) or None
-    again = active_flows(pool) if together and flows is None else flows
-    if again and (together or len(group) > 1):
-        for key in sorted(group - pool.tasks.keys()):
-            forget(context, key, again)
-    return flows
-
-
-def _trigger(
-    context: StepContext, key: Key, flows: Flows | None, group: frozenset[Key]
-) -> PooledTask | None:
-    """Brings a task into the pool and its flows; returns None if it does not run now."""
-    task = context.pool.tasks.get(key)
-    if task is None:
-        point, name = key
-        node = context.pool.node(name)
-        chosen = flows_to_trigger(context, node, point) if flows is None else flows
-        task = bring(context, node, point, chosen)
-    elif flows is not None:
-        merge_by_hand(context, task, flows)
-    if task.is_active:
-        context.notice("trigger", key, f"{context.plan.name_of(key)} is active already")
-        return None
-    where = ", ".join(map(str, sorted(task.flows))) or "none"
-    text = f"{context.plan.name_of(key)} was triggered{context.plan.in_flow(where)}"
-    context.notice("trigger", key, text)
-    return None if _wait_for_group(context, task, group, flows or task.flows) else task
-
-
 def bring(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> PooledTask:
     """Puts a task into the pool by hand; verdicts that it would not run are taken back."""
     _acquit(context, node, point, flows)
@@ -371,19 +304,6 @@ def _acquit(context: StepContext, node: IndexedNode, point: Point, flows: Flows)
                 restore(context, node, point, flow)
 
 
-def _let_go(context: StepContext, task: PooledTask) -> None:
-    """Takes away what keeps a task from being submitted."""
-    drop_waits(context, task)
-    task.manual = True
-    show_next_blocked(context, task)
-    task.blocked = False
-    task.missing = 0
-    task.try_number = task.submit_try = 1
-    task.stage, task.ended = JobPhase.WAITING, ""
-    admit_by_hand(context, task)
-    join_chain(context, task)
-
-
 def drop_waits(context: StepContext, task: PooledTask) -> None:
     """Lets a task wait no longer for timers or xtriggers."""
     if task.admitted:
@@ -391,34 +311,6 @@ def drop_waits(context: StepContext, task: PooledTask) -> None:
         if task.plan.in_sequence:
             context.chains_to_advance.append(task)
     task.waits.clear()
-
-
-def _wait_for_group(
-    context: StepContext, task: PooledTask, group: frozenset[Key], flows: Flows
-) -> bool:
-    """Satisfies a task's atoms from outside its group; says whether it waits for the group."""
-    if len(group) == 1:
-        return False
-    initial = context.plan.initial
-    inside, outside = 0, 0
-    for leaf, bit in task.plan.leaves_at(task.point):
-        parent = leaf.parent_point(task.point, initial)
-        if any((parent, member) in group for member in names_of(leaf)):
-            inside |= bit
-        else:
-            outside |= bit
-    if not inside:
-        return False
-    drop_waits(context, task)
-    if task.stage is JobPhase.INCOMPLETE:
-        task.stage, task.true = JobPhase.WAITING, 0
-    task.satisfied_by_hand = True
-    task.true |= outside
-    look_up_in(context.pool, task, flows)
-    if not task.missing:
-        return False
-    settle(context, task)
-    return True
 
 
 def outputs_set(context: StepContext, event: events.OutputsSet) -> None:

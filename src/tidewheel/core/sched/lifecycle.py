@@ -12,7 +12,7 @@ tasks that are gone, tasks that are new, and points that a later final point add
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.shown_names import end_text
@@ -31,7 +31,6 @@ from tidewheel.core.sched.elements import flows_there
 from tidewheel.core.sched.evaluation import absolute_key, holds, leaf_value, recorded_value
 from tidewheel.core.sched.flows import active_flows, evaluate_ends_of_the_graph
 from tidewheel.core.sched.index_builder import build_index
-from tidewheel.core.sched.interventions import triggered
 from tidewheel.core.sched.limits import start_chain, take_back
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
@@ -55,6 +54,7 @@ from tidewheel.core.sched.task_state import (
     PoolState,
     TaskHistory,
 )
+from tidewheel.core.sched.trigger import triggered
 
 
 def paused(context: StepContext, event: events.RunPaused) -> None:  # noqa: ARG001
@@ -152,6 +152,8 @@ def run_started(context: StepContext, event: events.RunStarted) -> None:
     evaluate_ends_of_the_graph(context, 1)
 
 
+TASKS_GONE = "tasks gone"  # the notice that a reload brought a definition without them
+DROPPED = "dropped"  # … and that some of these had not run
 PARENTS_MAX = 1_000  # looked at to find the cause of one waiting task
 CAUSES_TOLD_MAX = 10  # in one sentence; the rest are counted
 
@@ -355,14 +357,29 @@ def _leave_what_is_gone(context: StepContext, old: DependencyIndex) -> None:
     """Takes tasks out of the pool that the new graph does not have, unless they are active;
     services among those are ended, as they never end by themselves."""
     pool, plan = context.pool, context.plan
+    dropped: list[str] = []
     for task in list(pool.tasks.values()):
         is_gone = task.plan.name not in plan.graph.nodes or (
             task.flows and not flows_there(pool, task.plan, task.point, task.flows)
         )
         if is_gone and not task.is_active:
+            dropped.append(old.name_of(task.key))
             leave(context, task)
         elif is_gone and old.nodes[task.plan.name].definition.until and not task.let_go:
             end_service(context, task, "it is no longer in the definition")
+    tasks = {name for name, node in old.nodes.items() if not node.definition.is_gate}
+    if names := sorted(tasks & old.graph.nodes.keys() - plan.graph.nodes.keys()):
+        context.notice(TASKS_GONE, None, f"the new definition does not have {_some(names)}")
+    if dropped:
+        them, they = ("it", "it") if len(dropped) == 1 else ("them", "they")
+        text = f"dropped, since the new definition does not have {them}: {_some(dropped)}"
+        context.notice(DROPPED, None, f"{text}; {they} will not run")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - CAUSES_TOLD_MAX
+    shown = ", ".join(names[:CAUSES_TOLD_MAX])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _settled_since(pool: TaskPool) -> list[tuple[IndexedLink, int, AtomValue]]:

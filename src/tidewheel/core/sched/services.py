@@ -107,7 +107,7 @@ def services_to_run(pool: TaskPool, keys: Iterable[Key]) -> Iterator[Key]:
     Raises Refused if one of them is being ended.
     """
     for key in keys:
-        for service in dict.fromkeys(_services_of(pool, key)):
+        for service in dict.fromkeys(services_of(pool, key)):
             task = pool.tasks.get(service)
             if pool.recall(*service) is None and task is None:
                 continue
@@ -118,7 +118,7 @@ def services_to_run(pool: TaskPool, keys: Iterable[Key]) -> Iterator[Key]:
                 raise Refused(f"{used}, which runs for {who}, is being ended; try again then")
 
 
-def _services_of(pool: TaskPool, key: Key) -> Iterator[Key]:
+def services_of(pool: TaskPool, key: Key) -> Iterator[Key]:
     """Yields the services that run for a task, or whose start it waits for."""
     point, name = key
     node = pool.node(name)
@@ -138,6 +138,11 @@ def _services_of(pool: TaskPool, key: Key) -> Iterator[Key]:
 def running_on(pool: TaskPool) -> int:
     """Returns how many services run that nobody has let go: they do not end by themselves."""
     return sum(not pool.tasks[key].let_go for key in pool.serving)
+
+
+def ending_jobs(pool: TaskPool) -> int:
+    """Returns how many jobs run for which a clean stop waits: all but such services."""
+    return sum(task.has_job for task in pool.tasks.values()) - running_on(pool)
 
 
 def awaited(pool: TaskPool, task: PooledTask) -> Iterator[str]:

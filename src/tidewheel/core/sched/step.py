@@ -23,7 +23,7 @@ from typing import NamedTuple, cast
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.sched import completion, events, interventions, lifecycle
+from tidewheel.core.sched import completion, events, interventions, lifecycle, trigger
 from tidewheel.core.sched.completion import consider, expire_ready, flow_on
 from tidewheel.core.sched.evaluation import absolute_key
 from tidewheel.core.sched.events import Effect, Event
@@ -67,7 +67,7 @@ RULES: Mapping[type, Rule] = cast(
         events.JobEnded: completion.job_ended,
         events.TimerFired: completion.timer_fired,
         events.XtriggerSatisfied: completion.xtrigger_satisfied,
-        events.TasksTriggered: interventions.triggered,
+        events.TasksTriggered: trigger.triggered,
         events.OutputsSet: interventions.outputs_set,
         events.PrerequisitesSet: interventions.prerequisites_set,
         events.TasksRemoved: interventions.removed,

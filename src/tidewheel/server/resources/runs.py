@@ -318,13 +318,15 @@ async def give(call: Call) -> object:
     who = f"{call.token.name} (token {call.token.number})"
     if call.job is not None:  # as history has it for one that asks through its worker
         who = caller_name(read_job_name(call.job.task.id))
-    if would_reopen(run, command, await call.store.now()):
-        # What would be refused when a scheduler takes up the run is refused here.
-        await call.doors.look(call.store, "dry-run", await _dry_run(call))
+
+    async def dry_run() -> Document:
+        return await call.doors.look(call.store, "dry-run", await _dry_run(call))
+
+    reopens = await would_reopen(run, command, await call.store.now(), dry_run)
     if isinstance(command, BRINGS_CODE) and call.job is None and ANY_TEXT not in call.readable:
         # Whoever gives a run code must not see by it what only its submitter may see.
         await call.store.narrow_run(run.number, call.readable)
-    number = await post_command(call.store, run, command, who)
+    number = await post_command(call.store, run, command, who, reopens=reopens)
     if not query.wait_s:
         waiting = {"run": run.name, "number": number, "verb": command.verb, "answer": {}}
         return Answer(body=waiting, status=ACCEPTED)

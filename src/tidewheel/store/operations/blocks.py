@@ -158,21 +158,15 @@ def list_blocks(
 ) -> list[BlockView]:
     """Returns processing blocks newest first, of one instance, status and workflow or of all:
     those whose run is older than the one of this number, or all."""
-    wanted, shown = page_count(count), list[BlockView]()
-    which: dict[str, object] = {"sbi": sbi, "workflow": workflow}
+    which: dict[str, object] = {"sbi": sbi, "workflow": workflow, "before": before}
     if status is not None:
-        which |= {"any_status": False, "statuses": run_statuses(status)}
-    while True:
-        found = _views(tx, **which, count=wanted, before=before)
-        shown += [one for one in found if status in (None, one.status)]
-        if len(found) < wanted or len(shown) >= wanted:
-            return shown[:wanted]
-        before = found[-1].run.number
+        which |= {"status": str(status), "statuses": run_statuses(status)}
+    return _views(tx, **which, count=page_count(count))
 
 
 def _views(tx: Transaction, **which: object) -> list[BlockView]:
-    anything: dict[str, object] = dict.fromkeys(("sbi", "id", "before", "workflow"))
-    anything |= {"any_status": True, "statuses": []}
+    anything: dict[str, object] = dict.fromkeys(("sbi", "id", "before", "workflow", "status"))
+    anything |= {"statuses": []}
     found = tx.records("list_blocks", BlockView, **anything | which)
     needs: dict[int, list[NeedView]] = {}
     waiting = [block.run.number for block in found if block.run.batch == 0]

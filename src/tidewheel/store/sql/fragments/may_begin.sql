@@ -6,5 +6,6 @@
                       WHEN 'complete' THEN parent.status = 'completed'
                       WHEN 'started' THEN parent.batch > 0
                       WHEN 'failed' THEN parent.status IN ('stalled', 'error')
+                           OR parent.status = 'stopped' AND substr(parent.reason, 1, 9) = 'aborted: '  -- by itself, after it stalled
                       WHEN 'aborted' THEN parent.status IN ('stalled', 'error', 'stopped')
                       ELSE parent.status IN ('stalled', 'error', 'stopped', 'completed') END))
