@@ -35,9 +35,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tidewheel.config import COMPOSE, SWARM
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
-from tidewheel.runners.containers import docker_cli, placement
+from tidewheel.runners.containers import docker_cli, placement, swarm_keys
 from tidewheel.runners.containers.block_network import (
     as_networks,
     join_options,
@@ -47,7 +48,7 @@ from tidewheel.runners.containers.block_network import (
 from tidewheel.runners.containers.compose_build import as_mapping, literally
 from tidewheel.runners.containers.logs import TARGET, make_outputs_folder
 from tidewheel.runners.containers.outcome import KILLED, out_of_memory
-from tidewheel.runners.containers.policy import PROCESSES_MAX, mount_of
+from tidewheel.runners.containers.policy import FINDINGS_SHOWN_MAX, PROCESSES_MAX, mount_of
 from tidewheel.runners.containers.project import (
     LABEL_FIELDS,
     LABELS,
@@ -62,10 +63,9 @@ from tidewheel.runners.containers.project import (
     Tags,
     sighted,
 )
-from tidewheel.runners.containers.stage_spec import StageSpec
+from tidewheel.runners.containers.stage_spec import BadStage, StageSpec
 from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME
 
-COMPOSE, SWARM = "compose", "swarm"
 SERVICE = "com.docker.compose.service"
 INSPECTED_AT_ONCE = 200
 _PHASES = {"created": Phase.CREATED, "exited": Phase.ENDED, "dead": Phase.ENDED}
@@ -411,13 +411,20 @@ class SwarmEngine(Engine):
         self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
 
     async def place(self, document: dict[str, Any], spec: StageSpec) -> list[str]:
-        """Puts the constraints of a stage, and what its labels mean, on each service."""
+        """Puts the constraints of a stage, and what its labels mean, on each service.
+
+        Raises BadStage if the Swarm would not do what the file says.
+        """
+        troubles = swarm_keys.swarm_troubles(document)
+        if wrong := swarm_keys.refused(troubles):
+            told = "; ".join(one.message for one in wrong[:FINDINGS_SHOWN_MAX])
+            raise BadStage(f"no Swarm runs the compose file: {told}")
         labels = placement.asked_labels(document, spec)
         nodes = await self._nodes() if any(one.value is None for one in labels) else []
         found = [placement.constraints_of(label, nodes) for label in labels]
         added = [constraint for one in found for constraint in one.constraints]
         placement.place(document, [*spec.constraints, *added])
-        return [one.note for one in found if one.note] + placement.dropped_notes(document)
+        return [one.note for one in found if one.note] + [one.seen for one in troubles]
 
     async def _nodes(self) -> list[placement.SwarmNode]:
         ids = (await self.cli.ask("node", "ls", "--quiet")).split()
@@ -435,6 +442,7 @@ class SwarmEngine(Engine):
             deploy = service["deploy"] = dict(service.get("deploy") or {})
             deploy["mode"] = MODES.get(str(deploy.get("mode")), "replicated")
             placement.move_limits(service, deploy)
+            swarm_keys.fit_to_swarm(document, service)
             if "scale" in service:
                 deploy.setdefault("replicas", service.pop("scale"))
             deploy["restart_policy"] = {"condition": "none"}
