@@ -104,10 +104,12 @@ class ComposeEngine(Engine):
         for service in document["services"].values():
             service["environment"][OUTPUTS] = f"{TARGET}/{OUTPUTS_NAME}"
             service["volumes"] = [*(service.get("volumes") or []), f"{outputs}:{TARGET}:rw"]
-            limits = ((service.get("deploy") or {}).get("resources") or {}).get("limits") or {}
-            if limits.get("pids") is None:  # else the engine sets none
-                service.setdefault("pids_limit", PROCESSES_MAX)
             deploy = service.get("deploy") or {}
+            limits = (deploy.get("resources") or {}).get("limits") or {}
+            if limits and self.cli.is_compose_2:  # which wants all of them in one place
+                limits.setdefault("pids", service.pop("pids_limit", PROCESSES_MAX))
+            elif limits.get("pids") is None:  # else the engine sets none
+                service.setdefault("pids_limit", PROCESSES_MAX)
             for key in ("restart_policy", "placement", "mode", "endpoint_mode", "labels"):
                 deploy.pop(key, None)
             if deploy:
@@ -120,7 +122,7 @@ class ComposeEngine(Engine):
     ) -> None:
         """Creates all containers, networks and volumes, and starts none of them."""
         # Without this version 1 would pass over deploy.resources.
-        for_version_1 = () if self.cli.uses_plugin else ("--compatibility",)
+        for_version_1 = () if self.cli.is_compose_2 else ("--compatibility",)
         answer = await self.cli.call(
             *(*self.cli.tied, *self.cli.compose, *for_version_1),
             *("-f", str(file), "-p", plan.project, "--project-directory", str(files)),
@@ -133,7 +135,7 @@ class ComposeEngine(Engine):
             services = json.loads(file.read_bytes())["services"].values()
             images = sorted({str(service["image"]) for service in services})
             raise CannotCreate(docker_cli.create_words(said, images))
-        if not self.cli.uses_plugin:
+        if not self.cli.is_compose_2:
             await self._join_networks(plan, json.loads(file.read_bytes()))
 
     async def _join_networks(self, plan: ProjectPlan, document: Mapping[str, Any]) -> None:

@@ -86,7 +86,6 @@ _OF_NETWORKS = (
     *("priority", "link_local_ips", "mac_address", "driver_opts"),
     *("gw_priority", "interface_name"),
 )
-_OF_PORTS = ("host_ip", "name", "app_protocol")
 _NOT_OF_SWARMS = ("bridge", "none")  # drivers of networks on one host
 _STARTED = "service_started"
 
@@ -167,8 +166,6 @@ def _nested(path: Path, service: Mapping[str, Any]) -> Iterator[SwarmTrouble]:
                 place = (*path, "networks", str(name), key)
                 seen = f"{_named(place)}: a Swarm chooses addresses itself"
                 yield SwarmTrouble(place, False, seen, REMOVE)
-    for port in service.get("ports") or ():
-        found += [("ports", key) for key in _OF_PORTS if isinstance(port, dict) and key in port]
     resources = _at(service, "deploy", "resources")
     if _at(resources, "reservations").get("devices"):
         found.append(("deploy", "resources", "reservations", "devices"))
@@ -240,6 +237,7 @@ def _used_networks(services: Mapping[str, Any]) -> set[str]:
 # What a Swarm can do, but under another name.
 
 _SAY_NOTHING = (*REFUSED, "attach", "expose", "links")  # what is there and was not refused
+_OF_PORTS = ("target", "published", "protocol", "mode")
 _ONCE = ("update_config", "rollback_config")  # of services that live on
 _SHARED_MEMORY = "/dev/shm"
 
@@ -257,7 +255,19 @@ def fit_to_swarm(document: dict[str, Any], service: dict[str, Any]) -> None:
             "tmpfs": {"size": size_bytes(size)},
         }
         service["volumes"] = [*(service.get("volumes") or []), mounted]
+    if ports := service.get("ports"):
+        service["ports"] = list(map(_port, ports))
     for key in (*LEFT_OUT, *_SAY_NOTHING):
         service.pop(key, None)
     for key in _ONCE:
         service["deploy"].pop(key, None)
+
+
+def _port(port: object) -> object:
+    """Returns a port as a Swarm reads it: on all addresses, which the policy has judged."""
+    if not isinstance(port, dict):
+        return port
+    kept = {key: value for key, value in port.items() if key in _OF_PORTS}
+    if str(kept.get("published", "")).isdecimal():  # which docker compose 2 writes as a text
+        kept["published"] = int(kept["published"])
+    return kept
