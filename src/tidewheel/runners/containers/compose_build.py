@@ -239,8 +239,9 @@ async def resolve(
         raise BadStage(f"docker-compose does not accept the compose file: {words}")
     document = read_resolved(answer.out)
     # Services with a profile are for people who ask for them, and nobody can here.
+    # Version 2 prints `entrypoint: null`, which no Swarm reads.
     services = document["services"] = {
-        name: service
+        name: {key: value for key, value in service.items() if value is not None}
         for name, service in (document.get("services") or {}).items()
         if not service.get("profiles")
     }
