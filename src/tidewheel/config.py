@@ -53,6 +53,7 @@ RULES_FILE = "notify.toml"  # who is told of what (docs/notifications.md)
 IN_CLEAR = "TIDEWHEEL_ALLOW_PLAIN_HTTP"
 PORTS = 65_536
 SHELL = "shell"  # the runner that workers have without being told, unless they run containers
+COMPOSE = "compose"  # the runner of stages on the engine beside the worker
 SWARM = "swarm"  # the runner of stages for several nodes, or for nodes with a label
 CONTAINERS = "containers"  # a task may leave it to the worker which of these runners it is
 
@@ -68,7 +69,7 @@ class RunnerRow(NamedTuple):
 
 RUNNER_ROWS = (
     RunnerRow("slurm", "slurm", runs_commands=True, program="sbatch"),
-    RunnerRow("compose", "containers", runs_commands=False),
+    RunnerRow(COMPOSE, "containers", runs_commands=False),
     RunnerRow(SWARM, "containers", runs_commands=False),
 )
 RUNNERS = tuple(row.name for row in RUNNER_ROWS)

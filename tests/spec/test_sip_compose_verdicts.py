@@ -380,3 +380,38 @@ def test_a_hostile_compose_file_is_refused_without_taking_long(text):
     judgement = judged(text)
     assert errors(judgement) and not judgement.runnable
     assert all(one.position.file == FILE for one in errors(judgement))
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "advice"),
+    [
+        (["mem_limit: 64m", "deploy: {resources: {limits: {cpus: '1'}}}"], "has mem_limit", ""),
+        (["cpus: 1", "deploy: {resources: {limits: {cpus: '2'}}}"], "has cpus beside", "once"),
+        (["scale: 2", "deploy: {replicas: 3}"], "has scale beside deploy", "deploy.replicas"),
+        (["cpu_quota: 50ms"], "cpu_quota is the text '50ms'", "microseconds, such as 50000"),
+        (["pids_limit: many"], "pids_limit is the text", "a whole number, such as 512"),
+        (["volumes_from: [nobody]"], "names the service 'nobody'", "under services:"),
+        (["ports: [{published: 80}]"], "services.work.ports has no target", "target: …"),
+    ],
+)
+def test_what_only_one_of_the_two_docker_composes_takes_is_an_error(lines, words, advice):
+    """A stage does not choose which of them its worker has."""
+    (error,) = errors(judged(service(*lines)))
+    assert words in error.message and advice in error.hint
+
+
+def test_the_same_limit_may_stand_in_both_places():
+    assert judged(service("cpus: 1", "deploy: {resources: {limits: {cpus: 1}}}")).runnable
+    assert judged(service("mem_limit: 64m", "deploy: {replicas: 2}")).runnable
+
+
+def test_a_secret_or_config_says_what_is_in_it():
+    for section in ("secrets", "configs"):
+        (error,) = errors(judged(f"{service()}{section}: {{abc: {{name: x}}}}\n"))
+        assert f"{section}.abc does not say what is in it" in error.message
+        assert judged(f"{service()}{section}: {{abc: {{file: /etc/x}}}}\n").runnable
+
+
+def test_a_text_that_some_readers_of_yaml_take_for_a_number_is_written_in_quotes():
+    compose = judged(service("cgroup_parent: 1e3", "dns: 1.5e3")).rendered["a"].compose
+    assert 'cgroup_parent: "1e3"' in compose and 'dns: "1.5e3"' in compose

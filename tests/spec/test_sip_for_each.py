@@ -170,7 +170,7 @@ def test_a_condition_is_computed_from_parameters(condition, request_, is_on):
 # ---- mistakes ----
 
 MORE = {
-    "for_each: fnd.beams": ("unknown-stage", "depends on 'fnd', which is not a stage"),
+    "for_each: fnd.beams": ("unknown-stage", "names 'fnd', which is not a stage"),
     "for_each: find.beam": ("for-each", "find.beam, which is not an output of find"),
     "for_each: find.": ("for-each", "for_each of stage image is 'find.'"),
     "for_each: find": ("for-each", "find has no for_each"),

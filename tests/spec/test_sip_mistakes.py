@@ -11,7 +11,17 @@ import re
 
 import pytest
 
-from tests.support.sips import COMPOSE, HEAD, codes, definition, found, sip, stage, with_compose
+from tests.support.sips import (
+    COMPOSE,
+    HEAD,
+    codes,
+    definition,
+    found,
+    judged,
+    sip,
+    stage,
+    with_compose,
+)
 from tests.support.workflow_folders import put
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
 from tidewheel.formats.sip.bundle import read_folder, sources_in
@@ -453,3 +463,16 @@ def test_findings_of_a_folder_without_files_have_their_places():
 def test_what_is_wrong_with_a_value_has_its_place_too(files, request_, place):
     [only] = told(sip(definition(stage("a")), {"a": {**SCRIPT, **files}}), request_)
     assert only[0] == place
+
+
+def test_for_each_over_no_stage_is_told_as_such():
+    text = definition(stage("a"), stage("b", more="for_each: 5"))
+    (error,) = found(judged(text, "a", "b").obstacles)
+    assert error.message == "for_each of stage b names '5', which is no stage"
+    assert error.hint.startswith("write a list, a parameter such as {{ names }}, STAGE.OUTPUT")
+
+
+def test_a_condition_of_a_dependency_of_an_unknown_type_is_no_second_mistake():
+    text = definition(stage("a", "object:x present").replace("buffer_object", "buffer"))
+    (error,) = found(judged(text, "a").findings)
+    assert error.message == "type of dependency 1 of stage a is 'buffer'"

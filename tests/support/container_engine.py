@@ -102,6 +102,11 @@ class PrivateEngine:
         assert done.returncode == 0, f"docker {arguments}: {done.stderr}"
         return done.stdout.strip()
 
+    def said(self, *arguments: str) -> str:
+        """What the docker command says, whether it succeeds or not."""
+        done = self._run(arguments)
+        return done.stdout + done.stderr
+
     def succeeds(self, *arguments: str) -> bool:
         return self._run(arguments).returncode == 0
 

@@ -7,11 +7,11 @@ from tidewheel.runners.containers.placement import (
     asked_labels,
     constraints_of,
     contradiction,
-    dropped_notes,
     move_limits,
     place,
 )
 from tidewheel.runners.containers.stage_spec import BadStage, NodeLabel, StageSpec
+from tidewheel.runners.containers.swarm_keys import fit_to_swarm, swarm_troubles
 
 ANY_SENDER = NodeLabel("sender", None)
 PLAIN = SwarmNode("id0", "n0", {})
@@ -105,9 +105,12 @@ def test_a_contradiction_is_told_with_both_constraints():
 
 def test_what_a_swarm_does_not_know_of_a_service_is_left_out_and_told():
     document = {"services": {"a": {"pids_limit": 9, "cpuset": "0", "mem_limit": "1g"}, "b": {}}}
-    assert dropped_notes(document) == [
-        "service a: a Swarm does not know cpuset, pids_limit, which is left out"
+    assert [(one.path[-1], one.is_refused, one.seen) for one in swarm_troubles(document)] == [
+        (key, False, f"services.a.{key}: a Swarm does not know this key, which is left out")
+        for key in ("pids_limit", "cpuset")
     ]
-    service, deploy = document["services"]["a"], {}
+    service = document["services"]["a"]
+    deploy = service["deploy"] = {}
     move_limits(service, deploy)
-    assert service == {} and deploy == {"resources": {"limits": {"memory": "1g"}}}
+    fit_to_swarm(document, service)
+    assert service == {"deploy": {"resources": {"limits": {"memory": "1g"}}}}

@@ -1,8 +1,8 @@
 """Makes the task of a stage that runs as containers; apart, since only SIP runs load all this.
 
 Either engine will do, unless a stage is for several nodes or for nodes with a label: those only
-a Swarm has. A label is one of its nodes; where a stage names several, no node has all of them,
-and the compose file says which service goes where.
+a Swarm has; or its file says what no Swarm does. A label is one of its nodes; where a stage
+names several, no node has all of them, and the compose file says which service goes where.
 """
 
 from __future__ import annotations
@@ -11,22 +11,29 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidewheel.config import CONTAINERS, SWARM, runner_labels
+from tidewheel.config import COMPOSE, CONTAINERS, SWARM, runner_labels
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.queue.resources import Resources, runner_label
 from tidewheel.formats.sip.model import SipDefinition, Stage
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.containers.needs import asked_of_host, need_labels
 from tidewheel.runners.containers.stage_spec import NETWORK_KEY, stage_fields
+from tidewheel.runners.containers.swarm_keys import refused, swarm_troubles
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.stage_renderer import RenderedStage
     from tidewheel.services.definitions.sip import StageSource
 
 
-def runner_of(stage: Stage) -> str:
-    """Returns the name by which a stage with a compose file asks for its runner."""
-    return SWARM if stage.is_for_swarm else CONTAINERS
+def runner_of(stage: Stage, rendered: RenderedStage | None) -> str:
+    """Returns the name by which a stage with a compose file asks for its runner.
+
+    What no Swarm does as the file says is for the engine beside a worker.
+    """
+    if stage.is_for_swarm:
+        return SWARM
+    document = None if rendered is None else rendered.document
+    return COMPOSE if refused(swarm_troubles(document)) else CONTAINERS
 
 
 def stages_denied(
@@ -51,7 +58,7 @@ def stages_without(source: StageSource, runners: Sequence[str]) -> dict[str, lis
     for folder in source.parameters.folders.values():
         stage = source.parameters.definition.stage(folder.stage)
         if folder.compose is not None and stage is not None and stage.is_on:
-            runner = runner_of(stage)
+            runner = runner_of(stage, source.rendered.get(stage.id))
             if runner_label(runner) not in offered:
                 found.setdefault(runner, []).append(stage.id)
     return found
@@ -79,7 +86,7 @@ def container_stage(
 ) -> ContainerStage:
     """Returns the containers of a stage; ``node`` is as broadcasts have left it."""
     assert rendered.compose is not None, stage.id
-    labels, runner = stage.node_labels, runner_of(stage)
+    labels, runner = stage.node_labels, runner_of(stage, rendered)
     told: dict[str, object] = {
         "stage": stage.id,
         "version": stage.version,

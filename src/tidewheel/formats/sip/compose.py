@@ -495,6 +495,8 @@ def filled(text: str) -> FilledText:
 # YAML for an engine: it has exactly the structure that was checked.
 
 # What is one word to every reader of YAML; everything else is put in quotes.
+# A text to docker-compose 1, whose YAML is 1.1, and a number to version 2.
+_UNSURE = re.compile(r"[-+]?(\d+|\d*\.\d*)[eE]\d+|[-+]?\d+[eE][-+]\d+", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z0-9_./+][A-Za-z0-9_./+@%=-]*|-?[0-9][0-9.eE+-]*", re.ASCII)
 # Fine in JSON, but line breaks or refused in YAML.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -527,7 +529,7 @@ def _lines(node: Items | Fields, lead: str) -> Iterator[str]:
 
 def is_plain(text: str) -> bool:
     """Says whether a scalar that was plain stays so."""
-    return _PLAIN.fullmatch(text) is not None
+    return _PLAIN.fullmatch(text) is not None and not _UNSURE.fullmatch(text)
 
 
 def _scalar(node: Scalar) -> str:

@@ -131,9 +131,9 @@ NUMBER_SAID = _plain("a number", WHOLE_TAG, NUMBER_TAG, TEXT_TAG, text=NUMBER_TE
 NUMBER_OR_TEXT = _plain("a number or a text", WHOLE_TAG, NUMBER_TAG, TEXT_TAG)
 WHOLE_OR_TEXT = _plain("a whole number or a text", WHOLE_TAG, TEXT_TAG)
 DURATION = _plain("a text such as 30s or 1m30s", TEXT_TAG, text=DURATION_TEXT)
-TIME = _plain(
-    "microseconds, or a text such as 50ms", WHOLE_TAG, NUMBER_TAG, TEXT_TAG, text=DURATION_TEXT
-)
+# docker-compose 1 also takes texts such as 50ms, version 2 does not.
+TIME = _plain("microseconds, such as 50000", WHOLE_TAG)
+COUNT = _plain("a whole number, such as 512", WHOLE_TAG, TEXT_TAG, text=WHOLE_TEXT)
 SIZE = _plain("a size such as 64m", WHOLE_TAG, NUMBER_TAG, TEXT_TAG, text=SIZE_TEXT)
 WHOLE_SIZE = _plain("a size such as 64m", WHOLE_TAG, TEXT_TAG, text=SIZE_TEXT)
 SIZE_IN_TEXT = _plain("a size such as 64M", TEXT_TAG, text=SIZE_TEXT)
@@ -183,7 +183,8 @@ _HANDED = OneOf(
     (
         TEXT,
         _keys("an entry of secrets or configs", {**_all(TEXT, "source target uid gid"),
-              "mode": Plain("a number", NUMBER.tags | {TEXT_TAG}, WHOLE_TEXT)}),
+              "mode": Plain("a number", NUMBER.tags | {TEXT_TAG}, WHOLE_TEXT)},
+              required="source"),
     ),
 )  # fmt: skip
 _PACE = _keys(
@@ -253,7 +254,7 @@ _PORT = OneOf(
     (
         Plain("PORT, HOST:PORT or ADDRESS:HOST:PORT", NUMBER.tags | {TEXT_TAG}, PORT_TEXT),
         _keys("a port", {**_all(TEXT, "mode protocol"), **_all(WHOLE_SAID, "target published")},
-              newer="host_ip name app_protocol"),
+              newer="host_ip name app_protocol", required="target"),
     ),
 )  # fmt: skip
 _VOLUME = OneOf(
@@ -337,7 +338,7 @@ SERVICE = _keys(
         **_all(FLAG_SAID, "oom_kill_disable privileged read_only stdin_open tty"),
         **_all(SIZE, "mem_limit memswap_limit shm_size"),
         **_all(TIME, "cpu_period cpu_quota cpu_rt_period cpu_rt_runtime"),
-        **_all(NUMBER_OR_TEXT, "cpu_shares pids_limit"),
+        **_all(COUNT, "cpu_shares pids_limit"),
         **_all(ListOf("a list", _HANDED, False), "configs secrets"),
         "blkio_config": _keys("blkio_config", {
             **_all(_DISK, "device_read_bps device_read_iops"),

@@ -16,7 +16,13 @@ from tidewheel.core.graph.findings import Findings, Position, meant
 from tidewheel.formats.sip import compose_keys
 from tidewheel.formats.sip.compose import FilledText, emit_yaml, filled, is_plain, with_samples
 from tidewheel.formats.sip.compose_keys import Kind, KnownKeys, ListOf, MapOf, OneOf, Plain
-from tidewheel.formats.sip.compose_values import wrong_values
+from tidewheel.formats.sip.compose_values import (
+    HANDED_FROM,
+    is_paired,
+    shared_sources,
+    sourceless,
+    wrong_values,
+)
 from tidewheel.formats.sip.document import (
     Fields,
     Items,
@@ -362,6 +368,8 @@ class _Names:
             self.checker.refuse("compose-service", seen, hint, key.position)
         for place in _others(service):
             self._known(place, "services", f"services.{key.text}")
+        for place in shared_sources(_texts(service.get("volumes_from"))):
+            self._known(place, "services", f"services.{key.text}.volumes_from")
         for place in _joined(service.get("networks")):
             if place.text != DEFAULT_NETWORK:
                 self._known(place, "networks", f"services.{key.text}")
@@ -439,7 +447,7 @@ class _Names:
             self.checker.refuse("compose-value", seen, hint, wanted.position)
         for port in _texts(service.get("ports")):
             ends = compose_keys.PORT_TEXT.fullmatch(port.text)
-            if ends is not None and not _is_paired(*ends.group(3, 4, 5, 6)):
+            if ends is not None and not is_paired(*ends.group(3, 4, 5, 6)):
                 seen = f"services.{key.text}.ports has {_shown(port)}"
                 hint = "write two ranges of the same length, or one port"
                 self.checker.refuse("compose-value", seen, hint, port.position)
@@ -473,6 +481,9 @@ class _Names:
         there = self.root.get(section)
         for key, body in there if isinstance(there, Fields) else ():
             external = body.get("external") if isinstance(body, Fields) else None
+            if isinstance(body, Fields) and section in HANDED_FROM:
+                for one in sourceless(f"{section}.{key.text}", body, HANDED_FROM[section]):
+                    self.checker.refuse("compose-value", *one)
             if not isinstance(body, Fields) or external is None or not _is_true(external):
                 continue
             fine = {"external", "name"} | ({"driver"} if section == "networks" else set())
@@ -515,15 +526,6 @@ def _circle(first: str, before: Mapping[str, Sequence[str]], done: set[str]) -> 
             path.append(name)
             waiting.append(iter(before[name]))
     return []
-
-
-def _is_paired(first: str | None, last: str | None, inner: str, inner_last: str | None) -> bool:
-    """Says whether as many ports of the host are named as of the container, or none."""
-    inside = int(inner_last or inner) - int(inner)
-    if not first:
-        return inside >= 0
-    outside = int(last or first) - int(first)
-    return outside == inside >= 0 or (inside == 0 and outside >= 0)
 
 
 def _others(service: Fields) -> Iterator[Scalar]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Position
@@ -15,6 +15,10 @@ from tidewheel.formats.sip.compose import filled
 from tidewheel.formats.sip.compose_keys import EXPOSED_TEXT, PORT_TEXT
 from tidewheel.formats.sip.document import Fields, Items, Node, Scalar
 
+HANDED_FROM = {  # what is in a secret or a config
+    "secrets": ("file", "environment", "external"),
+    "configs": ("file", "content", "environment", "external"),
+}
 PORT_MAX = 65535
 _PORT_LENGTH_MAX = 9  # of digits
 MEMORY_BYTES_MIN = 6 * 1024**2  # of a container: what engines want at least
@@ -41,11 +45,47 @@ def wrong_values(
     yield from _ports(path, service)
     yield from _hosts(path, service.get("extra_hosts"))
     yield from _memory(f"{path}.mem_limit", service.get("mem_limit"))
-    node: Node | None = service
-    for key in ("deploy", "resources", "limits", "memory"):
-        node = node.get(key) if isinstance(node, Fields) else None
+    node = _below(service, "deploy", "resources", "limits", "memory")
     yield from _memory(f"{path}.deploy.resources.limits.memory", node)
     yield from _networks(path, service.get("networks"), networks)
+    yield from _shares(path, service)
+
+
+# What a service may say itself, and under `deploy`, where docker compose 2 wants all of it.
+_SHARES = {
+    "cpus": ("resources", "limits", "cpus"),
+    "mem_limit": ("resources", "limits", "memory"),
+    "pids_limit": ("resources", "limits", "pids"),
+    "mem_reservation": ("resources", "reservations", "memory"),
+    "scale": ("replicas",),
+}
+
+
+def _shares(path: str, service: Fields) -> Iterator[ImpossibleValue]:
+    """Yields limits that stand in one place while others stand, or differ, in the other."""
+    for key, place in _SHARES.items():
+        here, above = service.get(key), _below(service.get("deploy"), *place[:-1])
+        there = _below(above, place[-1])
+        is_apart = isinstance(above, Fields) and len(place) > 1 and there is None
+        differs = _known(here) is not None and _known(there) not in (None, _known(here))
+        if here is not None and (differs or is_apart):
+            name = ".".join(("deploy", *place))
+            seen = f"{path} has {key} beside {'.'.join(('deploy', *place[:-1]))}"
+            hint = f"say it once: write it as {name} alone"
+            yield ImpossibleValue(seen, hint, here.position)
+
+
+def _below(node: Node | None, *keys: str) -> Node | None:
+    for key in keys:
+        node = node.get(key) if isinstance(node, Fields) else None
+    return node
+
+
+def sourceless(path: str, body: Fields, accepted: Sequence[str]) -> Iterator[ImpossibleValue]:
+    """Yields a secret or config of which nobody knows what is in it."""
+    if all(body.get(one) is None for one in accepted):
+        seen = f"{path} does not say what is in it"
+        yield ImpossibleValue(seen, f"write one of {', '.join(accepted)}", body.position)
 
 
 def _known(node: Node | None) -> str | None:
@@ -151,3 +191,20 @@ def _is_of_host(name: str, body: Node | None) -> bool:
         return False
     given = external.get("name") if isinstance(external, Fields) else body.get("name")
     return (_known(given) or name) == _OF_HOST
+
+
+def is_paired(first: str | None, last: str | None, inner: str, inner_last: str | None) -> bool:
+    """Says whether as many ports of the host are named as of the container, or none."""
+    inside = int(inner_last or inner) - int(inner)
+    if not first:
+        return inside >= 0
+    outside = int(last or first) - int(first)
+    return outside == inside >= 0 or (inside == 0 and outside >= 0)
+
+
+def shared_sources(entries: Sequence[Scalar]) -> Iterator[Scalar]:
+    """Yields the services of `volumes_from`: SERVICE:MODE, not container:NAME."""
+    for one in entries:
+        name = one.text.removeprefix("service:").partition(":")[0]
+        if not one.text.startswith("container:"):
+            yield Scalar(name, True, one.position, one.unknown)

@@ -341,6 +341,8 @@ class _Stages:
         reader = FieldReader(item, DEPENDENCY, what, self.findings)
         kind, value = reader.text("type"), reader.text("value")
         allowed = (model.PRESENT,) if kind == "buffer_object" else tuple(model.CONDITION_WORDS)
+        if kind is None:  # then any of the words may be right
+            allowed = (*allowed, model.PRESENT)
         condition = reader.choice("condition", allowed)
         if kind is None or value is None or reader.is_unknown("condition"):
             self.is_whole = False

@@ -91,6 +91,16 @@ def unknown_scalars(node: Node) -> Iterator[Scalar]:
             yield from unknown_scalars(one)
 
 
+def key_places(
+    node: Node, lead: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Position]]:
+    """Yields the path of each key of a mapping, and of those in it, with its place."""
+    for key, value in node if isinstance(node, Fields) else ():
+        path = (*lead, key.text)
+        yield path, key.position
+        yield from key_places(value, path)
+
+
 KINDS: Mapping[type, str] = {Scalar: "a text", Items: "a list", Fields: "a mapping"}
 
 

@@ -24,7 +24,7 @@ from tidewheel.formats.sip.compose import (
     typed_compose,
 )
 from tidewheel.formats.sip.compose_schema import ComposeChecker, known_document
-from tidewheel.formats.sip.document import Fields, Items, Node, Scalar, plain_value
+from tidewheel.formats.sip.document import Fields, Items, Node, Scalar, key_places, plain_value
 from tidewheel.formats.sip.model import FIXED_NAMES, ITEM, WORD_BYTES_MAX
 from tidewheel.formats.sip.parameters import (
     REQUEST,
@@ -170,6 +170,7 @@ class RenderedStage:
     # The same as plain values, without those that are still to come; None after errors.
     document: Json = None
     newer: tuple[str, ...] = ()  # keys of it that only docker compose 2 knows
+    places: Mapping[tuple[str, ...], Position] = field(default_factory=dict)  # of its keys
     command: tuple[str, ...] | None = None  # words, for no shell
     script: str | None = None  # bash
     is_whole: bool = True  # False while values are still to come
@@ -245,6 +246,7 @@ class StageRenderer:
         compose: str | None = None
         document: Json = None
         newer: tuple[str, ...] = ()
+        places: Mapping[tuple[str, ...], Position] = {}
         command: tuple[str, ...] | None = None
         if executed is not None and folder.compose is not None:
             errors = self._errors if folder.compose.is_template else self._plain_errors
@@ -258,6 +260,7 @@ class StageRenderer:
                 checker = ComposeChecker(folder.stage, errors, self._plain_errors)
                 checker.check(typed)
                 compose, newer = emit_yaml(typed), tuple(checker.newer)
+                places = dict(key_places(typed))
                 document = known_document(typed) if errors.error_count == before else None
         elif executed is not None and folder.command is not None:
             errors = self._errors if folder.command.is_template else self._plain_errors
@@ -273,6 +276,7 @@ class StageRenderer:
             compose=compose,
             document=document,
             newer=newer,
+            places=places,
             command=command,
             script=folder.script.text if folder.script is not None else None,
             is_whole=is_read and not values.shown,

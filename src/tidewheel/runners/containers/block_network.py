@@ -64,7 +64,7 @@ def network_name(assignment: Assignment) -> str:
 
 
 def attach(
-    document: dict[str, Any], network: str, stages: Sequence[str], *, uses_plugin: bool
+    document: dict[str, Any], network: str, stages: Sequence[str], *, is_compose_2: bool
 ) -> None:
     """Puts all services of a resolved file, that have networks, into one more: all but those
     in a network of the engine itself, such as the host's, beside which there can be no other.
@@ -77,7 +77,7 @@ def attach(
     key = next(name for name in names if name not in networks)
     # Version 1, and stacks, take the newer form only in files that name a newer version.
     networks[key] = (
-        {"name": network, "external": True} if uses_plugin else {"external": {"name": network}}
+        {"name": network, "external": True} if is_compose_2 else {"external": {"name": network}}
     )
     services, engines_own = document["services"], _engines_own(networks)
     for name, service in services.items():

@@ -14,7 +14,6 @@ known before it does so.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,7 +27,7 @@ from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.containers import policy
 from tidewheel.runners.containers.block_network import attach, network_name
-from tidewheel.runners.containers.docker_cli import Cli, has_compose_2
+from tidewheel.runners.containers.docker_cli import Cli
 from tidewheel.runners.containers.logs import SAY, SPEC, prefix_of
 from tidewheel.runners.containers.policy import SOCKETS, HostFolders, is_below, mount_of
 from tidewheel.runners.containers.project import (
@@ -201,7 +200,7 @@ async def prepare(
     is_swarm = not engine.parts_are_here
     _refuse(policy.findings(document, ground, allowed, is_swarm=is_swarm))
     lost = [] if is_swarm else _lost_in_version_1(document)
-    if lost and not await asyncio.to_thread(has_compose_2, engine.cli.environment):
+    if lost and not engine.cli.is_compose_2:
         raise BadStage(
             f"docker-compose 1 ignores {', '.join(lost)}; use docker compose 2 or a Swarm"
         )
@@ -215,8 +214,8 @@ async def prepare(
     )
     _mark(document, plan, _told_to_jobs(assignment, spec, plan))
     if network:
-        is_new = engine.cli.uses_plugin and engine.parts_are_here  # no stack on a Swarm
-        attach(document, network, spec.network_names, uses_plugin=is_new)
+        is_new = engine.cli.is_compose_2 and engine.parts_are_here  # no stack on a Swarm
+        attach(document, network, spec.network_names, is_compose_2=is_new)
     _make_mounts(document, folder)
     engine.fit(document, plan, assignment)
     write_whole(folder / EXECUTED, json.dumps(document, indent=1).encode(), mode=0o600)
@@ -234,7 +233,7 @@ async def resolve(
     answer = await cli.call(
         *cli.compose,
         *("-f", str(folder / TEXT), "-p", project, "--project-directory", str(folder / FILES)),
-        *("config", *(("--format", "json") if cli.uses_plugin else ())),
+        *("config", *(("--format", "json") if cli.is_compose_2 else ())),
         environment=cli.plain_environment() | dict(variables),
     )
     if answer.status != 0:
@@ -242,8 +241,9 @@ async def resolve(
         raise BadStage(f"docker-compose does not accept the compose file: {words}")
     document = read_resolved(answer.out)
     # Services with a profile are for people who ask for them, and nobody can here.
+    # Version 2 prints `entrypoint: null`, which no Swarm reads.
     services = document["services"] = {
-        name: service
+        name: {key: value for key, value in service.items() if value is not None}
         for name, service in (document.get("services") or {}).items()
         if not service.get("profiles")
     }

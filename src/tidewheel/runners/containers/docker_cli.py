@@ -11,6 +11,7 @@ import json
 import math
 import os
 import pwd
+import re
 import shutil
 import signal
 import stat
@@ -111,9 +112,9 @@ class Cli:
         if docker is None:
             raise BadSetting("PATH", path, "a path on which there is docker")
         self.docker = docker
-        version_1 = shutil.which("docker-compose", path=path)
-        self.uses_plugin = version_1 is None
-        self.compose: tuple[str, ...] = (version_1,) if version_1 else (docker, "compose")
+        program = shutil.which("docker-compose", path=path)
+        self.is_compose_2 = has_compose_2(self.environment)
+        self.compose: tuple[str, ...] = (program,) if program else (docker, "compose")
         # A docker that listens or makes containers must not outlive a worker that was killed:
         # another worker would remove what is there while this docker goes on to make more.
         setpriv = shutil.which("setpriv", path=path)
@@ -157,7 +158,7 @@ class Cli:
 
     def check_compose(self, runner: str) -> None:
         """Raises BadSetting if neither a program nor a plugin here reads compose files."""
-        if not self.uses_plugin:
+        if not self.is_compose_2:
             return
         asked = subprocess.run(
             (*self.compose, "version"),
@@ -295,13 +296,19 @@ _CHATTER = (
 )
 
 
+# What version 2 says of each step: the image or container `a` is being fetched or made.
+_STEP = re.compile(r"(?:\w+ )?\S+ {1,2}(?:Pulling|Pulled|Creating|Created|Interrupted)")
 _TRACE = "Traceback (most recent call last):"  # of docker-compose's own inside
 
 
 def without_chatter(text: str) -> str:
     """Returns the lines that say why something failed; all lines, if none of them does."""
     lines = text.partition(_TRACE)[0].splitlines()
-    telling = [one for one in lines if not one.strip().startswith(_CHATTER)]
+    telling = [
+        one
+        for one in lines
+        if not one.strip().startswith(_CHATTER) and not _STEP.fullmatch(one.strip())
+    ]
     return "\n".join(telling) if any(one.strip() for one in telling) else text
 
 

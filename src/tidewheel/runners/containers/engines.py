@@ -35,9 +35,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tidewheel.config import COMPOSE, SWARM
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runners import Assignment
-from tidewheel.runners.containers import docker_cli, placement
+from tidewheel.runners.containers import docker_cli, placement, swarm_keys
 from tidewheel.runners.containers.block_network import (
     as_networks,
     join_options,
@@ -47,7 +48,7 @@ from tidewheel.runners.containers.block_network import (
 from tidewheel.runners.containers.compose_build import as_mapping, literally
 from tidewheel.runners.containers.logs import TARGET, make_outputs_folder
 from tidewheel.runners.containers.outcome import KILLED, out_of_memory
-from tidewheel.runners.containers.policy import PROCESSES_MAX, mount_of
+from tidewheel.runners.containers.policy import FINDINGS_SHOWN_MAX, PROCESSES_MAX, mount_of
 from tidewheel.runners.containers.project import (
     LABEL_FIELDS,
     LABELS,
@@ -62,10 +63,9 @@ from tidewheel.runners.containers.project import (
     Tags,
     sighted,
 )
-from tidewheel.runners.containers.stage_spec import StageSpec
+from tidewheel.runners.containers.stage_spec import BadStage, StageSpec
 from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME
 
-COMPOSE, SWARM = "compose", "swarm"
 SERVICE = "com.docker.compose.service"
 INSPECTED_AT_ONCE = 200
 _PHASES = {"created": Phase.CREATED, "exited": Phase.ENDED, "dead": Phase.ENDED}
@@ -104,10 +104,12 @@ class ComposeEngine(Engine):
         for service in document["services"].values():
             service["environment"][OUTPUTS] = f"{TARGET}/{OUTPUTS_NAME}"
             service["volumes"] = [*(service.get("volumes") or []), f"{outputs}:{TARGET}:rw"]
-            limits = ((service.get("deploy") or {}).get("resources") or {}).get("limits") or {}
-            if limits.get("pids") is None:  # else the engine sets none
-                service.setdefault("pids_limit", PROCESSES_MAX)
             deploy = service.get("deploy") or {}
+            limits = (deploy.get("resources") or {}).get("limits") or {}
+            if limits and self.cli.is_compose_2:  # which wants all of them in one place
+                limits.setdefault("pids", service.pop("pids_limit", PROCESSES_MAX))
+            elif limits.get("pids") is None:  # else the engine sets none
+                service.setdefault("pids_limit", PROCESSES_MAX)
             for key in ("restart_policy", "placement", "mode", "endpoint_mode", "labels"):
                 deploy.pop(key, None)
             if deploy:
@@ -120,7 +122,7 @@ class ComposeEngine(Engine):
     ) -> None:
         """Creates all containers, networks and volumes, and starts none of them."""
         # Without this version 1 would pass over deploy.resources.
-        for_version_1 = () if self.cli.uses_plugin else ("--compatibility",)
+        for_version_1 = () if self.cli.is_compose_2 else ("--compatibility",)
         answer = await self.cli.call(
             *(*self.cli.tied, *self.cli.compose, *for_version_1),
             *("-f", str(file), "-p", plan.project, "--project-directory", str(files)),
@@ -133,7 +135,7 @@ class ComposeEngine(Engine):
             services = json.loads(file.read_bytes())["services"].values()
             images = sorted({str(service["image"]) for service in services})
             raise CannotCreate(docker_cli.create_words(said, images))
-        if not self.cli.uses_plugin:
+        if not self.cli.is_compose_2:
             await self._join_networks(plan, json.loads(file.read_bytes()))
 
     async def _join_networks(self, plan: ProjectPlan, document: Mapping[str, Any]) -> None:
@@ -411,13 +413,20 @@ class SwarmEngine(Engine):
         self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
 
     async def place(self, document: dict[str, Any], spec: StageSpec) -> list[str]:
-        """Puts the constraints of a stage, and what its labels mean, on each service."""
+        """Puts the constraints of a stage, and what its labels mean, on each service.
+
+        Raises BadStage if the Swarm would not do what the file says.
+        """
+        troubles = swarm_keys.swarm_troubles(document)
+        if wrong := swarm_keys.refused(troubles):
+            told = "; ".join(one.message for one in wrong[:FINDINGS_SHOWN_MAX])
+            raise BadStage(f"no Swarm runs the compose file: {told}")
         labels = placement.asked_labels(document, spec)
         nodes = await self._nodes() if any(one.value is None for one in labels) else []
         found = [placement.constraints_of(label, nodes) for label in labels]
         added = [constraint for one in found for constraint in one.constraints]
         placement.place(document, [*spec.constraints, *added])
-        return [one.note for one in found if one.note] + placement.dropped_notes(document)
+        return [one.note for one in found if one.note] + [one.seen for one in troubles]
 
     async def _nodes(self) -> list[placement.SwarmNode]:
         ids = (await self.cli.ask("node", "ls", "--quiet")).split()
@@ -435,6 +444,7 @@ class SwarmEngine(Engine):
             deploy = service["deploy"] = dict(service.get("deploy") or {})
             deploy["mode"] = MODES.get(str(deploy.get("mode")), "replicated")
             placement.move_limits(service, deploy)
+            swarm_keys.fit_to_swarm(document, service)
             if "scale" in service:
                 deploy.setdefault("replicas", service.pop("scale"))
             deploy["restart_policy"] = {"condition": "none"}

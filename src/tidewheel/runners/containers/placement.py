@@ -1,6 +1,6 @@
 """Decides on which nodes of a Swarm a stage runs: by what its file says and its labels mean.
 
-Limits are put where a Swarm knows them; what it does not know is left out, and told.
+Limits are put where a Swarm knows them; what it does not know is left out (`swarm_keys`).
 
 A Swarm compares values of labels and cannot ask whether a label is there at all. So a label
 without a value means the nodes that have it, with whichever value; where there are several
@@ -19,6 +19,13 @@ from tidewheel.runners.containers.stage_spec import BadStage, NodeLabel, StageSp
 NODE_LABELS = "node.labels."
 TRUE = "true"
 NODES_SHOWN_MAX = 5
+_OF_NODES = frozenset(
+    {"node.id", "node.hostname", "node.ip", "node.role"}
+    | {"node.platform.os", "node.platform.arch"}
+)
+_LABELS = (NODE_LABELS, "engine.labels.")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]+", re.ASCII)
+_VALUE = re.compile(r"[A-Za-z0-9:_.*()?+\[\]\\^$|/\s-]+", re.ASCII)
 _CONSTRAINT = re.compile(r"\s*(?P<key>[^\s=!]+)\s*(?P<sign>==|!=)\s*(?P<value>.*?)\s*")
 
 
@@ -44,6 +51,21 @@ def read_constraint(text: str) -> NodeConstraint | None:
     if found is None:
         return None
     return NodeConstraint(found["key"], found["sign"] == "==", found["value"])
+
+
+def constraint_is_readable(text: str) -> bool:
+    """Says whether a Swarm can read a constraint, and some node may be what it says."""
+    found = _CONSTRAINT.fullmatch(text)
+    if (
+        found is None
+        or not _KEY.fullmatch(found["key"])
+        or not _VALUE.fullmatch(found["value"])
+    ):
+        return False
+    key = found["key"].lower()  # as a Swarm compares it
+    return key in _OF_NODES or any(
+        key.startswith(lead) and len(key) > len(lead) for lead in _LABELS
+    )
 
 
 def names_label(constraints: Iterable[str], name: str) -> bool:
@@ -99,8 +121,8 @@ def constraints_of(label: NodeLabel, nodes: Sequence[SwarmNode]) -> LabelMeaning
     )
 
 
-def constraints_in(service: dict[str, Any]) -> list[str]:
-    """Returns the constraints of a service, as the resolved file has them."""
+def constraints_in(service: Mapping[str, Any]) -> list[str]:
+    """Returns the constraints of a service."""
     placement = (service.get("deploy") or {}).get("placement") or {}
     return [str(one) for one in placement.get("constraints") or []]
 
@@ -113,6 +135,11 @@ def asked_labels(document: dict[str, Any], spec: StageSpec) -> list[NodeLabel]:
         for label in spec.labels
         if label.value is not None or not names_label(said, label.name)
     ]
+
+
+def said_constraints(labels: Iterable[NodeLabel]) -> list[str]:
+    """Returns what labels mean on every Swarm: those that are given with their value."""
+    return [f"{NODE_LABELS}{one.name} == {one.value}" for one in labels if one.value]
 
 
 def place(document: dict[str, Any], constraints: Sequence[str]) -> None:
@@ -135,33 +162,12 @@ _LIMITS = {
     "mem_limit": ("limits", "memory"),
     "mem_reservation": ("reservations", "memory"),
 }
-# What tunes a container on one engine, and is unknown to a Swarm.
-_TUNING = (
-    *("blkio_config", "cpu_count", "cpu_percent", "cpu_period", "cpu_quota", "cpu_rt_period"),
-    *("cpu_rt_runtime", "cpu_shares", "cpuset", "mem_swappiness", "memswap_limit"),
-    *("oom_kill_disable", "oom_score_adj", "pids_limit", "platform", "pull_policy"),
-)
 
 
 def move_limits(service: dict[str, Any], deploy: dict[str, Any]) -> None:
-    """Moves limits of a service to where a Swarm knows them, and drops what only tunes it."""
+    """Moves limits of a service to where a Swarm knows them."""
     for key, (share, name) in _LIMITS.items():
         if key in service:
             resources = deploy["resources"] = dict(deploy.get("resources") or {})
             shares = resources[share] = dict(resources.get(share) or {})
             shares.setdefault(name, str(service.pop(key)))
-    for key in _TUNING:
-        service.pop(key, None)
-
-
-def dropped_notes(document: Mapping[str, Any]) -> list[str]:
-    """Returns what is to be told of keys of services that a Swarm does not know."""
-    dropped = {
-        name: [key for key in _TUNING if key in service]
-        for name, service in document["services"].items()
-    }
-    return [
-        f"service {name}: a Swarm does not know {', '.join(keys)}, which is left out"
-        for name, keys in dropped.items()
-        if keys
-    ]

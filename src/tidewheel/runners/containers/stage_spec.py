@@ -139,7 +139,7 @@ def _node(node: object) -> tuple[list[NodeLabel], list[str]]:
         raise BadStage(
             '"node" of the spec is not an object; expected {"labels": …, "constraints": …}'
         )
-    labels = _labels(node.get("labels") or node.get("label"))
+    labels = node_labels(node.get("labels") or node.get("label"))
     given = node.get("constraints") or []
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         raise BadStage(
@@ -158,7 +158,7 @@ def _node(node: object) -> tuple[list[NodeLabel], list[str]]:
     return labels, given
 
 
-def _labels(labels: object) -> list[NodeLabel]:
+def node_labels(labels: object) -> list[NodeLabel]:
     """Returns labels of Swarm nodes, as people write them: {"zone": "a"}, "zone=a", "zone"."""
     if isinstance(labels, dict):
         pairs: Mapping[str, object] = labels

@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from tidewheel.config import SWARM
+from tidewheel.config import COMPOSE, SWARM
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
@@ -33,6 +33,9 @@ from tidewheel.formats.sip.translation import workflow_of
 from tidewheel.formats.sip.validation import ELEMENTS_CHECKED_MAX, Validation, validate
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.runners.containers.needs import asked_of_host, compose_2_keys
+from tidewheel.runners.containers.placement import said_constraints
+from tidewheel.runners.containers.stage_spec import node_labels
+from tidewheel.runners.containers.swarm_keys import refused, swarm_troubles
 from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
 from tidewheel.services.explain import label_option, node_options
 
@@ -82,6 +85,8 @@ def note_needs(validation: Validation) -> None:
             validation.findings.note(WORKER_NEEDS, seen, hint, place)
         if told is not None and is_for_swarm:
             _note_swarm(told, place, validation.findings)
+        if told is not None and told.is_on and rendered.compose is not None:
+            _judge_for_swarm(told, rendered, place, validation)
 
 
 def _note_swarm(stage: Stage, place: Position, findings: Findings) -> None:
@@ -94,6 +99,42 @@ def _note_swarm(stage: Stage, place: Position, findings: Findings) -> None:
     if labels := stage.node_labels:
         hint = f"nodes of that Swarm have the label {', '.join(labels)}; {hint}"
     findings.note(WORKER_NEEDS, seen, hint, place)
+
+
+def _judge_for_swarm(
+    stage: Stage, rendered: RenderedStage, place: Position, validation: Validation
+) -> None:
+    """Reports what no Swarm does of a compose file, if the stage is for a Swarm; else notes
+    that it is for an engine alone."""
+    labels = node_labels(stage.node_labels) if len(stage.node_labels) == 1 else []
+    troubles = swarm_troubles(rendered.document, said_constraints(labels))
+    if not stage.is_for_swarm:
+        if found := refused(troubles):
+            option = label_option(runner_label(COMPOSE))
+            seen = f"stage {stage.id} needs a worker with an engine of its own ({option})"
+            hint = f"no Swarm runs it: {found[0].message}"
+            at = rendered.places.get(found[0].path, place)
+            validation.findings.note(WORKER_NEEDS, seen, hint, at)
+        return
+    for one in troubles:
+        seen = f"{one.seen} (stage {stage.id})"
+        at = next(
+            (
+                rendered.places[one.path[:length]]
+                for length in range(len(one.path), 0, -1)
+                if one.path[:length] in rendered.places
+            ),
+            place,
+        )
+        if one.is_refused:
+            hint = f"{one.hint}; or {ONE_ENGINE}"
+            validation.obstacles.error(SWARM_KEY, seen, hint, at)
+        else:
+            validation.findings.warning(SWARM_KEY, seen, one.hint, at)
+
+
+SWARM_KEY = "swarm-key"
+ONE_ENGINE = "ask for one node, without a label: then one engine runs the stage"
 
 
 # SIP definitions, as the commands about definitions want them.
