@@ -5,6 +5,9 @@ import pytest
 WIDE = """
 [task parameters]
     m = 1..5
+[scheduler]
+    [[events]]
+        stall timeout = PT0S
 [scheduling]
     [[graph]]
         R1 = member<m> => join

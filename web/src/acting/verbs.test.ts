@@ -8,7 +8,7 @@ test.each([
   [{ verb: "set", ids: ["1/b"], prerequisites: ["1/a:succeeded"] }, "Satisfy 1/a:succeeded for 1/b"],
   [{ verb: "set", ids: ["1/a"], outputs: ["ready"] }, "Set ready of 1/a"],
   [{ verb: "pause" }, "Pause"],
-  [{ verb: "run" }, "Carry on"],
+  [{ verb: "run" }, "Continue"],
   [{ verb: "trigger", ids: ["1/a"], flow: "2" }, "Trigger 1/a in flow 2"],
   [{ verb: "hold", after: "3" }, "Hold everything after 3"],
   [{ verb: "hold", ids: ["*/a*"] }, "Hold */a*"],

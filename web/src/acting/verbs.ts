@@ -32,8 +32,8 @@ export const taskVerbs = (hasEnded: boolean): readonly Verb[] => (hasEnded ? TAS
 export const RUN_VERBS: readonly Verb[] = [
   { verb: "pause", button: "Pause", says: "Submit nothing more; jobs go on." },
   { verb: "resume", button: "Resume", says: "Go on submitting." },
-  { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be carried on later.", danger: true },
-  { verb: "run", button: "Carry on", says: "Any scheduler goes on with the run." },
+  { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be continued later.", danger: true },
+  { verb: "run", button: "Continue", says: "Any scheduler continues the run." },
   { verb: "reload", button: "Reload definition", says: "Read the definition again." },
 ];
 

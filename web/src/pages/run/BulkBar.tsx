@@ -24,16 +24,16 @@ function Bar() {
   const rows = useMemo(() => [...ticked].map((id) => live.row(id) ?? { id, ...FUTURE }), [ticked, live, all]); // eslint-disable-line react-hooks/exhaustive-deps -- `all` is another one when a row is
   return (
     <div className="bulk-bar card" role="group" aria-label="Actions on ticked tasks">
-      <b>{rows.length} ticked</b>
+      <b>{rows.length} selected</b>
       {taskVerbs(ended !== null).map(({ verb, button, says, fits }) => {
         const ids = rows.filter((row) => fits?.(row) ?? true).map((row) => row.id);
         return (
-          <Button key={verb} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Fits ${ids.length} of them.`} onClick={() => act({ verb, ids })}>
+          <Button key={verb} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Fits ${ids.length} of them.`} onClick={() => act({ verb, ids }, clear)}>
             {button}{ids.length < rows.length && ids.length > 0 ? ` (${ids.length})` : ""}
           </Button>
         );
       })}
-      <Button look="quiet" onClick={clear}>Untick</Button>
+      <Button look="quiet" onClick={clear}>Clear selection</Button>
     </div>
   );
 }
