@@ -126,6 +126,7 @@ class ErrorGroup(TypedDict):
     log: str
     ids: list[str]
     commands: list[str]
+    actions: list[RunAction]
 
 
 class RunStall(TypedDict):

@@ -15,7 +15,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from tidewheel.api.runs import ErrorGroup
+from tidewheel.api.runs import ErrorGroup, RunAction
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.selection import select
 from tidewheel.core.sched.completion import lacking_text
@@ -193,7 +193,27 @@ def group_document(run: str, pool: TaskPool, those: Sequence[Failure]) -> ErrorG
         "log": first.id,
         "ids": [one.id for one in those],
         "commands": group_commands(run, pool, those),
+        "actions": [_action(pool, those)],
     }
+
+
+def _action(pool: TaskPool, those: Sequence[Failure]) -> RunAction:
+    action: RunAction = {"verb": "trigger", "ids": [one.id for one in those]}
+    if flow := flow_to_repair(pool, those):
+        action["flow"] = str(flow)
+    return action
+
+
+def flow_to_repair(pool: TaskPool, those: Sequence[Failure]) -> int | None:
+    """Returns the flow in which tasks that have left the pool have to run again: alone they
+    would run, and still count as failed. None: they are in the pool, or in several flows."""
+    found: set[int] = set()
+    for one in those:
+        memory = pool.recall(*one.key)
+        if one.key in pool.tasks or memory is None or len(memory.verdicts) != 1:
+            return None
+        found |= set(memory.verdicts)
+    return found.pop() if len(found) == 1 else None
 
 
 def group_commands(run: str, pool: TaskPool, those: Sequence[Failure]) -> list[str]:
@@ -203,7 +223,9 @@ def group_commands(run: str, pool: TaskPool, those: Sequence[Failure]) -> list[s
         found = command_lines(run, why(pool, first.key)[0].command)
     else:
         ids = [shlex.quote(one) for one in _meaning(pool, those)]
-        found = [" ".join([PROGRAM, "trigger", shlex.quote(run), *ids])]
+        flow = flow_to_repair(pool, those)
+        option = [f"--flow {flow}"] if flow and not pool.plan.is_of_stages else []
+        found = [" ".join([PROGRAM, "trigger", shlex.quote(run), *ids, *option])]
     if first.state == FAILED:
         word = shlex.quote(pool.plan.word_of(first.key))
         found.append(f"{PROGRAM} log {shlex.quote(run)} {word} --err")

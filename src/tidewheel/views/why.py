@@ -154,7 +154,7 @@ async def _alike(
             "passes": False,
             "until": None,
             "commands": one.document["commands"],
-            "actions": [{"verb": "trigger", "ids": one.document["ids"]}],
+            "actions": one.document["actions"],
         }
         for one in large
     ]

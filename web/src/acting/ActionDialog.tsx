@@ -142,10 +142,11 @@ function OutputChoice({ action, onChange }: { action: Action; onChange: (action:
 }
 
 /** Those that tasks of the run on the screen belong to; the first alone is no choice. */
-function flowsOfRun(): number[] {
+function flowsOfRun(asked = ""): number[] {
   if (isOfStages()) return [];
+  const wanted = /^\d+$/.test(asked) ? [Number(asked)] : [];
   const flows = new Set(currentLive()?.snapshot().rows.flatMap((row) => row.flows));
-  return flows.size > 1 ? [...flows].sort((a, b) => a - b) : [];
+  return flows.size > 1 ? [...flows].sort((a, b) => a - b) : wanted;
 }
 
 /** Into a flow that is under way, as for a task that waits for something outside of its flow. */
@@ -167,7 +168,7 @@ function FlowChoice({ action, onChange }: { action: Action; onChange: (action: A
   return (
     <fieldset className="choices">
       <legend>What follows</legend>
-      {[["", isOfStages() ? "as usual: what waits for it, or only this if it has run already" : "as usual: in its flows, or alone if it has run already"], ["new", `everything behind it again${isOfStages() ? "" : " (a new flow)"}`], ["none", "nothing: only this"], ...flowsOfRun().map((one) => [String(one), `what is behind it in flow ${one}`])].map(([flow = "", says]) => (
+      {[["", isOfStages() ? "as usual: what waits for it, or only this if it has run already" : "as usual: in its flows, or alone if it has run already"], ["new", `everything behind it again${isOfStages() ? "" : " (a new flow)"}`], ["none", "nothing: only this"], ...flowsOfRun(action.flow).map((one) => [String(one), `what is behind it in flow ${one}`])].map(([flow = "", says]) => (
         <label key={flow}><input type="radio" name="flow" checked={(action.flow ?? "") === flow} onChange={() => onChange(inFlow(action, flow))} /> {says}</label>
       ))}
     </fieldset>

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useActing } from "../acting/Acting";
-import { actionText, taskVerbs } from "../acting/verbs";
+import { actionFor, actionText, taskVerbs } from "../acting/verbs";
 import { taskQuery } from "../api/queries";
 import { useEnded, useMayAct, useTaskRow } from "../api/runLive";
 import { isOfStages, shownId } from "../api/shown";
@@ -52,7 +52,7 @@ function Verbs({ task }: { task: TaskDocument }) {
   return (
     <div className="panel-verbs" role="group" aria-label="Actions">
       {taskVerbs(ended !== null).filter(({ fits }) => fits?.(task) ?? true).map(({ verb, button, says, danger }) => (
-        <Button key={verb} title={ended === null ? says : `${says} Reopens the run, which is ${ended}.`} className={danger ? "risky" : ""} onClick={() => act({ verb, ids: [task.id] })}>{button}</Button>
+        <Button key={verb} title={ended === null ? says : `${says} Reopens the run, which is ${ended}.`} className={danger ? "risky" : ""} onClick={() => act(actionFor(verb, [task], ended !== null))}>{button}</Button>
       ))}
     </div>
   );
@@ -98,6 +98,12 @@ export function TaskLinks({ ids }: { ids: readonly string[] }) {
 /** A trigger in a new flow of what has ended is no repair; what is for this task alone is among the verbs below. */
 const isRepair = (action: Action, id: string): boolean => action.flow !== "new" && !(isFor(action, id) && (action.verb === "trigger" || (action.verb === "set" && !action.outputs?.length && !action.prerequisites?.length) || action.verb === "release"));
 
+/** What its job said comes first: it is why the rest is so. */
+function inOrder(reasons: readonly Reason[], error: string): Reason[] {
+  const says = (reason: Reason) => error !== "" && reason.text.includes(error);
+  return [...reasons.filter(says), ...reasons.filter((reason) => !says(reason))];
+}
+
 /** In a run of stages commands have the name alone. */
 const isFor = ({ ids = [] }: Action, id: string): boolean => ids.length === 1 && (ids[0] === id || ids[0] === shownId(id));
 
@@ -110,7 +116,7 @@ function Why({ reasons, task }: { reasons: Reason[]; task: TaskDocument }) {
     <section className="why" aria-label="Why it does not run">
       <h3>Why it does not run</h3>
       <ul>
-        {reasons.map((reason) => (
+        {inOrder(reasons, last?.error ?? "").map((reason) => (
           <li key={reason.text} className={reason.passes ? "passes" : reason.commands.length > 0 ? "stays" : ""}>
             <p>{plain(reason.text)}</p>
             {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? <>It clears on its own{reason.until ? <>, <Due at={reason.until} /></> : ""}.</> : "It needs action."}</p>}

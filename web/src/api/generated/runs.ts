@@ -108,6 +108,7 @@ export type ErrorGroup = {
   log: string;
   ids: string[];
   commands: string[];
+  actions: RunAction[];
 };
 
 /** Says since when a run is stalled; `until`: when its stall timer ends it. */

@@ -45,7 +45,7 @@ function GroupLine({ group, ended }: { group: ErrorGroup; ended: boolean }) {
     <li>
       {one && text.startsWith(first) ? <><button type="button" className="link" onClick={() => select(group.log)}>{first}</button><span>{text.slice(first.length)}</span></> : <span>{text}</span>}
       <span className="cause-actions">
-        {may && !here && <Button title={ended ? "Reopens the run" : ""} onClick={() => act({ verb: "trigger", ids: group.ids })}>{one ? `Trigger ${first}` : `Trigger all ${group.count}`}</Button>}
+        {may && !here && <Button title={ended ? "Reopens the run" : ""} onClick={() => group.actions.slice(0, 1).forEach((action) => act(action))}>{one ? `Trigger ${first}` : `Trigger all ${group.count}`}</Button>}
         {group.state === "failed" && <button type="button" className="link" aria-label={`Log of ${first}`} title={`What ${first} wrote`} onClick={() => showLog(group.log, "err", "")}>log{one ? "" : ` of ${first}`}</button>}
         {!one && <button type="button" className="link" onClick={() => showTasks(group.name, group.state)}>show them</button>}
       </span>

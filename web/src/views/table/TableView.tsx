@@ -91,7 +91,7 @@ function Rows({ table, rows, folds, unfold }: RowsProps) {
   const { ticked, tick } = useTicks();
   const may = useMayAct();
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
-  useOpenAt(virtual, rows.findIndex((row) => needsAction(row.original)), selected === null);
+  useOpenAt(virtual, rows.findIndex((row) => (selected === null ? needsAction(row.original) : row.id === selected)));
   const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${Math.max(one.columnDef.minSize ?? 0, one.getSize() * 0.75)}px, ${one.getSize()}fr)`).join(" ")}`;
   const all = rows.length > 0 && rows.every((row) => ticked.has(row.id));
   const choose = (id: string) => (folds.has(id) ? unfold(id) : select(id));
