@@ -151,7 +151,9 @@ def test_a_command_about_a_glob_is_shown_first_and_a_double_click_gives_it_once(
     expect(shown).to_contain_text("2/merge")
     shown.get_by_role("button", name="Hold 2/mer*").dblclick()
     expect(shown).to_have_count(0)
-    expect(page.get_by_role("status").get_by_text("Hold 2/mer*: the scheduler has taken it")).to_have_count(1)
+    expect(
+        page.get_by_role("status").get_by_text("Hold 2/mer*: the scheduler has taken it")
+    ).to_have_count(1)
     assert len([url for url in window.asked if url.endswith("/hold")]) == 1
     release = f"/runs/{in_path(noisy)}/release?wait_s=10"
     assert site.caller().post(release, {"ids": ["2/merge"]}).status < 300

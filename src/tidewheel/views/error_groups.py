@@ -1,6 +1,6 @@
-"""Groups failures that are alike, so that one cause is one line: "63 failed alike (member_*):
-exit 3, CFL violated".
+"""Groups failures that are alike, so that one cause is one line.
 
+Such as "63 failed alike (member_*): exit 3, CFL violated at step …; 1 task waits for them".
 Alike means: the same family (without a message: the same name but for its numbers), the same
 end and exit status, and the same last line but for numbers, points and paths. What jobs wrote
 may be anything: it is cut, and control characters are spelled out, before it is compared.
@@ -24,7 +24,7 @@ from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.runners.sanitize import LAST_LINES, printable
-from tidewheel.views.repairs import PROGRAM, command_lines
+from tidewheel.views.run_facts import PROGRAM, command_lines
 from tidewheel.views.task_lookup import children
 
 WORDS_LENGTH_MAX = 200  # of what a job wrote; what follows is neither compared nor told

@@ -48,8 +48,14 @@ from tidewheel.views.error_groups import (
     group_document,
     grouped,
 )
-from tidewheel.views.repairs import PROGRAM, actions, command_lines
-from tidewheel.views.run_facts import described, kept_commands, kept_text
+from tidewheel.views.run_facts import (
+    PROGRAM,
+    actions,
+    command_lines,
+    described,
+    kept_commands,
+    kept_text,
+)
 from tidewheel.views.snapshot import (
     LEFT,
     AskedView,

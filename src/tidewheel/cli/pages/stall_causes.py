@@ -18,7 +18,7 @@ from tidewheel.views.error_groups import (
     grouped,
     told_group,
 )
-from tidewheel.views.repairs import command_lines
+from tidewheel.views.run_facts import command_lines
 
 CAUSES_MAX = 10
 
