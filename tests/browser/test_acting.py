@@ -151,7 +151,9 @@ def test_a_command_about_a_glob_is_shown_first_and_a_double_click_gives_it_once(
     expect(shown).to_contain_text("2/merge")
     shown.get_by_role("button", name="Hold 2/mer*").dblclick()
     expect(shown).to_have_count(0)
-    expect(page.get_by_role("status").get_by_text("Hold 2/mer*: done")).to_have_count(1)
+    expect(
+        page.get_by_role("status").get_by_text("Hold 2/mer*: the scheduler has taken it")
+    ).to_have_count(1)
     assert len([url for url in window.asked if url.endswith("/hold")]) == 1
     release = f"/runs/{in_path(noisy)}/release?wait_s=10"
     assert site.caller().post(release, {"ids": ["2/merge"]}).status < 300
@@ -185,20 +187,12 @@ def test_a_completed_run_is_reopened_from_the_panel_of_what_failed(site, page, t
     expect(actions.get_by_role("button", name="Trigger", exact=True)).to_be_visible()
     expect(actions.get_by_role("button", name="Hold")).to_have_count(0)
     wind.touch()
-    why.get_by_role("button", name="Trigger 1/sail").click()
+    actions.get_by_role("button", name="Trigger", exact=True).click()
     dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Reopens the run")
     expect(dialog).to_contain_text("1/land after 1/sail")
     dialog.get_by_role("button", name="Trigger 1/sail").click()
     expect(dialog).to_have_count(0)
     rows = page.locator(".rows-space [role=row]")
     expect(rows.filter(has_text="land")).to_contain_text("succeeded")
     expect(header).to_contain_text("completed")
-
-
-def test_the_banner_of_a_stall_says_since_when_and_until_when(site, page):
-    run = site.begin(
-        "wreck", "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = false"
-    )
-    page.goto(address(site, run, "?views=table"))
-    banner = page.locator(".run-causes")
-    expect(banner).to_contain_text(re.compile("since .*; the stall timer ends it at .*in "))

@@ -23,7 +23,7 @@ def test_links_lead_from_the_outermost_run_to_the_task_that_failed(site, page):
     begun = site.tidewheel("run", "outermost", "--server", site.url, "--detach")
     assert begun.status == 0, begun
     page.goto(address(site, "outermost/run1"))
-    alert = page.get_by_role("alert").filter(has_text="Needs somebody")
+    alert = page.get_by_role("alert").filter(has_text="Needs action")
     expect(alert).to_contain_text("something in it does not go on by itself")
     alert.get_by_role("button", name="1/middle").click()
     panel = page.get_by_role("complementary", name="Task 1/middle")

@@ -66,3 +66,16 @@ def test_runs_are_listed_page_by_page(store):
     assert [run.number for run in store.runs(count=2)] == numbers[:2]
     assert [run.number for run in store.runs(before=numbers[1])] == numbers[2:]
     assert store.runs(before=numbers[2]) == []
+
+
+def test_submissions_are_found_by_their_ids_in_their_run_only(store):
+    driver, other = Driver.of(store), Driver.of(store)
+    driver.write(submissions=[driver.task("a"), driver.task("b"), driver.task("c")])
+    other.submit("a")
+    number = driver.run.number
+    all_of_it = {one.task_id for one in store.submissions(number)}
+    asked = sorted(all_of_it)[:2]
+    found = store.submissions(number, ids=asked)
+    assert {one.task_id for one in found} == set(asked)
+    assert store.submissions(other.run.number, ids=asked) == []
+    assert store.submissions(number, ids=["no such"]) == store.submissions(number, ids=[]) == []

@@ -468,7 +468,7 @@ def test_what_is_wrong_with_a_value_has_its_place_too(files, request_, place):
 def test_for_each_over_no_stage_is_told_as_such():
     text = definition(stage("a"), stage("b", more="for_each: 5"))
     (error,) = found(judged(text, "a", "b").obstacles)
-    assert error.message == "for_each of stage b names '5', which is no stage"
+    assert error.message == "for_each of stage b names '5', which is not a stage"
     assert error.hint.startswith("write a list, a parameter such as {{ names }}, STAGE.OUTPUT")
 
 

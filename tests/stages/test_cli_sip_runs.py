@@ -125,7 +125,7 @@ def test_a_stage_that_fails_ends_the_run_and_is_named(tidewheel, flow, stage):
     stage("make", "script.sh", "echo broken >&2; exit 3\n")
     answer = tidewheel("run", flow)
     assert answer.status == 1
-    assert "make failed, and has to succeed" in answer.err
+    assert "make failed (exit 3): broken; 1 stage waits for it" in answer.err
     assert "because       make failed" in tidewheel("show").out
     assert "broken" in tidewheel("log", "1/make", "--err").out
     assert "job.out is empty" in tidewheel("log", "1/make").err

@@ -108,6 +108,27 @@ class RunCause(TypedDict):
     reasons: list[RunReason]
 
 
+class ErrorGroup(TypedDict):
+    """Describes tasks that failed alike: `text` says it in one sentence.
+
+    `name`: what their names have in common, a glob or a family; `end`: such as `exit 3`;
+    `error`: what the first of them wrote last; `waiting`: how many tasks wait for them;
+    `log`: the task whose log to read; `ids`: all of them.
+    """
+
+    text: str
+    count: int
+    name: str
+    state: str
+    end: str
+    error: str
+    waiting: int
+    log: str
+    ids: list[str]
+    commands: list[str]
+    actions: list[RunAction]
+
+
 class RunStall(TypedDict):
     """Says since when a run is stalled; `until`: when its stall timer ends it."""
 
@@ -186,6 +207,7 @@ class RunDocument(OfRun):
     active: list[ActiveTask]
     held: list[str]
     causes: list[RunCause]
+    groups: list[ErrorGroup]
     lost: list[LostTask]
 
 
@@ -211,6 +233,7 @@ class SummaryFacts(OfRun):
     stall: RunStall | None
     causes: list[RunCause]
     causes_count: int
+    groups: list[ErrorGroup]
     lost: int
     held: int
 

@@ -31,7 +31,7 @@ from tidewheel.runners.job_directory import (
     open_plain_file,
 )
 from tidewheel.runners.processes import Exit, ProcessId
-from tidewheel.runners.sanitize import storable
+from tidewheel.runners.sanitize import LAST_LINE, storable
 
 
 class EndedJob:
@@ -112,7 +112,7 @@ def end_of(exited: Exit, files: JobDirectory) -> End:
         return with_values(success, partial(read_values, f"{files.path}/{OUTPUTS_NAME}"))
     status = exit_status_of(exited)
     last_words = last_line(files.err)
-    said = f"; last line of job.err: {last_words}" if last_words else ""
+    said = f"{LAST_LINE}{last_words}" if last_words else ""
     told: dict[str, object] = {"exit_status": status}
     code, words = "exit", f"exit status {status}"
     if status < 0:

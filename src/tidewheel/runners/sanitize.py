@@ -13,6 +13,10 @@ from collections.abc import Iterable, Mapping
 MASK = "***"
 LENGTH_MIN = 6
 VARIABLES = "TIDEWHEEL_SECRETS"  # in a job's environment: the names of those with a secret
+# Before what a job wrote last, in how it ended.
+LAST_LINE = "; last line of job.err: "
+LAST_LINE_OF_LOG = "; last line of its log: "
+LAST_LINES = (LAST_LINE, LAST_LINE_OF_LOG)
 
 
 def storable(text: str, length_max: int | None = None) -> str:

@@ -11,7 +11,7 @@ from tidewheel.api import runs as api
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.elements import nodes_at
 from tidewheel.core.sched.limits import next_point
-from tidewheel.core.sched.pool import FlowState
+from tidewheel.core.sched.pool import FlowState, RunStatus
 from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.task_state import (
     AtomValue,
@@ -20,11 +20,13 @@ from tidewheel.core.sched.task_state import (
     PoolState,
     VerdictKind,
 )
+from tidewheel.views.error_groups import BAD_ENDS
 from tidewheel.views.run_facts import described, option_facts, run_facts
 from tidewheel.views.snapshot import AskedView, RunSnapshot, Submissions
 from tidewheel.views.status_text import DONE, STATES, pooled_state, words_of
 from tidewheel.views.why import (
     causes_of,
+    failure_groups,
     nested_tasks,
     reason_document,
     reasons_in_nested,
@@ -35,11 +37,21 @@ from tidewheel.views.why import (
 
 POINTS_MAX = 1_000  # shown of a run that has more
 TASKS_MAX = 1_000  # of any list
+GROUPS_MAX = 20  # of failures that are alike
 POINTS_TO_GO_MAX = 1_000  # counted up to the stop point
 
 
-def run_document(snapshot: RunSnapshot, submissions: Submissions) -> api.RunDocument:
+async def run_document(
+    asked: AskedView, snapshot: RunSnapshot, submissions: Submissions
+) -> api.RunDocument:
     """Returns the run, its progress point by point, and what a person should know."""
+    document = _run_alone(snapshot, submissions)
+    document["causes"] += await _nested_causes(asked, snapshot)
+    document["groups"] = await _groups(asked, snapshot, document["counts"])
+    return document
+
+
+def _run_alone(snapshot: RunSnapshot, submissions: Submissions) -> api.RunDocument:
     known = snapshot.known_tasks()
     points = [_point_document(snapshot, point, there) for point, there in known.items()]
     options = option_facts(snapshot.view)
@@ -58,6 +70,7 @@ def run_document(snapshot: RunSnapshot, submissions: Submissions) -> api.RunDocu
         "active": list(_active(snapshot, submissions)),
         "held": [snapshot.id_of(key) for key in sorted(held)][:TASKS_MAX],
         "causes": list(_causes(snapshot)),
+        "groups": [],
         "lost": list(islice(_lost_chains(snapshot), TASKS_MAX)),
     }
 
@@ -70,7 +83,7 @@ def _causes(snapshot: RunSnapshot) -> Iterator[api.RunCause]:
         yield described(api.RunCause, snapshot.shown(task.key), reasons=reasons)
 
 
-async def nested_causes(asked: AskedView, snapshot: RunSnapshot) -> list[api.RunCause]:
+async def _nested_causes(asked: AskedView, snapshot: RunSnapshot) -> list[api.RunCause]:
     """Returns the tasks that are runs of other workflows which do not go on by themselves, with
     the reasons within these."""
     found: list[api.RunCause] = []
@@ -79,6 +92,21 @@ async def nested_causes(asked: AskedView, snapshot: RunSnapshot) -> list[api.Run
         if not all(one["passes"] for one in reasons):
             found.append(described(api.RunCause, snapshot.shown(key), reasons=reasons))
     return found
+
+
+async def _groups(
+    asked: AskedView, snapshot: RunSnapshot, counted: api.Counts
+) -> list[api.ErrorGroup]:
+    """Returns what failed, alike together: in a run that goes on the tasks that keep it, in a
+    completed one all of them."""
+    if snapshot.view.status == RunStatus.COMPLETED and any(map(counted.get, BAD_ENDS)):
+        known = snapshot.known_keys()
+        keys = [key for key in known if words_of(snapshot.pool, key).state in BAD_ENDS]
+    else:
+        causes = causes_of(snapshot)
+        keys = [one.key for one in causes if one.standing is PoolState.INCOMPLETE]
+    found = await failure_groups(asked.store, snapshot, keys[:TASKS_MAX])
+    return [one.document for one in found[:GROUPS_MAX]]
 
 
 def work(snapshot: RunSnapshot, keys: Sequence[Key]) -> Sequence[Key]:
@@ -191,8 +219,7 @@ POINTS_TO_COME_MAX = 1_000  # counted of a recurrence; of a run with more the to
 async def summary(asked: AskedView) -> api.RunSummary:
     """Shows a run in short; `tasks` counts those of points that have begun, `total` all."""
     snapshot = await asked.snapshot()
-    whole = run_document(snapshot, {})
-    whole["causes"] += await nested_causes(asked, snapshot)
+    whole = await run_document(asked, snapshot, {})
     points, causes, bounds = whole["points"], whole["causes"], whole["bounds"]
     known = sum(one["tasks"] for one in points)
     to_come = _tasks_to_come(snapshot)
@@ -214,6 +241,7 @@ async def summary(asked: AskedView) -> api.RunSummary:
         "stall": whole["stall"],
         "causes": causes[:CAUSES_MAX],
         "causes_count": len(causes),
+        "groups": whole["groups"][:CAUSES_MAX],
         "lost": len(whole["lost"]),
         "held": len(whole["held"]),
     }

@@ -28,7 +28,7 @@ from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.paths import submission_directory
 from tidewheel.views.graph import prerequisites, suicides
 from tidewheel.views.log import found_files
-from tidewheel.views.run import nested_causes, run_document
+from tidewheel.views.run import run_document
 from tidewheel.views.run_facts import described, job_facts, kept_commands
 from tidewheel.views.snapshot import (
     AskedView,
@@ -53,8 +53,7 @@ async def show(asked: AskedView) -> RunDocument | api.TaskDocuments:
     """Shows a run; if ids are given, the tasks that they name, in full."""
     store, snapshot, ids = asked.store, await asked.snapshot(), asked.texts("ids")
     if not ids:
-        document = run_document(snapshot, await asked.submissions())
-        document["causes"] += await nested_causes(asked, snapshot)
+        document = await run_document(asked, snapshot, await asked.submissions())
         document["run"]["kept"] = await kept_commands(store, snapshot.view, snapshot.now)
         return document
     found = few_tasks(snapshot, ids)

@@ -9,9 +9,10 @@ import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
+from typing import NamedTuple
 
 from tidewheel.api.run_details import TaskReasons, WhyDocument
-from tidewheel.api.runs import RunAction, RunReason, RunStall
+from tidewheel.api.runs import ErrorGroup, RunReason, RunStall
 from tidewheel.core.graph.outputs import SUBMIT_FAILED
 from tidewheel.core.operator.blocks import BlockStatus, NeedState
 from tidewheel.core.operator.definition import JobName
@@ -40,7 +41,21 @@ from tidewheel.formats.sip.model import OBJECT_PREFIX
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
-from tidewheel.views.run_facts import described, kept_commands, kept_text
+from tidewheel.views.error_groups import (
+    NO_JOB,
+    FailedJob,
+    failure_of,
+    group_document,
+    grouped,
+)
+from tidewheel.views.run_facts import (
+    PROGRAM,
+    actions,
+    command_lines,
+    described,
+    kept_commands,
+    kept_text,
+)
 from tidewheel.views.snapshot import (
     LEFT,
     AskedView,
@@ -53,9 +68,10 @@ from tidewheel.views.snapshot import (
 from tidewheel.views.task_lookup import few_tasks, parents
 from tidewheel.vocabulary import time_text
 
-PROGRAM = "tidewheel"
 STUCK_SHOWN_MAX = 5  # of a run that is a task
 PASSING_STATUSES = ("created", "running", "completed")  # of such a run: nobody need do anything
+ALIKE_MIN = 3  # reasons that differ only in a parent are one
+PARENTS_GROUPED_MAX = 1_000
 WAITING = "waiting: "  # so begins what a runner says of a job that its engine does not begin
 
 
@@ -96,10 +112,13 @@ async def reasons_within(
     is_run = bool(nested) and one.task is not None and one.task.stage is JobPhase.RUNNING
     # That a task is running says nothing of the run that it is.
     of_task = [] if is_run else task_reasons(snapshot, key)
+    alike = await _alike(asked, snapshot, key, of_task)
+    of_task = [one for one in of_task if not (alike and one.command in alike.commands)]
     stuck = await _stuck_parents(asked, snapshot, key) if depth else {}
     told = [
         reason_document(run, each, post_commands(snapshot, key, each.text)) for each in of_task
     ]
+    told = [*(alike.reasons if alike else ()), *told]
     for reason in told:
         reason["passes"] &= not any(f" {parent}:" in reason["text"] for parent in stuck)
     return [
@@ -109,6 +128,44 @@ async def reasons_within(
         *await _of_the_job(asked, snapshot, one),
         *nested,
     ]
+
+
+class _Alike(NamedTuple):
+    """Holds one reason for each group of parents that failed alike, and the commands of the
+    reasons that these stand for."""
+
+    reasons: list[RunReason]
+    commands: frozenset[str]
+
+
+async def _alike(
+    asked: AskedView, snapshot: RunSnapshot, key: Key, of_task: Sequence[Reason]
+) -> _Alike | None:
+    """Returns what stands for many reasons that differ only in the parent which failed; None
+    if there are few."""
+    if len(of_task) < ALIKE_MIN:
+        return None
+    pool = snapshot.pool
+    commands = {one.command for one in of_task}
+    stuck: dict[Key, str] = {}
+    for parent in parents(pool, key):
+        task, command = pool.tasks.get(parent), f"trigger {pool.plan.word_of(parent)}"
+        if task is not None and task.stage is JobPhase.INCOMPLETE and command in commands:
+            stuck[parent] = command
+    found = await failure_groups(asked.store, snapshot, list(stuck)[:PARENTS_GROUPED_MAX])
+    large = [one for one in found if len(one.keys) >= ALIKE_MIN]
+    reasons: list[RunReason] = [
+        {
+            "text": f"{snapshot.shown(key).shown} needs {one.document['text']}",
+            "passes": False,
+            "until": None,
+            "commands": one.document["commands"],
+            "actions": one.document["actions"],
+        }
+        for one in large
+    ]
+    said = frozenset(stuck[parent] for one in large for parent in one.keys)
+    return _Alike(reasons, said)
 
 
 async def _stuck_parents(
@@ -233,6 +290,37 @@ def causes_of(snapshot: RunSnapshot) -> list[PooledTask]:
     if pool.run.status not in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
         causes = [one for one in causes if one.standing is PoolState.INCOMPLETE or one.blocked]
     return causes
+
+
+class FailureGroup(NamedTuple):
+    """Holds the tasks of a group of failures, and how it is told."""
+
+    keys: frozenset[Key]
+    document: ErrorGroup
+
+
+async def failure_groups(
+    store: Store, snapshot: RunSnapshot, keys: Sequence[Key]
+) -> list[FailureGroup]:
+    """Returns tasks that ended badly, those that are alike together; how their last jobs ended
+    is read at once for all of them."""
+    if not keys:
+        return []
+    pool, shown = snapshot.pool, {key: snapshot.shown(key) for key in keys}
+    ids = {f"{snapshot.view.name}/{one.id}/{one.submit}": key for key, one in shown.items()}
+    rows = await store.submissions(snapshot.view.number, ids=list(ids))
+    jobs = {ids[row.task_id]: FailedJob(row.exit_status, row.error or "") for row in rows}
+    failures = [
+        failure_of(pool, key, one.state, jobs.get(key, NO_JOB)) for key, one in shown.items()
+    ]
+    name = snapshot.view.name
+    return [
+        FailureGroup(
+            frozenset(one.key for one in those),
+            group_document(name, pool, those),
+        )
+        for those in grouped(failures)
+    ]
 
 
 def nested_tasks(snapshot: RunSnapshot) -> list[Key]:
@@ -377,40 +465,6 @@ async def _of_the_lists(
             command = f"{PROGRAM} set {name} {word} --value {value} --out succeeded"
             return [_plain_reason(f"{id_} {refused}", False, [command])]
     return []
-
-
-def actions(command: str) -> list[RunAction]:
-    """Returns commands as REST takes them: a verb and its fields; `run` carries a run on."""
-    return [_action(one.split()) for one in command.split(", or ") if one]
-
-
-def _action(words: Sequence[str]) -> RunAction:
-    found: RunAction = {"verb": words[0]}
-    rest = iter(words[1:])
-    for word in rest:
-        match word:  # an option in the core's words, or an id
-            case "--pre":
-                found["prerequisites"] = [next(rest)]
-            case "--out":
-                found["outputs"] = next(rest).split(",")
-            case "--flow":
-                found["flow"] = next(rest)
-            case "--reflow":
-                found["flow"] = "new"
-            case _:
-                found["ids"] = [word]
-    return found
-
-
-def command_lines(run: str, command: str) -> list[str]:
-    """Returns the commands of a reason as whole lines for people; the core writes several as
-    `trigger 1/a, or set 1/a`."""
-    lines = []
-    for one in command.split(", or "):
-        verb, _, rest = one.partition(" ")
-        if verb:
-            lines.append(f"tidewheel {verb} {shlex.quote(run)} {rest}".rstrip())
-    return lines
 
 
 def _carry_on(status: str) -> str:

@@ -1,11 +1,12 @@
 /** Acting on a run: every command is shown with its consequences before it is given. */
-import { createContext, use, useMemo, useState, type ReactNode } from "react";
+import { createContext, use, useMemo, useRef, useState, type ReactNode } from "react";
 import type { Action } from "../api/types";
 import { ActionDialog } from "./ActionDialog";
 import { CommandFormDialog } from "./CommandForm";
 
 interface Acting {
-  act: (action: Action) => void;
+  /** `onDone`: the scheduler has taken it. */
+  act: (action: Action, onDone?: () => void) => void;
   /** The command that is being thought about, and what it would do. */
   action: Action | null;
   change: (action: Action) => void;
@@ -26,19 +27,24 @@ const Context = createContext<Acting | null>(null);
 export function ActingProvider({ run, draws = false, children }: { run: string; draws?: boolean; children: ReactNode }) {
   const [action, setAction] = useState<Action | null>(null);
   const [writing, setWriting] = useState(false);
+  const done = useRef<(() => void) | undefined>(undefined);
   const docked = action !== null && draws && DRAWN.includes(action.verb);
   const acting = useMemo(() => {
     const leave = () => {
       setAction(null);
       setWriting(false);
     };
-    return { act: setAction, change: setAction, write: () => setWriting(true), leave, action, docked };
+    const act = (given: Action, onDone?: () => void) => {
+      done.current = onDone;
+      setAction(given);
+    };
+    return { act, change: setAction, write: () => setWriting(true), leave, action, docked };
   }, [action, docked]);
   return (
     <Context value={acting}>
       {children}
-      {action !== null && <ActionDialog run={run} action={action} docked={docked} onChange={setAction} onClose={() => setAction(null)} />}
-      {writing && <CommandFormDialog onClose={() => setWriting(false)} onDone={(written) => { setWriting(false); setAction(written); }} />}
+      {action !== null && <ActionDialog run={run} action={action} docked={docked} onChange={setAction} onClose={() => setAction(null)} onDone={() => done.current?.()} />}
+      {writing && <CommandFormDialog onClose={() => setWriting(false)} onDone={(written) => { setWriting(false); acting.act(written); }} />}
     </Context>
   );
 }

@@ -8,6 +8,7 @@ import { useDeed } from "../ui/deed";
 import { Dialog } from "../ui/Dialog";
 import { Button, Failure, Loading } from "../ui/parts";
 import { say } from "../ui/toasts";
+import { submitsOf, tellOutcome } from "./outcome";
 import { Bounds, isReflow } from "./Bounds";
 import { Consequences } from "./Consequences";
 import { useGiving, useTried } from "./tried";
@@ -20,21 +21,29 @@ interface Props {
   docked: boolean;
   onChange: (action: Action) => void;
   onClose: () => void;
+  onDone: () => void;
 }
 
-export function ActionDialog({ run, action, docked, onChange, onClose }: Props) {
+export function ActionDialog({ run, action, docked, onChange, onClose, onDone }: Props) {
   const verb = verbOf(action.verb);
   const queries = useQueryClient();
   const tried = useTried(run, action);
   const giving = useDeed({
     mutationFn: useGiving(run, action, tried.data),
     onSuccess: ({ answer }) => {
-      say(answer.kept === true ? `${actionText(action)}: kept. No scheduler serves the run, which is ${String(answer.status)}; carry it on: ${String(answer.next)}` : `${actionText(action)}: done`);
+      if (answer.kept === true) say(`${actionText(action)}: kept. No scheduler serves the run, which is ${String(answer.status)}; continue it: ${String(answer.next)}`);
+      else tellOutcome(action, answer, before.current);
       void queries.invalidateQueries({ queryKey: ["run", run] });
       void queries.invalidateQueries({ queryKey: ["runs"] });
+      onDone();
       onClose();
     },
   });
+  const before = useRef(submitsOf(action));
+  useEffect(() => {
+    before.current = submitsOf(action);
+  }, [action]);
+  const ended = endedRun(run);
   const waits = giving.isPending || tried.isLoading || tried.error !== null;
   const Frame = docked ? Docked : Dialog;
   return (
@@ -42,18 +51,25 @@ export function ActionDialog({ run, action, docked, onChange, onClose }: Props) 
       <h2>{actionText(action)}</h2>
       <p className="muted">{verb.says} <span className="faint">Run {run}.</span></p>
       <Choices action={action} docked={docked} onChange={onChange} />
+      {ended !== null && action.verb !== "run" && <p><b>Reopens the run</b>, which is {ended}.</p>}
       {tried.isLoading && <Loading what="what would happen" />}
       {tried.error !== null && <Failure error={tried.error} />}
       {tried.data && <Consequences tried={tried.data} />}
       {giving.error !== null && <Failure error={giving.error} />}
       <div className="dialog-foot">
-        <Button onClick={onClose}>Leave it</Button>
+        <Button onClick={onClose}>Cancel</Button>
         <Button look={verb.danger ? "danger" : "primary"} {...(verb.danger || hasChoices(action) ? {} : { "data-focus": true })} aria-disabled={waits} onClick={() => { if (!waits) giving.mutate(); }}>
           {giving.isPending ? "Asking the scheduler …" : actionText(action)}
         </Button>
       </div>
     </Frame>
   );
+}
+
+/** How the run on the screen has ended; null: it has not, or another one is meant. */
+function endedRun(name: string): string | null {
+  const run = currentLive()?.snapshot().run;
+  return run?.name === name && (run.status === "completed" || run.status === "stopped") ? run.status : null;
 }
 
 /** Beside the drawing instead of over it: what would happen is seen, and can be clicked. */
@@ -126,10 +142,11 @@ function OutputChoice({ action, onChange }: { action: Action; onChange: (action:
 }
 
 /** Those that tasks of the run on the screen belong to; the first alone is no choice. */
-function flowsOfRun(): number[] {
+function flowsOfRun(asked = ""): number[] {
   if (isOfStages()) return [];
+  const wanted = /^\d+$/.test(asked) ? [Number(asked)] : [];
   const flows = new Set(currentLive()?.snapshot().rows.flatMap((row) => row.flows));
-  return flows.size > 1 ? [...flows].sort((a, b) => a - b) : [];
+  return flows.size > 1 ? [...flows].sort((a, b) => a - b) : wanted;
 }
 
 /** Into a flow that is under way, as for a task that waits for something outside of its flow. */
@@ -151,7 +168,7 @@ function FlowChoice({ action, onChange }: { action: Action; onChange: (action: A
   return (
     <fieldset className="choices">
       <legend>What follows</legend>
-      {[["", isOfStages() ? "as usual: what waits for it, or only this if it has run already" : "as usual: in its flows, or alone if it has run already"], ["new", `everything behind it again${isOfStages() ? "" : " (a new flow)"}`], ["none", "nothing: only this"], ...flowsOfRun().map((one) => [String(one), `what is behind it in flow ${one}`])].map(([flow = "", says]) => (
+      {[["", isOfStages() ? "as usual: what waits for it, or only this if it has run already" : "as usual: in its flows, or alone if it has run already"], ["new", `everything behind it again${isOfStages() ? "" : " (a new flow)"}`], ["none", "nothing: only this"], ...flowsOfRun(action.flow).map((one) => [String(one), `what is behind it in flow ${one}`])].map(([flow = "", says]) => (
         <label key={flow}><input type="radio" name="flow" checked={(action.flow ?? "") === flow} onChange={() => onChange(inFlow(action, flow))} /> {says}</label>
       ))}
     </fieldset>

@@ -34,7 +34,7 @@ export function CommandFormDialog({ onDone, onClose }: { onDone: (action: Action
         })}
         {form.fields.some((field) => field.name === "ids") && <p id="command-help" className="faint small">As on the command line: <code>{isOfStages() ? "STAGE" : "POINT/NAME"}</code>, <code>*</code> and <code>?</code>{isOfStages() ? "" : ", families"}, <code>:state</code> behind them; several with commas.</p>}
         <div className="dialog-foot">
-          <Button onClick={onClose}>Leave it</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={action === null}>Show what would happen</Button>
         </div>
       </form>

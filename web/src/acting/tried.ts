@@ -43,7 +43,7 @@ export function useGiving(run: string, action: Action, shown: DryRun | undefined
       const now = await tryCommand(run, action);
       if (!isWithin(now, shown)) {
         queries.setQueryData(keyOf(run, action), now);
-        throw new Problem(409, "changed", "The run has changed since this was shown, and nothing was done. This is what would happen now; confirm it, or leave it.");
+        throw new Problem(409, "changed", "The run has changed since this was shown, and nothing was done. This is what would happen now; confirm it, or cancel.");
       }
     }
     return giveCommand(run, action);

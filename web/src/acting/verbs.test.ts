@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actionText, TASK_VERBS } from "./verbs";
+import { actionFor, actionText, TASK_VERBS } from "./verbs";
 
 test.each([
   [{ verb: "trigger", ids: ["1/a"] }, "Trigger 1/a"],
@@ -8,7 +8,7 @@ test.each([
   [{ verb: "set", ids: ["1/b"], prerequisites: ["1/a:succeeded"] }, "Satisfy 1/a:succeeded for 1/b"],
   [{ verb: "set", ids: ["1/a"], outputs: ["ready"] }, "Set ready of 1/a"],
   [{ verb: "pause" }, "Pause"],
-  [{ verb: "run" }, "Carry on"],
+  [{ verb: "run" }, "Continue"],
   [{ verb: "trigger", ids: ["1/a"], flow: "2" }, "Trigger 1/a in flow 2"],
   [{ verb: "hold", after: "3" }, "Hold everything after 3"],
   [{ verb: "hold", ids: ["*/a*"] }, "Hold */a*"],
@@ -22,4 +22,12 @@ test("a job that runs can be killed, one that waits cannot", () => {
   const kill = TASK_VERBS.find((one) => one.verb === "kill");
   expect(kill?.fits?.({ state: "running", remarks: [], in_pool: true })).toBe(true);
   expect(kill?.fits?.({ state: "waiting", remarks: [], in_pool: true })).toBe(false);
+});
+
+test("what failed in a run that has ended runs again in its flow, anything else as usual", () => {
+  const failed = { id: "1/a", state: "failed", flows: [1] };
+  expect(actionFor("trigger", [failed], true)).toEqual({ verb: "trigger", ids: ["1/a"], flow: "1" });
+  expect(actionFor("trigger", [failed], false)).toEqual({ verb: "trigger", ids: ["1/a"] });
+  expect(actionFor("trigger", [failed, { ...failed, id: "1/b", state: "succeeded" }], true)).toEqual({ verb: "trigger", ids: ["1/a", "1/b"] });
+  expect(actionFor("trigger", [{ ...failed, flows: [1, 2] }], true).flow).toBeUndefined();
 });

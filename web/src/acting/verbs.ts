@@ -29,11 +29,22 @@ const REOPENING = ["trigger", "set", "release"];
 
 export const taskVerbs = (hasEnded: boolean): readonly Verb[] => (hasEnded ? TASK_VERBS.filter(({ verb }) => REOPENING.includes(verb)) : TASK_VERBS);
 
+const UNWELL = ["failed", "submit-failed", "expired"];
+
+/** A verb for some tasks. What failed in a run that has ended is triggered in its flow: alone it would run, and still count as failed. */
+export function actionFor(verb: string, rows: readonly Pick<TaskRow, "id" | "state" | "flows">[], hasEnded: boolean): Action {
+  const ids = rows.map((row) => row.id);
+  const flows = new Set(rows.flatMap((row) => row.flows));
+  const [flow] = flows;
+  if (verb !== "trigger" || !hasEnded || flow === undefined || flows.size !== 1 || !rows.every((row) => UNWELL.includes(row.state))) return { verb, ids };
+  return { verb, ids, flow: String(flow) };
+}
+
 export const RUN_VERBS: readonly Verb[] = [
   { verb: "pause", button: "Pause", says: "Submit nothing more; jobs go on." },
   { verb: "resume", button: "Resume", says: "Go on submitting." },
-  { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be carried on later.", danger: true },
-  { verb: "run", button: "Carry on", says: "Any scheduler goes on with the run." },
+  { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be continued later.", danger: true },
+  { verb: "run", button: "Continue", says: "Any scheduler continues the run." },
   { verb: "reload", button: "Reload definition", says: "Read the definition again." },
 ];
 

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useActing } from "../acting/Acting";
-import { actionText, taskVerbs } from "../acting/verbs";
+import { actionFor, actionText, taskVerbs } from "../acting/verbs";
 import { taskQuery } from "../api/queries";
 import { useEnded, useMayAct, useTaskRow } from "../api/runLive";
 import { isOfStages, shownId } from "../api/shown";
@@ -37,10 +37,9 @@ export function TaskPanel({ id }: { id: string }) {
         {state && <StateWord state={state.state} remarks={state.remarks} />}
         {task?.title && <p className="muted">{plain(task.title)}</p>}
       </header>
-      {task && <Verbs task={row ? { ...task, ...row } : task} />}
       {error !== null && <Failure error={error} retry={() => void refetch()} />}
       {task === undefined && error === null && <Loading what={shownId(id)} />}
-      {task && <Body task={task} />}
+      {task && <Body task={task} verbs={<Verbs task={row ? { ...task, ...row } : task} />} />}
     </aside>
   );
 }
@@ -53,13 +52,14 @@ function Verbs({ task }: { task: TaskDocument }) {
   return (
     <div className="panel-verbs" role="group" aria-label="Actions">
       {taskVerbs(ended !== null).filter(({ fits }) => fits?.(task) ?? true).map(({ verb, button, says, danger }) => (
-        <Button key={verb} title={ended === null ? says : `${says} The run is ${ended}: this reopens it.`} className={danger ? "risky" : ""} onClick={() => act({ verb, ids: [task.id] })}>{button}</Button>
+        <Button key={verb} title={ended === null ? says : `${says} Reopens the run, which is ${ended}.`} className={danger ? "risky" : ""} onClick={() => act(actionFor(verb, [task], ended !== null))}>{button}</Button>
       ))}
     </div>
   );
 }
 
-function Body({ task }: { task: TaskDocument }) {
+/** Why it does not run stands above what can be done about it. */
+function Body({ task, verbs }: { task: TaskDocument; verbs: ReactNode }) {
   const stages = isOfStages();
   const running = ["preparing", "submitted", "running"].includes(task.state);
   const runs = task.nested ?? []; // a run in it may be stuck while the task itself is running
@@ -67,6 +67,7 @@ function Body({ task }: { task: TaskDocument }) {
   return (
     <div className="panel-body">
       {(!running || stuck) && task.state !== "succeeded" && <Why reasons={task.why} task={task} />}
+      {verbs}
       {runs.length > 0 && <Section title="Its runs" count={runs.length}><NestedRuns runs={runs} /></Section>}
       <Section title="Prerequisites" count={task.prerequisites.length}><Prerequisites arrows={task.prerequisites} /></Section>
       {task.xtriggers.length > 0 && <Section title="Xtriggers and timers"><Xtriggers task={task} /></Section>}
@@ -94,8 +95,17 @@ export function TaskLinks({ ids }: { ids: readonly string[] }) {
   return <>{ids.map((id) => <button key={id} type="button" className="link mono spaced" onClick={() => select(id)}>{shownId(id)}</button>)}</>;
 }
 
-/** A trigger in a new flow of what has ended is no repair; it is among the verbs above. */
-const isRepair = (action: Action): boolean => action.flow !== "new";
+/** A trigger in a new flow of what has ended is no repair; what is for this task alone is among the verbs below. */
+const isRepair = (action: Action, id: string): boolean => action.flow !== "new" && !(isFor(action, id) && (action.verb === "trigger" || (action.verb === "set" && !action.outputs?.length && !action.prerequisites?.length) || action.verb === "release"));
+
+/** What its job said comes first: it is why the rest is so. */
+function inOrder(reasons: readonly Reason[], error: string): Reason[] {
+  const says = (reason: Reason) => error !== "" && reason.text.includes(error);
+  return [...reasons.filter(says), ...reasons.filter((reason) => !says(reason))];
+}
+
+/** In a run of stages commands have the name alone. */
+const isFor = ({ ids = [] }: Action, id: string): boolean => ids.length === 1 && (ids[0] === id || ids[0] === shownId(id));
 
 function Why({ reasons, task }: { reasons: Reason[]; task: TaskDocument }) {
   const { act } = useActing();
@@ -106,11 +116,11 @@ function Why({ reasons, task }: { reasons: Reason[]; task: TaskDocument }) {
     <section className="why" aria-label="Why it does not run">
       <h3>Why it does not run</h3>
       <ul>
-        {reasons.map((reason) => (
+        {inOrder(reasons, last?.error ?? "").map((reason) => (
           <li key={reason.text} className={reason.passes ? "passes" : reason.commands.length > 0 ? "stays" : ""}>
             <p>{plain(reason.text)}</p>
-            {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? <>It goes on by itself{reason.until ? <>, <Due at={reason.until} /></> : ""}.</> : "It stays so until somebody does something."}</p>}
-            {may && reason.actions.filter(isRepair).map((action, place) => (
+            {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? <>It clears on its own{reason.until ? <>, <Due at={reason.until} /></> : ""}.</> : "It needs action."}</p>}
+            {may && reason.actions.filter((action) => isRepair(action, task.id)).map((action, place) => (
               <Button key={actionText(action)} look={reason.passes || place > 0 ? "plain" : "primary"} onClick={() => act(action)}>{actionText(action)}</Button>
             ))}
           </li>

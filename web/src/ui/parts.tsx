@@ -4,6 +4,7 @@ import { Problem } from "../api/http";
 import type { Counts } from "../api/types";
 import { lookOf, TASK_STATES } from "./palette";
 import { plain } from "./plain";
+import { StateIcon } from "./StateIcon";
 
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "primary" | "danger" | "quiet" };
 
@@ -40,17 +41,33 @@ export function Loading({ what }: { what: string }) {
   return <div className="loading" role="status"><span className="spinner" aria-hidden />Loading {what} …</div>;
 }
 
-/** How many tasks are in which state, as one bar. */
-export function CountsBar({ counts, total }: { counts: Counts; total: number }) {
+/** Told beside a bar by shape and count: whoever does not see colours misses nothing. */
+const SIGNED = ["failed", "submit-failed", "expired", "running"];
+const BAD = ["failed", "submit-failed", "expired", "lost"];
+const ACTIVE = ["running", "submitted", "preparing"];
+const patternOf = (state: string): string => (BAD.includes(state) ? "striped" : ACTIVE.includes(state) ? "dotted" : "plain");
+
+/** How many tasks are in which state, as one bar; with `signs` what needs eyes stands beside it. */
+export function CountsBar({ counts, total, signs = false }: { counts: Counts; total: number; signs?: boolean }) {
   const shown = ["succeeded", "ended", ...TASK_STATES].filter((state, place, all) => all.indexOf(state) === place && counts[state]);
   const sum = Math.max(total, shown.reduce((found, state) => found + (counts[state] ?? 0), 0), 1);
   const text = shown.map((state) => `${counts[state]} ${state}`).join(", ");
-  return (
+  const bar = (
     <div className="counts-bar" role="img" aria-label={text || "nothing yet"} title={text}>
       {shown.filter((state) => state !== "future").map((state) => (
-        <span key={state} style={{ width: `${(100 * (counts[state] ?? 0)) / sum}%`, background: lookOf(state).colour }} />
+        <span key={state} className={patternOf(state)} style={{ width: `${(100 * (counts[state] ?? 0)) / sum}%`, backgroundColor: lookOf(state).colour }} />
       ))}
     </div>
+  );
+  const signed = signs ? SIGNED.filter((state) => counts[state]) : [];
+  if (signed.length === 0) return bar;
+  return (
+    <>
+      {bar}
+      <span className="counts-signs" aria-hidden>
+        {signed.map((state) => <span key={state} title={`${counts[state]} ${state}`}><StateIcon state={state} size={12} />{counts[state]}</span>)}
+      </span>
+    </>
   );
 }
 

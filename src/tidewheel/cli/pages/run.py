@@ -109,15 +109,10 @@ def say_run(page: Document) -> None:
     say(f"run {safe(run['name'])}  {coloured(run_cell(run))}")
     _say_facts(run, page)
     _say_points(page)
-    active, causes = documents(page, "active"), documents(page, "causes")
+    active = documents(page, "active")
     say_some("active", active[:SHOWN_MAX], ACTIVE_STAGES if page.get("stages") else ACTIVE)
     say_more(len(active))
-    if causes:
-        is_stalled = run["status"] == "stalled"
-        section("stalled because" if is_stalled else "will not continue without action")
-    for one in causes[:SHOWN_MAX]:
-        say_reasons(documents(one, "reasons"))
-    say_more(len(causes))
+    _say_causes(run, page)
     lost = documents(page, "lost")
     flows = () if page.get("stages") else documents(page, "flows")
     say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
@@ -129,6 +124,25 @@ def say_run(page: Document) -> None:
     if held := texts(page, "held"):
         section("held")
         say(f"  {safe(', '.join(held[:SHOWN_MAX]))} {more_text(len(held))}".rstrip())
+
+
+def _say_causes(run: Document, page: Document) -> None:
+    """Prints what keeps the run, failures that are alike in one line; of a run that has
+    completed what failed in it."""
+    from tidewheel.cli.pages.stall_causes import other_causes
+
+    groups, others = documents(page, "groups"), other_causes(page)
+    if groups or others:
+        is_stalled = run["status"] == "stalled"
+        stays = "failed" if run["status"] == "completed" else "will not continue without action"
+        section("stalled because" if is_stalled else stays)
+    for group in groups[:SHOWN_MAX]:
+        say(f"  {safe(group['text'])}")
+        for line in texts(group, "commands"):
+            say(f"    {safe(line)}")
+    for one in others[:SHOWN_MAX]:
+        say_reasons(documents(one, "reasons"))
+    say_more(len(others))
 
 
 def _say_facts(run: Document, page: Document) -> None:

@@ -11,7 +11,7 @@ import re
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from shlex import quote
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tidewheel.cli.output import json_line, note, plural, safe
-from tidewheel.cli.pages.format import documents, left_running, texts
+from tidewheel.cli.pages.format import documents, left_running
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.lifecycle import DROPPED, root_causes
+from tidewheel.core.sched.lifecycle import DROPPED
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.services import ending_jobs
 from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 JOB_FAILED = "job failed"  # the notice that says why
 RETRIES = ("retry", "submission retry")
 FAILURES = ("failed", "submission failed", *RETRIES)
-CAUSES_MAX = 10
+ERRORS_KEPT_MAX = 1_000
 LOST_MAX = 20
 WAIT_TOLD_SECONDS_MIN = 5.0  # what comes sooner need not be announced
 WAIT_WORDS = {RETRY: "its retry delay", CLOCK: "the clock"}
@@ -104,6 +104,7 @@ class RunPage:
         self._lost: dict[str, str] = {}
         self._causes: list[str] = []
         self._reasons: dict[Key | None, str] = {}
+        self._errors: dict[Key, str] = {}  # of the last job of each task that failed here
         self._stall_option = ""  # without which it would not wait to be mended
         self._status = ""
         self._stops = 0
@@ -161,6 +162,7 @@ class RunPage:
         if batch.submissions:
             self.submitted.set()
         self._reasons = {one.task: one.text for one in batch.notices if one.event == JOB_FAILED}
+        self._keep_errors()
         for one in batch.news:
             if one.event in ENDS and not is_awaited(engine, one):
                 self._ends[remark_of(engine, one) or one.event] += 1
@@ -190,6 +192,12 @@ class RunPage:
             because = self._because(one) if one.event in FAILURES else ""
             self.line(f"{name} {remark or words or one.event}{because}")
 
+    def _keep_errors(self) -> None:
+        """Remembers why jobs failed, for the case that the run stalls later."""
+        self._errors |= {key: text for key, text in self._reasons.items() if key is not None}
+        while len(self._errors) > ERRORS_KEPT_MAX:
+            del self._errors[next(iter(self._errors))]
+
     def _because(self, failure: News) -> str:
         """Returns why a task failed, after a colon; "" if that is unknown or told already."""
         reason = self._reasons.get(failure.key)
@@ -199,8 +207,10 @@ class RunPage:
     def _heed_status(self, engine: RunEngine, status: str) -> None:
         self._status = status
         self._causes = []
-        if status in ("stalled", "waiting for release"):
-            self._causes = list(causes(engine))
+        if status in ("stalled", "waiting for release"):  # most runs go on by themselves
+            from tidewheel.cli.pages.stall_causes import causes
+
+            self._causes = list(causes(engine, self._errors))
             waits = engine.run_timers.stall_seconds != 0.0
             self._stall_option = "" if waits else " --stall-timeout 1h"
             self.on_stall(engine, status)
@@ -295,6 +305,8 @@ class RunPage:
         self._ends.update(_ends_of(shown))
         self._is_of_stages = bool(shown.get("stages"))
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
+        from tidewheel.cli.pages.stall_causes import cause_lines
+
         self._causes = list(cause_lines(shown))
 
     def _note(self, text: str) -> None:
@@ -396,42 +408,12 @@ def _ends_of(shown: Mapping[str, object]) -> Counter[str]:
     return Counter({STATES_OF_ENDS[k]: v for k, v in counts.items() if k in STATES_OF_ENDS})
 
 
-def cause_lines(shown: Mapping[str, object]) -> Iterator[str]:
-    """Yields the lines that say why a run does not go on by itself, from the view of it."""
-    found = documents(shown, "causes")
-    for cause in found[:CAUSES_MAX]:
-        for reason in documents(cause, "reasons"):
-            yield str(reason["text"])
-            yield from (f"  {one}" for one in texts(reason, "commands"))
-    if len(found) > CAUSES_MAX:
-        yield f"and {plural(len(found) - CAUSES_MAX, 'task')} more"
-
-
 async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
     """Returns how a run that nobody drives any more has ended; its page gets the view of it."""
     shown = await door.look("show", {"run": run.name})
     facts: Any = shown["run"]
     page.takes(shown)
     return RunEnd(facts["status"], facts["reason"])
-
-
-def causes(engine: RunEngine) -> Iterator[str]:
-    """Yields the lines that say why a run stands still, each with the command that helps."""
-    # Most runs go on by themselves.
-    from tidewheel.core.sched.explain import why
-    from tidewheel.views.why import command_lines
-
-    pool = engine.pool
-    found = root_causes(pool)
-    for task in found[:CAUSES_MAX]:
-        reasons = why(pool, task.key)
-        words = "; ".join(reason.text for reason in reasons)
-        command = next((one.command for one in reasons if one.command), "")
-        name = engine.pool.plan.name_of(task.key)
-        yield words if words.startswith(name) else f"{name}: {words}"
-        yield from (f"  {one}" for one in command_lines(engine.run.name, command))
-    if len(found) > CAUSES_MAX:
-        yield f"and {plural(len(found) - CAUSES_MAX, 'task')} more"
 
 
 def stall_text(engine: RunEngine) -> str:

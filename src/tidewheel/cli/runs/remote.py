@@ -24,7 +24,6 @@ from tidewheel.cli.pages.format import documents
 from tidewheel.cli.pages.run_progress import (
     JsonPage,
     RunPage,
-    cause_lines,
     ended,
     print_line,
     reached,
@@ -339,6 +338,8 @@ class FarPage(RunPage):
         """Tells why the run does not go on by itself, and what would help."""
         self.telling.has_stalled = False
         self._stall_option = "" if self.telling.stall_waits else " --stall-timeout 1h"
+        from tidewheel.cli.pages.stall_causes import cause_lines
+
         self._causes = list(cause_lines(shown))
         stall: Any = shown["stall"]
         waits, until = self.telling.stall_waits, stall and stall["until"]

@@ -106,7 +106,8 @@ def _report_unknown(
     names = ", ".join(one.id for one in others[:_NAMED_MAX]) or "none"
     hint = f"did you mean {near!r}?" if near else f"the other stages are: {names}"
     if stage.for_each is not None and dependency.position == stage.elements_position:
-        message = f"for_each of stage {stage.id} names {dependency.stage!r}, which is no stage"
+        named = f"for_each of stage {stage.id} names {dependency.stage!r}"
+        message = f"{named}, which is not a stage"
         forms = "write a list, a parameter such as {{ names }}, STAGE.OUTPUT, or a stage"
         hint = f"{hint} {forms}" if near else f"{forms}; {hint}"
     findings.warning("unknown-stage", message, hint, dependency.position)

@@ -27,7 +27,7 @@ from tidewheel.runners.containers.docker_cli import Cli
 from tidewheel.runners.containers.project import Condition, Phase, ProjectPart, ProjectPlan
 from tidewheel.runners.outcome import SHELL_SIGNAL_BASE
 from tidewheel.runners.outcome import failed as ended_badly
-from tidewheel.runners.sanitize import printable
+from tidewheel.runners.sanitize import LAST_LINE_OF_LOG, printable
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 KILLED = SHELL_SIGNAL_BASE + signal.SIGKILL
@@ -192,7 +192,7 @@ def failed(part: ProjectPart, last_line: LastLine) -> End:
     """Returns the end of a job of which this part ended badly."""
     status, name = part.exit_status, part.service
     said = last_line(name)
-    tail = f"; last line of its log: {said}" if said else ""
+    tail = f"{LAST_LINE_OF_LOG}{said}" if said else ""
     if part.out_of_memory:
         words = f"service {name}: killed, since it used more memory than it may have"
         return failure("out_of_memory", f"{words}{tail}", service=name, exit_status=status)

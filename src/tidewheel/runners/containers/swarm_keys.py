@@ -194,7 +194,7 @@ def _placed(
         if "{{" not in one and not constraint_is_readable(one):
             seen = f"{_named(path)} has the constraint {one!r}, which no Swarm can read"
             hint = (
-                "accepted is NAME == VALUE or NAME != VALUE, with node.id, node.hostname, "
+                "expected NAME == VALUE or NAME != VALUE, with node.id, node.hostname, "
                 "node.role, node.platform.os, node.platform.arch, node.ip, node.labels.LABEL "
                 "or engine.labels.LABEL"
             )

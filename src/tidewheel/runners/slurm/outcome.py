@@ -19,6 +19,7 @@ from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.runners.job_directory import JobDirectory, JobStatus, last_line, tail
 from tidewheel.runners.outcome import end_of, exit_status_of, failed
 from tidewheel.runners.processes import Exit
+from tidewheel.runners.sanitize import LAST_LINE
 from tidewheel.runners.slurm.programs import SlurmRow, SlurmUsage
 
 TIMES_NAME = "job.times"  # what the shell counted
@@ -168,7 +169,7 @@ def _failure(code: str, row: SlurmRow, what: str, advice: str, files: JobDirecto
     where = f" on {row.nodes}" if row.nodes else ""
     why = "" if row.reason in ("None", "") else f" ({row.reason})"
     last_words = last_line(files.err)
-    said = f"; last line of job.err: {last_words}" if last_words else ""
+    said = f"{LAST_LINE}{last_words}" if last_words else ""
     text = f"Slurm job {row.id}{where}: {what}{why}; {advice}{said}"
     facts = {"slurm_job": row.id, "state": row.state, "nodes": row.nodes, "reason": row.reason}
     return failed(code, text, facts)

@@ -96,6 +96,21 @@ export type RunCause = {
   reasons: RunReason[];
 };
 
+/** Describes tasks that failed alike: `text` says it in one sentence. `name`: what their names have in common, a glob or a family; `end`: such as `exit 3`; `error`: what the first of them wrote last; `waiting`: how many tasks wait for them; `log`: the task whose log to read; `ids`: all of them. */
+export type ErrorGroup = {
+  text: string;
+  count: number;
+  name: string;
+  state: string;
+  end: string;
+  error: string;
+  waiting: number;
+  log: string;
+  ids: string[];
+  commands: string[];
+  actions: RunAction[];
+};
+
 /** Says since when a run is stalled; `until`: when its stall timer ends it. */
 export type RunStall = {
   since: string;
@@ -165,6 +180,7 @@ export type RunDocument = {
   active: ActiveTask[];
   held: string[];
   causes: RunCause[];
+  groups: ErrorGroup[];
   lost: LostTask[];
 };
 
@@ -189,6 +205,7 @@ export type SummaryFacts = {
   stall: RunStall | null;
   causes: RunCause[];
   causes_count: number;
+  groups: ErrorGroup[];
   lost: number;
   held: number;
 };
@@ -205,6 +222,7 @@ export type RunSummary = {
   stall: RunStall | null;
   causes: RunCause[];
   causes_count: number;
+  groups: ErrorGroup[];
   lost: number;
   held: number;
   run: RunWithOptions;
@@ -222,6 +240,7 @@ export type ListedSummary = {
   stall: RunStall | null;
   causes: RunCause[];
   causes_count: number;
+  groups: ErrorGroup[];
   lost: number;
   held: number;
   run: string;

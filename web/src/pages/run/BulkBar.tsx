@@ -1,13 +1,13 @@
 /** One action on everything that is ticked, in whichever view. */
 import { useMemo } from "react";
 import { useActing } from "../../acting/Acting";
-import { taskVerbs } from "../../acting/verbs";
+import { actionFor, taskVerbs } from "../../acting/verbs";
 import { useEnded, useLiveOf, useLiveStore, useMayAct } from "../../api/runLive";
 import { Button } from "../../ui/parts";
 import { useTicks } from "./ticks";
 
 /** A task that has not come yet, as the graph shows some. */
-const FUTURE = { state: "future", remarks: [], in_pool: false };
+const FUTURE = { state: "future", remarks: [], in_pool: false, flows: [] };
 
 export function BulkBar() {
   const { ticked } = useTicks();
@@ -26,14 +26,15 @@ function Bar() {
     <div className="bulk-bar card" role="group" aria-label="Actions on ticked tasks">
       <b>{rows.length} ticked</b>
       {taskVerbs(ended !== null).map(({ verb, button, says, fits }) => {
-        const ids = rows.filter((row) => fits?.(row) ?? true).map((row) => row.id);
+        const those = rows.filter((row) => fits?.(row) ?? true);
+        const ids = those.map((row) => row.id);
         return (
-          <Button key={verb} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Fits ${ids.length} of them.`} onClick={() => act({ verb, ids })}>
+          <Button key={verb} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Fits ${ids.length} of them.`} onClick={() => act(actionFor(verb, those, ended !== null), clear)}>
             {button}{ids.length < rows.length && ids.length > 0 ? ` (${ids.length})` : ""}
           </Button>
         );
       })}
-      <Button look="quiet" onClick={clear}>Untick</Button>
+      <Button look="quiet" onClick={clear}>Clear selection</Button>
     </div>
   );
 }

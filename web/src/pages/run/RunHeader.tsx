@@ -2,17 +2,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useActing } from "../../acting/Acting";
-import { actionText, RUN_VERBS } from "../../acting/verbs";
+import { RUN_VERBS } from "../../acting/verbs";
 import { factsQuery, summaryQuery } from "../../api/queries";
 import { useLive, useMayAct } from "../../api/runLive";
 import { useMay } from "../../api/session";
-import { shownId } from "../../api/shown";
-import type { Cause, RunFacts, RunSummary } from "../../api/types";
+import type { RunFacts, RunSummary } from "../../api/types";
 import { Button, CountsBar } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
-import { Ago, At, Due } from "../../ui/time";
+import { Ago } from "../../ui/time";
 import { isAbandoned, isOver, progressText, withDriver } from "../runOrder";
+import { Banner } from "./Banner";
 import { useRunPage } from "./useRunPage";
 
 export function RunHeader() {
@@ -34,7 +34,7 @@ export function RunHeader() {
       </div>
       {summary && (
         <div className="run-bar">
-          <CountsBar counts={summary.counts} total={summary.tasks} />
+          <CountsBar counts={summary.counts} total={run.status === "completed" ? summary.tasks : (summary.total ?? summary.tasks)} signs />
           <span className="muted nowrap">
             {progressText({ ...summary, run })}
             {" · "}changed <Ago at={run.updated_at} />
@@ -44,7 +44,7 @@ export function RunHeader() {
       )}
       <RunVerbs run={run} />
       {isAbandoned(run) && <Abandoned />}
-      {summary && !isOver(run) && <Causes causes={summary.causes} count={summary.causes_count} stalled={run.status === "stalled"} stall={summary.stall} />}
+      {summary && <Banner run={run} summary={summary} />}
     </header>
   );
 }
@@ -84,32 +84,7 @@ function Abandoned() {
   return (
     <div className="run-causes" role="alert">
       <b>No scheduler drives this run</b>
-      <p>Nothing is submitted, and no job is heard, until one carries on with it.{may && <Button onClick={() => act({ verb: "run" })}>Carry on</Button>}</p>
-    </div>
-  );
-}
-
-function Causes({ causes, count, stalled, stall }: { causes: Cause[]; count: number; stalled: boolean; stall: RunSummary["stall"] }) {
-  const { select } = useRunPage();
-  const { act } = useActing();
-  const may = useMay("operate");
-  if (causes.length === 0) return null;
-  return (
-    <div className="run-causes" role="alert">
-      <b>{stalled ? "Stalled: nothing goes on by itself" : "Needs somebody"}</b>
-      {stalled && stall && <span className="muted"> since <At at={stall.since} />, <Ago at={stall.since} />{stall.until && <>; the stall timer ends it at <At at={stall.until} />, <Due at={stall.until} /></>}</span>}
-      <ul>
-        {causes.map((cause) => (
-          <li key={cause.id}>
-            <button type="button" className="link" onClick={() => select(cause.id)}>{shownId(cause.id)}</button>
-            <span> {plain(cause.reasons[0]?.text.replace(`${shownId(cause.id)} `, "") ?? cause.state)}</span>
-            {may && cause.reasons[0]?.actions.slice(0, 1).map((action) => (
-              <Button key={action.verb} onClick={() => act(action)}>{actionText(action)}</Button>
-            ))}
-          </li>
-        ))}
-        {count > causes.length && <li className="muted">and {count - causes.length} more</li>}
-      </ul>
+      <p>Nothing is submitted, and no job is heard, until one continues it.{may && <Button onClick={() => act({ verb: "run" })}>Continue</Button>}</p>
     </div>
   );
 }

@@ -1,15 +1,16 @@
 /** One run: its state above, views side by side, the selected task beside them. */
 import { Link } from "@tanstack/react-router";
-import { Suspense, useEffect } from "react";
+import { useEffect } from "react";
 import { ActingProvider, useActing } from "../../acting/Acting";
 import { RunLiveProvider, useLiveOf, useLiveStore } from "../../api/runLive";
 import { TaskPanel } from "../../panel/TaskPanel";
 import { useShortcut } from "../../shell/shortcuts";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import { Empty, Failure, Loading } from "../../ui/parts";
-import { VIEWS, type ViewDefinition } from "../../views/registry";
+import { VIEWS } from "../../views/registry";
 import { BulkBar } from "./BulkBar";
 import { FilterBar } from "./FilterBar";
+import { Panes, ViewTabs } from "./Panes";
 import { RunHeader } from "./RunHeader";
 import { TicksProvider } from "./ticks";
 import { useRunPage } from "./useRunPage";
@@ -48,16 +49,10 @@ function Frame() {
   return (
     <div className="run-page">
       <RunHeader />
-      <FilterBar>{VIEWS.map((view) => <ViewToggle key={view.id} view={view} />)}</FilterBar>
+      <FilterBar><ViewTabs /></FilterBar>
       <div className={selected === null && !docked ? "run-frame" : "run-frame with-panel"}>
         <div className="run-views" data-count={shown.length}>
-          {shown.map(({ id, title, View }) => (
-            <section key={id} className="view" aria-label={title}>
-              <ErrorBoundary what={`The view “${title}”`}>
-                <Suspense fallback={<Loading what={title.toLowerCase()} />}><View /></Suspense>
-              </ErrorBoundary>
-            </section>
-          ))}
+          <Panes views={shown} />
           <BulkBar />
         </div>
         {selected !== null && (
@@ -65,15 +60,5 @@ function Frame() {
         )}
       </div>
     </div>
-  );
-}
-
-function ViewToggle({ view }: { view: ViewDefinition }) {
-  const { views, toggleView } = useRunPage();
-  useShortcut(view.keys, `Show or hide the view ${view.title}`, () => toggleView(view.id));
-  return (
-    <button type="button" className="button" aria-pressed={views.includes(view.id)} title={`${view.says} (${view.keys})`} onClick={() => toggleView(view.id)}>
-      {view.title}
-    </button>
   );
 }

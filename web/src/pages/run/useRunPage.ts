@@ -21,6 +21,9 @@ export interface RunPageState {
   select: (id: string | null) => void;
   setFilter: (key: "state" | "name" | "point" | "flow", value: string) => void;
   clearFilters: () => void;
+  /** This view alone. */
+  showView: (view: string) => void;
+  /** One more beside those that are shown, or one less. */
   toggleView: (view: string) => void;
 }
 
@@ -34,6 +37,10 @@ export function useRunPage(): RunPageState {
   const change = useChange();
   return useMemo(() => {
     const views = (search.views ?? rememberedViews()).split(",").filter(Boolean);
+    const show = (next: readonly string[]) => {
+      localStorage.setItem(REMEMBERED, next.join(","));
+      change({ views: next.join(",") });
+    };
     return {
       run,
       views,
@@ -42,11 +49,10 @@ export function useRunPage(): RunPageState {
       select: (id) => change({ select: id ?? "", "panel.fold": "" }),
       setFilter: (key, value) => change({ [key]: value }, true),
       clearFilters: () => change({ state: "", name: "", point: "", flow: "" }),
+      showView: (view) => show([view]),
       toggleView: (view) => {
         const next = views.includes(view) ? views.filter((one) => one !== view) : [...views, view];
-        const shown = (next.length > 0 ? next : views).join(",");
-        localStorage.setItem(REMEMBERED, shown);
-        change({ views: shown });
+        show(next.length > 0 ? next : views);
       },
     };
   }, [run, search, change]);
@@ -69,6 +75,12 @@ export function useShowLog(): (id: string, file: string, attempt: string) => voi
     (id, file, attempt) => change({ select: id, views: (window.matchMedia(NARROW).matches ? ["logs"] : views.includes("logs") ? views : [...views, "logs"]).join(","), "panel.fold": "yes", "logs.of": "", "logs.file": file === "out" ? "" : file, "logs.attempt": attempt === "" ? "" : `${id}:${attempt}` }),
     [views, change],
   );
+}
+
+/** Shows tasks of a name, a glob or a family in one state as a table, instead of what is shown. */
+export function useShowTasks(): (name: string, state: string) => void {
+  const change = useChange();
+  return useCallback((name, state) => change({ views: "table", name, state, point: "", flow: "" }), [change]);
 }
 
 function useChange(): (what: Search, replace?: boolean) => void {

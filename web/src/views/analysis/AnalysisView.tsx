@@ -7,6 +7,7 @@ import { isFiltering, rowFilter } from "../../pages/run/filters";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { countText } from "../../ui/quantities";
+import { durationText } from "../../ui/time";
 import { byName, QUANTITIES, type NameFigures, type Quantity } from "./analysis";
 import { Distribution, OverPoints } from "./charts";
 import "./analysis.css";
@@ -43,7 +44,7 @@ export function AnalysisView() {
         <div className="analysis-body">
           <Names names={names} quantity={quantity} chosen={one.name} choose={setChosen} />
           <div className="analysis-charts" tabIndex={0} role="region" aria-label="Charts">
-            {one.figures.count === 0 ? <Empty title={`No ${quantity.title.toLowerCase()} of ${one.name} is known`}>{`${countText(one.failed, "attempt")} failed. ${reasonFor(quantity)}`}</Empty> : (
+            {one.figures.count === 0 ? <Empty title={`No ${quantity.title.toLowerCase()} of ${one.name} is known`}>{`${countText(one.failed, "attempt")} failed${one.failed === one.ended ? " and none succeeded" : ""}${one.failedAfter.count > 0 ? `, half of them within ${durationText(one.failedAfter.p50)}` : ""}. ${reasonFor(quantity)}`}</Empty> : (
               <>
                 <OverPoints of={one} quantity={quantity} />
                 <Distribution of={one} quantity={quantity} />
@@ -70,7 +71,7 @@ function Names({ names, quantity, chosen, choose }: { names: readonly NameFigure
       <table>
         <caption className="visually-hidden">{quantity.title} by task name</caption>
         <thead>
-          <tr><th>Task</th><th className="wide-cell">Least, middle half, most{asks && "; ▏asked"}</th><th>Count</th><th>Median</th><th title="Nine of ten had no more">p90</th><th>Most</th>{asks && <th>Asked</th>}<th>Failed</th></tr>
+          <tr><th>Task</th><th className="wide-cell">Least, middle half, most{asks && "; ▏asked"}</th><th>Count</th><th>Median</th><th title="Nine of ten had no more">p90</th><th>Most</th>{asks && <th>Asked</th>}<th>Failed</th><th title="Half of those that failed ran no longer">Failed after</th></tr>
         </thead>
         <tbody>
           {names.map((one) => (
@@ -80,7 +81,8 @@ function Names({ names, quantity, chosen, choose }: { names: readonly NameFigure
               <td>{one.figures.count}</td>
               {[one.figures.p50, one.figures.p90, one.figures.max].map((value, place) => <td key={place}>{one.figures.count === 0 ? "" : quantity.text(value)}</td>)}
               {asks && <td>{one.asked === null ? "" : quantity.text(one.asked)}</td>}
-              <td className={one.failed > 0 ? "bad-figure" : "faint"}>{one.failed || ""}</td>
+              <td className={one.failed > 0 ? "bad-figure" : "faint"}>{one.failed || ""}{one.failed > 0 && one.failed === one.ended ? <span title="No attempt has succeeded"> ✖ always</span> : ""}</td>
+              <td className={one.failed > 0 ? "" : "faint"}>{one.failedAfter.count === 0 ? "" : durationText(one.failedAfter.p50)}</td>
             </tr>
           ))}
         </tbody>

@@ -23,6 +23,7 @@ test("a task that failed each time is in the list, without figures of its own", 
   const failing = ["1", "2", "3"].map((point) => attempt(`${point}/waves`, 5, { ended_by: "fail" }));
   const [prep, waves] = byName([...failing, attempt("1/prep", 1)], RUN);
   expect([prep?.name, waves?.name, waves?.failed, waves?.figures.count]).toEqual(["prep", "waves", 3, 0]);
+  expect([waves?.ended, waves?.failedAfter.p50, prep?.ended, prep?.failedAfter.count]).toEqual([3, 5, 1, 0]);
 });
 
 test("queue times end when the job began, and of one that waits nothing is known", () => {

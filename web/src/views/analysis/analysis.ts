@@ -44,7 +44,11 @@ export interface NameFigures {
   name: string;
   figures: Figures;
   asked: number | null; // of the last attempt
+  /** Attempts that succeeded or failed. */
+  ended: number;
   failed: number;
+  /** How long attempts ran until they failed, in seconds. */
+  failedAfter: Figures;
   values: { point: string; value: number }[];
 }
 
@@ -57,18 +61,23 @@ export function figuresOf(values: readonly number[]): Figures {
 
 /** Each name of which something is known, or that has failed; the largest in sum first, those without a value after them. */
 export function byName(attempts: readonly RunAttempt[], quantity: Quantity): NameFigures[] {
-  const names = new Map<string, Omit<NameFigures, "figures">>();
+  const names = new Map<string, Omit<NameFigures, "figures" | "failedAfter"> & { failures: number[] }>();
   for (const attempt of attempts) {
-    const found = names.get(attempt.name) ?? { name: attempt.name, asked: null, failed: 0, values: [] };
+    const found = names.get(attempt.name) ?? { name: attempt.name, asked: null, ended: 0, failed: 0, failures: [], values: [] };
     names.set(attempt.name, found);
     const value = quantity.of(attempt);
     if (value !== null) found.values.push({ point: attempt.point, value });
     found.asked = quantity.asked(attempt) ?? found.asked;
-    if (attempt.ended_by !== null && !["succeed", "cancel", "yield"].includes(attempt.ended_by)) found.failed += 1;
+    if (attempt.ended_by !== null && !["cancel", "yield"].includes(attempt.ended_by)) found.ended += 1;
+    if (attempt.ended_by !== null && !["succeed", "cancel", "yield"].includes(attempt.ended_by)) {
+      found.failed += 1;
+      const ran = seconds(attempt.started_at ?? attempt.claimed_at, attempt.ended_at);
+      if (ran !== null) found.failures.push(ran);
+    }
   }
   return [...names.values()]
     .filter((one) => one.values.length > 0 || one.failed > 0)
-    .map((one) => ({ ...one, figures: figuresOf(one.values.map(({ value }) => value)) }))
+    .map(({ failures, ...one }) => ({ ...one, figures: figuresOf(one.values.map(({ value }) => value)), failedAfter: figuresOf(failures) }))
     .sort((a, b) => b.figures.total - a.figures.total || b.failed - a.failed || (a.name < b.name ? -1 : 1));
 }
 

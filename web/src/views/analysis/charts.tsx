@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import uPlot from "uplot";
 import { Plot, PLOT_COLOURS, type PlotProps } from "../../ui/Plot";
-import { axisLabels, COUNT } from "../../ui/quantities";
+import { axisLabels, COUNT, countText } from "../../ui/quantities";
 import { histogram, overPoints, type NameFigures, type Quantity } from "./analysis";
 
 const [MAIN, SECOND, THIRD] = PLOT_COLOURS;
@@ -55,7 +55,7 @@ export function Distribution({ of, quantity }: { of: NameFigures; quantity: Quan
   }, [of, quantity]);
   return (
     <figure>
-      <figcaption><b>{of.name}</b> how often <span className="muted">{of.figures.count} attempts</span></figcaption>
+      <figcaption><b>{of.name}</b> how often <span className="muted">{countText(of.figures.count, "attempt")}</span></figcaption>
       <Plot label={`How often ${of.name} had which ${quantity.title.toLowerCase()}`} data={plot.data} series={plot.series} x={plot.axis} y={COUNT} place={plot.place} height={190} />
     </figure>
   );

@@ -8,6 +8,7 @@ import type { TaskRow } from "../../api/types";
 import { rowFilter } from "../../pages/run/filters";
 import { folded, foldState, foldText, useUnfolded, type Fold } from "../../pages/run/folds";
 import { useTicks } from "../../pages/run/ticks";
+import { needsAction, useOpenAt } from "../../pages/run/trouble";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
 import { countText } from "../../ui/quantities";
@@ -90,6 +91,7 @@ function Rows({ table, rows, folds, unfold }: RowsProps) {
   const { ticked, tick } = useTicks();
   const may = useMayAct();
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
+  useOpenAt(virtual, rows.findIndex((row) => (selected === null ? needsAction(row.original) : row.id === selected)));
   const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${Math.max(one.columnDef.minSize ?? 0, one.getSize() * 0.75)}px, ${one.getSize()}fr)`).join(" ")}`;
   const all = rows.length > 0 && rows.every((row) => ticked.has(row.id));
   const choose = (id: string) => (folds.has(id) ? unfold(id) : select(id));

@@ -2,10 +2,11 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 import { shownId } from "../../api/shown";
+import { useOpenAt } from "../../pages/run/trouble";
 import { useRunPage } from "../../pages/run/useRunPage";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { durationText } from "../../ui/time";
-import { panned, placed, ticksOf, zoomed, type Bar, type Span, type TimeRow } from "./timeline";
+import { barsAt, panned, placed, ticksOf, zoomed, type Bar, type Span, type TimeRow } from "./timeline";
 
 const ROW_HEIGHT = 24;
 const LABELS = 210; // pixels, where there is room
@@ -18,6 +19,8 @@ interface ChartProps {
   setSpan: (span: Span | null) => void;
   now: number;
   live: boolean;
+  /** The rows that are on the screen, for whoever zooms. */
+  seen: { current: readonly TimeRow[] };
 }
 
 /** How wide the times are, without the labels. */
@@ -34,10 +37,15 @@ function useWidth(labels: number) {
   return [ref, width] as const;
 }
 
-export function Chart({ rows, whole, span, setSpan, now, live }: ChartProps) {
+export function Chart({ rows, whole, span, setSpan, now, live, seen }: ChartProps) {
   const labels = window.innerWidth < 640 ? 130 : LABELS;
   const [scroller, width] = useWidth(labels);
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 10 });
+  useOpenAt(virtual, rows.findIndex((row) => row.outcome === "failed"));
+  useEffect(() => {
+    const { startIndex = 0, endIndex = rows.length } = virtual.range ?? {};
+    seen.current = rows.slice(startIndex, endIndex + 1);
+  });
   const latest = useRef({ span, whole, width });
   useEffect(() => {
     latest.current = { span, whole, width };
@@ -62,7 +70,7 @@ export function Chart({ rows, whole, span, setSpan, now, live }: ChartProps) {
   }, [scroller, labels, setSpan]);
   const hear = (event: KeyboardEvent) => {
     const keys: Record<string, () => void> = {
-      "+": () => setSpan(zoomed(span, 0.7, 0.5, whole)),
+      "+": () => setSpan(zoomed(span, 0.7, barsAt(seen.current, span, now), whole)),
       "-": () => setSpan(zoomed(span, 1.4, 0.5, whole)),
       "0": () => setSpan(null),
       ArrowLeft: () => setSpan(panned(span, -0.2, whole)),
@@ -91,7 +99,7 @@ export function Chart({ rows, whole, span, setSpan, now, live }: ChartProps) {
         <div role="list" aria-label="Jobs">
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index];
-            return row === undefined ? null : <RowOfBars key={row.key} row={row} top={item.start} span={span} width={width} now={now} narrow={labels < LABELS} />;
+            return row === undefined ? null : <RowOfBars key={row.key} row={row} top={item.start} span={span} width={width} now={now} />;
           })}
         </div>
       </div>
@@ -117,12 +125,12 @@ function useDrag(span: Span, whole: Span, width: number, setSpan: (span: Span) =
   };
 }
 
-function RowOfBars({ row, top, span, width, now, narrow }: { row: TimeRow; top: number; span: Span; width: number; now: number; narrow: boolean }) {
+function RowOfBars({ row, top, span, width, now }: { row: TimeRow; top: number; span: Span; width: number; now: number }) {
   const { selected, select } = useRunPage();
   return (
     <div role="listitem" className={`time-row${row.id !== null && row.id === selected ? " selected" : ""}`} style={{ transform: `translateY(${top}px)` }}>
       <button type="button" className="time-label" title={row.label} onClick={() => select(row.id ?? row.bars.at(-1)?.id ?? null)}>
-        <StateIcon state={row.outcome} kind="statuses" size={13} /><span>{narrow ? nameFirst(row.label) : row.label}</span>
+        <StateIcon state={row.outcome} kind="statuses" size={13} /><span>{row.short}</span>
         <span className="visually-hidden">, {row.outcome}{row.critical ? ", on the critical path" : ""}</span>
       </button>
       <div className="time-bars">
@@ -145,9 +153,6 @@ function OneBar({ bar, span, width, now, select, lit }: { bar: Bar; span: Span; 
     </>
   );
 }
-
-/** Of "20261115T0000Z/charts" that which differs most. */
-const nameFirst = (id: string): string => id.split("/").reverse().join(" ");
 
 function barText(bar: Bar, now: number): string {
   const { attempt } = bar;

@@ -1,6 +1,6 @@
 /** When jobs waited and ran: a row for each task, the critical path marked, up to now. */
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { attemptsQuery, criticalPathQuery } from "../../api/queries";
 import { useLive } from "../../api/runLive";
 import { isFiltering, rowFilter } from "../../pages/run/filters";
@@ -8,7 +8,7 @@ import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { durationText, useNow } from "../../ui/time";
 import { Chart } from "./Chart";
-import { timeRows, wholeSpan, zoomed, type Span } from "./timeline";
+import { barsAt, timeRows, wholeSpan, zoomed, type Span, type TimeRow } from "./timeline";
 import "./timeline.css";
 
 export function TimelineView() {
@@ -17,6 +17,7 @@ export function TimelineView() {
   const [by, setBy] = useViewOption("timeline", "by", "task");
   const [only, setOnly] = useViewOption("timeline", "only", "");
   const [span, setSpan] = useState<Span | null>(null); // null: all of it, however it grows
+  const seen = useRef<readonly TimeRow[]>([]);
   const found = useQuery(attemptsQuery(name));
   const path = useQuery(criticalPathQuery(name, ""));
   const now = useNow();
@@ -36,7 +37,7 @@ export function TimelineView() {
   if (found.data === undefined) return found.error === null ? <Loading what="the timeline" /> : <Failure error={found.error} retry={() => void found.refetch()} />;
   const live = !over && found.data.attempts.some((attempt) => attempt.ended_at === null);
   const whole = wholeSpan(rows, now, live);
-  const zoom = (factor: number) => setSpan(zoomed(span ?? whole, factor, 0.5, whole));
+  const zoom = (factor: number) => setSpan(zoomed(span ?? whole, factor, barsAt(seen.current, span ?? whole, now), whole));
   return (
     <div className="timeline-view">
       <div className="view-bar">
@@ -45,9 +46,9 @@ export function TimelineView() {
           <i className="critical-mark" aria-hidden /> critical path{path.data?.seconds != null && `: ${path.data.steps.length} job${path.data.steps.length === 1 ? "" : "s"}, ${durationText(path.data.seconds)}`}
         </Button>
         <span className="timeline-zoom">
-          <Button look="quiet" aria-label="Nearer" title="Nearer (+, Ctrl and wheel)" onClick={() => zoom(0.5)}>+</Button>
-          <Button look="quiet" aria-label="Farther" title="Farther (-)" disabled={span === null} onClick={() => zoom(2)}>−</Button>
-          <Button look="quiet" disabled={span === null} title="All of it (0)" onClick={() => setSpan(null)}>All</Button>
+          <Button look="quiet" title="Zoom in (+, Ctrl and wheel)" onClick={() => zoom(0.5)}>Zoom in</Button>
+          <Button look="quiet" title="Zoom out (-)" disabled={span === null} onClick={() => zoom(2)}>Zoom out</Button>
+          <Button look="quiet" disabled={span === null} title="All of it (0)" onClick={() => setSpan(null)}>Fit</Button>
         </span>
         <Legend />
         {found.data.left_out && <span className="muted">older jobs are left out</span>}
@@ -57,7 +58,7 @@ export function TimelineView() {
           {found.data.attempts.length === 0 ? "Bars come with the first job." : <Button onClick={() => { clearFilters(); setOnly(""); }}>Show all</Button>}
         </Empty>
       ) : (
-        <Chart rows={rows} whole={whole} span={span ?? whole} setSpan={setSpan} now={now} live={live} />
+        <Chart rows={rows} whole={whole} span={span ?? whole} setSpan={setSpan} now={now} live={live} seen={seen} />
       )}
     </div>
   );

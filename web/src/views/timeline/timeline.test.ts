@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunAttempt } from "../../api/types";
-import { outcomeOf, panned, placed, ticksOf, timeRows, wholeSpan, zoomed } from "./timeline";
+import { barsAt, outcomeOf, panned, placed, ticksOf, timeRows, wholeSpan, zoomed } from "./timeline";
 
 const at = (seconds: number) => new Date(1_800_000_000_000 + seconds * 1_000).toISOString();
 const attempt = (id: string, queued: number, started: number | null, ended: number | null, more: Partial<RunAttempt> = {}): RunAttempt => {
@@ -51,4 +51,11 @@ test("bars are cut at the edges and left out beyond them", () => {
   expect(placed(0, 900, span, 100)).toBeNull();
   expect(placed(1_500, 9_000, span, 100)).toEqual({ left: 50, width: 52 });
   expect(placed(1_500, 1_500, span, 100)?.width).toBe(2);
+});
+
+test("zooming goes to where the bars on the screen are, and to the middle where there are none", () => {
+  const bar = { queuedAt: 80, startedAt: 82, endedAt: 90 };
+  const rows = [{ bars: [bar] }] as unknown as Parameters<typeof barsAt>[0];
+  expect(barsAt(rows, { from: 0, to: 100 }, 100)).toBeCloseTo(0.85);
+  expect(barsAt(rows, { from: 0, to: 50 }, 100)).toBe(0.5);
 });

@@ -1,6 +1,7 @@
 /** Attempts as rows of bars, and the piece of time that is on the screen. */
 import { shownId } from "../../api/shown";
 import type { RunAttempt } from "../../api/types";
+import { sharedPoint, shortTask } from "../../ui/points";
 
 export interface Bar {
   key: string;
@@ -16,6 +17,7 @@ export interface Bar {
 export interface TimeRow {
   key: string;
   label: string;
+  short: string; // the name first, of its point what its neighbours leave to be said
   id: string | null; // the task, where the row is one task's
   outcome: string; // of the last bar
   critical: boolean;
@@ -38,10 +40,12 @@ export function outcomeOf(attempt: RunAttempt): string {
 /** A row for each task, or for each name with its points one behind the other. */
 export function timeRows(attempts: readonly RunAttempt[], critical: ReadonlySet<string>, by: "task" | "name"): TimeRow[] {
   const rows = new Map<string, TimeRow>();
+  const among = sharedPoint(attempts.map((one) => one.point));
   for (const attempt of attempts) {
     const key = by === "task" ? attempt.id : attempt.name;
     const label = by === "task" ? shownId(key) : key;
-    const row = rows.get(key) ?? { key, label, id: by === "task" ? attempt.id : null, outcome: "", critical: false, bars: [] };
+    const short = by === "task" && label === key ? shortTask(key, among) : label;
+    const row = rows.get(key) ?? { key, label, short, id: by === "task" ? attempt.id : null, outcome: "", critical: false, bars: [] };
     rows.set(key, row);
     const began = attempt.started_at ?? attempt.claimed_at;
     const bar: Bar = {
@@ -76,7 +80,17 @@ export function wholeSpan(rows: readonly TimeRow[], now: number, live: boolean):
   return { from: from - air, to: to + air };
 }
 
-/** Nearer or farther around a place (0 left, 1 right), never beyond what there is. */
+/** Where in a span (0 left, 1 right) the middle of the bars is that can be seen; in its middle if there are none. */
+export function barsAt(rows: readonly TimeRow[], span: Span, now: number): number {
+  const middles = rows.flatMap((row) => row.bars).flatMap((bar) => {
+    const [from, to] = [Math.max(span.from, bar.queuedAt), Math.min(span.to, bar.endedAt ?? now)];
+    return from <= to ? [(from + to) / 2] : [];
+  }).sort((a, b) => a - b);
+  const middle = middles[Math.floor((middles.length - 1) / 2)];
+  return middle === undefined ? 0.5 : (middle - span.from) / (span.to - span.from);
+}
+
+/** Zooms in or out around a place (0 left, 1 right), never beyond what there is. */
 export function zoomed(span: Span, factor: number, at: number, whole: Span): Span {
   const wide = Math.max(MIN_SPAN_MS, Math.min((span.to - span.from) * factor, whole.to - whole.from));
   const still = span.from + at * (span.to - span.from);

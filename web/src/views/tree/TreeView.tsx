@@ -7,6 +7,7 @@ import { useLive, useMayAct } from "../../api/runLive";
 import { isOfStages, taskWord } from "../../api/shown";
 import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
+import { needsAction, useOpenAt } from "../../pages/run/trouble";
 import { useRunPage } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
 import { countText } from "../../ui/quantities";
@@ -68,6 +69,7 @@ function Lines({ lines, toggle }: { lines: readonly Line[]; toggle: (line: Line)
   const may = useMayAct();
   const [active, setActive] = useState<string | null>(null);
   const virtual = useVirtualizer({ count: lines.length, getScrollElement: () => scroller.current, estimateSize: () => LINE_HEIGHT, overscan: 15 });
+  useOpenAt(virtual, lines.findIndex((line) => line.of.kind === "task" && needsAction(line.of.row)), selected === null);
   const byKey = useMemo(() => new Map(lines.map((line, place) => [line.key, place])), [lines]);
   const choose = (line: Line | undefined) => {
     if (line === undefined) return;

@@ -1,0 +1,244 @@
+"""Groups failures that are alike, so that one cause is one line.
+
+Such as "63 failed alike (member_*): exit 3, CFL violated at step …; 1 task waits for them".
+Alike means: the same family (without a message: the same name but for its numbers), the same
+end and exit status, and the same last line but for numbers, points and paths. What jobs wrote
+may be anything: it is cut, and control characters are spelled out, before it is compared.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
+
+from tidewheel.api.runs import ErrorGroup, RunAction
+from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
+from tidewheel.core.operator.selection import select
+from tidewheel.core.sched.completion import lacking_text
+from tidewheel.core.sched.explain import why
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import Key
+from tidewheel.errors import Refused
+from tidewheel.runners.sanitize import LAST_LINES, printable
+from tidewheel.views.run_facts import PROGRAM, command_lines
+from tidewheel.views.task_lookup import children
+
+WORDS_LENGTH_MAX = 200  # of what a job wrote; what follows is neither compared nor told
+WAITING_COUNTED_MAX = 10_000  # arrows behind the tasks of one group
+ROOT = "root"
+BAD_ENDS = (FAILED, SUBMIT_FAILED, EXPIRED)
+_ENDS = {FAILED: "failed", SUBMIT_FAILED: "failed to submit", EXPIRED: "expired"}
+_HEADS = {"exit status ": "exit ", "ended by ": "killed by "}
+_NUMBERS = re.compile(r"\d+")
+
+
+class Failure(NamedTuple):
+    """Holds what is known of a task that ended badly, or without an output that it needs."""
+
+    key: Key
+    id: str
+    shown: str  # how people call it
+    name: str
+    family: str  # the innermost; "" if it is in none
+    state: str
+    exit_status: int | None
+    error: str  # as its last job left it
+
+
+class _Likeness(NamedTuple):
+    """Holds what failures of one group have in common."""
+
+    label: str  # a family, a name, or a glob that fits the names
+    state: str
+    end: str  # such as `exit 3`
+    words: str  # without numbers and paths
+
+
+def end_and_words(failure: Failure) -> tuple[str, str]:
+    """Returns how a job ended, such as `exit 3`, and what it wrote last; "" if not known."""
+    error = failure.error
+    head, said = error, ""
+    for tail in LAST_LINES:
+        head, found, said = error.partition(tail)
+        if found:
+            break
+    for known, told in _HEADS.items():
+        if head.startswith(known):
+            return told + _told(head.removeprefix(known)), _told(said)
+    return "" if failure.exit_status is None else f"exit {failure.exit_status}", _told(error)
+
+
+def _told(text: str) -> str:
+    """Returns a text of a job as one short line that controls no terminal."""
+    line = " ".join(printable(" ".join(text[: 2 * WORDS_LENGTH_MAX].split())).split())
+    return line if len(line) <= WORDS_LENGTH_MAX else f"{line[:WORDS_LENGTH_MAX]}…"
+
+
+def without_numbers(words: str) -> str:
+    """Returns words in which paths and numbers, which differ from task to task, are `…`."""
+    return " ".join(
+        "…" if "/" in word else _NUMBERS.sub("…", word) for word in words.split(" ")
+    )
+
+
+def grouped(failures: Iterable[Failure]) -> list[list[Failure]]:
+    """Returns failures that are alike together: the largest group first, each in order."""
+    groups: dict[_Likeness, list[Failure]] = {}
+    for one in sorted(failures, key=lambda each: each.key):
+        groups.setdefault(_likeness(one), []).append(one)
+    return sorted(groups.values(), key=lambda those: (-len(those), those[0].key))
+
+
+def _likeness(failure: Failure) -> _Likeness:
+    end, words = end_and_words(failure)
+    # Jobs that said nothing are alike only if they are of one kind.
+    is_told = bool(words) and failure.family
+    label = failure.family if is_told else _NUMBERS.sub("*", failure.name)
+    return _Likeness(label, failure.state, end, without_numbers(words))
+
+
+def label_of(those: Sequence[Failure]) -> str:
+    """Returns what the names of a group have in common: a name, a glob, or a family."""
+    names = {one.name for one in those}
+    if len(names) == 1:
+        return those[0].name
+    globs = {_NUMBERS.sub("*", name) for name in names}
+    return globs.pop() if len(globs) == 1 else those[0].family
+
+
+def group_text(those: Sequence[Failure], waiting: int, task: str = "task") -> str:
+    """Returns a group in one sentence: what failed, how, why, and how many wait for it."""
+    first, count = those[0], len(those)
+    end, words = end_and_words(first)
+    if any(end_and_words(one)[1] != words for one in those):
+        words = without_numbers(words)
+    if first.state == SUCCEEDED:  # the words are those of the graph
+        alike = f"{count} are incomplete alike ({label_of(those)}): "
+        return f"{first.shown} {words}" if count == 1 else alike + words
+    verb = _ENDS.get(first.state, first.state)
+    words = words or ("no message" if end else "")
+    if count == 1:
+        how = f" ({end})" if end else ""
+        text = f"{first.shown} {verb}{how}{f': {words}' if words else ''}"
+    else:
+        how = ", ".join(part for part in (end, words) if part)
+        text = f"{count} {verb} alike ({label_of(those)}){f': {how}' if how else ''}"
+    if not waiting:
+        return text
+    who = f"{waiting} {task}s wait" if waiting > 1 else f"1 {task} waits"
+    return f"{text}; {who} for {'it' if count == 1 else 'them'}"
+
+
+def told_group(pool: TaskPool, those: Sequence[Failure]) -> str:
+    """Returns a group in one sentence, with how many tasks of the pool wait for it."""
+    word = "stage" if pool.plan.is_of_stages else "task"
+    return group_text(those, waiting_for(pool, those), word)
+
+
+class FailedJob(NamedTuple):
+    """Holds how the last job of a task ended."""
+
+    exit_status: int | None
+    error: str
+
+
+NO_JOB = FailedJob(None, "")
+
+
+def failure_of(pool: TaskPool, key: Key, state: str, job: FailedJob = NO_JOB) -> Failure:
+    """Returns what is known of a task that ended in this state."""
+    plan, task = pool.plan, pool.tasks.get(key)
+    lineage = plan.nodes[key[1]].definition.lineage
+    family = next((one for one in lineage if one not in (key[1], ROOT)), "")
+    if state == SUCCEEDED and task is not None:
+        job = FailedJob(None, lacking_text(pool, task))
+    id_, shown = plan.id_of(key), plan.name_of(key)
+    return Failure(key, id_, shown, key[1], family, state, job.exit_status, job.error)
+
+
+def waiting_for(pool: TaskPool, those: Sequence[Failure]) -> int:
+    """Counts the tasks that wait for those of a group; none waits for a task that is done."""
+    keys = {one.key for one in those if one.key in pool.tasks}
+    below = (child for key in sorted(keys) for child in children(pool, key))
+    found = {child for child in islice(below, WAITING_COUNTED_MAX) if child not in keys}
+    return sum(1 for child in found if _is_to_come(pool, child))
+
+
+def _is_to_come(pool: TaskPool, key: Key) -> bool:
+    (point, _), final = key, pool.plan.final
+    if final is not None and point > final:
+        return False
+    task, memory = pool.tasks.get(key), pool.recall(*key)
+    if task is not None:
+        return bool(task.missing)
+    return memory is None or not (memory.verdicts or memory.submits)
+
+
+def group_document(run: str, pool: TaskPool, those: Sequence[Failure]) -> ErrorGroup:
+    """Returns a group for programs; `ids` has all of them, so that one command is for all."""
+    first = those[0]
+    end, words = end_and_words(first)
+    return {
+        "text": told_group(pool, those),
+        "count": len(those),
+        "name": label_of(those),
+        "state": first.state,
+        "end": end,
+        "error": words,
+        "waiting": waiting_for(pool, those),
+        "log": first.id,
+        "ids": [one.id for one in those],
+        "commands": group_commands(run, pool, those),
+        "actions": [_action(pool, those)],
+    }
+
+
+def _action(pool: TaskPool, those: Sequence[Failure]) -> RunAction:
+    action: RunAction = {"verb": "trigger", "ids": [one.id for one in those]}
+    if flow := flow_to_repair(pool, those):
+        action["flow"] = str(flow)
+    return action
+
+
+def flow_to_repair(pool: TaskPool, those: Sequence[Failure]) -> int | None:
+    """Returns the flow in which tasks that have left the pool have to run again: alone they
+    would run, and still count as failed. None: they are in the pool, or in several flows."""
+    found: set[int] = set()
+    for one in those:
+        memory = pool.recall(*one.key)
+        if one.key in pool.tasks or memory is None or len(memory.verdicts) != 1:
+            return None
+        found |= set(memory.verdicts)
+    return found.pop() if len(found) == 1 else None
+
+
+def group_commands(run: str, pool: TaskPool, those: Sequence[Failure]) -> list[str]:
+    """Returns the lines that help a group: for all of them, and the log of the first."""
+    first = those[0]
+    if len(those) == 1 and first.key in pool.tasks:
+        found = command_lines(run, why(pool, first.key)[0].command)
+    else:
+        ids = [shlex.quote(one) for one in _meaning(pool, those)]
+        flow = flow_to_repair(pool, those)
+        option = [f"--flow {flow}"] if flow and not pool.plan.is_of_stages else []
+        found = [" ".join([PROGRAM, "trigger", shlex.quote(run), *ids, *option])]
+    if first.state == FAILED:
+        word = shlex.quote(pool.plan.word_of(first.key))
+        found.append(f"{PROGRAM} log {shlex.quote(run)} {word} --err")
+    return found
+
+
+def _meaning(pool: TaskPool, those: Sequence[Failure]) -> list[str]:
+    """Returns the ids of a group: one glob, if it means these tasks and no others."""
+    if len(those) > 1 and not pool.plan.is_of_stages:
+        points = {one.key[0] for one in those}
+        point = pool.plan.text(those[0].key[0]) if len(points) == 1 else "*"
+        glob = f"{point}/{label_of(those)}:{those[0].state}"
+        with suppress(Refused):  # they have left the pool
+            if set(select(pool, [glob])) == {one.key for one in those}:
+                return [glob]
+    return [pool.plan.word_of(one.key) for one in those]

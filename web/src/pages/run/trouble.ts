@@ -1,0 +1,21 @@
+/** Where a view opens: at what needs action, not at the oldest point, which has ended long ago. */
+import { useEffect, useRef } from "react";
+import type { TaskRow } from "../../api/types";
+
+const UNWELL = ["failed", "submit-failed", "expired"];
+const ABOVE = 2; // lines before it, which say where it is
+
+/** A task that stays as it is until somebody acts. */
+export function needsAction({ state, remarks, in_pool }: Pick<TaskRow, "state" | "remarks" | "in_pool">): boolean {
+  return remarks.includes("incomplete") || remarks.includes("blocked") || (in_pool && UNWELL.includes(state));
+}
+
+/** Brings a line into sight once, as soon as there is one (0 and more); whoever has scrolled by then is left where they are. */
+export function useOpenAt(virtual: { scrollToIndex: (index: number, options: { align: "start" }) => void; scrollOffset: number | null }, place: number, wanted = true): void {
+  const opened = useRef(false);
+  useEffect(() => {
+    if (opened.current || place < 0) return;
+    opened.current = true;
+    if (wanted && (virtual.scrollOffset ?? 0) === 0) virtual.scrollToIndex(Math.max(0, place - ABOVE), { align: "start" });
+  }, [place, wanted, virtual]);
+}
