@@ -28,7 +28,7 @@ from typing import (
 
 import msgspec
 
-from tidewheel.api import blocks, run_details, runs, workflows
+from tidewheel.api import blocks, log_lines, run_details, runs, workflows
 from tidewheel.api.tasks import AttemptView, QueueView, Task, WorkerView
 from tidewheel.api.wire import EXACT, FLAT, HIDDEN, JSON_FIELDS, NAMES
 from tidewheel.client.fields import STORED_AS, Filters, TaskFields, explained
@@ -55,6 +55,7 @@ FILES: dict[str, ModuleType] = {
 }
 
 
+LEVELS_FILE = "log_lines.ts"
 STORE = "../storeTypes.ts"
 STORE_HEAD = """\
 /** What travels about the whole store. Written by web/write_types.py: do not edit. */
@@ -90,6 +91,8 @@ def text(file: str) -> str:
     """Returns one file of types, in the order in which Python has them."""
     if file == STORE:
         return "\n".join([STORE_HEAD, "\n".join(_names_of_tasks()), *map(_interface, SHOWN)])
+    if file == LEVELS_FILE:
+        return _levels()
     own = types_of(FILES[file])
     body = "\n".join(map(_alias, own))
     return (
@@ -154,6 +157,19 @@ def _names_of_tasks() -> list[str]:
     ]
 
 
+def _levels() -> str:
+    """Returns how the level of a line of a log is known."""
+    said = {
+        "LEVELS": log_lines.LEVELS,
+        "SAME_LEVELS": log_lines.SAME_LEVELS,
+        "PLAIN_RANK": log_lines.PLAIN_RANK,
+        "HEAD_LENGTH": log_lines.HEAD_LENGTH,
+        "LEVEL_PATTERN": log_lines.LEVEL_PATTERN,
+    }
+    lines = (f"export const {name} = {json.dumps(one)} as const;" for name, one in said.items())
+    return HEAD + "\n".join([*lines, ""])
+
+
 def _interface(kind: type) -> str:
     return "\n".join([f"export interface {SHOWN[kind]} {{", *_lines(kind), "}", ""])
 
@@ -199,7 +215,7 @@ def _type(hint: Any, names: Mapping[Any, str] = PLAIN) -> str:  # noqa: ANN401, 
 
 def main() -> None:
     (HERE / FOLDER).mkdir(exist_ok=True)
-    for file in (*FILES, STORE):
+    for file in (*FILES, LEVELS_FILE, STORE):
         path = HERE / FOLDER / file
         if not path.exists() or path.read_text("utf-8") != text(file):  # or all is built anew
             path.write_text(text(file), "utf-8")

@@ -479,6 +479,79 @@ class LogDocument(LogContent):
     attempt: int | None
 
 
+class LogHit(TypedDict):
+    """Describes a line that was found: its number, where it begins in the file, its level (its
+    own, or that of the line that it belongs to; null if there is none), and what a terminal
+    would show of it. `cut`: that is only the part around what was found."""
+
+    line: int
+    offset: int
+    level: str | None
+    text: str
+    cut: bool
+
+
+class LogHits(TypedDict):
+    """Holds what one step of a search in a log has found, in the order of the file.
+
+    `searched` says up to which byte it has come, of `size`. With `cursor` the next step goes on
+    there; `done`: nothing follows by now, and the cursor is for what may be written later.
+    """
+
+    run: str
+    id: str | None
+    submit: int | None
+    attempt: int | None
+    hits: list[LogHit]
+    lines: int
+    searched: int
+    size: int
+    cursor: str
+    done: bool
+
+
+class LogLine(TypedDict):
+    """Says at which byte a line of a log begins; if it is not `done`, how far it was counted,
+    and `cursor` is where the next step goes on. Behind the end it is the last line."""
+
+    run: str
+    id: str | None
+    submit: int | None
+    attempt: int | None
+    line: int
+    offset: int
+    size: int
+    cursor: str
+    done: bool
+
+
+class JobLogHit(LogHit):
+    """Describes a line that was found in a log of some job of a run."""
+
+    id: str
+    submit: int
+    attempt: int
+    file: str
+
+
+class JobLogHits(TypedDict):
+    """Holds what one step of a search in the logs of all jobs of a run has found, newest job
+    first.
+
+    `files` and `bytes` say how much this step has read, `missing` how many attempts have no log
+    here that could be read, `at` which job comes next. `done`: nothing is left.
+    """
+
+    run: str
+    hits: list[JobLogHit]
+    files: int
+    bytes: int
+    missing: int
+    at: str | None
+    cursor: str | None
+    done: bool
+
+
 # ---- what a command would do ----
 
 

@@ -499,10 +499,12 @@ def submissions(
     point: str | None = None,
     name: str | None = None,
     count: int = 1000,
+    before: int | None = None,
 ) -> list[views.SubmissionView]:
     """Returns submissions of a run, newest first, of all tasks or of some.
 
-    Those of one task are found by their ids, which is fast however many the run has.
+    Those of one task are found by their ids, which is fast however many the run has. Of others
+    ``before`` begins a page behind that seq.
     """
     of = get_run(tx, run)
     page_count(count)
@@ -515,6 +517,7 @@ def submissions(
             name=name,
             skip=len(of.name) + 1,
             count=count,
+            before=before,
         )
     found: list[views.SubmissionView] = []
     first = 1
