@@ -50,12 +50,12 @@ PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", NoneTyp
 FILES: dict[str, ModuleType] = {
     "runs.ts": runs,
     "run_details.ts": run_details,
+    "log_lines.ts": log_lines,
     "blocks.ts": blocks,
     "workflows.ts": workflows,
 }
 
 
-LEVELS_FILE = "log_lines.ts"
 STORE = "../storeTypes.ts"
 STORE_HEAD = """\
 /** What travels about the whole store. Written by web/write_types.py: do not edit. */
@@ -91,10 +91,10 @@ def text(file: str) -> str:
     """Returns one file of types, in the order in which Python has them."""
     if file == STORE:
         return "\n".join([STORE_HEAD, "\n".join(_names_of_tasks()), *map(_interface, SHOWN)])
-    if file == LEVELS_FILE:
-        return _levels()
     own = types_of(FILES[file])
     body = "\n".join(map(_alias, own))
+    if FILES[file] is log_lines:
+        body += f"\n{_levels()}"
     return (
         HEAD
         + (LONG if body.count("\n") > LINES_MAX else "")
@@ -167,7 +167,7 @@ def _levels() -> str:
         "LEVEL_PATTERN": log_lines.LEVEL_PATTERN,
     }
     lines = (f"export const {name} = {json.dumps(one)} as const;" for name, one in said.items())
-    return HEAD + "\n".join([*lines, ""])
+    return "\n".join([*lines, ""])
 
 
 def _interface(kind: type) -> str:
@@ -215,7 +215,7 @@ def _type(hint: Any, names: Mapping[Any, str] = PLAIN) -> str:  # noqa: ANN401, 
 
 def main() -> None:
     (HERE / FOLDER).mkdir(exist_ok=True)
-    for file in (*FILES, LEVELS_FILE, STORE):
+    for file in (*FILES, STORE):
         path = HERE / FOLDER / file
         if not path.exists() or path.read_text("utf-8") != text(file):  # or all is built anew
             path.write_text(text(file), "utf-8")

@@ -65,7 +65,7 @@ def test_the_states_of_the_web_page_look_as_on_the_command_line():
 
 def test_the_types_of_the_web_page_are_those_of_the_server():
     writer = writer_of("write_types", "web")
-    for file in (*writer.FILES, writer.LEVELS_FILE, writer.STORE):
+    for file in (*writer.FILES, writer.STORE):
         path = writer.HERE / writer.FOLDER / file
         assert path.read_text(encoding="utf-8") == writer.text(file), (
             "run: .venv/bin/python web/write_types.py"

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 
-from tidewheel.api import run_details, runs
-from tidewheel.api.log_lines import LEVEL_WORDS
+from tidewheel.api import log_lines, run_details, runs
 from tidewheel.errors import Refused
 
 STATE = "workflow-state"
@@ -76,7 +75,7 @@ _SEARCH: dict[str, tuple[Any, Any]] = {
     "text": (_Searched, ""),
     "match": (Literal["text", "glob"], "text"),
     "case": (bool, False),  # letters of either case are the same, unless it says so
-    "level": (Literal["", *LEVEL_WORDS], ""),
+    "level": (Literal["", *log_lines.LEVEL_WORDS], ""),
     "limit": (Count, 100),  # lines of one step
     "cursor": (_Cursor, ""),  # of the step before
 }
@@ -148,14 +147,14 @@ _ROWS = (
     View(
         "log-search",
         "The lines of a log that have a text or a level: one step through the whole file.",
-        run_details.LogHits,
+        log_lines.LogHits,
         view_query(**_SEARCH, **_LOG),
         below="/log/search",
     ),
     View(
         "log-line",
         "At which byte a line of a log begins, or which line a byte is in; counted in steps.",
-        run_details.LogLine,
+        log_lines.LogLinePlace,
         view_query(
             line=(Batch | None, None), offset=(Batch | None, None), cursor=(_Cursor, ""), **_LOG
         ),
@@ -164,7 +163,7 @@ _ROWS = (
     View(
         "job-log-search",
         "The lines with a text in the logs of all jobs, newest job first: one step.",
-        run_details.JobLogHits,
+        log_lines.JobLogHits,
         # `task` is a glob for names, or for POINT/NAME; `file` out or err, or both.
         view_query(
             **_SEARCH,

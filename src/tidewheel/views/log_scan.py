@@ -22,8 +22,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.api.log_lines import LEVEL_WORDS, LEVELS, PLAIN_RANK, level_of, rank_of
-from tidewheel.api.run_details import LogHit
+from tidewheel.api.log_lines import (
+    LEVEL_WORDS,
+    LEVELS,
+    PLAIN_RANK,
+    LogHit,
+    level_of,
+    rank_of,
+)
 from tidewheel.api.views import TEXT_LENGTH_MAX
 from tidewheel.errors import Refused
 from tidewheel.views.log import LogPiece, opened_pieces, read_pieces
@@ -44,7 +50,7 @@ _SEQUENCE = re.compile(
 _CONTROLS = re.compile(r"[\x1b\x90-\x9f\r]")
 
 
-class Wanted(NamedTuple):
+class WantedLines(NamedTuple):
     """Holds what lines are searched for: texts that follow each other in a line, and the place
     of the least level among all; ANY_RANK: levels are not looked at."""
 
@@ -71,7 +77,7 @@ class Wanted(NamedTuple):
         return longest.encode() if self.case or longest.isascii() else None
 
 
-def wanted_lines(text: str, match: str, level: str, *, case: bool) -> Wanted:
+def wanted_lines(text: str, match: str, level: str, *, case: bool) -> WantedLines:
     """Returns what is searched for; raises Refused for a text that no line can have."""
     if len(text) > TEXT_LENGTH_MAX:
         raise Refused(
@@ -87,10 +93,10 @@ def wanted_lines(text: str, match: str, level: str, *, case: bool) -> Wanted:
         raise Refused(f"{text!r} fits every line; write some text beside the *")
     if not pieces and not level:
         raise Refused("nothing to search for; give a text or a level")
-    return Wanted(pieces, case, LEVEL_WORDS.index(level.lower()) if level else ANY_RANK)
+    return WantedLines(pieces, case, LEVEL_WORDS.index(level.lower()) if level else ANY_RANK)
 
 
-class Position(NamedTuple):
+class LogPosition(NamedTuple):
     """Says up to where a log was read: the byte, how many lines ended before it, and the place
     of the level of the last line among all."""
 
@@ -115,13 +121,13 @@ class Scanned(NamedTuple):
     """Holds what a step has found in one log; `done`: there is nothing behind its position."""
 
     hits: list[LogHit]
-    position: Position
+    position: LogPosition
     size: int
     done: bool
 
 
 def scan(
-    root: Path, path: Path, wanted: Wanted, start: Position, budget: Budget
+    root: Path, path: Path, wanted: WantedLines, start: LogPosition, budget: Budget
 ) -> Scanned | None:
     """Searches a log from a position on, until its end or until the budget is spent; the budget
     is charged. Returns None if there is no plain file below the root."""
@@ -133,7 +139,7 @@ def scan(
 
 
 def _scan(
-    pieces: Sequence[LogPiece], wanted: Wanted, start: Position, budget: Budget
+    pieces: Sequence[LogPiece], wanted: WantedLines, start: LogPosition, budget: Budget
 ) -> Scanned:
     hits: list[LogHit] = []
     here = start
@@ -164,8 +170,8 @@ def _scan(
 
 
 def _found(
-    content: bytes, start: Position, wanted: Wanted, hits_max: int
-) -> tuple[list[LogHit], Position]:
+    content: bytes, start: LogPosition, wanted: WantedLines, hits_max: int
+) -> tuple[list[LogHit], LogPosition]:
     """Returns the lines of some bytes, which begin with a line, that are wanted, and the
     position behind the last line that was looked at."""
     key = wanted.key
@@ -180,19 +186,19 @@ def _found(
         # Behind the last line end there is no line.
         is_one = offset < start.offset + len(content)
         if is_one and rank >= wanted.rank and (at := wanted.found_at(text)) >= 0:
-            hits.append(_hit(text, at, Position(offset, lines, rank), is_own=not has_levels))
+            hits.append(_hit(text, at, LogPosition(offset, lines, rank), is_own=not has_levels))
         offset, lines = offset + len(line) + 1, lines + 1
         if len(hits) >= hits_max:
             break
     end = start.offset + len(content)
     if offset > end:  # the last line has no end, or there was none
-        return hits, Position(end, lines - 1, rank)
-    return hits, Position(offset, lines, rank)
+        return hits, LogPosition(end, lines - 1, rank)
+    return hits, LogPosition(offset, lines, rank)
 
 
 def _found_by_key(
-    content: bytes, key: bytes, start: Position, wanted: Wanted, hits_max: int
-) -> tuple[list[LogHit], Position]:
+    content: bytes, key: bytes, start: LogPosition, wanted: WantedLines, hits_max: int
+) -> tuple[list[LogHit], LogPosition]:
     """Does the same where the bytes of a text can be looked for, which is far quicker."""
     here = content if wanted.case else content.lower()
     hits: list[LogHit] = []
@@ -205,11 +211,11 @@ def _found_by_key(
         counted, at = begin, end + 1
         text = shown_line(content[begin:end])
         if (where := wanted.found_at(text)) >= 0:
-            known = Position(start.offset + begin, start.lines + lines, start.rank)
+            known = LogPosition(start.offset + begin, start.lines + lines, start.rank)
             hits.append(_hit(text, where, known, is_own=True))
     behind = min(at, len(content)) if len(hits) >= hits_max else len(content)
     lines += here.count(b"\n", counted, behind)
-    return hits, Position(start.offset + behind, start.lines + lines, start.rank)
+    return hits, LogPosition(start.offset + behind, start.lines + lines, start.rank)
 
 
 def _has_controls(content: bytes) -> bool:
@@ -217,16 +223,16 @@ def _has_controls(content: bytes) -> bool:
     return b"\x1b" in content or b"\r" in content or b"\xc2" in content
 
 
-def _after(content: bytes, start: Position, wanted: Wanted) -> Position:
+def _after(content: bytes, start: LogPosition, wanted: WantedLines) -> LogPosition:
     """Returns the position behind whole lines, with the level of the last of them."""
     lines, rank = content.count(b"\n"), start.rank
     if wanted.rank > ANY_RANK:
         for line in content.split(b"\n")[:-1]:
             rank = rank_of(shown_line(line), rank)
-    return Position(start.offset + len(content), start.lines + lines, rank)
+    return LogPosition(start.offset + len(content), start.lines + lines, rank)
 
 
-def _hit(text: str, at: int, where: Position, *, is_own: bool) -> LogHit:
+def _hit(text: str, at: int, where: LogPosition, *, is_own: bool) -> LogHit:
     level = level_of(text)  # where levels are not looked at, only its own is known
     if level is None and not is_own and where.rank != PLAIN_RANK:
         level = LEVELS[where.rank]
@@ -254,14 +260,14 @@ class LineBegin(NamedTuple):
     """Says where a line begins; if it is not `done`, where the last line begins up to which it
     was counted, and up to which byte (`read`)."""
 
-    line: Position
+    line: LogPosition
     read: int
     size: int
     done: bool
 
 
 def find_line(
-    root: Path, path: Path, sought: tuple[int | None, int], start: tuple[Position, int]
+    root: Path, path: Path, sought: tuple[int | None, int], start: tuple[LogPosition, int]
 ) -> LineBegin | None:
     """Finds where a line begins, or the line in which a byte is: `sought` is a number from 1 on
     and a byte, which counts if there is no number. Behind the end, that is the last line.
@@ -274,7 +280,7 @@ def find_line(
 
 
 def _find_line(
-    pieces: Sequence[LogPiece], number: int | None, byte: int, line: Position, read: int
+    pieces: Sequence[LogPiece], number: int | None, byte: int, line: LogPosition, read: int
 ) -> LineBegin:
     budget, before = Budget(1), line
     while True:
@@ -293,8 +299,8 @@ def _find_line(
             last = content.rfind(b"\n", 0, until) + 1
             inner = content.rfind(b"\n", 0, last - 1) + 1
             lines = line.lines + ends
-            before = Position(offset + inner, lines - 1) if inner else line
-            line = Position(offset + last, lines)
+            before = LogPosition(offset + inner, lines - 1) if inner else line
+            line = LogPosition(offset + last, lines)
         read = offset + len(content)
         if number is None and read >= byte:
             return LineBegin(line, read, size, done=True)
@@ -302,9 +308,9 @@ def _find_line(
             return LineBegin(line, read, size, done=False)
 
 
-def _nth(content: bytes, offset: int, line: Position, lines: int) -> Position:
+def _nth(content: bytes, offset: int, line: LogPosition, lines: int) -> LogPosition:
     """Returns the position behind so many lines, of which those in the content are counted."""
     place = -1
     for _ in range(lines - line.lines):
         place = content.find(b"\n", place + 1)
-    return line if place < 0 else Position(offset + place + 1, lines)
+    return line if place < 0 else LogPosition(offset + place + 1, lines)

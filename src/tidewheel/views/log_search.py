@@ -14,8 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.api.log_lines import LEVELS
-from tidewheel.api.run_details import JobLogHit, JobLogHits, LogHits, LogLine
+from tidewheel.api.log_lines import LEVELS, JobLogHit, JobLogHits, LogHits, LogLinePlace
 from tidewheel.core.operator.definition import JobName, read_job_name
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import LogPlace
@@ -23,9 +22,9 @@ from tidewheel.services import paths
 from tidewheel.views.log import JOB_FILES, asked_place
 from tidewheel.views.log_scan import (
     Budget,
-    Position,
+    LogPosition,
     Scanned,
-    Wanted,
+    WantedLines,
     find_line,
     scan,
     wanted_lines,
@@ -43,7 +42,7 @@ STREAMS = ("out", "err")
 async def log_search(asked: AskedView) -> LogHits:
     """Shows the lines of a log that one step of a search has found."""
     wanted, place = _wanted(asked), await asked_place(asked)
-    start = Position(*(_cursor(asked, 3) or Position()))
+    start = LogPosition(*(_cursor(asked, 3) or LogPosition()))
     root, path = _root(asked), Path(place.path)
     found = await asyncio.to_thread(scan, root, path, wanted, _known(start), _budget(asked))
     if found is None:
@@ -63,7 +62,7 @@ async def log_search(asked: AskedView) -> LogHits:
     }
 
 
-async def log_line(asked: AskedView) -> LogLine:
+async def log_line(asked: AskedView) -> LogLinePlace:
     """Shows where a line of a log begins, or in which line a byte is."""
     number, byte, place = asked.number("line"), asked.number("offset"), await asked_place(asked)
     if (number is None) == (byte is None) or number == 0:
@@ -74,7 +73,7 @@ async def log_line(asked: AskedView) -> LogLine:
         _root(asked),
         Path(place.path),
         (number, byte or 0),
-        (Position(offset, lines), max(offset, read)),
+        (LogPosition(offset, lines), max(offset, read)),
     )
     if found is None:
         raise _not_here(asked, place)
@@ -106,7 +105,7 @@ class JobCursor(NamedTuple):
     seq: int
     attempt: int
     stream: int
-    position: Position
+    position: LogPosition
 
 
 class JobSearch:
@@ -121,7 +120,7 @@ class JobSearch:
         self._start: JobCursor | None = None
         if said is not None:
             seq, attempt, stream, *position = said
-            self._start = JobCursor(seq, attempt, stream, _known(Position(*position)))
+            self._start = JobCursor(seq, attempt, stream, _known(LogPosition(*position)))
         self.hits: list[JobLogHit] = []
         self.files = self.bytes = self.missing = 0
         self.at, self.next = "", self._start
@@ -141,7 +140,7 @@ class JobSearch:
                 self.at = f"{job.point}/{job.node}/{job.submit:02d}"
                 if self._fits(job) and not await self._searched(one.seq, job, one.attempt):
                     return
-                self.next = JobCursor(max(0, one.seq - 1), 0, 0, Position())
+                self.next = JobCursor(max(0, one.seq - 1), 0, 0, LogPosition())
                 before = one.seq
             if len(page) < PAGE:
                 self.next, self.at = None, ""
@@ -162,7 +161,7 @@ class JobSearch:
             folder = paths.submission_directory(self._asked.context.home, job, attempt)
             is_here = bool(start.offset)
             for stream in streams:
-                begin = start if stream == streams[0] else Position()
+                begin = start if stream == streams[0] else LogPosition()
                 path = folder / JOB_FILES[STREAMS[stream]]
                 found = await asyncio.to_thread(
                     scan, _root(self._asked), path, self._wanted, begin, self._budget
@@ -177,14 +176,14 @@ class JobSearch:
             self.missing += not is_here
         return True
 
-    def _left(self, seq: int, attempts: int) -> Iterator[tuple[int, list[int], Position]]:
+    def _left(self, seq: int, attempts: int) -> Iterator[tuple[int, list[int], LogPosition]]:
         """Yields the attempts that are left of a submission, with the files of each that are,
         and where the first of these goes on."""
         start = self._start
         here = start if start is not None and start.seq == seq and start.attempt else None
         first = attempts if here is None else min(attempts, here.attempt)
         for attempt in range(first, 0, -1):
-            streams, begin = self._streams, Position()
+            streams, begin = self._streams, LogPosition()
             if here is not None and attempt == here.attempt:
                 streams = [one for one in streams if one >= here.stream] or streams
                 begin = here.position if streams[0] == here.stream else begin
@@ -195,7 +194,7 @@ class JobSearch:
         return [n for n, one in enumerate(STREAMS) if not self._file or one == self._file]
 
     def _add(
-        self, found: Scanned, begin: Position, job: JobName, attempt: int, stream: str
+        self, found: Scanned, begin: LogPosition, job: JobName, attempt: int, stream: str
     ) -> None:
         self.files += 1
         self.bytes += max(0, found.position.offset - begin.offset)
@@ -234,7 +233,7 @@ def _root(asked: AskedView) -> Path:
     return paths.runs_directory(asked.context.home)
 
 
-def _wanted(asked: AskedView) -> Wanted:
+def _wanted(asked: AskedView) -> WantedLines:
     case = bool(asked.arguments.get("case"))
     return wanted_lines(asked.text("text"), asked.text("match"), asked.text("level"), case=case)
 
@@ -243,7 +242,7 @@ def _budget(asked: AskedView) -> Budget:
     return Budget(min(asked.number("count") or HITS_DEFAULT, HITS_MAX))
 
 
-def _known(position: Position) -> Position:
+def _known(position: LogPosition) -> LogPosition:
     return position._replace(rank=min(position.rank, len(LEVELS) - 1))
 
 

@@ -45,7 +45,7 @@ class LogSearch(NamedTuple):
         return {"text": self.text, "level": self.level, "match": self.match, "case": self.case}
 
 
-class Found:
+class FoundLines:
     """Gathers what the steps of a search find, and prints each line unless JSON is wanted."""
 
     def __init__(self, run: str, asked: LogSearch, say_hit: Callable[[Document], None]) -> None:
@@ -105,13 +105,13 @@ def search_logs(session: Session, words: Words, asked: LogSearch) -> None:
         if not session.as_json:
             say(_line(hit, asked))
 
-    async def search(ask: Ask, target: Target) -> Found:
+    async def search(ask: Ask, target: Target) -> FoundLines:
         if len(target.rest) > 1:
             raise click.UsageError(f"one task at a time: {target.rest[0]} or {target.rest[1]}?")
         task = target.rest[0] if target.rest else ""
         if task and asked.task is not None:
             raise click.UsageError(f"either the log of {task}, or --task {asked.task}")
-        found = Found(target.run, asked, say_hit)
+        found = FoundLines(target.run, asked, say_hit)
         if asked.task is None:
             await found.search_log(ask, task)
         if not task and asked.text:
@@ -126,12 +126,12 @@ def search_logs(session: Session, words: Words, asked: LogSearch) -> None:
 
 
 def _asked(
-    session: Session, words: Words, search: Callable[[Ask, Target], Awaitable[Found]]
-) -> Found:
+    session: Session, words: Words, search: Callable[[Ask, Target], Awaitable[FoundLines]]
+) -> FoundLines:
     job = this_job(session)
     if job is None:
 
-        async def near_or_far(runs: Runs) -> Found:
+        async def near_or_far(runs: Runs) -> FoundLines:
             target = await find_target(runs, words)
 
             async def ask(name: str, arguments: Document) -> Document:
@@ -145,7 +145,7 @@ def _asked(
     async def through_worker(name: str, arguments: Document) -> Document:
         return look(session, name, words, lambda _: arguments)
 
-    async def in_job() -> Found:
+    async def in_job() -> FoundLines:
         return await search(through_worker, target)
 
     return asyncio.run(in_job())
@@ -162,7 +162,7 @@ def _line(hit: Document, asked: LogSearch) -> str:
     return f"{where}:{hit['line']}: {text}"
 
 
-def _summary(found: Found) -> str:
+def _summary(found: FoundLines) -> str:
     lines = plural(len(found.hits), "line") if found.hits else "no line"
     told = f"{lines} in {plural(found.files, 'log')}, {show_size(found.bytes)}"
     if found.missing:

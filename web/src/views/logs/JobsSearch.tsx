@@ -1,6 +1,6 @@
 /** Where else a text stands: a search in the logs of all jobs of a run, the newest job first. */
 import { useEffect, useState, useSyncExternalStore, type ReactNode } from "react";
-import type { JobLogHit } from "../../api/generated/run_details";
+import type { JobLogHit } from "../../api/generated/log_lines";
 import { LEVELS } from "../../api/generated/log_lines";
 import { inPath } from "../../api/http";
 import { shownId } from "../../api/shown";

@@ -1,6 +1,6 @@
 /** What can be done with a log: search in it, choose lines by level, go to a place, keep it as a file. */
 import { useRef, useState, type KeyboardEvent } from "react";
-import type { LogHit } from "../../api/generated/run_details";
+import type { LogHit } from "../../api/generated/log_lines";
 import { address } from "../../api/http";
 import { useViewOption } from "../../pages/run/useRunPage";
 import { useShortcut } from "../../shell/shortcuts";

@@ -1,6 +1,6 @@
 /** One log, read from its end and followed while it grows. */
 import { get, getBytes, inPath, Problem } from "../../api/http";
-import type { LogLine as FoundLine } from "../../api/generated/run_details";
+import type { LogLinePlace as FoundLine } from "../../api/generated/log_lines";
 import { LogBuffer } from "./buffer";
 
 export interface LogPlace {

@@ -1,6 +1,6 @@
 /** The rows that a log is shown as: its lines with their numbers and levels, or those that a search has found. */
 import { LEVELS } from "../../api/generated/log_lines";
-import type { LogHit } from "../../api/generated/run_details";
+import type { LogHit } from "../../api/generated/log_lines";
 import { PLAIN, type Style } from "./ansi";
 import type { LogBuffer, LogLine } from "./buffer";
 import { isShown, rankOf } from "./levels";

@@ -1,5 +1,5 @@
 /** A search that the server does, step by step: in one whole log, or in those of all jobs of a run. */
-import type { JobLogHit, JobLogHits, LogHit, LogHits } from "../../api/generated/run_details";
+import type { JobLogHit, JobLogHits, LogHit, LogHits } from "../../api/generated/log_lines";
 import { get, Problem } from "../../api/http";
 
 export interface SearchState<Hit> {

@@ -1,6 +1,6 @@
 /** A search in one log, begun anew when something else is searched for, and taken on when the log grows. */
 import { useEffect, useState, useSyncExternalStore } from "react";
-import type { LogHit } from "../../api/generated/run_details";
+import type { LogHit } from "../../api/generated/log_lines";
 import { logPath, type LogPlace } from "./follower";
 import { StepSearch, wantedQuery, type SearchState, type Wanted } from "./search";
 
