@@ -1,5 +1,4 @@
-"""Says what lines of logs tell: their level, as programs commonly write it, and what a search
-for lines answers.
+"""Describes lines of logs: their level, as programs commonly write it, and what is found.
 
 The page knows levels by the same pattern: ``web/write_types.py`` writes it down for it. A line
 without a level belongs to the line before it that has one, as those of a traceback do; where

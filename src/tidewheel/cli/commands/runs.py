@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidewheel.api.log_lines import LEVEL_WORDS
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
 from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
@@ -209,9 +208,9 @@ def tree_command(
 @option("-f --follow", "Go on until the job, or the run, has ended.")
 @option("--path path_only", "Print only where the file is.")
 @option(
-    "--level",
-    "Only lines of this level or above, with the lines that belong to them.",
-    type=click.Choice(LEVEL_WORDS),
+    "--level LEVEL",
+    "Only lines of this level or above, with those that belong to them: debug, info, warning, "
+    "error or critical.",
 )
 @option(
     "--search text TEXT",
