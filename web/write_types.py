@@ -28,7 +28,7 @@ from typing import (
 
 import msgspec
 
-from tidewheel.api import blocks, run_details, runs, workflows
+from tidewheel.api import blocks, log_lines, run_details, runs, workflows
 from tidewheel.api.tasks import AttemptView, QueueView, Task, WorkerView
 from tidewheel.api.wire import EXACT, FLAT, HIDDEN, JSON_FIELDS, NAMES
 from tidewheel.client.fields import STORED_AS, Filters, TaskFields, explained
@@ -50,6 +50,7 @@ PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", NoneTyp
 FILES: dict[str, ModuleType] = {
     "runs.ts": runs,
     "run_details.ts": run_details,
+    "log_lines.ts": log_lines,
     "blocks.ts": blocks,
     "workflows.ts": workflows,
 }
@@ -92,6 +93,8 @@ def text(file: str) -> str:
         return "\n".join([STORE_HEAD, "\n".join(_names_of_tasks()), *map(_interface, SHOWN)])
     own = types_of(FILES[file])
     body = "\n".join(map(_alias, own))
+    if FILES[file] is log_lines:
+        body += f"\n{_levels()}"
     return (
         HEAD
         + (LONG if body.count("\n") > LINES_MAX else "")
@@ -152,6 +155,19 @@ def _names_of_tasks() -> list[str]:
         f"export const ASKED_AGAIN = {{ {pairs} }} as const;",
         "",
     ]
+
+
+def _levels() -> str:
+    """Returns how the level of a line of a log is known."""
+    said = {
+        "LEVELS": log_lines.LEVELS,
+        "SAME_LEVELS": log_lines.SAME_LEVELS,
+        "PLAIN_RANK": log_lines.PLAIN_RANK,
+        "HEAD_LENGTH": log_lines.HEAD_LENGTH,
+        "LEVEL_PATTERN": log_lines.LEVEL_PATTERN,
+    }
+    lines = (f"export const {name} = {json.dumps(one)} as const;" for name, one in said.items())
+    return "\n".join([*lines, ""])
 
 
 def _interface(kind: type) -> str:

@@ -445,6 +445,44 @@ def test_logs_of_jobs_and_of_the_run_are_printed(tidewheel):
     assert tidewheel("log").out == "INFO - started\n"
 
 
+def test_a_text_is_searched_in_the_logs_of_a_run_and_of_all_its_jobs(tidewheel):
+    run = PreparedRun(tidewheel).starts().succeeds("1/prep").fails("1/model_a")
+    run.writes_log("1/prep", "job.out", "ok\nCFL violated at 3\n")
+    run.writes_log("1/model_a", "job.err", "cfl violated at 17 \x1b[2J\x08\n")
+    folder = tidewheel.state / "runs" / run.name / "log" / "scheduler"
+    folder.mkdir(parents=True)
+    lines = ("DEBUG - cfl violated, says a job", "INFO - begun", "ERROR - failed", "    twice")
+    (folder / "log").write_text("".join(f"2026-11-18T05:00:00Z {line}\n" for line in lines[:3]))
+    with (folder / "log").open("a") as log:
+        log.write(f"{lines[3]}\n")
+    whole = tidewheel("log", "forecast", "--search", "cfl violated")
+    assert whole.out.splitlines() == [
+        "log:1: 2026-11-18T05:00:00Z DEBUG - cfl violated, says a job",
+        "1/model_a/01 err:1: cfl violated at 17 \\x08",
+        "1/prep/01 out:2: CFL violated at 3",
+    ]
+    assert whole.err.startswith("3 lines in 3 logs, ")
+    for words, found in (
+        (["--search", "cfl", "--task", "prep"], ["1/prep/01 out:2: CFL violated at 3"]),
+        (
+            ["--search", "CFL", "--case", "--task", "1/*"],
+            ["1/prep/01 out:2: CFL violated at 3"],
+        ),
+        (["1/prep", "--search", "v*3", "--glob"], ["1/prep/01 out:2: CFL violated at 3"]),
+        (["--level", "error"], ["2026-11-18T05:00:00Z ERROR - failed", "    twice"]),
+        (["--search", "twice", "--level", "error"], ["log:4:     twice"]),
+        (["--search", "nowhere"], []),
+    ):
+        assert tidewheel("log", "forecast", *words).out.splitlines() == found, words
+    told = tidewheel("log", "forecast", "--search", "cfl", "--limit", "1", "--json").json
+    assert (len(told["hits"]), told["done"]) == (1, False)
+    for words in (["--search", "x", "-f"], ["--task", "prep"], ["--level", "loud"]):
+        assert tidewheel("log", "forecast", *words).status == 2, words
+    refused = tidewheel("log", "forecast", "1/prep", "--search", "x", "--task", "y")
+    assert refused.status == 2
+    assert "either the log of 1/prep, or --task y" in refused.err
+
+
 def test_a_log_that_is_not_there_is_refused_with_what_is(tidewheel):
     run = half_done(tidewheel)
     run.writes_log("1/model_a", "job.err", "bad\n")

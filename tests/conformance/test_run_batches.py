@@ -331,7 +331,9 @@ def test_submissions_are_listed_newest_first(store, clock):
     assert (ended.error, ended.worker) == ("it exited with 3", held.worker)
     run = driver.run.number
     assert [one.task_id for one in store.submissions(run)] == [t.id for t in tasks[::-1]]
-    assert len(store.submissions(run, count=3)) == 3
+    first = store.submissions(run, count=3)
+    rest = store.submissions(run, before=first[-1].seq)
+    assert len(first) == 3 and first + rest == store.submissions(run)
 
     def found(**which):
         return [
@@ -342,6 +344,7 @@ def test_submissions_are_listed_newest_first(store, clock):
     assert found(name="a") == ["/10/a/2", "/10/a/1", "/1/a/2", "/1/a/1"]
     assert found(point="10", name="aa") == ["/10/aa/2", "/10/aa/1"]
     assert found(point="10", name="aa", count=1) == ["/10/aa/2"]
+    assert found(name="a", before=rest[-1].seq) == []
     assert found(point="100") == found(name="wf") == []
 
 

@@ -94,6 +94,7 @@ LOOKS = [
     ("tree", {"run": "forecast", "ids": ["1"], "all": True}),
     ("dump", {"run": "forecast"}),
     ("history", {"run": "forecast", "count": 5}),
+    ("job-log-search", {"run": "forecast", "text": "step", "task": "1/*"}),
     ("broadcasts", {"run": "forecast"}),
     ("select", {"run": "forecast", "ids": ["1/*"], "all_at_point": True}),
     ("submissions", {"run": "forecast", "name": "prep"}),
@@ -112,7 +113,8 @@ LOOKS = [
     ("past", {"run": "forecast", "count": 3}),
     ("past-graph", {"run": "forecast", "batch": 2, "window": 0}),
 ]
-SHOWN_ELSEWHERE = {"log"}  # its end as a document, below
+# Its end as a document, below; lines of one that is there: test_log_search.py.
+SHOWN_ELSEWHERE = {"log", "log-search", "log-line"}
 
 
 def without_time(document):

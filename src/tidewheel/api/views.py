@@ -7,11 +7,11 @@ has the function of each view, follow from this table.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 
-from tidewheel.api import run_details, runs
+from tidewheel.api import log_lines, run_details, runs
 from tidewheel.errors import Refused
 
 STATE = "workflow-state"
@@ -20,6 +20,10 @@ Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 Batch = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Edges = Annotated[int, msgspec.Meta(ge=0, le=100)]
 LongCount = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+TEXT_LENGTH_MAX = 500  # of what is searched for in logs
+CURSOR_LENGTH_MAX = 150
+_Searched = Annotated[str, msgspec.Meta(max_length=TEXT_LENGTH_MAX)]
+_Cursor = Annotated[str, msgspec.Meta(max_length=CURSOR_LENGTH_MAX)]
 _PastCount = Annotated[int, msgspec.Meta(ge=1, le=20_000)]
 
 
@@ -63,6 +67,25 @@ _TASKS_QUERY = view_query(ids=_IDS)
 # The window `n` shows all within so many edges of the pool.
 _TREE = {"ids": _IDS, "n": (Edges | None, None), "all": (bool, False)}
 TREE_QUERY = view_query(**_TREE)
+
+
+# What is searched for in logs: `match` says if a * in the text stands for any letters of a line
+# ("glob") or for itself ("text"); of some level, or a higher one.
+_SEARCH: dict[str, tuple[Any, Any]] = {
+    "text": (_Searched, ""),
+    "match": (Literal["text", "glob"], "text"),
+    "case": (bool, False),  # letters of either case are the same, unless it says so
+    "level": (Literal["", *log_lines.LEVEL_WORDS], ""),
+    "limit": (Count, 100),  # lines of one step
+    "cursor": (_Cursor, ""),  # of the step before
+}
+# Which log: of the run, or of a job (the latest submission and attempt).
+_LOG: dict[str, tuple[Any, Any]] = {
+    "id": (str, ""),
+    "file": (str, "out"),
+    "submit": (Number | None, None),
+    "attempt": (Number | None, None),
+}
 
 
 class View(NamedTuple):
@@ -120,6 +143,34 @@ _ROWS = (
         "The log of a run or of a job: its end, or a part by offset and limit.",
         run_details.LogDocument,
         is_plain=False,
+    ),
+    View(
+        "log-search",
+        "The lines of a log that have a text or a level: one step through the whole file.",
+        log_lines.LogHits,
+        view_query(**_SEARCH, **_LOG),
+        below="/log/search",
+    ),
+    View(
+        "log-line",
+        "At which byte a line of a log begins, or which line a byte is in; counted in steps.",
+        log_lines.LogLinePlace,
+        view_query(
+            line=(Batch | None, None), offset=(Batch | None, None), cursor=(_Cursor, ""), **_LOG
+        ),
+        below="/log/line",
+    ),
+    View(
+        "job-log-search",
+        "The lines with a text in the logs of all jobs, newest job first: one step.",
+        log_lines.JobLogHits,
+        # `task` is a glob for names, or for POINT/NAME; `file` out or err, or both.
+        view_query(
+            **_SEARCH,
+            task=(_Searched, ""),
+            file=(Literal["", "out", "err"], ""),
+        ),
+        below="/logs/search",
     ),
     View("broadcasts", "Settings that were changed by hand.", runs.RunBroadcasts),
     View(

@@ -29,7 +29,7 @@ from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
 from tidewheel.services.paths import run_directory
 from tidewheel.services.workflow_state import state_document
-from tidewheel.views import graph, log, past, rows, run, run_facts, task, why
+from tidewheel.views import graph, log, log_search, past, rows, run, run_facts, task, why
 from tidewheel.views.run_facts import Document, described, read_text
 from tidewheel.views.snapshot import AskedView, RunSnapshot, ViewContext
 from tidewheel.views.status_text import words_of
@@ -176,6 +176,9 @@ LOOKS: dict[str, Callable[[AskedView], Awaitable[Mapping[str, object]]]] = {
     "dump": run.dump,
     "history": past.history,
     "log": log.log_view,
+    "log-search": log_search.log_search,
+    "log-line": log_search.log_line,
+    "job-log-search": log_search.job_log_search,
     "broadcasts": _broadcasts,
     "dry-run": dry_run,
     "select": _select,

@@ -73,20 +73,20 @@ def part_of_file(
     nothing outside is opened.
     """
     try:
-        with _opened_parts(root, path) as parts:
-            return _read_parts(parts, offset, bytes_max)
+        with opened_pieces(root, path) as parts:
+            return read_pieces(parts, offset, bytes_max)
     except (OSError, Refused):
         return None
 
 
 def last_text(root: Path, path: Path, bytes_max: int = TEXT_BYTES_MAX) -> tuple[str, bool]:
     """Returns the end of a file below the root, and whether anything was left out."""
-    with _opened_parts(root, path) as parts:
-        content, start, _ = _read_parts(parts, None, bytes_max)
+    with opened_pieces(root, path) as parts:
+        content, start, _ = read_pieces(parts, None, bytes_max)
     return content.decode(errors="replace"), start > 0
 
 
-class _Part(NamedTuple):
+class LogPiece(NamedTuple):
     """Holds an open file that is a part of a log; `start` is its offset in the whole log."""
 
     start: int
@@ -95,15 +95,15 @@ class _Part(NamedTuple):
 
 
 @contextmanager
-def _opened_parts(root: Path, path: Path) -> Iterator[list[_Part]]:
+def opened_pieces(root: Path, path: Path) -> Iterator[list[LogPiece]]:
     """Yields the open parts of a log, oldest first; none if it was rotated during each try."""
     with ExitStack() as stack:
 
-        def opened(start: int, one: Path) -> _Part:
+        def opened(start: int, one: Path) -> LogPiece:
             file = stack.enter_context(open_plain(root, one))
-            return _Part(start, os.fstat(file.fileno()).st_size, file)
+            return LogPiece(start, os.fstat(file.fileno()).st_size, file)
 
-        def all_parts() -> list[_Part]:
+        def all_parts() -> list[LogPiece]:
             before = paths.log_generations(path) if path.name == RUN_LOG.name else []
             parts = [opened(*one) for one in before]
             end = parts[-1].start + parts[-1].size if parts else 0
@@ -114,16 +114,17 @@ def _opened_parts(root: Path, path: Path) -> Iterator[list[_Part]]:
                     raise
             return parts if not before or before == paths.log_generations(path) else []
 
-        parts: list[_Part] = []
+        parts: list[LogPiece] = []
         for _ in range(TRIES_MAX):
             if parts := all_parts():
                 break
         yield parts
 
 
-def _read_parts(
-    parts: Sequence[_Part], offset: int | None, bytes_max: int
+def read_pieces(
+    parts: Sequence[LogPiece], offset: int | None, bytes_max: int
 ) -> tuple[bytes, int, int]:
+    """Returns some bytes of an open log, where they begin, and how long the log is."""
     if not parts:  # it is rotated faster than it can be opened
         return b"", offset or 0, offset or 0
     first, end = parts[0].start, parts[-1].start + parts[-1].size
@@ -221,11 +222,7 @@ async def log_part(
 
     Only plain files below the folder of runs are opened.
     """
-    place = await _exact_place(asked)
-    if place is None:
-        wish = {**asked.arguments, "bytes_max": 1, "awaited": True}
-        page = await log_view(asked._replace(arguments=wish))
-        place = LogPlace(page["id"], page["submit"], page["attempt"], page["path"])
+    place = await asked_place(asked)
     root, path = paths.runs_directory(asked.context.home), Path(place.path)
     loop = asyncio.get_running_loop()
     until = loop.time() + wait_seconds
@@ -242,6 +239,13 @@ async def log_part(
             return part
         await asyncio.sleep(LOOK_SECONDS)
     raise AssertionError("counting ends never")
+
+
+async def asked_place(asked: AskedView) -> LogPlace:
+    """Returns where the log is that somebody asks for: of the run, unless a job is named."""
+    if not (text := asked.text("id")):
+        return LogPlace(None, None, None, str(run_log(asked.context.home, asked.run.name)))
+    return await _exact_place(asked) or await _job_place(asked, text)
 
 
 async def _exact_place(asked: AskedView) -> LogPlace | None:

@@ -271,8 +271,15 @@ def renew_run(t: Tables, *, run: int, epoch: int, lease_seconds: float) -> list[
 # ---- submissions ----
 
 
-def list_submissions(
-    t: Tables, *, run: int, point: str | None, name: str | None, skip: int, count: int
+def list_submissions(  # noqa: PLR0913 - the parameters of the statement
+    t: Tables,
+    *,
+    run: int,
+    point: str | None,
+    name: str | None,
+    skip: int,
+    count: int,
+    before: int | None,
 ) -> list[Row]:
     found = []
     for seq in sorted(t.task, reverse=True):
@@ -283,6 +290,7 @@ def list_submissions(
             and task["tag"] is None
             and (point is None or rest.startswith(f"{point}/"))
             and (name is None or f"/{name}/" in rest)
+            and (before is None or seq < before)
         ):
             found.append(_submission(t, task))
     return found[:count]

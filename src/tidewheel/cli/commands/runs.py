@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -191,6 +192,8 @@ def tree_command(
     "log forecast 3/model",
     "log forecast 3/model --file err -f",
     "log forecast 3/model/01 --file job",
+    "log forecast --level warning",
+    "log forecast --search 'CFL violated' --task 'model*'",
     "log TASK                                 # of the queue: by its id or its name",
 )
 @click.argument("words", nargs=-1, metavar="[RUN] [ID[/SUBMIT]]")
@@ -204,8 +207,22 @@ def tree_command(
 @option("--attempt", "Of this attempt, not the latest.", type=click.IntRange(1))
 @option("-f --follow", "Continue until the job, or the run, has ended.")
 @option("--path path_only", "Print only where the file is.")
+@option(
+    "--level LEVEL",
+    "Only lines of this level or above, with those that belong to them: debug, info, warning, "
+    "error or critical.",
+)
+@option(
+    "--search text TEXT",
+    "Only lines with this text, with their numbers: of this log, or without an ID of the run "
+    "and all of its jobs.",
+)
+@option("--task GLOB", "With --search: in the jobs of these tasks, such as 'model*' or '3/*'.")
+@option("--glob", "A * in TEXT stands for any letters.")
+@option("--case", "Capital letters of TEXT count.")
+@option("-n --limit", "How many lines to find at most.", type=click.IntRange(1), shown=1000)
 def log_command(
-    session: Session, words: Words, *, follow: bool, path_only: bool, **wish: object
+    session: Session, words: Words, *, follow: bool, path_only: bool, **given: object
 ) -> int:
     """Print the log of a run, or with an ID what the job of a task wrote.
 
@@ -213,22 +230,14 @@ def log_command(
     of the queue, both out and err are printed unless one is named; if an exception ended its
     handler, the traceback comes last.
     """
+    wish = {name: given.pop(name) for name in ("file", "submit", "attempt")}
+    if given["text"] is not None or given["level"] or given["task"]:
+        return _search(session, words, wish, given, is_other=follow or path_only)
 
     def arguments(target: Target) -> Document:
         if len(target.rest) > 1:
             raise click.UsageError(f"one task at a time: {target.rest[0]} or {target.rest[1]}?")
         return wish | {"id": target.rest[0] if target.rest else ""}
-
-    def show(page: Document) -> None:
-        if path_only:
-            say(safe(page["path"]))
-            return
-        click.echo(safe_lines(str(page["text"])), nl=False)
-        if page["text"]:
-            return
-        errors = _errors_text(session, words, arguments) if not wish["file"] else ""
-        note(f"{safe(page['path'])} is empty" + ("; job.err says:" if errors else ""))
-        click.echo(safe_lines(errors), nl=False)
 
     try:
         if follow and not session.as_json and this_job(session) is None:
@@ -245,7 +254,36 @@ def log_command(
         if not say_queue_log(session, words[0], wish, follow=follow, path_only=path_only):
             raise
         return 0
-    return session.answer(page, show)
+    if path_only:
+        return session.answer(page, lambda page: say(safe(page["path"])))
+    of_errors = None if wish["file"] else partial(_errors_text, session, words, arguments)
+    return session.answer(page, lambda page: _say_log(page, of_errors))
+
+
+def _say_log(page: Document, errors_text: Callable[[], str] | None) -> None:
+    click.echo(safe_lines(str(page["text"])), nl=False)
+    if page["text"]:
+        return
+    errors = errors_text() if errors_text is not None else ""
+    note(f"{safe(page['path'])} is empty" + ("; job.err says:" if errors else ""))
+    click.echo(safe_lines(errors), nl=False)
+
+
+def _search(
+    session: Session, words: Words, wish: Document, given: Document, *, is_other: bool
+) -> int:
+    from tidewheel.cli.pages.log_search import LogSearch, search_logs
+
+    if is_other:
+        raise click.UsageError("--search and --level go with neither --follow nor --path")
+    if given["task"] and given["text"] is None:
+        raise click.UsageError("--task says where to search: add --search TEXT")
+    match = "glob" if given["glob"] else "text"
+    named: Any = {name: given[name] for name in ("task", "limit", "case")}
+    text, level = str(given["text"] or ""), str(given["level"] or "")
+    asked = LogSearch(text=text, level=level, match=match, log=wish, **named)
+    search_logs(session, words, asked)
+    return ExitCode.DONE
 
 
 def _errors_text(

@@ -132,13 +132,15 @@ async def home(call: Call) -> object:
 # Logs over HTTP: the end of one, or a part of it, as plain text whatever it holds (S11).
 
 LOG_BYTES_MAX = 1_000_000
+Offset = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+PartBytes = Annotated[int, msgspec.Meta(ge=1, le=LOG_BYTES_MAX)]
 
 
 class PartQuery(In):
     """Says which part of a log is asked for; without an offset it is the end."""
 
-    offset: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX
+    offset: Offset | None = None
+    limit: PartBytes = LOG_BYTES_MAX
 
 
 async def log_answer(root: Path, path: Path, query: PartQuery, what: str) -> Answer:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -23,11 +24,12 @@ from tidewheel.core.queue.access import ANY_TEXT, run_name
 from tidewheel.errors import NoAnswer, NotFound, Refused
 from tidewheel.ports.runs import LogPart
 from tidewheel.server.call import Answer, Call, covered_page
-from tidewheel.server.errors import BadBody, BadRequest
+from tidewheel.server.errors import BadBody, BadRequest, Overloaded
+from tidewheel.server.event_broadcaster import EventStream
 from tidewheel.server.load_shedding import Urgency
 from tidewheel.server.operation_routes import run_door
 from tidewheel.server.resources.events import unless_stopping
-from tidewheel.server.resources.logs import PartQuery
+from tidewheel.server.resources.logs import LOG_BYTES_MAX, Offset, PartBytes
 from tidewheel.server.routes import (
     READS,
     Handler,
@@ -46,22 +48,31 @@ from tidewheel.services.run_service import awaited_answer, post_command, would_r
 
 Document = dict[str, Any]
 
+FILE_NAME_LENGTH_MAX = 150
 WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
 RUN = "/runs/{run}"
 READS_RUN = Needs(READ, run_of_path, job=looking)
 ROUTES, COMMAND_ROUTES = RouteList(), RouteList()
 
 
-class RunLogQuery(PartQuery):
-    """Says which log is asked for: of the run, or of a job (the latest submission and attempt).
-
-    With an offset behind which there is nothing yet, wait_s is how long to wait for more.
-    """
+class LogFileQuery(In):
+    """Says which log is asked for: of the run, or of a job (the latest submission and
+    attempt)."""
 
     id: str = ""
     file: str = "out"
     submit: Number | None = None
     attempt: Number | None = None
+
+
+class RunLogQuery(LogFileQuery):
+    """Says which part of which log is asked for; without an offset it is the end.
+
+    With an offset behind which there is nothing yet, wait_s is how long to wait for more.
+    """
+
+    offset: Offset | None = None
+    limit: PartBytes = LOG_BYTES_MAX
     wait_s: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 0.0
 
 
@@ -205,14 +216,9 @@ async def log(call: Call) -> object:
 
 async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogPart:
     door, wait = run_door(call), query.wait_s
-    wish = {name: getattr(query, name) for name in ("id", "file", "submit", "attempt")}
     span: Any = {"offset": query.offset, "bytes_max": query.limit}
     try:
-        if query.id and None in (query.submit, query.attempt):
-            # Which is the latest has to be looked for in the whole run; the rest is quick.
-            asked = wish | {"run": run, "bytes_max": 1, "awaited": True}
-            latest = await call.doors.look(call.store, "log", asked)
-            wish |= {name: latest[name] for name in ("id", "submit", "attempt")}
+        wish = await _exact_log(call, query, run)
         part = await call.doors.apart(door.log_part(run, wish, **span))
         if part.content or part.over or not wait:
             return part
@@ -223,6 +229,80 @@ async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogP
         if isinstance(error, Refused) and str(call.settings.state_directory) not in str(error):
             missing.args = error.args
         raise missing from None
+
+
+async def _exact_log(call: Call, query: LogFileQuery, run: str) -> Document:
+    """Returns what names a log; of a job with its submission and attempt."""
+    wish = {name: getattr(query, name) for name in ("id", "file", "submit", "attempt")}
+    if query.id and None in (query.submit, query.attempt):
+        # Which is the latest has to be looked for in the whole run; the rest is quick.
+        asked = wish | {"run": run, "bytes_max": 1, "awaited": True}
+        latest = await call.doors.look(call.store, "log", asked)
+        wish |= {name: latest[name] for name in ("id", "submit", "attempt")}
+    return wish
+
+
+class LogDownload(EventStream):
+    """Sends a whole log, part by part; one who reads too slowly is cut off."""
+
+    media_type = "text/plain; charset=utf-8"
+
+
+@ROUTES.add(
+    f"GET {RUN}/log/file",
+    READS_RUN,
+    "A whole log as a file to keep: as it is when it is asked for, whatever it holds.",
+    str,
+    query=LogFileQuery,
+    media_type="text/plain",
+)
+async def log_file(call: Call) -> object:
+    """Answers with all bytes of a log. It is text to be saved, and is shown by no browser."""
+    assert call.token is not None
+    if call.metrics.streams >= call.settings.followers_max or call.stopping.is_set():
+        raise Overloaded()
+    run, asked = await call.found_run(), call.query_as(LogFileQuery)
+    what = " ".join(filter(None, (run.name, asked.id, asked.file)))
+    given = msgspec.structs.asdict(asked)
+    first = await _log_part(call, RunLogQuery(offset=0, **given), run.name, what)
+    if not first.found:
+        raise NotFound("log", what)
+    place = first.place
+    exact = {"file": asked.file, "submit": place.submit, "attempt": place.attempt}
+    wish = {"id": place.id or ""} | exact
+    call.quotas.check_stream(call.token)
+    held = call.quotas.held_stream(call.token)
+    download = LogDownload(_parts(call, run.name, wish, first), call.metrics, held)
+    names = (run.name, place.id, place.submit and f"{place.submit:02d}", Path(place.path).name)
+    download.headers["content-length"] = str(first.size - first.offset)
+    download.headers["content-disposition"] = f'attachment; filename="{file_name(*names)}"'
+    return download
+
+
+async def _parts(
+    call: Call, run: str, wish: Document, part: LogPart
+) -> AsyncGenerator[bytes, None]:
+    """Yields a log part by part, up to where it ended when it was asked for.
+
+    If it was cut meanwhile, the connection is: nobody takes a part for the whole.
+    """
+    size = part.size
+    while part.content:
+        yield part.content[: size - part.offset]
+        if part.next_offset >= size:
+            return
+        following = run_door(call).log_part(run, wish, offset=part.next_offset)
+        expected = part.next_offset
+        part = await call.doors.apart(following)
+        if part.offset != expected or not part.content:
+            raise TimeoutError(f"the log of {run} was cut while it was sent")
+
+
+def file_name(*parts: str | int | None) -> str:
+    """Returns a name for a file to be saved: letters, digits and signs that mean nothing in a
+    header, a path or a shell."""
+    plain = (re.sub("[^A-Za-z0-9._-]+", "_", str(one)) for one in parts if one)
+    return "-".join(plain).lstrip(".-_")[-FILE_NAME_LENGTH_MAX:] + ".txt"
 
 
 # Commands to the scheduler of a run: the verbs of ``core.operator.verbs``.

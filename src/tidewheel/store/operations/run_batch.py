@@ -500,10 +500,12 @@ def submissions(
     name: str | None = None,
     ids: Sequence[str] | None = None,
     count: int = 1000,
+    before: int | None = None,
 ) -> list[views.SubmissionView]:
     """Returns submissions of a run, newest first, of all tasks or of some; with `ids` these.
 
-    Those of one task are found by their ids, which is fast however many the run has.
+    Those of one task are found by their ids, which is fast however many the run has. Of others
+    ``before`` begins a page behind that seq.
     """
     of = get_run(tx, run)
     page_count(count)
@@ -519,6 +521,7 @@ def submissions(
             name=name,
             skip=len(of.name) + 1,
             count=count,
+            before=before,
         )
     found: list[views.SubmissionView] = []
     first = 1

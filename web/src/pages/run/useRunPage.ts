@@ -68,11 +68,11 @@ export function useViewOption(view: string, option: string, usual: string): [str
 }
 
 /** Shows what a submission of a task wrote, beside the views that are open or, where there is no room, instead of them; `attempt` "" is the latest, whichever that is. */
-export function useShowLog(): (id: string, file: string, attempt: string) => void {
+export function useShowLog(): (id: string, file: string, attempt: string, lines?: string) => void {
   const { views } = useRunPage();
   const change = useChange();
   return useCallback(
-    (id, file, attempt) => change({ select: id, views: (window.matchMedia(NARROW).matches ? ["logs"] : views.includes("logs") ? views : [...views, "logs"]).join(","), "panel.fold": "yes", "logs.of": "", "logs.file": file === "out" ? "" : file, "logs.attempt": attempt === "" ? "" : `${id}:${attempt}` }),
+    (id, file, attempt, lines = "") => change({ select: id, views: (window.matchMedia(NARROW).matches ? ["logs"] : views.includes("logs") ? views : [...views, "logs"]).join(","), "panel.fold": "yes", "logs.of": "", "logs.file": file === "out" ? "" : file, "logs.attempt": attempt === "" ? "" : `${id}:${attempt}`, "logs.lines": lines }),
     [views, change],
   );
 }
@@ -83,7 +83,8 @@ export function useShowTasks(): (name: string, state: string) => void {
   return useCallback((name, state) => change({ views: "table", name, state, point: "", flow: "" }), [change]);
 }
 
-function useChange(): (what: Search, replace?: boolean) => void {
+/** Changes several parts of the address at once. */
+export function useChange(): (what: Search, replace?: boolean) => void {
   const navigate = useNavigate({ from: "/runs/$run" });
   return useCallback(
     (what, replace = false) => {

@@ -1,109 +1,165 @@
 /** The lines of a log: only those on the screen are drawn, however many there are. */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useMemo, useRef, useState, type CSSProperties, type KeyboardEvent } from "react";
+import { memo, useEffect, useMemo, useRef, useState, type CSSProperties, type MouseEvent } from "react";
 import { useViewOption } from "../../pages/run/useRunPage";
-import { useShortcut } from "../../shell/shortcuts";
 import { Button, Empty } from "../../ui/parts";
 import { piecesOf, type Style } from "./ansi";
-import type { LogLine } from "./buffer";
-import { linesWith, marked } from "./finding";
-import type { LogFollower, LogState } from "./follower";
+import { countBefore } from "./buffer";
+import { marked, textsOf } from "./finding";
+import type { KnownLine, LogFollower, LogPlace, LogState } from "./follower";
+import { LEVEL_WORDS, levelClass, WARNING_RANK } from "./levels";
+import { LogTools } from "./LogTools";
+import { PickedLines } from "./PickedLines";
+import { rowsOf, rowsOfHits, type Picked, type Row } from "./rows";
+import type { Wanted } from "./search";
+import { useLogSearch } from "./useLogSearch";
 
 const LINE_HEIGHT = 18;
 const NEAR_END = 40; // pixels from the end that count as the end
 
-export function LogLines({ follower, state, name }: { follower: LogFollower; state: LogState; name: string }) {
-  const [wrap, setWrap] = useViewOption("logs", "wrap", "no");
-  const [words, setWords] = useState("");
+export interface LogLinesProps {
+  follower: LogFollower;
+  state: LogState;
+  place: LogPlace;
+  name: string;
+  picked: Picked | null;
+  pick: (lines: Picked | null) => void;
+}
+
+export function LogLines({ follower, state, place, name, picked, pick }: LogLinesProps) {
+  const [wrap] = useViewOption("logs", "wrap", "no");
+  // The scheduler's DEBUG lines are for programs.
+  const [level] = useViewOption("logs", place.id === "" ? "run-level" : "level", place.id === "" ? "info" : "debug");
+  const least = Math.max(0, LEVEL_WORDS.indexOf(level));
+  const [asked, setAsked] = useState<Omit<Wanted, "level">>({ text: "", match: "text", case: false });
   const [only, setOnly] = useState(false);
   const [at, setAt] = useState(-1); // which of the lines that were found; -1: none yet
-  const [stick, setStick] = useState(true);
+  const [stick, setStick] = useState(picked === null);
+  const [target, setTarget] = useState<number | null>(null); // a byte to scroll to
   const scroller = useRef<HTMLDivElement>(null);
-  const field = useRef<HTMLInputElement>(null);
-  useShortcut("l", "Search in the log", () => field.current?.focus());
-  const lines = useMemo(() => follower.buffer.shown, [follower, state.version]); // eslint-disable-line react-hooks/exhaustive-deps -- the version stands for the lines
-  const found = useMemo(() => linesWith(lines, words), [lines, words]);
-  const filtered = only && words !== "";
-  const shown = useMemo(() => (filtered ? found.flatMap((number) => lines[number] ?? []) : lines), [filtered, found, lines]);
+  const isSearched = asked.text !== "" || least >= WARNING_RANK;
+  const search = useLogSearch(place, isSearched ? { ...asked, level: least === 0 ? "" : level } : null, state.size);
+  const hits = useMemo(() => search?.hits ?? [], [search]);
+  const filtered = only && search !== null;
+  const rows = useMemo(() => rowsOf(follower.buffer, least), [follower, state.version, least]); // eslint-disable-line react-hooks/exhaustive-deps -- the version stands for the lines
+  const shown = useMemo(() => (filtered ? rowsOfHits(hits) : rows), [filtered, hits, rows]);
   const virtual = useVirtualizer({
     count: shown.length, getScrollElement: () => scroller.current, estimateSize: () => LINE_HEIGHT, overscan: 30,
     getItemKey: (place) => shown[place]?.at ?? place,
   });
-  const place = Math.min(at, found.length - 1);
-  const current = found[place];
+  const current = hits[Math.min(at, hits.length - 1)];
 
   useEffect(() => {
     follower.held = !stick;
-    if (stick && shown.length > 0) virtual.scrollToIndex(shown.length - 1, { align: "end" });
-  }, [stick, shown, virtual, follower]);
+    if (stick && !filtered && shown.length > 0) virtual.scrollToIndex(shown.length - 1, { align: "end" });
+  }, [stick, filtered, shown, virtual, follower]);
+  useEffect(() => {
+    if (target === null || shown.length === 0) return;
+    virtual.scrollToIndex(Math.min(shown.length - 1, countBefore(shown, target)), { align: "center" });
+    setTarget(null);
+  }, [target, shown, virtual]);
+
+  const goTo = async ({ offset, line }: KnownLine) => {
+    setStick(false);
+    if (!filtered && !follower.buffer.has(offset)) await follower.show(offset, { offset, line });
+    setTarget(offset);
+  };
+  const from = picked?.from ?? null;
+  const seen = useRef<number | null>(null); // that somebody picked here, and so sees
+  useEffect(() => {
+    if (from === null || seen.current === from) return;
+    seen.current = from;
+    void follower.showLine(from).then((found) => { if (found !== null) { setStick(false); setTarget(found.offset); } });
+  }, [from, follower]);
 
   const step = (by: number) => {
-    if (found.length === 0) return;
-    const next = place < 0 && by < 0 ? found.length - 1 : (place + by + found.length) % found.length;
+    if (hits.length === 0) return;
+    const next = at < 0 ? (by < 0 ? hits.length - 1 : 0) : (Math.min(at, hits.length - 1) + by + hits.length) % hits.length;
+    const hit = hits[next];
     setAt(next);
-    setStick(false);
-    virtual.scrollToIndex(filtered ? next : (found[next] ?? 0), { align: "center" });
+    if (hit !== undefined) void goTo(hit);
   };
-  const keys = (event: KeyboardEvent<HTMLInputElement>) => {
-    if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
-    else if (event.key === "Escape") { setWords(""); event.currentTarget.blur(); }
+  const goLine = async (line: number) => {
+    setOnly(false);
+    const found = await follower.showLine(line);
+    if (found === null) return;
+    seen.current = found.line;
+    pick({ from: found.line, to: found.line });
+    setStick(false);
+    setTarget(found.offset);
+  };
+  const goEnd = async () => {
+    setOnly(false);
+    if (state.later) await follower.show(null);
+    setStick(true);
   };
   const look = () => {
     const box = scroller.current;
-    if (box === null) return;
-    setStick(box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END);
+    if (box === null || filtered) return;
+    setStick(!state.later && box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END);
   };
   const earlier = async () => {
-    const before = follower.buffer.lines.length;
+    const { start } = follower.buffer;
     setStick(false);
     await follower.earlier();
-    virtual.scrollToIndex(follower.buffer.lines.length - before, { align: "start" });
+    setTarget(start);
   };
+  const onNumber = (row: Row, event: MouseEvent) => {
+    if (row.number === null) return;
+    if (filtered) { setOnly(false); void goTo({ offset: row.at, line: row.number }); }
+    const first = event.shiftKey && picked !== null ? picked.from : row.number;
+    const lines = { from: Math.min(first, row.number), to: Math.max(first, row.number) };
+    seen.current = lines.from;
+    pick(picked?.from === lines.from && picked.to === lines.to ? null : lines);
+  };
+  const texts = useMemo(() => textsOf(asked.text, asked.match), [asked]);
+  const width = String(shown.at(-1)?.number ?? "").length;
   return (
     <>
-      <div className="logs-tools">
-        <input ref={field} className="input" type="search" placeholder="Search (l)" aria-label="Search in the log" value={words} onChange={(event) => { setWords(event.target.value); setAt(-1); }} onKeyDown={keys} />
-        {words !== "" && (
-          <>
-            <span className="muted nowrap" role="status">{found.length === 0 ? "nowhere in this part" : `${place < 0 ? "" : `${place + 1} of `}${found.length} lines`}</span>
-            <Button look="quiet" aria-label="The line before" disabled={found.length === 0} onClick={() => step(-1)}>↑</Button>
-            <Button look="quiet" aria-label="The next line" disabled={found.length === 0} onClick={() => step(1)}>↓</Button>
-            <label><input type="checkbox" checked={only} onChange={(event) => setOnly(event.target.checked)} /> only these</label>
-          </>
-        )}
-        <label><input type="checkbox" checked={wrap === "yes"} onChange={(event) => setWrap(event.target.checked ? "yes" : "no")} /> wrap</label>
-        <span className="muted nowrap end">{sizeText(state.size)} · {state.over ? "it has ended" : state.problem !== null ? "reconnecting" : stick ? "following" : "it may grow"}</span>
-        {!stick && <Button onClick={() => setStick(true)}>{state.over ? "To the end ↓" : "Follow ↓"}</Button>}
-      </div>
+      <LogTools
+        place={place} state={state} level={level} search={search} asked={asked} only={only} stick={stick} current={at < 0 ? null : Math.min(at, hits.length - 1)}
+        setAsked={(next) => { setAsked(next); setAt(-1); }} setOnly={setOnly} step={step}
+        goLine={(line) => void goLine(line)} goEnd={() => void goEnd()} goStart={() => void goTo({ offset: 0, line: 1 })}
+      />
+      {picked !== null && <PickedLines place={place} rows={shown} picked={picked} clear={() => pick(null)} />}
       {shown.length === 0 ? (
-        <Empty title={filtered ? "No line of this part has these words" : "Nothing has been written"}>{state.over ? "The job has ended." : "Lines come as they are written."}</Empty>
+        <Nothing filtered={filtered} least={least} over={state.over} />
       ) : (
         <div className={`log-lines${wrap === "yes" ? " wrapped" : ""}`} ref={scroller} onScroll={look} tabIndex={0} role="log" aria-label={`Log of ${name}`} aria-live="off">
-          {follower.hasEarlier && (
-            <div className="log-earlier"><Button disabled={state.busy || follower.buffer.isFull} onClick={() => void earlier()}>{follower.buffer.isFull ? "No more is kept in this page" : `Earlier lines: ${sizeText(follower.buffer.start)} are before these`}</Button></div>
+          {follower.hasEarlier && !filtered && (
+            <div className="log-earlier"><Button disabled={state.busy || follower.buffer.isFull} onClick={() => void earlier()}>{follower.buffer.isFull ? "No more is kept in this page: go to a line" : `Earlier lines: ${sizeText(follower.buffer.start)} are before these`}</Button></div>
           )}
-          <div className="log-space" style={{ height: virtual.getTotalSize() }}>
+          <div className="log-space" style={{ height: virtual.getTotalSize(), "--digits": width } as CSSProperties}>
             {virtual.getVirtualItems().map((item) => {
-              const line = shown[item.index];
-              if (line === undefined) return null;
+              const row = shown[item.index];
+              if (row === undefined) return null;
+              const isPicked = picked !== null && row.number !== null && row.number >= picked.from && row.number <= picked.to;
               return (
-                <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={line === (current === undefined ? undefined : lines[current]) ? "log-line current" : "log-line"} style={{ transform: `translateY(${item.start}px)` }}>
-                  <Line line={line} words={words} />
+                <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={`log-line${row.at === current?.offset ? " current" : ""}${isPicked ? " picked" : ""}${levelClass(row.rank)}`} style={{ transform: `translateY(${item.start}px)` }}>
+                  {row.number === null ? <span className="log-number" /> : <button type="button" tabIndex={-1} className="log-number" data-number={row.number} aria-label={`Line ${row.number}`} aria-pressed={isPicked} onClick={(event) => onNumber(row, event)} />}
+                  <Line row={row} texts={texts} withCase={asked.case} />
                 </div>
               );
             })}
           </div>
+          {state.later && !filtered && <div className="log-earlier"><Button disabled={state.busy} onClick={() => void follower.later()}>Later lines: {sizeText(state.size - follower.buffer.end)} are behind these</Button></div>}
         </div>
       )}
     </>
   );
 }
 
-const Line = memo(function Line({ line, words }: { line: LogLine; words: string }) {
-  const { pieces } = piecesOf(line.text, line.start);
+function Nothing({ filtered, least, over }: { filtered: boolean; least: number; over: boolean }) {
+  if (filtered) return <Empty title="No line of this log has this">Another text, a lower level, or the log of another attempt may have it.</Empty>;
+  if (least >= WARNING_RANK) return <Empty title={`No line of this part is at level ${LEVEL_WORDS[least] ?? ""} or above`}>The arrows above lead to those in the rest of the log, if there are any.</Empty>;
+  return <Empty title="Nothing has been written">{over ? "The job has ended." : "Lines come as they are written."}</Empty>;
+}
+
+const Line = memo(function Line({ row, texts, withCase }: { row: Row; texts: readonly string[]; withCase: boolean }) {
+  const { pieces } = piecesOf(row.text, row.start);
   return (
     <>
-      {marked(pieces, words).map((mark, place) => (mark.found
+      {marked(pieces, texts, withCase).map((mark, place) => (mark.found
         ? <mark key={place}>{mark.text}</mark>
         : <span key={place} className={classOf(mark.style)} style={styleOf(mark.style)}>{mark.text}</span>))}
       {pieces.length === 0 && "\u00a0"}

@@ -1,34 +1,37 @@
-/** The log of a job or of the run: its end, followed while it grows. */
+/** The log of a job or of the run: its end, followed while it grows, or any other part; or a search in those of all jobs. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
 import { taskQuery } from "../../api/queries";
 import { useTaskRow } from "../../api/runLive";
 import { shownId, taskWord } from "../../api/shown";
-import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
+import { useChange, useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { attemptsOf, choose, FILES, type Choice } from "./choice";
 import { LogFollower, type LogPlace } from "./follower";
+import { JobsSearch } from "./JobsSearch";
 import { LogLines } from "./LogLines";
+import { readPicked, writePicked, type Picked } from "./rows";
 import "./logs.css";
 
 export function LogsView() {
   const { run, selected } = useRunPage();
   const [of, setOf] = useViewOption("logs", "of", "task");
-  const isRun = of === "run" || selected === null;
+  const isRun = of !== "all" && (of === "run" || selected === null);
   const whose = (
-    <select aria-label="Whose log" value={isRun ? "run" : "task"} onChange={(event) => setOf(event.target.value)}>
+    <select aria-label="Whose log" value={of === "all" ? "all" : isRun ? "run" : "task"} onChange={(event) => setOf(event.target.value)}>
       {selected !== null && <option value="task">{shownId(selected)}</option>}
       <option value="run">the run: its scheduler</option>
+      <option value="all">all jobs: search</option>
     </select>
   );
   return (
     <div className="logs-view">
-      {isRun ? (
+      {of === "all" ? <JobsSearch run={run} whose={whose} /> : isRun ? (
         <>
           <div className="view-bar">{whose}{selected === null && <span className="muted">Select a {taskWord()} to see what its job wrote.</span>}</div>
           <Log key="run" place={{ run, id: "", file: "out", submit: null, attempt: null }} name={run} />
         </>
-      ) : <TaskLog key={selected} run={run} id={selected} whose={whose} />}
+      ) : selected !== null && <TaskLog key={selected} run={run} id={selected} whose={whose} />}
     </div>
   );
 }
@@ -73,11 +76,20 @@ function TaskLog({ run, id, whose }: { run: string; id: string; whose: ReactNode
 const choiceText = (one: Choice | undefined): string => (one === undefined ? "" : `submission ${one.submit}, attempt ${one.attempt}${one.ended === "" ? "" : `: ${one.ended}`}`);
 
 function Log({ place, name }: { place: LogPlace; name: string }) {
-  const [follower] = useState(() => new LogFollower(place));
+  const { id, file, submit, attempt } = place;
+  const [lines] = useViewOption("logs", "lines", "");
+  const change = useChange();
+  const picked = useMemo(() => readPicked(lines, id, file), [lines, id, file]);
+  const [follower] = useState(() => new LogFollower(place, picked?.from ?? null));
   useEffect(() => {
     follower.start();
     return () => follower.stop();
   }, [follower]);
+  // A link leads to the attempt that was seen, whichever is the latest by then.
+  const pick = useCallback(
+    (next: Picked | null) => change({ "logs.lines": next === null ? "" : writePicked(id, file, next), ...(next === null || submit === null ? {} : { "logs.attempt": `${id}:${submit}.${attempt}` }) }, true),
+    [change, id, file, submit, attempt],
+  );
   const state = useSyncExternalStore(follower.subscribe, follower.snapshot);
   if (state.phase === "failed") {
     return (
@@ -87,5 +99,5 @@ function Log({ place, name }: { place: LogPlace; name: string }) {
     );
   }
   if (state.phase === "loading") return <Loading what={state.problem?.message ?? "the log"} />;
-  return <LogLines follower={follower} state={state} name={name} />;
+  return <LogLines follower={follower} state={state} place={place} name={name} picked={picked} pick={pick} />;
 }

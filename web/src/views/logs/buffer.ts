@@ -5,6 +5,7 @@ export interface LogLine {
   readonly at: number; // its first byte in the file
   readonly text: string;
   readonly start: Style;
+  readonly ended: boolean; // by the end of a line; else the next one goes on with the same
 }
 
 export const LINE_BYTES_MAX = 8_192; // what is longer goes on in the next line
@@ -15,6 +16,8 @@ export class LogBuffer {
   /** The bytes that are held: [start, end). */
   start = 0;
   end = 0;
+  /** The number of the line in which the first byte is; null until it is known. */
+  number: number | null = null;
   private rest = new Uint8Array();
   private style: Style = PLAIN;
   private readonly decoder = new TextDecoder();
@@ -28,13 +31,25 @@ export class LogBuffer {
   /** The line that is being written has no end yet. */
   get shown(): readonly LogLine[] {
     const { rest } = this;
-    return rest.length === 0 ? this.lines : [...this.lines, { at: this.end - rest.length, text: this.decoder.decode(rest), start: this.style }];
+    return rest.length === 0 ? this.lines : [...this.lines, { at: this.end - rest.length, text: this.decoder.decode(rest), start: this.style, ended: false }];
+  }
+
+  has(offset: number): boolean {
+    return offset >= this.start && offset < this.end;
+  }
+
+  /** A line that begins at this byte has this number; false if it is not held. */
+  know(offset: number, number: number): boolean {
+    if (offset < this.start || offset > this.end) return false;
+    this.number = number - ends(this.lines.slice(0, countBefore(this.lines, offset)));
+    return true;
   }
 
   /** Begin anew; from the middle of a file, the first line is only known from its second on. */
   begin(bytes: Uint8Array, offset: number): void {
     const skipped = offset === 0 ? 0 : lineBegin(bytes);
     this.lines = [];
+    this.number = null;
     this.rest = new Uint8Array();
     this.style = PLAIN;
     this.start = this.end = offset + skipped;
@@ -57,6 +72,7 @@ export class LogBuffer {
     const skipped = offset === 0 ? 0 : lineBegin(bytes);
     const { lines } = this.split(bytes.subarray(skipped), offset + skipped, PLAIN, true);
     this.lines = [...lines, ...this.lines];
+    if (this.number !== null) this.number -= ends(lines);
     this.start = offset + skipped;
   }
 
@@ -70,7 +86,7 @@ export class LogBuffer {
       if (newline < 0 && !long && (!whole || begins === bytes.length)) break;
       const ends = long ? letterEnd(bytes, begins + LINE_BYTES_MAX) : newline < 0 ? bytes.length : newline;
       const text = this.decoder.decode(bytes.subarray(begins, ends));
-      const line = { at: from + begins, text: text.endsWith("\r") ? text.slice(0, -1) : text, start: now };
+      const line = { at: from + begins, text: text.endsWith("\r") ? text.slice(0, -1) : text, start: now, ended: !long && newline >= 0 };
       now = endStyle(line);
       lines.push(line);
       begins = long || newline < 0 ? ends : newline + 1;
@@ -83,9 +99,24 @@ export class LogBuffer {
     if (!this.isFull) return;
     const until = this.start + Math.floor((this.end - this.start) / 4);
     const kept = Math.max(this.lines.length - Math.floor(this.linesMax * 0.75), this.lines.findIndex((line) => line.at >= until));
+    if (this.number !== null) this.number += ends(kept < 0 ? this.lines : this.lines.slice(0, kept));
     this.lines = kept < 0 ? [] : this.lines.slice(kept);
     this.start = this.lines[0]?.at ?? this.end - this.rest.length;
   }
+}
+
+const ends = (lines: readonly LogLine[]): number => lines.reduce((sum, line) => sum + (line.ended ? 1 : 0), 0);
+
+/** How many lines begin before a byte; they stand in their order. */
+export function countBefore(lines: readonly { at: number }[], offset: number): number {
+  let low = 0;
+  let high = lines.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((lines[middle]?.at ?? 0) < offset) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Colours go on in the next line; most lines have none. */

@@ -1,33 +1,25 @@
-/** Where a word stands in the lines of a log. */
-import { piecesOf, textOf, type Piece } from "./ansi";
-import type { LogLine } from "./buffer";
+/** Where a text stands in a line of a log. */
+import { textOf, type Piece } from "./ansi";
 
 export interface Mark extends Piece {
   found: boolean;
 }
 
-/** The lines, by number, in which the words stand; letters of either case are the same. */
-export function linesWith(lines: readonly LogLine[], words: string): number[] {
-  const wanted = words.toLowerCase();
-  if (wanted === "") return [];
-  const found: number[] = [];
-  lines.forEach((line, number) => {
-    const text = /[\u001b\u0090-\u009f\r]/.test(line.text) ? textOf(piecesOf(line.text, line.start).pieces) : line.text;
-    if (text.toLowerCase().includes(wanted)) found.push(number);
-  });
-  return found;
-}
+/** What of a line is marked: a text, or the texts between the stars of a pattern. */
+export const textsOf = (text: string, match: "text" | "glob"): string[] => (match === "glob" ? text.split("*") : [text]).filter((one) => one !== "");
 
-/** The pieces of a line, cut where the words begin and end. */
-export function marked(pieces: readonly Piece[], words: string): Mark[] {
-  const wanted = words.toLowerCase();
-  if (wanted === "") return pieces.map((piece) => ({ ...piece, found: false }));
-  const text = textOf(pieces).toLowerCase();
+/** The pieces of a line, cut where the texts begin and end. */
+export function marked(pieces: readonly Piece[], texts: readonly string[], withCase = false): Mark[] {
+  if (texts.length === 0) return pieces.map((piece) => ({ ...piece, found: false }));
+  const folded = (text: string) => (withCase ? text : text.toLowerCase());
+  const text = folded(textOf(pieces));
   const cuts = new Set<number>();
   const inside: [number, number][] = [];
-  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
-    inside.push([at, at + wanted.length]);
-    cuts.add(at).add(at + wanted.length);
+  for (const wanted of texts.map(folded)) {
+    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+      inside.push([at, at + wanted.length]);
+      cuts.add(at).add(at + wanted.length);
+    }
   }
   const marks: Mark[] = [];
   let begins = 0;

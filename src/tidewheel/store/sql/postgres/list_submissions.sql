@@ -11,4 +11,5 @@ SELECT task.id AS task_id, task.seq, task.status, task.attempt, task.created_at 
  WHERE task.run = :run AND {is_job}
    AND (:point::text IS NULL OR starts_with(substr(task.id, :skip::integer + 1), :point::text || '/'))
    AND (:name::text IS NULL OR strpos(substr(task.id, :skip::integer + 1), '/' || :name::text || '/') > 0)
+   AND (:before::bigint IS NULL OR task.seq < :before)
  ORDER BY task.seq DESC LIMIT :count;

@@ -11,4 +11,5 @@ SELECT task.id AS task_id, task.seq, task.status, task.attempt, task.created_at 
  WHERE task.run = :run AND {is_job}
    AND (:point IS NULL OR substr(task.id, :skip + 1, length(:point) + 1) = :point || '/')
    AND (:name IS NULL OR instr(substr(task.id, :skip + 1), '/' || :name || '/') > 0)
+   AND (:before IS NULL OR task.seq < :before)
  ORDER BY task.seq DESC LIMIT :count;
