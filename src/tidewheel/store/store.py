@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         leased_records,
         registry,
         run_batch,
+        run_grid,
         statistics,
     )
     from tidewheel.store.operations import blocks as block_operations
@@ -74,6 +75,7 @@ else:
         Later,
         ("access", "event_stream", "leased_records", "registry", "run_batch", "statistics"),
     )
+    run_grid = Later("run_grid")
     block_operations, run_operations = Later("blocks"), Later("runs")
 
 
@@ -405,6 +407,9 @@ class DatabaseStore(ABC):
     run_attempts = reads(run_batch.run_attempts)
     run_changes = reads(run_batch.run_changes)
     forgotten = reads(run_batch.forgotten)
+    grid_runs = reads(run_grid.grid_runs)
+    grid_facts = reads(run_grid.grid_facts)
+    grid_tasks = reads(run_grid.grid_tasks)
 
     # ---- blocks and objects ----
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.kit.memory import (
+    grid,
     access,
     blocks,
     changes,
@@ -42,7 +43,7 @@ from tidewheel.store.transaction import (
 
 Query = Callable[..., list[Row]]
 _MODULES = (
-    *(changes, lanes, leases, views, workers, runs, run_batches, stream, access),
+    *(changes, grid, lanes, leases, views, workers, runs, run_batches, stream, access),
     *(definitions, registry, blocks, notebooks),
 )
 
