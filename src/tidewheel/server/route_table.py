@@ -7,6 +7,7 @@ from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources import (
     events,
     execution_info,
+    grid,
     logs,
     queues,
     reports,
@@ -34,6 +35,7 @@ ROUTES: tuple[Route, ...] = (
     *task_queries.ROUTES,
     *queues.ROUTES,
     *events.CHANNEL_ROUTES,
+    *grid.ROUTES,
     *runs.ROUTES,
     *run_creation.ROUTES,
     *runs.COMMAND_ROUTES,

@@ -239,6 +239,9 @@ _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _YEARS_WRITTEN = 10_000
 
 
+STYLES_KNOWN_MAX = 256
+
+
 class PointWords(NamedTuple):
     """Holds how a workflow writes its points, to be stored with a run of it."""
 
@@ -249,6 +252,7 @@ class PointWords(NamedTuple):
     is_unwritten: bool
 
 
+@lru_cache(maxsize=STYLES_KNOWN_MAX)
 def style_of(words: PointWords) -> PointStyle:
     """Returns the style that these words are of."""
     return PointStyle(**words._asdict())
