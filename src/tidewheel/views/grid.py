@@ -30,7 +30,8 @@ def fitting(found: Iterable[GridCandidate], name: str, status: str) -> list[Grid
     """Returns those whose name has this part, or fits a text with * and ?, and whose status is
     one of those between commas; texts that are empty ask for nothing."""
     wanted = name.strip().casefold()
-    glob = wanted if {"*", "?"} & set(wanted) else f"*{wanted}*"
+    is_whole = wanted.startswith("=")
+    glob = wanted.removeprefix("=") if is_whole or {"*", "?"} & set(wanted) else f"*{wanted}*"
     # Brackets are letters of names here, as on the page.
     fits = re.compile(translate(glob.replace("[", "[[]"))).match
     statuses = {one.strip() for one in status.split(",") if one.strip()}
