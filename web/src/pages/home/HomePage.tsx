@@ -55,7 +55,7 @@ export function HomePage() {
             <input className="input" type="search" placeholder="Filter by name" aria-label="Filter runs" value={name} onChange={(event) => change({ name: event.target.value })} />
             <div className="home-tools">
               <Button look="quiet" aria-pressed={alarms.on} title="A browser notification when a run stalls or fails while this tab is hidden" onClick={alarms.toggle}>Notify me</Button>
-              <Button look="quiet" title="Large cells and nothing else, for a screen on a wall; Escape leaves it" onClick={() => change({ wall: "1", as: "" })}>Wall screen</Button>
+              <Button look="quiet" className="wall-button" title="Large cells and nothing else, for a screen on a wall; Escape leaves it" onClick={() => change({ wall: "1", as: "" })}>Wall screen</Button>
               <SavedViews />
             </div>
           </>

@@ -70,6 +70,7 @@ function neighbour(box: HTMLElement, event: KeyboardEvent): HTMLElement | null {
 
 const Row = memo(function Row({ run, first }: { run: GridRun; first: boolean }) {
   const days = headings(run.cells);
+  const hasDays = days.some((day) => day !== "");
   return (
     <div role="row" className={needsAction(run) || isAbandoned(run) ? "grid-row alarm" : "grid-row"}>
       <div role="rowheader" className="grid-head">
@@ -82,7 +83,7 @@ const Row = memo(function Row({ run, first }: { run: GridRun; first: boolean }) 
       </div>
       <div className="grid-cells" role="none">
         {run.cells.length === 0 && <RunCell run={run} />}
-        {run.cells.map((cell, place) => <Cell key={cell.point} run={run.name} stages={run.stages} cell={cell} day={days[place] ?? ""} />)}
+        {run.cells.map((cell, place) => <Cell key={cell.point} run={run.name} stages={run.stages} cell={cell} day={hasDays ? (days[place] ?? "") : null} />)}
       </div>
     </div>
   );
@@ -114,7 +115,7 @@ function RunCell({ run }: { run: GridRun }) {
   );
 }
 
-const Cell = memo(function Cell({ run, stages, cell, day }: { run: string; stages: boolean; cell: GridCell; day: string }) {
+const Cell = memo(function Cell({ run, stages, cell, day }: { run: string; stages: boolean; cell: GridCell; day: string | null }) {
   const navigate = useNavigate();
   const state = cellState(cell);
   const text = plain(cellText(cell, stages));
@@ -122,7 +123,7 @@ const Cell = memo(function Cell({ run, stages, cell, day }: { run: string; stage
   return (
     <div role="gridcell" className={cell.incomplete > 0 ? "grid-cell alarm" : "grid-cell"} data-stop data-state={state} tabIndex={-1} style={stateStyle(state)} title={text} onClick={open} onKeyDown={onEnter(open)}>
       <span className="visually-hidden">{`${plain(run)} ${text}`}</span>
-      <span className="cell-day" aria-hidden>{day}</span>
+      {day !== null && <span className="cell-day" aria-hidden>{day}</span>}
       <span className="cell-box" aria-hidden><StateIcon state={state} size={14} /><b>{shortCount(cellCount(cell))}</b></span>
       <span className="cell-point" aria-hidden>{stages ? "" : plain(shortPoint(cell.point).short)}</span>
     </div>

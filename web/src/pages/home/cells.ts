@@ -36,13 +36,13 @@ export interface ShortPoint {
   short: string; // 06Z
 }
 
-/** A point as it is read below the heading of its day; one that is no time stays as it is. */
-export function shortPoint(point: string): ShortPoint {
+/** A point as it is read below the heading of its day, with a year that is not this one; what is no time stays as it is. */
+export function shortPoint(point: string, thisYear: number = new Date().getUTCFullYear()): ShortPoint {
   const [, year, month, day, hour, minute, zone] = TIME.exec(point) ?? [];
   const name = MONTHS[Number(month) - 1];
   if (year === undefined || name === undefined) return { heading: "", short: point };
   const rest = minute === undefined || minute === "00" ? hour : `${hour}:${minute}`;
-  return { heading: `${Number(day)} ${name} ${year}`, short: `${rest}${zone ?? ""}` };
+  return { heading: Number(year) === thisYear ? `${Number(day)} ${name}` : `${Number(day)} ${name} ${year}`, short: `${rest}${zone ?? ""}` };
 }
 
 /** Headings of a row: each day above its first point. */
