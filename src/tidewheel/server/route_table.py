@@ -7,7 +7,6 @@ from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources import (
     events,
     execution_info,
-    grid,
     logs,
     queues,
     reports,
@@ -35,7 +34,6 @@ ROUTES: tuple[Route, ...] = (
     *task_queries.ROUTES,
     *queues.ROUTES,
     *events.CHANNEL_ROUTES,
-    *grid.ROUTES,
     *runs.ROUTES,
     *run_creation.ROUTES,
     *runs.COMMAND_ROUTES,

@@ -14,8 +14,7 @@ from typing import NamedTuple, cast
 from tidewheel.api.runs import GridCause, GridCell, GridRun
 from tidewheel.core.cycling.calendar import BadCycling, Point
 from tidewheel.core.cycling.style import PointStyle, style_of
-from tidewheel.core.operator.grid import AlikeTasks, GridCandidate, GridFacts
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import GridCandidate, GridFacts, RunView, TasksAtPoint
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.task_state import JobPhase
 from tidewheel.ports.store import Store
@@ -66,7 +65,7 @@ class CellCache:
             if (known := self._known.get((run.number, points))) and known[0] == run.batch
         }
         stale = {run.number: (run, facts) for run, facts in found if run.number not in shown}
-        counted: dict[int, list[AlikeTasks]] = {number: [] for number in stale}
+        counted: dict[int, list[TasksAtPoint]] = {number: [] for number in stale}
         for one in await store.grid_tasks(list(stale), points) if stale else ():
             counted[one.run].append(one)
         for number, (run, facts) in stale.items():
@@ -92,12 +91,12 @@ def grid_row(run: RunView, facts: GridFacts, shown: Cells, now: Instant) -> Grid
     return cast("GridRun", row)
 
 
-def cells_of(facts: GridFacts, alike: Sequence[AlikeTasks]) -> Cells:
+def cells_of(facts: GridFacts, alike: Sequence[TasksAtPoint]) -> Cells:
     """Returns the cells of a run; none if it is not known how it writes its points."""
     if facts.words is None:
         return Cells([], None)
     style = style_of(facts.words)
-    by_point: dict[Point, list[AlikeTasks]] = {}
+    by_point: dict[Point, list[TasksAtPoint]] = {}
     for one in sorted(alike, key=lambda one: (one.point, one.first)):
         if _state(one) != FUTURE:
             by_point.setdefault(one.point, []).append(one)
@@ -105,11 +104,11 @@ def cells_of(facts: GridFacts, alike: Sequence[AlikeTasks]) -> Cells:
     return Cells(cells, _cause(style, [one for there in by_point.values() for one in there]))
 
 
-def _state(one: AlikeTasks) -> str:
+def _state(one: TasksAtPoint) -> str:
     return row_words(one.pooled, one.memory).state
 
 
-def _is_incomplete(one: AlikeTasks) -> bool:
+def _is_incomplete(one: TasksAtPoint) -> bool:
     return one.pooled is not None and one.pooled.stage is JobPhase.INCOMPLETE
 
 
@@ -122,7 +121,7 @@ def _text(style: PointStyle | None, point: Point | None) -> str | None:
         return str(point)
 
 
-def _cell(style: PointStyle, point: Point, there: Sequence[AlikeTasks]) -> GridCell:
+def _cell(style: PointStyle, point: Point, there: Sequence[TasksAtPoint]) -> GridCell:
     counts = dict.fromkeys(STATES, 0)
     for one in there:
         counts[_state(one)] += one.tasks
@@ -134,7 +133,7 @@ def _cell(style: PointStyle, point: Point, there: Sequence[AlikeTasks]) -> GridC
     }
 
 
-def _cause(style: PointStyle, known: Sequence[AlikeTasks]) -> GridCause | None:
+def _cause(style: PointStyle, known: Sequence[TasksAtPoint]) -> GridCause | None:
     """Returns the first task that needs action: at the earliest point, then by name."""
     found = [one for one in known if _is_incomplete(one)]
     if not found:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.kit.memory import (
-    grid,
     access,
     blocks,
     changes,
     definitions,
+    grid,
     lanes,
     leases,
     notebooks,

@@ -14,8 +14,7 @@ import msgspec
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointWords
-from tidewheel.core.operator.grid import AlikeTasks, GridCandidate, GridFacts
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import GridCandidate, GridFacts, RunView, TasksAtPoint
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory
 from tidewheel.core.sched.task_state import NO_FLOW, JobPhase
@@ -96,10 +95,10 @@ def _words(state: str | None) -> PointWords | None:
 
 def grid_tasks(
     tx: Transaction, numbers: Sequence[int], points_max: int = 30
-) -> list[AlikeTasks]:
+) -> list[TasksAtPoint]:
     """Returns the tasks at the newest points of these runs, those that are alike as one."""
     asked = {"points_max": min(points_max, GRID_POINTS_MAX), "tasks_max": GRID_TASKS_MAX}
-    found: list[AlikeTasks] = []
+    found: list[TasksAtPoint] = []
     for chunk in in_chunks(numbers):
         pooled = tx.records("count_pooled_tasks", _PooledRow, runs=chunk, **asked)
         found += map(_pooled, pooled)
@@ -108,7 +107,7 @@ def grid_tasks(
     return found
 
 
-def _pooled(row: _PooledRow) -> AlikeTasks:
+def _pooled(row: _PooledRow) -> TasksAtPoint:
     point = Point(row.point)
     stage = JobPhase(row.stage)
     is_over = stage is JobPhase.INCOMPLETE
@@ -123,10 +122,10 @@ def _pooled(row: _PooledRow) -> AlikeTasks:
         held=bool(row.held),
         ended=row.ended or (_ENDED_UNKNOWN if is_over else ""),
     )
-    return AlikeTasks(row.run, point, row.tasks, row.first, task, None)
+    return TasksAtPoint(row.run, point, row.tasks, row.first, task, None)
 
 
-def _remembered(row: _RememberedRow) -> AlikeTasks:
+def _remembered(row: _RememberedRow) -> TasksAtPoint:
     point = Point(row.point)
     if row.old is not None:
         memory: PutMemory = memory_of(row.old)
@@ -134,4 +133,4 @@ def _remembered(row: _RememberedRow) -> AlikeTasks:
         said = f'"made":{row.made or "[]"},"verdicts":{row.verdicts or "[]"}'
         submits = int(row.submitted)
         memory = memory_of(f'{{"key":[{point},""],"spawned":[],{said},"submits":{submits}}}')
-    return AlikeTasks(row.run, point, row.tasks, row.first, None, memory)
+    return TasksAtPoint(row.run, point, row.tasks, row.first, None, memory)

@@ -26,7 +26,7 @@ export function useAlarms(runs: readonly GridRun[] | undefined): { on: boolean; 
     const found = newAlarms(before.current, runs);
     before.current = new Map([...(before.current ?? []), ...runs.map((run) => [run.number, run.status] as const)]);
     if (!on || !document.hidden) return;
-    for (const run of found) new Notification(`${plain(run.name)} ${run.status === "error" ? "failed" : run.status}`, { body: alarmText(run), tag: `tidewheel run ${run.number}` });
+    for (const run of found) new Notification(`${plain(run.name)} ${run.status === "error" ? "failed" : run.status}`, { body: alarmText(run) });
   }, [runs, on]);
   const toggle = async () => {
     if (on || !("Notification" in window)) {

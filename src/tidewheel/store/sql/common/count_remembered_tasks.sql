@@ -1,5 +1,5 @@
--- Home of the page: what is remembered of tasks at the newest points of some runs that have left the pool, those
--- that ended alike as one row. A row of format 1 is an array, and is given as it is.
+-- Home of the page: the tasks at the newest points of runs that have left the pool, those that ended alike as one.
+-- A row of format 1 is an array, and is given as it is.
 WITH RECURSIVE {newest_points},
      alike AS (
     SELECT memory.run, memory.point, memory.name,

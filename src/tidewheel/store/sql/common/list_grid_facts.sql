@@ -1,5 +1,5 @@
--- Home of the page: of runs by their numbers, how they write points, the earliest point at which something is
--- left to do, and since when they stand still. Not of one that goes on: it may have had a thousand batches since.
+-- Home of the page: how runs write points, where something is left to do first, since when they stand still.
+-- The last is not asked of one that goes on: it may have had a thousand batches since.
 SELECT run.number,
        (SELECT run_fact.body FROM tidewheel.run_fact WHERE run_fact.run = run.number AND kind = 'run' AND key = '') AS state,
        (SELECT min(pool.point) FROM tidewheel.pool WHERE pool.run = run.number) AS earliest,

@@ -1,5 +1,5 @@
--- Home of the page: of some runs the newest points at which a task is known, so many of each run. Points that
--- hold very many tasks are fewer: what is counted has a bound.
+-- Home of the page: of some runs the newest points at which a task is known, so many of each run.
+-- Points that hold very many tasks are fewer: what is counted has a bound.
 newest (run, point, place, counted) AS (
     SELECT run.number,
            (SELECT max(there.point)
