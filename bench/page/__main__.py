@@ -24,7 +24,8 @@ DRAWN = ".task-box"
 ROW = ".rows-space [role=row]"
 GRAPH = "{run}?views=graph&graph.n=6"
 VIEWS = {
-    "all runs": ("/runs", ".run-line"),
+    "home, runs by cycles": ("/runs", ".grid-row"),
+    "all runs as a list": ("/runs?as=list", ".run-line"),
     f"a run, {NODES} tasks as a table": ("{run}?views=table", ROW),
     f"a run, {NODES} tasks as a graph": (GRAPH, DRAWN),
 }

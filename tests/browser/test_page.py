@@ -59,9 +59,9 @@ def test_a_newcomer_comes_from_the_link_to_a_mended_stall(site, window, tmp_path
     papers = tmp_path / "papers"
     run = site.begin("harbour", HARBOUR.format(papers=papers))
     page = window.log_in(site.link())
-    line = page.locator(".run-line", has_text=run)
+    line = page.locator(".grid-row", has_text=run)
     expect(line).to_contain_text("stalled")
-    expect(line).to_contain_text("1/customs failed and is incomplete")
+    expect(line).to_contain_text("1/customs failed")
     line.get_by_role("link", name="1/customs").click()
     panel = page.get_by_role("complementary", name="Task 1/customs")
     expect(panel).to_contain_text("It needs action")
@@ -129,7 +129,7 @@ def test_a_reader_sees_everything_and_no_button_that_would_be_refused(site, tide
         .json["token"]
     )
     page = window.log_in(site.link(Caller(urlsplit(site.url).netloc, token)))
-    expect(page.locator(".run-line", has_text=tide)).to_be_visible()
+    expect(page.locator(".grid-row", has_text=tide)).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("Pause|Stop|Carry on"))).to_have_count(0)
     page.goto(address(site, tide, "?views=table&select=1/merge"))
     expect(page.get_by_label("Why it does not run")).to_be_visible()

@@ -74,8 +74,10 @@ def test_what_is_stored_in_an_old_format_is_stored_anew(case):
         again = outdated(run.core.plan, rows)
         pooled = [row.row[:2] for row in rows if isinstance(row, PutTask)]
         assert list(again.tasks) == pooled, "every task of the pool, and nothing else"
+        assert again.run, "the run says how its points are written"
         written = read_changes(changed_rows(everything(run.core)).text)
         assert not outdated(run.core.plan, written).tasks
+        assert not outdated(run.core.plan, written).run
         assert written == everything(run.core)
 
 

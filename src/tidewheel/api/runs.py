@@ -266,6 +266,51 @@ class RunList(TypedDict):
     summaries_left: NotRequired[int]
 
 
+# ---- many runs, point by point ----
+
+
+class GridCell(TypedDict):
+    """Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the
+    graph asks, and need action."""
+
+    point: str
+    counts: Counts
+    tasks: int
+    incomplete: int
+
+
+class GridCause(TypedDict):
+    """Names the first task of a run that needs action, how it ended, and how many more do."""
+
+    id: str
+    state: str
+    more: int
+
+
+class GridRun(RunFacts):
+    """Describes a run as a row of the grid.
+
+    `since`: when it stalled or ended with an error; `earliest`: the first point at which
+    something is left to do; `cells` are of the newest points, in their order.
+    """
+
+    since: str | None
+    stages: bool
+    earliest: str | None
+    cause: GridCause | None
+    cells: list[GridCell]
+
+
+class RunGrid(TypedDict):
+    """Shows the newest run of each workflow and all runs that are open, by how much they need
+    action; `counts`: how many have each status, before anything was asked for by name or
+    status; `left_out`: how many fit and are not shown."""
+
+    runs: list[GridRun]
+    counts: Counts
+    left_out: int
+
+
 # ---- tasks of a run ----
 
 

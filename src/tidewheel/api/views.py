@@ -61,6 +61,13 @@ RUNS_QUERY = view_query(
     nested=(bool, False),  # also runs that are tasks of a run
     summary=(bool, False),
 )
+# A name is any part of a run's name, or has * and ?; statuses stand between commas.
+GRID_QUERY = view_query(
+    name=(Annotated[str, msgspec.Meta(max_length=200)], ""),
+    status=(Annotated[str, msgspec.Meta(max_length=200)], ""),
+    limit=(Count, 200),
+    points=(Annotated[int, msgspec.Meta(ge=1, le=100)], 30),
+)
 # Tasks by ids between commas: 2/model, globs, families.
 _IDS: tuple[Any, Any] = (str, "")
 _TASKS_QUERY = view_query(ids=_IDS)

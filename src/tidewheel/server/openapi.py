@@ -145,6 +145,7 @@ _IDEMPOTENCY: Document = {
 # The heading under which generators of clients put a route, by the first word of its path.
 _TAGS = {
     **{name: name for name in ("tasks", "queues", "runs", "workflows", "events", "tokens")},
+    "grid": "runs",
     **dict.fromkeys(("sbis", "processing-blocks", "objects"), "blocks"),
     **dict.fromkeys(("workers", "heartbeats", "reports", "orphans"), "workers"),
     **dict.fromkeys(("ready-queues", "home", "job"), "workers"),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tidewheel.services.run_service import RunService
     from tidewheel.services.workflow_state import DefinitionOf
     from tidewheel.views.graph import ToldGraphs
+    from tidewheel.views.grid import CellCache
 
 DEFINITIONS_MAX = 32
 READING_MAX = 3  # definitions that are read at once in this process
@@ -64,6 +65,7 @@ class RunServices:
         self._apart = BackgroundLoop()
         self._graphs: ToldGraphs | None = None
         self.summaries = SummaryCache()
+        self._cells: CellCache | None = None
         self._views = Turns(VIEWS_MAX, EACH_MAX)
         self._reading = Turns(READING_MAX, EACH_MAX)
         # Not those in which logs are read and written.
@@ -99,6 +101,14 @@ class RunServices:
                 gc.unfreeze()  # what else was there by chance is looked at
             gc.freeze()
         return found
+
+    @property
+    def cells(self) -> CellCache:
+        if self._cells is None:
+            from tidewheel.views.grid import CellCache
+
+            self._cells = CellCache()
+        return self._cells
 
     @property
     def graphs(self) -> ToldGraphs:
@@ -202,6 +212,10 @@ class AskedServices:
     @property
     def summaries(self) -> SummaryCache:
         return self.services.summaries
+
+    @property
+    def cells(self) -> CellCache:
+        return self.services.cells
 
     async def apart(self, work: Coroutine[Any, Any, Result]) -> Result:
         return await self.services.apart(work)

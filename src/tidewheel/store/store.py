@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         leased_records,
         registry,
         run_batch,
+        run_grid,
         statistics,
     )
     from tidewheel.store.operations import blocks as block_operations
@@ -74,7 +75,7 @@ else:
         Later,
         ("access", "event_stream", "leased_records", "registry", "run_batch", "statistics"),
     )
-    block_operations, run_operations = Later("blocks"), Later("runs")
+    block_operations, run_operations, run_grid = map(Later, ("blocks", "runs", "run_grid"))
 
 
 def _loaded(operation: Callable[P, R] | LaterFunction) -> Callable[P, R]:
@@ -170,10 +171,7 @@ class DatabaseStore(ABC):
     waits = True  # for the database: a caller may be cancelled meanwhile
 
     def __init__(
-        self,
-        limits: SubmitLimits,
-        chance: Callable[[], float],
-        failpoint: Failpoint = go_on,
+        self, limits: SubmitLimits, chance: Callable[[], float], failpoint: Failpoint = go_on
     ) -> None:
         self._limits = limits
         self._chance = chance
@@ -187,8 +185,7 @@ class DatabaseStore(ABC):
         """Runs a script in one transaction; again, if others changed the same rows first.
 
         After the script ``news`` is asked what changed. Listeners in other processes are told
-        of it once it is committed; where there is no way to tell them, they find out by
-        themselves.
+        of it once it is committed, or find out by themselves.
         """
 
     @abstractmethod
@@ -405,6 +402,9 @@ class DatabaseStore(ABC):
     run_attempts = reads(run_batch.run_attempts)
     run_changes = reads(run_batch.run_changes)
     forgotten = reads(run_batch.forgotten)
+    grid_runs = reads(run_grid.grid_runs)
+    grid_facts = reads(run_grid.grid_facts)
+    grid_tasks = reads(run_grid.grid_tasks)
 
     # ---- blocks and objects ----
 

@@ -11,6 +11,7 @@ from tests.kit.memory import (
     blocks,
     changes,
     definitions,
+    grid,
     lanes,
     leases,
     notebooks,
@@ -42,7 +43,7 @@ from tidewheel.store.transaction import (
 
 Query = Callable[..., list[Row]]
 _MODULES = (
-    *(changes, lanes, leases, views, workers, runs, run_batches, stream, access),
+    *(changes, grid, lanes, leases, views, workers, runs, run_batches, stream, access),
     *(definitions, registry, blocks, notebooks),
 )
 

@@ -18,7 +18,7 @@ from tests.unit.cycling.oracle import (
     seconds,
 )
 from tidewheel.core.cycling.calendar import BadCycling, Calendar, Point
-from tidewheel.core.cycling.style import INTEGER_POINT_MAX, PointStyle
+from tidewheel.core.cycling.style import INTEGER_POINT_MAX, PointStyle, style_of
 
 FORMATS = [
     *("CCYYMMDDThhmmZ", "CCYY", "CCYYMMDD", "CCYY-MM-DDThh:mm+01:00", "CCYYMMDDThh"),
@@ -163,3 +163,17 @@ def test_a_refusal_says_what_and_what_to_do():
     assert refusal.code == "bad_cycling"
     again = pickle.loads(pickle.dumps(refusal))
     assert (again.message, again.hint) == ("what", "do this")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        PointStyle(calendar=Calendar.INTEGER),
+        PointStyle(calendar=Calendar.INTEGER, is_unwritten=True),
+        PointStyle(calendar=Calendar.DAYS_360, utc_offset_minutes=90, format="CCYY-MM-DDThh"),
+    ],
+)
+def test_the_words_of_a_style_make_the_same_style_again(said):
+    again = style_of(said.words)
+    assert again == said
+    assert again.text(Point(7200)) == said.text(Point(7200))

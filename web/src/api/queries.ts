@@ -1,7 +1,7 @@
 /** What can be asked for, each with the key under which it is remembered. Keys of a run begin with ["run", name]. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
-import type { RunCreated, RunList } from "./generated/runs";
+import type { RunCreated, RunGrid, RunList } from "./generated/runs";
 import type { CriticalPath, RunAttempts, RunSummary, Session, TaskDocument } from "./types";
 
 export const sessionQuery = queryOptions({
@@ -28,6 +28,16 @@ export const runPagesQuery = infiniteQueryOptions({
   getNextPageParam: (last) => last.next,
   refetchInterval: (query) => ((query.state.data?.pages ?? []).some((page) => (page.summaries_left ?? 0) > 0) ? SUMMARIES_MS : RUNS_MS),
 });
+
+/** Runs by points; `hidden`: also while nobody sees the page, for its notifications. */
+export const gridQuery = (name: string, status: string, hidden: boolean) =>
+  queryOptions({
+    queryKey: ["runs", "grid", name, status],
+    queryFn: ({ signal }) => get<RunGrid>(`/grid?${new URLSearchParams({ name, status }).toString()}`, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: RUNS_MS,
+    refetchIntervalInBackground: hidden,
+  });
 
 const FACTS_MS = 10_000; // a scheduler that was killed tells nobody
 

@@ -13,7 +13,7 @@ export interface Session {
   csrf: string | null;
 }
 
-export type { AttemptOfRun as RunAttempt, BatchEvent as RunEvent, ErrorGroup, ListedRun, NodeFacts, PooledTask as TaskWords, RunAttempts, RunCause as Cause, RunFacts, RunList, RunReason as Reason, RunTasks as TaskRows, RunWithOptions, TaskOfRun as TaskRow, TaskStepEvent as TaskEvent } from "./generated/runs";
+export type { AttemptOfRun as RunAttempt, BatchEvent as RunEvent, ErrorGroup, GridCell, GridRun, ListedRun, NodeFacts, PooledTask as TaskWords, RunAttempts, RunCause as Cause, RunFacts, RunList, RunReason as Reason, RunTasks as TaskRows, RunWithOptions, TaskOfRun as TaskRow, TaskStepEvent as TaskEvent } from "./generated/runs";
 export type { AttemptOfTask as Attempt, BatchFacts as PastBatch, CommandRecord as PastCommand, CriticalPath, DryRun, GraphAnswer, GraphEdge, GraphGroup, OutputFacts, PrerequisiteArrow as Arrow, PrerequisiteAtom as Atom, RunPast as PastDocument, SubmissionOfTask as Submission, TaskChange as PastChange, TaskDocument } from "./generated/run_details";
 
 export type Counts = Record<string, number>;

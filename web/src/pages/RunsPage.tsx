@@ -1,9 +1,8 @@
-/** All runs: those that need somebody first, each with how far it is and what keeps it. */
+/** All runs as a list: those that need action first, each with how far it is and what keeps it. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { ActingProvider, useActing } from "../acting/Acting";
-import { useFollowing } from "../api/follow";
 import { runPagesQuery } from "../api/queries";
 import { useMay } from "../api/session";
 import type { ListedRun, RunFacts, RunSummary } from "../api/types";
@@ -12,12 +11,11 @@ import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
 import { plain } from "../ui/plain";
 import { StateWord } from "../ui/StateIcon";
 import { Ago, durationText, useNow } from "../ui/time";
+import { StallAge } from "./home/StallAge";
 import { inOrder, isAbandoned, isOver, progressText, secondsLeft, urgency, usualSeconds } from "./runOrder";
 import "./runs.css";
 
-export function RunsPage() {
-  useFollowing("run", runPagesQuery.queryKey);
-  const [text, setText] = useState("");
+export function RunList({ name, status }: { name: string; status: string }) {
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery(runPagesQuery);
   const runs = useMemo(() => data?.pages.flatMap((page) => page.runs), [data]);
   const summaries = useMemo(() => new Map((runs ?? []).flatMap((run) => (run.summary == null ? [] : [[run.name, { ...run.summary, run }] as const]))), [runs]);
@@ -25,18 +23,12 @@ export function RunsPage() {
   const sorted = useMemo(() => inOrder(runs ?? [], summaries), [runs, summaries]);
   if (error !== null && runs === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (runs === undefined) return <Loading what="runs" />;
-  const fits = globMatcher(text);
-  const shown = sorted.filter((run) => fits(run.name) || fits(run.status));
-  const alarming = shown.filter((run) => urgency(run, summaries.get(run.name)) <= 3).length;
+  const fits = globMatcher(name);
+  const statuses = status.split(",").filter(Boolean);
+  const shown = sorted.filter((run) => fits(run.name) && (statuses.length === 0 || statuses.includes(run.status)));
   return (
-    <div className="runs-page">
-      <div className="page-head">
-        <h1>Runs</h1>
-        {alarming > 0 && <span className="chip alarm">{alarming} need{alarming === 1 ? "s" : ""} you</span>}
-        <input className="input" type="search" placeholder="Filter by name or status" aria-label="Filter runs" value={text} onChange={(event) => setText(event.target.value)} />
-      </div>
-      {runs.length === 0 && <NoRuns />}
-      {runs.length > 0 && shown.length === 0 && <Empty title="No run fits">None of {runs.length} runs has “{text}” in its name or status.</Empty>}
+    <>
+      {runs.length > 0 && shown.length === 0 && <Empty title="No run fits">None of {runs.length} runs has this name and status.</Empty>}
       <ul className="run-list">
         {shown.map((run) => (
           <li key={run.number}>
@@ -45,16 +37,7 @@ export function RunsPage() {
         ))}
       </ul>
       {hasNextPage && <p className="older-runs"><Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>{isFetchingNextPage ? "Loading …" : "Show older runs"}</Button></p>}
-    </div>
-  );
-}
-
-function NoRuns() {
-  return (
-    <Empty title="Nothing has run yet">
-      Request a run of a <Link to="/workflows">registered workflow</Link>, or begin one from a folder with a <code>flow.cylc</code>:
-      <pre>tidewheel run DIR --server {location.origin}</pre>
-    </Empty>
+    </>
   );
 }
 
@@ -76,7 +59,7 @@ function RunLine({ run, summary, usual }: { run: ListedRun; summary: RunSummary 
           </div>
         )}
       </div>
-      <div className="run-when muted"><Ago at={run.updated_at} /></div>
+      <div className="run-when muted">{summary?.stall ? <StallAge status={run.status} since={summary.stall.since} /> : <Ago at={run.updated_at} />}</div>
       <RunButtons run={run} />
       <Trouble run={run} summary={summary} />
     </article>
@@ -98,7 +81,7 @@ function PointsText({ summary }: { summary: RunSummary }) {
 }
 
 function Trouble({ run, summary }: { run: ListedRun; summary: RunSummary | undefined }) {
-  if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives it: let one carry on.</p>;
+  if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives it: resume it.</p>;
   if (run.status === "error") return <p className="run-trouble">{plain(run.reason)}</p>;
   if (run.waits.length > 0) return <p className="run-waits muted">waits for {plain(run.waits.join("; "))}</p>;
   if (run.reason.startsWith("completed, ")) return <p className="run-waits muted">{plain(run.reason)}</p>; // with what was not done

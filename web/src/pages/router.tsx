@@ -3,7 +3,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirec
 import { Shell } from "../shell/Shell";
 import { Empty } from "../ui/parts";
 import { parseSearch, stringifySearch, type Search } from "./search";
-import { RunsPage } from "./RunsPage";
+import { HomePage } from "./home/HomePage";
 
 const anySearch = (search: Record<string, unknown>): Search =>
   Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
@@ -23,7 +23,7 @@ const routes = [
       throw redirect({ to: "/runs" }); // eslint-disable-line @typescript-eslint/only-throw-error
     },
   }),
-  createRoute({ getParentRoute: () => root, path: "/runs", component: RunsPage }),
+  createRoute({ getParentRoute: () => root, path: "/runs", component: HomePage }),
   createRoute({
     getParentRoute: () => root,
     path: "/runs/$run",

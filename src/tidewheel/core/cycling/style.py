@@ -18,6 +18,7 @@ import re
 from dataclasses import field
 from enum import IntEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import (
     DAYS_PER_WEEK,
@@ -238,6 +239,25 @@ _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _YEARS_WRITTEN = 10_000
 
 
+STYLES_KNOWN_MAX = 256
+
+
+class PointWords(NamedTuple):
+    """Holds how a workflow writes its points, to be stored with a run of it."""
+
+    calendar: Calendar
+    utc_offset_minutes: int
+    format: str
+    expanded_year_digits: int
+    is_unwritten: bool
+
+
+@lru_cache(maxsize=STYLES_KNOWN_MAX)
+def style_of(words: PointWords) -> PointStyle:
+    """Returns the style that these words are of."""
+    return PointStyle(**words._asdict())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointStyle:
     """Holds the calendar, time zone and format of a workflow's points.
@@ -270,6 +290,17 @@ class PointStyle:
         put(self, "_in_order", len(compiled.parts) if is_in_order else 0)
         put(self, "first_point", self._limit(first=True))
         put(self, "last_point", self._limit(first=False))
+
+    @property
+    def words(self) -> PointWords:
+        """Returns all by which `style_of` makes the same style again."""
+        return PointWords(
+            self.calendar,
+            self.utc_offset_minutes,
+            self.format,
+            self.expanded_year_digits,
+            self.is_unwritten,
+        )
 
     @property
     def written_offset_minutes(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.queue.access import covers, run_name, workflow_name
@@ -19,6 +19,11 @@ from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Refused
 from tidewheel.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:  # who only lists runs would load the core with it
+    from tidewheel.core.cycling.calendar import Point
+    from tidewheel.core.cycling.style import PointWords
+    from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory
 
 UndoneKind = Literal["lost", "skipped"]
 UNDONE_KINDS: tuple[UndoneKind, ...] = ("lost", "skipped")
@@ -235,6 +240,41 @@ class ChangesView:
     batch: int
     at: Instant
     changes: str
+
+
+# What a grid of runs and points is made of.
+
+
+class GridCandidate(NamedTuple):
+    """Names a run that a grid may show."""
+
+    number: int
+    name: str
+    workflow: str
+    status: str
+
+
+class GridFacts(NamedTuple):
+    """Holds what a grid shows of a run beside its tasks."""
+
+    words: PointWords | None  # None: it is not known how the run writes its points
+    earliest: Point | None  # at which something is left to do
+    since: Instant | None  # when it got its status, if that is stalled or error
+
+
+class TasksAtPoint(NamedTuple):
+    """Counts tasks of a run at one point that stand alike.
+
+    `pooled` or `memory` holds what they have in common, the other one is None; `first` is the
+    first of their names.
+    """
+
+    run: int
+    point: Point
+    tasks: int
+    first: str
+    pooled: PooledTaskRow | None
+    memory: PutMemory | None
 
 
 RUNS_NAMED_MAX = 5

@@ -292,6 +292,8 @@ def outdated(plan: DependencyIndex, rows: Iterable[Change]) -> Touched:
             case PutAbsolute(key) if is_old_key(key):
                 touched.absolute[key] = None
                 touched.absolute[new_absolute_key(plan.graph, key)] = None
+            case PutRun(run) if run.point_words is None:
+                touched.run = True
             case _:
                 pass
     return touched

@@ -25,6 +25,7 @@ from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.cycling.style import PointWords
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import AtomMeaning, DependencyIndex, IndexedNode
 from tidewheel.core.sched.events import Effect, Notice
@@ -128,6 +129,9 @@ class RunState:
     horizon: Point | None = None
     # From which point to which tasks were looked for that ask for parents who are never there.
     looked_at: tuple[Point, Point] | None = None
+    # How its points are written, for those who look at many runs and read no definition. None:
+    # an earlier version stored the run.
+    point_words: PointWords | None = None
 
 
 @dataclass(slots=True)
@@ -145,6 +149,7 @@ class TaskPool:
     def __init__(self, plan: DependencyIndex, run: RunState, past: Past | None = None) -> None:
         self.plan = plan
         self.run = run
+        run.point_words = plan.graph.cycling.style.words
         self.past: Past = past or NoPast()
         # Stored.
         self.tasks: dict[Key, PooledTask] = {}

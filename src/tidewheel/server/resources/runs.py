@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from operator import itemgetter
@@ -15,8 +16,16 @@ import msgspec
 
 from tidewheel.api.operation import OPERATE, READ
 from tidewheel.api.run_details import DryRun, RunTree
-from tidewheel.api.runs import RunList
-from tidewheel.api.views import RUNS_QUERY, TREE_QUERY, VIEWS, Number, View, ViewQuery
+from tidewheel.api.runs import RunGrid, RunList
+from tidewheel.api.views import (
+    GRID_QUERY,
+    RUNS_QUERY,
+    TREE_QUERY,
+    VIEWS,
+    Number,
+    View,
+    ViewQuery,
+)
 from tidewheel.api.wire import answer
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import read_job_name
@@ -110,6 +119,31 @@ async def list_runs(call: Call) -> object:
     known = call.doors.summaries
     shown, left = await known.added(shown, lambda run: _summary(call, run), call.readable)
     return found | {"runs": shown, "summaries_left": left}
+
+
+@ROUTES.add(
+    "GET /grid",
+    READS,
+    "Runs by need for action, with how many tasks are in which state at each point.",
+    RunGrid,
+    query=GRID_QUERY,
+)
+async def grid(call: Call) -> object:
+    from tidewheel.views.grid import fitting, grid_row  # noqa: PLC0415 - loads the core
+
+    query, store = call.query, call.store
+    # Those of others are not counted either: by that one would learn of them.
+    seen = [one for one in await store.grid_runs() if call.covers(run_name(one.name))]
+    fit = fitting(seen, query.name, query.status)
+    chosen = [one.number for one in fit[: query.limit]]
+    found = await store.grid_facts(chosen) if chosen else []
+    now = await store.now()
+    shown = await call.doors.cells.of(store, found, query.points)
+    return {
+        "runs": [grid_row(run, facts, shown[run.number], now) for run, facts in found],
+        "counts": dict(Counter(one.status for one in seen)),
+        "left_out": len(fit) - len(chosen),
+    }
 
 
 async def _summary(call: Call, run: str) -> Document | None:

@@ -276,6 +276,53 @@ export type RunList = {
   summaries_left?: number;
 };
 
+/** Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the graph asks, and need action. */
+export type GridCell = {
+  point: string;
+  counts: Record<string, number>;
+  tasks: number;
+  incomplete: number;
+};
+
+/** Names the first task of a run that needs action, how it ended, and how many more do. */
+export type GridCause = {
+  id: string;
+  state: string;
+  more: number;
+};
+
+/** Describes a run as a row of the grid. `since`: when it stalled or ended with an error; `earliest`: the first point at which something is left to do; `cells` are of the newest points, in their order. */
+export type GridRun = {
+  number: number;
+  name: string;
+  workflow: string;
+  status: string;
+  reason: string;
+  undone: UndoneCounts;
+  driven: boolean;
+  offered: boolean;
+  scheduler: SchedulerProcess | null;
+  folder: string;
+  definition: string;
+  queue: string;
+  created_at: string;
+  updated_at: string;
+  ended_at: string | null;
+  parent?: string | null;
+  since: string | null;
+  stages: boolean;
+  earliest: string | null;
+  cause: GridCause | null;
+  cells: GridCell[];
+};
+
+/** Shows the newest run of each workflow and all runs that are open, by how much they need action; `counts`: how many have each status, before anything was asked for by name or status; `left_out`: how many fit and are not shown. */
+export type RunGrid = {
+  runs: GridRun[];
+  counts: Record<string, number>;
+  left_out: number;
+};
+
 /** Says where a task of a run is; events say it in the same form. */
 export type PooledTask = {
   id: string;

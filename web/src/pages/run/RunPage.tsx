@@ -7,6 +7,7 @@ import { TaskPanel } from "../../panel/TaskPanel";
 import { useShortcut } from "../../shell/shortcuts";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import { Empty, Failure, Loading } from "../../ui/parts";
+import { runTitle, useTitle } from "../../ui/title";
 import { VIEWS } from "../../views/registry";
 import { BulkBar } from "./BulkBar";
 import { FilterBar } from "./FilterBar";
@@ -33,6 +34,7 @@ function Frame() {
   const problem = useLiveOf((live) => live.problem);
   const live = useLiveStore();
   const { docked, leave } = useActing();
+  useTitle(runTitle(run, useLiveOf((state) => state.run?.status ?? "")));
   useShortcut("Escape", "Close the task", () => { if (selected !== null) select(null); });
   useEffect(() => {
     if (phase === "deleted") leave();

@@ -1,0 +1,341 @@
+"""Home: workflows by cycles, what needs action first; filtered, kept, on a wall, told of."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Window
+from tests.browser.test_manners import AXE, barriers
+from tests.support.browser import Site
+from tests.support.command_line import CommandLine
+from tests.support.http_server import in_path
+from tests.support.patience import eventually_told
+from tests.support.ports import free_port
+
+SURGE = """
+[scheduling]
+    initial cycle point = 20261116T1200Z
+    final cycle point = 20261117T0600Z
+    runahead limit = P5
+    [[graph]]
+        PT6H = get => plot
+[runtime]
+    [[get]]
+        script = true
+    [[plot]]
+        script = test $CYLC_TASK_CYCLE_POINT != 20261117T0000Z
+"""
+COUNTED = """
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 12
+    runahead limit = P12
+    [[graph]]
+        P1 = count
+[runtime]
+    [[count]]
+        script = true
+"""
+BROKEN = """
+[scheduling]
+    [[graph]]
+        R1 = break
+[runtime]
+    [[break]]
+        script = false
+"""
+
+
+def row(page, run):
+    return page.locator(".grid-row", has_text=run)
+
+
+def cells(page, run):
+    return row(page, run).get_by_role("gridcell")
+
+
+def status_of(site, run, status):
+    def look():
+        facts = site.caller().get(f"/runs/{in_path(run)}/facts")
+        return facts.json["run"]["status"] == status
+
+    eventually_told(look, f"{run} is {status}")
+
+
+@pytest.fixture(scope="module")
+def surge(site):
+    """A run of four cycles, of which one needs action."""
+    run = site.begin("surge", SURGE)
+    status_of(site, run, "stalled")
+    return run
+
+
+@pytest.fixture(scope="module")
+def counted(site):
+    run = site.begin("counted", COUNTED)
+    status_of(site, run, "completed")
+    return run
+
+
+# ---- the grid ----
+
+
+def test_a_run_is_a_row_with_a_cell_for_each_cycle(surge, page):
+    shown = cells(page, surge)
+    expect(shown).to_have_count(4)
+    names = shown.locator(".visually-hidden").all_inner_texts()
+    assert names == [
+        f"{surge} 20261116T1200Z: 2 succeeded",
+        f"{surge} 20261116T1800Z: 2 succeeded",
+        f"{surge} 20261117T0000Z: 1 failed, 1 succeeded, 1 needs action",
+        f"{surge} 20261117T0600Z: 2 succeeded",
+    ]
+    # Points are read below their day; each state has a shape of its own beside its colour.
+    expect(shown.locator(".cell-point")).to_have_text(["12Z", "18Z", "00Z", "06Z"])
+    days = [re.compile("^16 Nov"), "", re.compile("^17 Nov"), ""]
+    expect(shown.locator(".cell-day")).to_have_text(days)
+    drawn = {one.locator("svg").inner_html() for one in shown.all()}
+    assert len(drawn) == 2
+
+
+def test_what_needs_action_stands_first_with_its_reason_and_its_age(surge, counted, page):
+    expect(row(page, counted)).to_be_visible()
+    names = page.locator(".grid-name a").all_inner_texts()
+    assert names.index(surge) < names.index(counted)
+    head = row(page, surge).get_by_role("rowheader")
+    expect(head).to_contain_text(re.compile(r"stalled .*(ago|just now), since \d\d:\d\dZ"))
+    expect(head).to_contain_text("20261117T0000Z/plot failed")
+    head.get_by_role("link", name="20261117T0000Z/plot").click()
+    expect(page.get_by_role("complementary", name=re.compile("plot"))).to_be_visible()
+
+
+def test_a_click_on_a_cell_opens_that_cycle_and_no_other(counted, page):
+    cells(page, counted).first.click()
+    page.wait_for_url(re.compile(r"/runs/counted%2Frun\d+\?point="))
+    expect(page.get_by_label("Point, with * and ?")).to_have_value("=1")
+    page.get_by_role("button", name="Table").click()
+    expect(page.locator(".rows-space [role=row]")).to_have_count(1)
+
+
+def test_arrows_go_from_cell_to_cell_and_enter_opens_one(surge, page):
+    link = row(page, surge).get_by_role("link", name=surge)
+    link.focus()
+    page.keyboard.press("End")
+    last = cells(page, surge).last
+    expect(last).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    failed = cells(page, surge).nth(2)
+    expect(failed).to_be_focused()
+    # One place of the whole grid is reached by Tab: where one was.
+    expect(page.locator('[role=grid] [tabindex="0"]')).to_have_count(1)
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    expect(failed).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("point=20261117T0000Z"))
+
+
+def test_arrows_go_from_row_to_row(surge, counted, page):
+    expect(row(page, counted)).to_be_visible()
+    first = page.locator(".grid-row").first.get_by_role("gridcell").last
+    first.focus()
+    page.keyboard.press("ArrowDown")
+    second = page.locator(".grid-row").nth(1).get_by_role("gridcell").last
+    expect(second).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(first).to_be_focused()
+    del surge
+
+
+def test_the_grid_follows_what_happens(site, page):
+    expect(page.get_by_role("grid")).to_be_visible()
+    run = site.begin("sudden", BROKEN)
+    expect(row(page, run)).to_contain_text("stalled")
+    expect(cells(page, run)).to_have_attribute("data-state", "failed")
+
+
+# ---- filters, links, views with names ----
+
+
+def test_what_is_chosen_stands_in_the_address(site, surge, counted, page):
+    page.get_by_label("Filter runs").fill("count")
+    expect(row(page, surge)).to_have_count(0)
+    expect(row(page, counted)).to_be_visible()
+    page.wait_for_url("**/runs?name=count")
+    page.get_by_role("button", name=re.compile("^stalled")).click()
+    expect(page.get_by_text("No run fits")).to_be_visible()
+    page.goto(f"{site.url}/runs?name=surge&status=stalled")
+    expect(row(page, surge)).to_be_visible()
+    expect(row(page, counted)).to_have_count(0)
+    expect(page.get_by_label("Filter runs")).to_have_value("surge")
+
+
+def test_a_link_is_copied_and_a_view_is_kept_with_its_name(site, surge, counted, page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{site.url}/runs?name=surge")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_text("The link to this view was copied.")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{site.url}/runs?name=surge"
+    page.get_by_text("Saved views").click()
+    page.get_by_label("Name of the view").fill("Storms")
+    page.keyboard.press("Enter")
+    page.goto(f"{site.url}/runs")
+    expect(row(page, counted)).to_be_visible()
+    page.get_by_text("Saved views").click()
+    page.get_by_role("button", name="Storms", exact=True).click()
+    page.wait_for_url("**/runs?name=surge")
+    expect(row(page, counted)).to_have_count(0)
+    page.get_by_text("Saved views").click()
+    page.get_by_role("button", name="Delete the view Storms").click()
+    expect(page.get_by_role("button", name="Storms", exact=True)).to_have_count(0)
+    del surge
+
+
+def test_the_list_of_all_runs_is_one_click_away_and_has_the_age_of_a_stall(surge, page):
+    page.get_by_role("button", name="List").click()
+    page.wait_for_url("**/runs?as=list")
+    line = page.locator(".run-line", has_text=surge)
+    expect(line).to_contain_text(re.compile(r"stalled .*, since \d\d:\d\dZ"))
+    page.reload()
+    expect(line).to_be_visible()
+    page.get_by_role("button", name="Grid").click()
+    expect(row(page, surge)).to_be_visible()
+
+
+# ---- a wall, titles, notifications ----
+
+
+def test_a_screen_on_a_wall_shows_nothing_but_the_grid_and_stays_awake(site, surge, window):
+    window.page.add_init_script(
+        """
+        const ask = navigator.wakeLock.request.bind(navigator.wakeLock);
+        navigator.wakeLock.request = (kind) => {
+          window.askedToStayAwake = kind;
+          return ask(kind);
+        };
+        """
+    )
+    page = window.log_in(site.link())
+    small = cells(page, surge).first.bounding_box()["width"]
+    page.goto(f"{site.url}/runs?wall=1")
+    expect(row(page, surge)).to_be_visible()
+    expect(page.get_by_role("navigation")).to_be_hidden()
+    expect(page.get_by_label("Filter runs")).to_have_count(0)
+    assert cells(page, surge).first.bounding_box()["width"] > 1.4 * small
+    expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
+    eventually_told(
+        lambda: page.evaluate("window.askedToStayAwake") == "screen", "it asked to stay awake"
+    )
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("navigation")).to_be_visible()
+
+
+def test_tabs_are_called_by_what_they_show(site, surge, page):
+    expect(page).to_have_title(re.compile(r"^\(\d+\) Runs · tidewheel$"))
+    page.goto(f"{site.url}/runs/{in_path(surge)}")
+    expect(page).to_have_title(f"✖ {surge} stalled · tidewheel")
+    page.goto(f"{site.url}/workers")
+    expect(page).to_have_title("tidewheel")
+
+
+def test_a_hidden_tab_notifies_of_a_run_that_stalls_once_somebody_asked_for_it(site, window):
+    window.page.context.grant_permissions(["notifications"])
+    # What the browser is asked to show, and a tab that is behind another one.
+    window.page.add_init_script(
+        """
+        window.told = [];
+        const Real = window.Notification;
+        window.Notification = class extends Real {
+          constructor(title, options) {
+            super(title, options);
+            window.told.push([title, options.body]);
+          }
+        };
+        const seen = Object.getOwnPropertyDescriptor(Document.prototype, "hidden").get;
+        const get = () => window.isBehind || seen.call(document);
+        Object.defineProperty(document, "hidden", { get });
+        """
+    )
+    page = window.log_in(site.link())
+    button = page.get_by_role("button", name="Notify me")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    first = site.begin("unheard", BROKEN)
+    expect(row(page, first)).to_contain_text("stalled")
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.evaluate("window.isBehind = true")
+    second = site.begin("heard", BROKEN)
+    told = [[f"{second} stalled", "1/break failed"]]
+    eventually_told(lambda: page.evaluate("window.told") == told, "the second is told of")
+
+
+# ---- a site of its own ----
+
+
+@pytest.fixture
+def alone(tmp_path):
+    return Site(CommandLine(tmp_path))
+
+
+def test_a_new_site_says_how_to_begin_and_a_restart_does_not_make_a_stall_younger(
+    alone, browser
+):
+    port = free_port()
+    context = browser.new_context()
+    try:
+        with alone.running(port):
+            page = Window(context).log_in(alone.link())
+            expect(page.get_by_text("Nothing has run yet")).to_be_visible()
+            expect(page.locator("pre")).to_contain_text("tidewheel init NAME")
+            expect(page.locator("pre")).to_contain_text("tidewheel run NAME")
+            expect(page.get_by_role("link", name="Register a workflow")).to_be_visible()
+            run = alone.begin("broken", BROKEN)
+            status_of(alone, run, "stalled")
+            [before] = alone.caller().get("/grid").json["runs"]
+        with alone.running(port):
+
+            def is_driven():
+                [after] = alone.caller().get("/grid").json["runs"]
+                return after["driven"] and after["updated_at"] > before["updated_at"]
+
+            eventually_told(is_driven, "a scheduler has taken the run over")
+            [after] = alone.caller().get("/grid").json["runs"]
+            assert (after["status"], after["since"]) == ("stalled", before["since"])
+            since = f"since {before['since'][11:16]}Z"
+            expect(row(page, run)).to_contain_text(since)
+    finally:
+        context.close()
+
+
+# ---- for everybody ----
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm ci in web/")
+def test_nobody_is_kept_out_of_the_grid(site, surge, counted, page):
+    found = {}
+    expect(row(page, counted)).to_be_visible()
+    found["light"] = barriers(page)
+    page.get_by_text("Saved views").click()
+    found["menu"] = barriers(page)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    found["dark"] = barriers(page)
+    page.goto(f"{site.url}/runs?wall=1")
+    expect(row(page, surge)).to_be_visible()
+    found["wall"] = barriers(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site.url}/runs")
+    expect(cells(page, surge).last).to_be_in_viewport()
+    found["phone"] = barriers(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert not any(found.values()), found
+
+
+def test_on_a_phone_the_newest_cycles_are_seen(counted, page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    shown = cells(page, counted)
+    expect(shown).to_have_count(12)
+    shown.last.scroll_into_view_if_needed()
+    expect(shown.last).to_be_in_viewport(ratio=1)
+    expect(shown.first).not_to_be_in_viewport()

@@ -1,0 +1,75 @@
+/** Views by link: everything that is chosen stands in the address; this browser keeps some with names. */
+import { useEffect, useRef, useState, type SyntheticEvent } from "react";
+import { useNavigate } from "@tanstack/react-router";
+import { Button } from "../../ui/parts";
+import { plain } from "../../ui/plain";
+import { say } from "../../ui/toasts";
+import { parseSearch } from "../search";
+import { keepViews, savedViews, withView, type SavedView } from "./keep";
+
+export function SavedViews() {
+  const [views, setViews] = useState(savedViews);
+  const [name, setName] = useState("");
+  const box = useRef<HTMLDetailsElement>(null);
+  const navigate = useNavigate();
+  useEffect(() => {
+    // A click elsewhere or Escape closes it, as menus do.
+    const close = (event: Event) => {
+      const inside = event.target instanceof Node && box.current?.contains(event.target);
+      if (box.current !== null && (event instanceof KeyboardEvent ? event.key === "Escape" : !inside)) box.current.open = false;
+    };
+    document.addEventListener("pointerdown", close);
+    document.addEventListener("keydown", close);
+    return () => {
+      document.removeEventListener("pointerdown", close);
+      document.removeEventListener("keydown", close);
+    };
+  }, []);
+  const put = (next: SavedView[]) => {
+    setViews(next);
+    keepViews(next);
+  };
+  const save = (event: SyntheticEvent) => {
+    event.preventDefault();
+    if (name.trim() === "") return;
+    put(withView(views, { name: name.trim(), search: location.search }));
+    setName("");
+  };
+  const open = (view: SavedView) => {
+    if (box.current !== null) box.current.open = false;
+    void navigate({ to: "/runs", search: parseSearch(view.search) });
+  };
+  return (
+    <>
+      <Button look="quiet" onClick={() => void copyLink()}>Copy link</Button>
+      <details className="saved-views" ref={box}>
+        <summary className="button quiet">Saved views</summary>
+        <div className="saved-menu card">
+          {views.length === 0 && <p className="muted">None yet. Choose filters, then keep them here with a name; only this browser has them.</p>}
+          <ul>
+            {views.map((view) => (
+              <li key={view.name}>
+                <button type="button" className="link" onClick={() => open(view)}>{plain(view.name)}</button>
+                <Button look="quiet" aria-label={`Delete the view ${plain(view.name)}`} onClick={() => put(views.filter((one) => one !== view))}>Delete</Button>
+              </li>
+            ))}
+          </ul>
+          <form onSubmit={save}>
+            <input className="input" aria-label="Name of the view" placeholder="Name of this view" maxLength={60} value={name} onChange={(event) => setName(event.target.value)} />
+            <button type="submit" className="button">Save</button>
+          </form>
+        </div>
+      </details>
+    </>
+  );
+}
+
+/** The clipboard is there with https and on localhost alone. */
+async function copyLink(): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say("The link to this view was copied.");
+  } catch {
+    say(`The browser did not allow copying. The link is ${location.href}`, true);
+  }
+}
