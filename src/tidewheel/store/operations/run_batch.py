@@ -492,7 +492,7 @@ def histories(
     return found
 
 
-def submissions(
+def submissions(  # noqa: PLR0913 - each says which
     tx: Transaction,
     run: int,
     *,
