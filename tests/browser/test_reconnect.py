@@ -39,3 +39,38 @@ def test_a_killed_server_is_waited_for_and_followed_again(tmp_path, own_port, wi
         given = site.tidewheel("set", run, "1/second", "--server", site.url)
         assert given.status == 0, given
         expect(page.locator(".run-header")).to_contain_text("completed")
+
+
+def test_a_view_opened_while_the_server_is_away_never_costs_the_tab(
+    tmp_path, own_port, window
+):
+    site = Site(CommandLine(tmp_path))
+    with site.running(own_port):
+        run = site.begin("gate", GATED)
+        page = window.log_in(site.login)
+        page.goto(f"{site.url}/runs/{quote(run, safe='')}?views=table")
+        expect(page.get_by_role("row", name="second")).to_contain_text("failed")
+        # Nobody has fetched this view yet, and for a while nobody can.
+        page.route("**/assets/TreeView*", lambda route: route.abort())
+        page.route("**/healthz", lambda route: route.abort())
+        site.up.send(signal.SIGKILL)
+        expect(page.locator(".connection")).to_have_text("reconnecting")
+        page.keyboard.press("v")
+        page.keyboard.press("t")
+        expect(page.locator(".connection")).to_have_text("reconnecting")
+        expect(page.locator(".run-header")).to_contain_text("gate")
+    with site.running(own_port):
+        page.unroute("**/assets/TreeView*")
+        page.unroute("**/healthz")
+        expect(page.get_by_role("treeitem").first).to_be_visible()
+        expect(page.locator(".connection")).to_have_text("live")
+
+
+def test_views_are_there_before_they_are_asked_for(tmp_path, own_port, window):
+    site = Site(CommandLine(tmp_path))
+    with site.running(own_port):
+        run = site.begin("gate", GATED)
+        page = window.log_in(site.login)
+        with page.expect_response("**/assets/TimelineView*"):
+            page.goto(f"{site.url}/runs/{quote(run, safe='')}?views=table")
+        expect(page.get_by_role("row", name="second")).to_contain_text("failed")

@@ -2,12 +2,12 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
-import { reloadAfterUpgrade } from "./upgrade";
+import { fetchParts } from "./upgrade";
 import { applyTheme } from "./ui/theme";
 import "./ui/base.css";
 
 applyTheme();
-reloadAfterUpgrade();
+fetchParts();
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");
 createRoot(root).render(<StrictMode><App /></StrictMode>);

@@ -1,5 +1,6 @@
 /** Every address of the page; the server knows them as PAGES (server/resources/index_page.py). */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { part } from "../upgrade";
 import { Shell } from "../shell/Shell";
 import { Empty } from "../ui/parts";
 import { parseSearch, stringifySearch, type Search } from "./search";
@@ -27,17 +28,17 @@ const routes = [
   createRoute({
     getParentRoute: () => root,
     path: "/runs/$run",
-    component: lazyRouteComponent(() => import("./run/RunPage"), "RunPage"),
+    component: lazyRouteComponent(part(() => import("./run/RunPage")), "RunPage"),
   }),
-  createRoute({ getParentRoute: () => root, path: "/workflows", component: lazyRouteComponent(() => import("./workflows/WorkflowsPage"), "WorkflowsPage") }),
-  createRoute({ getParentRoute: () => root, path: "/workflows/$workflow", component: lazyRouteComponent(() => import("./workflows/WorkflowPage"), "HighestVersionPage") }),
-  createRoute({ getParentRoute: () => root, path: "/workflows/$workflow/$version", component: lazyRouteComponent(() => import("./workflows/WorkflowPage"), "WorkflowPage") }),
-  createRoute({ getParentRoute: () => root, path: "/requests", component: lazyRouteComponent(() => import("./requests/RequestsPage"), "RequestsPage") }),
-  createRoute({ getParentRoute: () => root, path: "/notifications", component: lazyRouteComponent(() => import("./NotificationsPage"), "NotificationsPage") }),
-  createRoute({ getParentRoute: () => root, path: "/tasks", component: lazyRouteComponent(() => import("./tasks/TasksPage"), "TasksPage") }),
-  createRoute({ getParentRoute: () => root, path: "/workers", component: lazyRouteComponent(() => import("./elsewhere/WorkersPage"), "WorkersPage") }),
-  createRoute({ getParentRoute: () => root, path: "/statistics", component: lazyRouteComponent(() => import("./elsewhere/StatisticsPage"), "StatisticsPage") }),
-  createRoute({ getParentRoute: () => root, path: "/tokens", component: lazyRouteComponent(() => import("./elsewhere/TokensPage"), "TokensPage") }),
+  createRoute({ getParentRoute: () => root, path: "/workflows", component: lazyRouteComponent(part(() => import("./workflows/WorkflowsPage")), "WorkflowsPage") }),
+  createRoute({ getParentRoute: () => root, path: "/workflows/$workflow", component: lazyRouteComponent(part(() => import("./workflows/WorkflowPage")), "HighestVersionPage") }),
+  createRoute({ getParentRoute: () => root, path: "/workflows/$workflow/$version", component: lazyRouteComponent(part(() => import("./workflows/WorkflowPage")), "WorkflowPage") }),
+  createRoute({ getParentRoute: () => root, path: "/requests", component: lazyRouteComponent(part(() => import("./requests/RequestsPage")), "RequestsPage") }),
+  createRoute({ getParentRoute: () => root, path: "/notifications", component: lazyRouteComponent(part(() => import("./NotificationsPage")), "NotificationsPage") }),
+  createRoute({ getParentRoute: () => root, path: "/tasks", component: lazyRouteComponent(part(() => import("./tasks/TasksPage")), "TasksPage") }),
+  createRoute({ getParentRoute: () => root, path: "/workers", component: lazyRouteComponent(part(() => import("./elsewhere/WorkersPage")), "WorkersPage") }),
+  createRoute({ getParentRoute: () => root, path: "/statistics", component: lazyRouteComponent(part(() => import("./elsewhere/StatisticsPage")), "StatisticsPage") }),
+  createRoute({ getParentRoute: () => root, path: "/tokens", component: lazyRouteComponent(part(() => import("./elsewhere/TokensPage")), "TokensPage") }),
 ] as const;
 
 export const router = createRouter({

@@ -6,10 +6,11 @@ import type { TaskDocument } from "../api/types";
 import { durationText } from "../ui/time";
 import { SECONDS } from "../ui/quantities";
 import { usageLines, type UsageLine, type UsagePoint } from "./usage";
+import { part } from "../upgrade";
 
 const HEIGHT = 110;
 // Most panels show no plot, and what draws one is as large as the page without it.
-const Plot = lazy(() => import("../ui/Plot").then((module) => ({ default: module.Plot })));
+const Plot = lazy(part(() => import("../ui/Plot").then((module) => ({ default: module.Plot }))));
 
 export function UsagePlot({ task }: { task: TaskDocument }) {
   const last = task.submissions.at(-1);

@@ -1,5 +1,6 @@
 /** Every view of a run. To add one: a folder beside this file, and a line here. */
 import { lazy, type ComponentType, type LazyExoticComponent } from "react";
+import { part } from "../upgrade";
 
 export interface ViewDefinition {
   id: string; // in the address
@@ -16,48 +17,48 @@ export const VIEWS: readonly ViewDefinition[] = [
     title: "Graph",
     keys: "v g",
     says: "Tasks and what they wait for, around those that are live",
-    View: lazy(() => import("./graph/GraphView").then((module) => ({ default: module.GraphView }))),
+    View: lazy(part(() => import("./graph/GraphView").then((module) => ({ default: module.GraphView })))),
   },
   {
     id: "tree",
     title: "Tree",
     keys: "v e",
     says: "Points, families, tasks and their attempts, with counts",
-    View: lazy(() => import("./tree/TreeView").then((module) => ({ default: module.TreeView }))),
+    View: lazy(part(() => import("./tree/TreeView").then((module) => ({ default: module.TreeView })))),
   },
   {
     id: "table",
     title: "Table",
     keys: "v t",
     says: "Every task as a row: sort, filter, act on many",
-    View: lazy(() => import("./table/TableView").then((module) => ({ default: module.TableView }))),
+    View: lazy(part(() => import("./table/TableView").then((module) => ({ default: module.TableView })))),
   },
   {
     id: "timeline",
     title: "Timeline",
     keys: "v i",
     says: "When jobs waited and ran, and what made the run take so long",
-    View: lazy(() => import("./timeline/TimelineView").then((module) => ({ default: module.TimelineView }))),
+    View: lazy(part(() => import("./timeline/TimelineView").then((module) => ({ default: module.TimelineView })))),
   },
   {
     id: "analysis",
     title: "Analysis",
     keys: "v a",
     says: "How long tasks wait and run, and what they use of what they ask for",
-    View: lazy(() => import("./analysis/AnalysisView").then((module) => ({ default: module.AnalysisView }))),
+    View: lazy(part(() => import("./analysis/AnalysisView").then((module) => ({ default: module.AnalysisView })))),
   },
   {
     id: "logs",
     title: "Logs",
     keys: "v l",
     says: "What jobs and the scheduler wrote: follow, search, wrap",
-    View: lazy(() => import("./logs/LogsView").then((module) => ({ default: module.LogsView }))),
+    View: lazy(part(() => import("./logs/LogsView").then((module) => ({ default: module.LogsView })))),
   },
   {
     id: "history",
     title: "History",
     keys: "v h",
     says: "The run as it was: a slider back through everything that changed it",
-    View: lazy(() => import("./history/HistoryView").then((module) => ({ default: module.HistoryView }))),
+    View: lazy(part(() => import("./history/HistoryView").then((module) => ({ default: module.HistoryView })))),
   },
 ];
