@@ -11,18 +11,15 @@ test("a page whose files are gone is loaded anew once, not for ever", () => {
 function away(questions: number, mayLoadAnew = true) {
   const done: string[] = [];
   const around: Surroundings = {
-    answers: async () => (done.push("asked"), questions-- <= 0),
-    pause: async () => void done.push("waited"),
+    answers: () => (done.push("asked"), Promise.resolve(questions-- <= 0)),
+    pause: () => (done.push("waited"), Promise.resolve()),
     reload: () => (done.push("reloaded"), mayLoadAnew),
   };
   return { around, done };
 }
 
 function failing(times: number) {
-  return async () => {
-    if (times-- > 0) throw new Error("Failed to fetch");
-    return "part";
-  };
+  return () => (times-- > 0 ? Promise.reject(new Error("Failed to fetch")) : Promise.resolve("part"));
 }
 
 test("a part waits for a server that is away, and the tab stays", async () => {
@@ -34,7 +31,7 @@ test("a part waits for a server that is away, and the tab stays", async () => {
 test("a part without its style counts as missing", async () => {
   const { around } = away(0);
   let style = false;
-  expect(await loaded(async () => (style ? "part" : ((style = true), undefined)), around)).toBe("part");
+  expect(await loaded(() => Promise.resolve(style ? "part" : ((style = true), undefined)), around)).toBe("part");
 });
 
 test("only a server that answers and lacks the part has the page loaded anew", async () => {
