@@ -47,6 +47,7 @@ from tidewheel.errors import BadSetting, NotFound
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 LongCount = Annotated[int, msgspec.Meta(ge=1, le=PAGE_COUNT_MAX)]
+ManyIds = Annotated[list[str], msgspec.Meta(min_length=1, max_length=PAGE_COUNT_MAX)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Host = Annotated[str, msgspec.Meta(max_length=256)]
 Named = Annotated[str, msgspec.Meta(max_length=200)]
@@ -192,6 +193,30 @@ PARTS_OF_TASKS = (
             "The reasons why a task does not run; empty if nothing holds it back.",
         ),
     ),
+)
+
+RESUBMIT = _row(
+    "resubmit",
+    "POST /tasks/resubmit",
+    "Submit tasks that have ended again, each as a new task with the same body.",
+    Listed(
+        "ResubmittedOut",
+        "tasks",
+        tasks.Resubmitted,
+        "What became of each; one that was submitted again before is told, and no other made.",
+    ),
+    scopes=SUBMIT,
+    takes=(
+        _body("task_ids", ManyIds, key="ids"),
+        _body("with_children", bool, default=False),
+        _body("dry_run", bool, default=False),
+    ),
+    form=(
+        "ResubmitIn",
+        "The ids of tasks that have ended; ``with_children`` adds what was cancelled because "
+        "it needs one of them, ``dry_run`` stores nothing.",
+    ),
+    again=True,
 )
 
 # Queues.
@@ -549,6 +574,7 @@ SESSIONS = (
 OPERATIONS: tuple[Operation, ...] = (
     HISTORY,
     ARM,
+    RESUBMIT,
     *PARTS_OF_TASKS,
     *QUEUES,
     *PAUSES,

@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from tidewheel.api.tasks import Figure, Task, Violation
+from tidewheel.api.tasks import Figure, Resubmitted, Task, Violation
 from tidewheel.core.queue.requests import (
     Amendment,
     ClaimedTasks,
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         event_stream,
         leased_records,
         registry,
+        resubmission,
         run_batch,
         statistics,
     )
@@ -75,6 +76,7 @@ else:
         ("access", "event_stream", "leased_records", "registry", "run_batch", "statistics"),
     )
     block_operations, run_operations = Later("blocks"), Later("runs")
+    resubmission = Later("resubmission")
 
 
 def _loaded(operation: Callable[P, R] | LaterFunction) -> Callable[P, R]:
@@ -241,6 +243,21 @@ class DatabaseStore(ABC):
 
         answers, last = await self._write("submit", audited)
         return answers, last[0] if last else None
+
+    async def resubmit(
+        self,
+        task_ids: Sequence[TaskId],
+        *,
+        with_children: bool = False,
+        dry_run: bool = False,
+    ) -> list[Resubmitted]:
+        """Submits tasks that have ended again, or says what that would do."""
+        given, children = (task_ids, self._limits), with_children
+        if dry_run:
+            look = _loaded(resubmission.try_to_resubmit)
+            return await self.look(lambda tx: look(tx, *given, with_children=children))
+        operation = _loaded(resubmission.resubmit)
+        return await self._write("resubmit", operation, *given, with_children=children)
 
     async def arm(self, task_id: TaskId) -> Task:
         await self._write("arm", task_admin.arm, task_id)

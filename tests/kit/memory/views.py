@@ -247,11 +247,12 @@ def list_inputs(t: Tables, seq: int) -> list[Row]:
     return found
 
 
-def list_edges(t: Tables, seq: int) -> list[Row]:
+def list_edges(t: Tables, seqs: Sequence[int]) -> list[Row]:
+    asked = set(seqs)
     return [
         (t.task[parent]["id"], t.task[child]["id"], output, state.value)
         for (parent, child, output), state in sorted(t.edge.items())
-        if seq in (parent, child)
+        if parent in asked or child in asked
     ]
 
 

@@ -6,15 +6,17 @@ cancels, `running` claims, `terminated` finishes. Only workers may ask for the l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from tidewheel.api.operation import SUBMIT, WORKER
-from tidewheel.api.operations import ARM
-from tidewheel.api.tasks import Task
+from tidewheel.api.operations import ARM, RESUBMIT
+from tidewheel.api.tasks import NO_SUCH_TASK, Resubmitted, Task
 from tidewheel.api.wire import answer, out_type, write
 from tidewheel.client.fields import amendment
 from tidewheel.core.queue.access import Name, Scope, queue_name
@@ -42,6 +44,7 @@ EDGES_MAX = 10_000
 Ids = Annotated[list[str], msgspec.Meta(min_length=1, max_length=EDGES_MAX)]
 Edges = list[tuple[TaskId, TaskId]]
 ROUTES = RouteList()
+LACKS_HIDDEN = "it needs a task of a queue that you may not see, which can no longer succeed"
 CANCELLERS = (Scope.SUBMIT, Scope.OPERATE)
 
 # Continuations tie tasks together, one or many of them, as Banyan has them.
@@ -174,7 +177,61 @@ async def cancel_many(call: Call) -> object:
     return write({"cancelled": done})
 
 
-ROUTES += routes_of([ARM])
+async def resubmit(call: Call) -> object:
+    """Submits tasks again, of the queues that the caller may use. What was cancelled with them
+    is named before anything is stored, so that it is judged, too."""
+    asked, form = [TaskId(one) for one in call.body.ids], call.body
+    call.only_tried = form.dry_run
+    planned = await call.store.resubmit(asked, with_children=form.with_children, dry_run=True)
+    seen = await _seen_by(call, planned)
+    told = [
+        one if one.queue in seen.queues else _not_there(one.again_of)
+        for one in planned
+        if one.queue in seen.queues or one.again_of in asked
+    ]
+    if not form.dry_run:
+        wanted = [one for one in told if one.id is not None]
+        call.quotas.take_tasks(call.token, Counter(one.queue for one in wanted if one.created))
+        done = await call.store.resubmit([one.again_of for one in wanted]) if wanted else []
+        by_id = {one.again_of: one for one in done}
+        told = [by_id.get(one.again_of, one) for one in told]
+    made = [one for one in told if one.created]
+    call.targets += [f"{len(made)} tasks", *(str(one.id) for one in made[:5])]
+    return write({"tasks": [seen.shown(one) for one in told]})
+
+
+class _Seen(NamedTuple):
+    """Holds what a caller may see of the tasks that are to be submitted again."""
+
+    queues: set[str]
+    hidden: set[TaskId]  # tasks of others that they are tied to
+
+    def shown(self, one: Resubmitted) -> Resubmitted:
+        """Returns an answer without the names of tasks of others."""
+        is_named = one.refused is not None and not self.hidden.isdisjoint(one.needs)
+        return replace(
+            one,
+            needs=tuple(each for each in one.needs if each not in self.hidden),
+            children=tuple(each for each in one.children if each not in self.hidden),
+            refused=LACKS_HIDDEN if is_named else one.refused,
+        )
+
+
+async def _seen_by(call: Call, planned: Iterable[Resubmitted]) -> _Seen:
+    queues = {one.queue for one in planned if one.queue and call.covers_queue(one.queue)}
+    if call.grant.covers_everything:
+        return _Seen(queues, set())
+    tied = {each for one in planned for each in (*one.needs, *one.children)}
+    found = await call.store.find_each(sorted(tied)) if tied else []
+    return _Seen(queues, {one.id for one in found if not call.covers_queue(one.queue)})
+
+
+def _not_there(task_id: TaskId) -> Resubmitted:
+    nothing: dict[str, Any] = {"id": None, "created": False, "queue": "", "name": None}
+    return Resubmitted(again_of=task_id, needs=(), children=(), refused=NO_SUCH_TASK, **nothing)
+
+
+ROUTES += routes_of([ARM, RESUBMIT], {"resubmit": resubmit})
 
 
 @ROUTES.add(

@@ -172,7 +172,13 @@ def usage(tx: Transaction, task_id: TaskId) -> list[tasks.UsageView]:
 
 def edges(tx: Transaction, task_id: TaskId) -> list[tasks.EdgeView]:
     """Returns the edges into and out of a task."""
-    return tx.records("list_edges", tasks.EdgeView, seq=_seq_of(tx, task_id))
+    return edges_of(tx, [_seq_of(tx, task_id)])
+
+
+def edges_of(tx: Transaction, seqs: Sequence[int]) -> list[tasks.EdgeView]:
+    """Returns the edges into and out of tasks; one between tasks of different chunks comes
+    twice."""
+    return records_in_chunks(tx, "list_edges", tasks.EdgeView, "seqs", seqs)
 
 
 class OfQueue(NamedTuple):
