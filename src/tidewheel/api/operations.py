@@ -226,7 +226,7 @@ QUEUES = (
     _row(
         "queues",
         "GET /queues",
-        "Every queue that has settings or open tasks, and how much waits in it.",
+        "Every queue that has settings or open tasks, or was used lately, and how much waits.",
         Listed("QueuesOut", "queues", tasks.QueueView, seen="queue"),
     ),
     _row(

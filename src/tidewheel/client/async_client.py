@@ -189,7 +189,8 @@ class ReadApi(Connection):
         )
 
     async def queues(self) -> list[QueueView]:
-        """Returns every queue that has settings or tasks that have not ended."""
+        """Returns every queue that has settings or tasks that have not ended, or was used
+        lately."""
         return await self.store.queues()
 
     async def queue(self, name: str) -> QueueView:

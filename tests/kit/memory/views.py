@@ -39,6 +39,7 @@ __all__ = [
     "list_messages",
     "list_queues",
     "list_ready_queues",
+    "list_recent_queues",
     "list_usage",
     "list_values",
     "verify_attempts",
@@ -254,6 +255,11 @@ def list_edges(t: Tables, seqs: Sequence[int]) -> list[Row]:
         for (parent, child, output), state in sorted(t.edge.items())
         if parent in asked or child in asked
     ]
+
+
+def list_recent_queues(t: Tables, count: int) -> list[Row]:
+    newest = sorted(t.task, reverse=True)[:count]
+    return [(queue,) for queue in {t.task[seq]["queue"] for seq in newest}]
 
 
 def list_queues(t: Tables) -> list[Row]:

@@ -21,6 +21,7 @@ from tidewheel.store.transaction import (
     rows_in_chunks,
 )
 
+RECENT_TASKS = 2_000  # whose queues are listed though they are idle
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
 INVARIANTS = {
     "T1": "verify_steps",
@@ -188,7 +189,8 @@ class OfQueue(NamedTuple):
 
 
 def queues(tx: Transaction) -> list[tasks.QueueView]:
-    """Returns every queue that has settings or tasks that have not ended."""
+    """Returns every queue that has settings or tasks that have not ended, and those of the
+    newest tasks: one that is idle can be paused before it is used again."""
     limits: dict[str, list[Limit]] = {}
     for of, limit in tx.pairs("list_limits", OfQueue, Limit):
         limits.setdefault(of.queue, []).append(limit)
@@ -202,6 +204,7 @@ def queues(tx: Transaction) -> list[tasks.QueueView]:
         counts.setdefault(queue, {})[Status(status)] = count
         if status == Status.READY.value and age is not None:
             ages[queue] = age
+    recent = {row[0] for row in tx.rows("list_recent_queues", count=RECENT_TASKS)}
     return [
         tasks.QueueView(
             queue=queue,
@@ -209,7 +212,7 @@ def queues(tx: Transaction) -> list[tasks.QueueView]:
             counts=counts.get(queue, {}),
             oldest_ready_seconds=ages.get(queue),
         )
-        for queue in sorted(settings.keys() | counts.keys())
+        for queue in sorted(settings.keys() | counts.keys() | recent)
     ]
 
 
