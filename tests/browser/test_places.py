@@ -57,7 +57,9 @@ def fail(caller, queue, *ids):
         assert one["id"] in ids
         said = {"worker": worker, "attempt": one["attempt"]}
         error = {"code": "exit", "description": "it ended with exit status 3"}
-        told = caller.post(f"/tasks/{one['id']}/fail", {**said, "error": error})
+        told = caller.post(
+            f"/tasks/{one['id']}/finish", {**said, "ending": "failed", "error": error}
+        )
         assert told.status == 200, told.body
     caller.post(f"/workers/{worker}/stop")
 

@@ -507,6 +507,15 @@ WORKFLOWS = (
     ),
     *_of_workflow("", "the highest version"),
     *_of_workflow("/{version}", "one version"),
+    _row(
+        "diff",
+        "GET /workflows/{name}/{version}/diff",
+        "The files in which another version of a workflow differs from this one, line by line.",
+        "api.workflows.WorkflowDiff",
+        of=ServiceName.REGISTRY,
+        takes=(_path("name"), _path("version"), _query("against", Named)),
+        seconds_max=SECONDS_MAX,
+    ),
 )
 
 # Notifications.

@@ -32,6 +32,7 @@ const routes = [
   createRoute({ getParentRoute: () => root, path: "/workflows", component: lazyRouteComponent(() => import("./workflows/WorkflowsPage"), "WorkflowsPage") }),
   createRoute({ getParentRoute: () => root, path: "/workflows/$workflow", component: lazyRouteComponent(() => import("./workflows/WorkflowPage"), "HighestVersionPage") }),
   createRoute({ getParentRoute: () => root, path: "/workflows/$workflow/$version", component: lazyRouteComponent(() => import("./workflows/WorkflowPage"), "WorkflowPage") }),
+  createRoute({ getParentRoute: () => root, path: "/definition", component: lazyRouteComponent(() => import("./workflows/RunDefinitionPage"), "RunDefinitionPage") }),
   createRoute({ getParentRoute: () => root, path: "/requests", component: lazyRouteComponent(() => import("./requests/RequestsPage"), "RequestsPage") }),
   createRoute({ getParentRoute: () => root, path: "/notifications", component: lazyRouteComponent(() => import("./NotificationsPage"), "NotificationsPage") }),
   createRoute({ getParentRoute: () => root, path: "/tasks", component: lazyRouteComponent(() => import("./tasks/TasksPage"), "TasksPage") }),
