@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 
@@ -183,11 +183,12 @@ async def resubmit(call: Call) -> object:
     asked, form = [TaskId(one) for one in call.body.ids], call.body
     call.only_tried = form.dry_run
     planned = await call.store.resubmit(asked, with_children=form.with_children, dry_run=True)
-    seen = await _seen_by(call, planned)
+    own = {one.queue for one in planned if one.queue and call.covers_queue(one.queue)}
+    named = set(asked)
     told = [
-        one if one.queue in seen.queues else _not_there(one.again_of)
+        one if one.queue in own else _not_there(one.again_of)
         for one in planned
-        if one.queue in seen.queues or one.again_of in asked
+        if one.queue in own or one.again_of in named
     ]
     if not form.dry_run:
         wanted = [one for one in told if one.id is not None]
@@ -197,33 +198,27 @@ async def resubmit(call: Call) -> object:
         told = [by_id.get(one.again_of, one) for one in told]
     made = [one for one in told if one.created]
     call.targets += [f"{len(made)} tasks", *(str(one.id) for one in made[:5])]
-    return write({"tasks": [seen.shown(one) for one in told]})
+    return write({"tasks": await _as_seen(call, told)})
 
 
-class _Seen(NamedTuple):
-    """Holds what a caller may see of the tasks that are to be submitted again."""
-
-    queues: set[str]
-    hidden: set[TaskId]  # tasks of others that they are tied to
-
-    def shown(self, one: Resubmitted) -> Resubmitted:
-        """Returns an answer without the names of tasks of others."""
-        is_named = one.refused is not None and not self.hidden.isdisjoint(one.needs)
-        return replace(
-            one,
-            needs=tuple(each for each in one.needs if each not in self.hidden),
-            children=tuple(each for each in one.children if each not in self.hidden),
-            refused=LACKS_HIDDEN if is_named else one.refused,
-        )
-
-
-async def _seen_by(call: Call, planned: Iterable[Resubmitted]) -> _Seen:
-    queues = {one.queue for one in planned if one.queue and call.covers_queue(one.queue)}
+async def _as_seen(call: Call, told: list[Resubmitted]) -> list[Resubmitted]:
+    """Returns the answers without the names of tasks that the caller may not see."""
     if call.grant.covers_everything:
-        return _Seen(queues, set())
-    tied = {each for one in planned for each in (*one.needs, *one.children)}
+        return told
+    tied = {each for one in told for each in (*one.needs, *one.children)}
     found = await call.store.find_each(sorted(tied)) if tied else []
-    return _Seen(queues, {one.id for one in found if not call.covers_queue(one.queue)})
+    hidden = {one.id for one in found if not call.covers_queue(one.queue)}
+    return [
+        replace(
+            one,
+            needs=tuple(each for each in one.needs if each not in hidden),
+            children=tuple(each for each in one.children if each not in hidden),
+            refused=one.refused
+            if one.refused is None or hidden.isdisjoint(one.needs)
+            else LACKS_HIDDEN,
+        )
+        for one in told
+    ]
 
 
 def _not_there(task_id: TaskId) -> Resubmitted:

@@ -88,7 +88,7 @@ function Field({ label, says = "", value, onChange, wrong, focus = false }: { la
   return (
     <label className="setting-field">
       <span>{label}</span>
-      <input className="input" value={value} aria-invalid={wrong !== ""} aria-describedby={about} {...(focus ? { "data-focus": true } : {})} onChange={(event) => onChange(event.target.value)} />
+      <input className="input" aria-label={label} value={value} aria-invalid={wrong !== ""} aria-describedby={about} {...(focus ? { "data-focus": true } : {})} onChange={(event) => onChange(event.target.value)} />
       <small id={about} className={wrong === "" ? "muted" : "wrong"}>{wrong || says}</small>
     </label>
   );
