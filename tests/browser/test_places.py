@@ -111,7 +111,7 @@ def test_limits_and_rates_of_a_queue_are_set_with_words_for_each(site, page):
     dialog.get_by_role("checkbox", name=re.compile("Paused")).check()
     dialog.get_by_role("button", name="Add a key").click()
     keyed = dialog.get_by_role("group", name="By limit key")
-    keyed.get_by_label("Key").fill("crane")
+    keyed.get_by_role("textbox", name="Key").fill("crane")
     keyed.get_by_label("At most at once").fill("1")
     confirm(page, "Save")
     row = page.get_by_role("row", name=re.compile("^dock "))
