@@ -12,6 +12,7 @@ import { StateIcon } from "../../ui/StateIcon";
 import { durationText } from "../../ui/time";
 import { isOver } from "../runOrder";
 import { QueueSettings } from "./QueueSettings";
+import { USUAL_LEASE_SECONDS } from "./queueSettings";
 
 /** As workers name what they serve: a name, or one with * in it. */
 const queueGlob = (glob: string): RegExp => new RegExp(`^${glob.replace(/[.+^${}()|[\]\\?]/g, "\\$&").replace(/\*/g, ".*")}$`);
@@ -134,7 +135,7 @@ export function settingsText(queue: QueueFacts): string {
   const limits = queue.limits.flatMap((limit) => {
     const key = limit.key === "" ? "" : `${limit.key}: `;
     const use = limit.key === "" && running(queue) > 0 ? ` (${running(queue)} used)` : "";
-    return [limit.concurrency_max !== null ? `${key}at most ${limit.concurrency_max} at once${use}` : "", limit.rate_max !== null ? `${key}${limit.rate_max} per ${durationText(limit.rate_seconds)}` : ""];
+    return [limit.concurrency_max !== null ? `${key}at most ${limit.concurrency_max} at once${use}` : "", limit.rate_max !== null ? `${key}${limit.rate_max} per ${durationText(limit.rate_seconds).replace(/ 0 s$/, "")}` : ""];
   });
-  return [...limits, queue.aging ? "aging" : "", queue.fair ? "fair" : "", queue.lease_seconds !== 60 ? `lease ${durationText(queue.lease_seconds)}` : ""].filter(Boolean).join(", ");
+  return [...limits, queue.aging ? "aging" : "", queue.fair ? "fair" : "", queue.lease_seconds !== USUAL_LEASE_SECONDS ? `lease ${durationText(queue.lease_seconds)}` : ""].filter(Boolean).join(", ");
 }

@@ -8,6 +8,7 @@ export interface LimitTexts {
   seconds: string;
 }
 
+export const USUAL_LEASE_SECONDS = 10;
 export const NO_LIMIT: LimitTexts = { key: "", most: "", rate: "", seconds: "1" };
 
 const textsOf = (limit: QueueLimit): LimitTexts => ({
