@@ -15,7 +15,8 @@ from tests.tidy.repository import PACKAGE, ROOT, parsed, python_files, read_text
 # requests, conversion, command), contradictions, template values; compose files (their table,
 # checker, values), needs, services (core, files, network), clocks and placement, stages of
 # blocks and of definitions (as JSON), names as people read them; archives, git, what is fetched
-FILES_MAX = 469
+# from elsewhere; tasks submitted again, definitions compared
+FILES_MAX = 471
 CLASS_NAMES_TWICE_MAX = 11  # goal: 15
 GERUNDS_MAX = 1  # goal: 10
 # In how many files of src and web/src a field of tasks is named: one that tasks are found by,

@@ -1,5 +1,4 @@
-"""Defines the commands about many tasks: ``tasks`` lists them, ``cancel``, ``resubmit`` and
-``export``."""
+"""Defines the commands about many tasks: tasks lists them, cancel, resubmit and export."""
 
 from __future__ import annotations
 
@@ -219,7 +218,7 @@ PER_CALL_MAX = 10_000
     "resubmit",
     "resubmit 0190a3f2-7c11-7b3e-8d52-5f3c9a7e1b20",
     "resubmit --queue imaging --status failed --dry-run",
-    "resubmit --tag night7 --with-children",
+    "resubmit --queue imaging --with-children",
 )
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @filter_options("All")
