@@ -23,7 +23,7 @@ from tidewheel.core.queue.access import Name, Scope, queue_name
 from tidewheel.core.queue.requests import Cancelled, End, Ending, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import TaskError, TaskId
-from tidewheel.errors import DependencyCycle, Duplicate, WrongStatus
+from tidewheel.errors import DependencyCycle, Duplicate, NotFound, WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import routes_of
@@ -190,6 +190,8 @@ async def resubmit(call: Call) -> object:
         for one in planned
         if one.queue in own or one.again_of in named
     ]
+    if not own and not call.grant.covers_everything:
+        raise NotFound("task", asked[0])
     if not form.dry_run:
         wanted = [one for one in told if one.id is not None]
         call.quotas.take_tasks(call.token, Counter(one.queue for one in wanted if one.created))
