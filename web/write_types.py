@@ -29,9 +29,9 @@ from typing import (
 import msgspec
 
 from tidewheel.api import blocks, log_lines, run_details, runs, workflows
-from tidewheel.api.tasks import AttemptView, QueueView, Task, WorkerView
+from tidewheel.api.tasks import AttemptView, QueueView, Resubmitted, Task, WorkerView
 from tidewheel.api.wire import EXACT, FLAT, HIDDEN, JSON_FIELDS, NAMES
-from tidewheel.client.fields import STORED_AS, Filters, TaskFields, explained
+from tidewheel.client.fields import Filters, TaskFields, explained
 from tidewheel.core.queue.access import Identity, Scope, TokenView
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.resources import FlavouredNodes, Resources
@@ -69,6 +69,7 @@ SHOWN: dict[type, str] = {
     TaskError: "TaskFailure",
     Task: "StoredTask",
     AttemptView: "StoredAttempt",
+    Resubmitted: "Resubmitted",
     WorkerView: "WorkerFacts",
     Quantiles: "Quantiles",
     Statistics: "Statistics",
@@ -139,20 +140,13 @@ def _alias(kind: Any) -> str:  # noqa: ANN401 - a type
 
 
 def _names_of_tasks() -> list[str]:
-    """Returns the names that tasks have, are found by, and are asked with once more."""
-    shown = {one.name for one in fields(Task)}
-    # An ended task that never was armed would not run a second time either.
-    asked = {"queue": "queue"} | {
-        said: stored for said, stored in STORED_AS.items() if stored in shown - {"armed"}
-    }
-    pairs = ", ".join(f'{said}: "{stored}"' for said, stored in asked.items())
+    """Returns the names that tasks have, and are found by."""
     lists = {"FILTER_NAMES": explained(Filters), "TASK_NAMES": explained(TaskFields)}
     return [
         *(
             f"export const {name} = {json.dumps(list(one))} as const;"
             for name, one in lists.items()
         ),
-        f"export const ASKED_AGAIN = {{ {pairs} }} as const;",
         "",
     ]
 

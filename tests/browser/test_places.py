@@ -38,12 +38,103 @@ def test_a_queue_is_paused_and_tasks_are_cancelled_and_submitted_again(site, pag
     first.click()
     panel = page.get_by_role("complementary")
     panel.get_by_role("button", name="Submit again").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 to submit")
     confirm(page, "Submit again")
+    expect(panel).to_contain_text("Submitted again, number 2 of")
     expect(rows.filter(has_text="load-1.2")).to_contain_text("ready")
     expect(panel.get_by_label("Why it does not run")).to_contain_text("paused")
     queue.get_by_role("button", name="Empty").click()
     confirm(page, "Cancel 2 that wait")
     expect(rows.filter(has_text="load-2")).to_contain_text("cancelled")
+
+
+def fail(caller, queue, *ids):
+    """Fail tasks as a worker of ours would."""
+    worker = caller.post("/workers", {"name": "w", "queues": [queue]}).json["id"]
+    for one in caller.post(f"/queues/{queue}/claim", {"worker": worker, "n": len(ids)}).json[
+        "tasks"
+    ]:
+        assert one["id"] in ids
+        said = {"worker": worker, "attempt": one["attempt"]}
+        error = {"code": "exit", "description": "it ended with exit status 3"}
+        told = caller.post(
+            f"/tasks/{one['id']}/finish", {**said, "ending": "failed", "error": error}
+        )
+        assert told.status == 200, told.body
+    caller.post(f"/workers/{worker}/stop")
+
+
+def test_tasks_that_failed_are_submitted_again_in_bulk_with_what_was_cancelled(site, page):
+    caller, queue = site.caller(), "bulk"
+    ids = [f"bulk-{n}" for n in range(3)]
+    tasks = [{"queue": queue, "id": one, "command": "exit 3"} for one in ids]
+    child = {"queue": queue, "id": "bulk-join", "command": "true", "needs": ["bulk-0"]}
+    assert caller.post("/tasks", [*tasks, child]).status == 201
+    fail(caller, queue, *ids)
+    page.goto(f"{site.url}/tasks?queue={queue}&status=failed")
+    rows = page.get_by_role("table", name="Tasks").get_by_role("row")
+    expect(rows.filter(has_text="failed")).to_have_count(3)
+    page.get_by_role("checkbox", name="Select all 3 that are shown").check()
+    bar = page.get_by_role("group", name="Actions on ticked tasks")
+    expect(bar).to_contain_text("3 selected")
+    bar.get_by_role("button", name="Submit again").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("status")).to_have_text("3 to submit")
+    dialog.get_by_role("checkbox", name=re.compile("Include what was cancelled")).check()
+    expect(dialog.get_by_role("status")).to_have_text("4 to submit")
+    expect(dialog.get_by_role("row").filter(has_text="bulk-join")).to_contain_text("bulk-0~2-")
+    confirm(page, "Submit 4 again")
+    expect(bar).to_have_count(0)
+    made = caller.get(f"/tasks?queue={queue}&status=ready").json["tasks"]
+    assert sorted(one["id"].partition("~")[0] for one in made) == ids
+    # What is there already is told, and nothing is made twice.
+    page.get_by_role("checkbox", name="Select bulk-1").check()
+    bar.get_by_role("button", name="Submit again").click()
+    expect(dialog.get_by_role("status")).to_contain_text("1 submitted again before")
+    expect(dialog.get_by_role("button", name="Submit 0 again")).to_be_disabled()
+    dialog.get_by_role("button", name="Cancel").click()
+
+
+def test_limits_and_rates_of_a_queue_are_set_with_words_for_each(site, page):
+    caller = site.caller()
+    page.goto(f"{site.url}/tasks")
+    page.get_by_role("button", name="Set a queue").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Queue", exact=True).fill("dock")
+    whole = dialog.get_by_role("group", name="The whole queue")
+    whole.get_by_label("At most at once").fill("many")
+    expect(whole).to_contain_text("Give a whole number")
+    expect(dialog.get_by_role("button", name="Save")).to_be_disabled()
+    whole.get_by_label("At most at once").fill("4")
+    whole.get_by_label("Starts").fill("10")
+    whole.get_by_label("per seconds").fill("60")
+    dialog.get_by_role("checkbox", name=re.compile("Paused")).check()
+    dialog.get_by_role("button", name="Add a key").click()
+    keyed = dialog.get_by_role("group", name="By limit key")
+    keyed.get_by_role("textbox", name="Key").fill("crane")
+    keyed.get_by_label("At most at once").fill("1")
+    confirm(page, "Save")
+    row = page.get_by_role("row", name=re.compile("^dock "))
+    expect(row).to_contain_text("at most 4 at once, 10 per 1 min, crane: at most 1 at once")
+    expect(row).to_contain_text("paused")
+    row.get_by_role("button", name="Settings").click()
+    dialog.get_by_label("Remove the limit of crane").click()
+    dialog.get_by_role("checkbox", name=re.compile("Aging")).check()
+    confirm(page, "Save")
+    expect(row).to_contain_text("aging")
+    stored = caller.get("/queues/dock").json
+    assert (stored["paused"], stored["aging"], len(stored["limits"])) == (True, True, 1)
+
+
+def test_a_queue_that_is_idle_stays_listed_and_can_be_paused_beforehand(site, page):
+    caller, queue = site.caller(), "lull"
+    assert caller.post("/tasks", {"queue": queue, "id": "lull-1", "command": "x"}).status == 201
+    assert caller.post("/tasks/lull-1/cancel").status == 200
+    page.goto(f"{site.url}/tasks")
+    row = page.get_by_role("row", name=re.compile(f"^{queue} "))
+    row.get_by_role("button", name="Pause").click()
+    confirm(page, "Pause")
+    expect(row).to_contain_text("paused")
 
 
 def test_queues_of_runs_that_are_over_are_folded_away_and_filters_can_be_taken_back(site, page):

@@ -41,9 +41,7 @@ def test_a_killed_server_is_waited_for_and_followed_again(tmp_path, own_port, wi
         expect(page.locator(".run-header")).to_contain_text("completed")
 
 
-def test_a_view_opened_while_the_server_is_away_never_costs_the_tab(
-    tmp_path, own_port, window
-):
+def test_a_view_opened_while_the_server_is_away_never_costs_the_tab(tmp_path, own_port, window):
     site = Site(CommandLine(tmp_path))
     with site.running(own_port):
         run = site.begin("gate", GATED)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 from urllib.parse import urlsplit
 
@@ -90,6 +91,87 @@ def test_a_bundle_is_refused_with_findings_or_registered_drawn_and_run(site, pag
     dialog.get_by_role("button", name="Remove 1.0.0").click()
     expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="vis", exact=True)).to_have_count(0)
+
+
+FLOW = """\
+[scheduling]
+    initial cycle point = 2026
+    final cycle point = 2026
+    [[graph]]
+        P1Y = "a => b"  # yearly
+[runtime]
+    [[a, b]]
+        script = true
+    [[nobody]]
+"""
+
+
+def test_files_of_a_version_are_read_with_findings_at_their_lines_and_links_to_a_line(
+    site, page
+):
+    caller = site.caller()
+    files = {"flow.cylc": FLOW, "bin/go": f"#!/bin/sh\necho '{HOSTILE}'\n"}
+    for version, text in (("1", FLOW), ("2", FLOW.replace("a => b", "b => a"))):
+        body = {"files": files | {"flow.cylc": text}, "name": "reads", "version": version}
+        assert caller.post("/workflows", body).status == 201
+    page.goto(f"{site.url}/workflows/reads/1")
+    shown = page.get_by_role("region", name="Definition", exact=True)
+    text = page.get_by_role("region", name="Text of flow.cylc")
+    expect(text.get_by_role("listitem")).to_have_count(FLOW.count("\n") + 1)
+    expect(text.locator(".code-section").first).to_have_text("[scheduling]")
+    expect(text.locator(".code-comment")).to_have_text("# yearly")
+    found = page.get_by_role("region", name="What was found")
+    found.get_by_role("button", name="flow.cylc:").first.click()
+    expect(page).to_have_url(re.compile(r"(?=.*file=flow\.cylc).*line=\d+"))
+    asked = text.locator("[aria-current=location]")
+    expect(asked.locator(".line-finding")).to_be_visible()
+    text.get_by_role("button", name="Link to line 5").click()
+    page.reload()
+    expect(asked).to_contain_text("yearly")
+    shown.get_by_role("button", name="bin/go").click()
+    expect(page.get_by_role("region", name="Text of bin/go")).to_contain_text(HOSTILE)
+    assert page.evaluate("window.hit") is None
+
+
+def test_versions_say_who_registered_them_and_are_compared_line_by_line(site, page):
+    caller = site.caller()
+    for version, text in (("1", FLOW), ("2", FLOW.replace("a => b", "b => a"))):
+        body = {"files": {"flow.cylc": text}, "name": "twice", "version": version}
+        assert caller.post("/workflows", body).status == 201
+    page.goto(f"{site.url}/workflows/twice/1")
+    versions = page.get_by_role("region", name="Versions")
+    expect(versions.get_by_role("listitem").first).to_contain_text("by ")
+    versions.get_by_role("button", name="Compare with 2").click()
+    diff = page.get_by_role("region", name="From 1 to 2")
+    expect(diff.locator(".removed")).to_contain_text('-        P1Y = "a => b"')
+    expect(diff.locator(".added")).to_contain_text('+        P1Y = "b => a"')
+    expect(page).to_have_url(re.compile("against=2"))
+
+
+def test_a_run_is_started_with_options_and_its_definition_is_read(site, page):
+    caller = site.caller()
+    body = {"files": {"flow.cylc": FLOW}, "name": "opts", "version": "1"}
+    assert caller.post("/workflows", body).status == 201
+    page.goto(f"{site.url}/workflows/opts/1")
+    form = page.get_by_role("form", name="Request a run")
+    form.get_by_text("Points and mode").click()
+    form.get_by_label("Initial point").fill("soon")
+    run = form.get_by_role("button", name="Run", exact=True)
+    run.click()
+    field = form.locator("label").filter(has_text="Initial point")
+    expect(field.locator(".wrong")).to_contain_text("soon")
+    form.get_by_label("Initial point").fill("2025")
+    form.get_by_label("Mode").select_option("simulation")
+    form.get_by_label("start paused").check()
+    run.click()
+    page.wait_for_url("**/runs/opts%2Frun1")
+    facts = caller.get("/runs/opts%2Frun1/facts").json["run"]
+    said = {name: facts["options"][name] for name in ("initial", "mode", "paused")}
+    assert said == {"initial": "2025", "mode": "simulation", "paused": True}
+    page.goto(f"{site.url}/workflows/opts/1")
+    page.get_by_role("region", name="Runs").get_by_role("link", name="definition").click()
+    expect(page.get_by_role("heading", name="Definition of opts/run1")).to_be_visible()
+    expect(page.get_by_role("region", name="Text of")).to_contain_text("initial cycle point")
 
 
 def test_each_stage_unfolds_to_what_it_needs_and_to_its_files_as_text(site, page):

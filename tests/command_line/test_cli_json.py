@@ -54,6 +54,7 @@ def test_every_answer_has_the_keys_of_its_example(tidewheel):
         "tasks": ["tasks"],
         "task": ["task", "a"],
         "cancel": ["cancel", "a"],
+        "resubmit": ["resubmit", "a"],
         "queues": ["queues"],
         "workers": ["workers", "--all"],
         "verify": ["verify"],

@@ -411,3 +411,34 @@ def test_migrate_has_nothing_to_do_on_a_new_store(tidewheel):
     assert "nothing to do: the store has schema version" in tidewheel("migrate").out
     report = tidewheel("migrate", "--json").json
     assert report["from_version"] == report["to_version"]
+
+
+# ---- resubmit ----
+
+
+def test_tasks_that_failed_are_submitted_again_by_a_filter(tidewheel):
+    worked(tidewheel, "--id", "bad", "--tag", "t", "--", "false")
+    tidewheel("submit", "--id", "child", "--needs", "bad", "--tag", "t", "--", "true")
+    tried = tidewheel("resubmit", "--tag", "t", "--status", "failed", "--dry-run")
+    assert "bad would be submitted again as bad~2-" in tried.out
+    assert "1 task would be submitted again" in tried.err
+    assert "1 task was cancelled with them; add: --with-children" in tried.err
+    alone = tidewheel("resubmit", "child")
+    assert alone.status == 2
+    assert "child refused: it needs succeeded of bad, which is failed" in alone.out
+    made = tidewheel("resubmit", "--tag", "t")
+    assert "child submitted again as child~2-" in made.out
+    assert ", needs bad~2-" in made.out
+    again = tidewheel("resubmit", "--tag", "t")
+    assert "bad was submitted again before as bad~2-" in again.out
+    assert "0 tasks submitted again" in again.err
+    assert "give task ids, or a filter" in tidewheel("resubmit").err
+
+
+def test_queues_of_runs_with_nothing_open_are_hidden_and_idle_ones_stay(tidewheel):
+    worked(tidewheel, "--queue", "default", "--", "true")
+    tidewheel("queues", "run:left/run1", "--lease", "30s")
+    listed = tidewheel("queues")
+    assert "default" in listed.out and "run:left" not in listed.out
+    assert "1 queue of runs with nothing open hidden; show: --all" in listed.err
+    assert "run:left/run1" in tidewheel("queues", "--all").out

@@ -83,7 +83,7 @@ def test_help_names_every_command_and_each_command_helps(tidewheel):
         *("run", "runs", "sbi", "blocks", "objects", "show", "why", "tree", "log", "tui"),
         *("trigger", "set", "remove", "hold", "release", "kill", "poll"),
         *("pause", "resume", "stop", "reload", "broadcast", "message", "ext-trigger"),
-        *("submit", "tasks", "task", "events", "cancel", "queues"),
+        *("submit", "tasks", "task", "events", "cancel", "resubmit", "queues"),
         *("workers", "worker", "monitor", "scheduler"),
         *("up", "server", "token", "login", "logout", "session", "notify"),
         *("verify", "audit", "export", "migrate", "completion"),

@@ -87,6 +87,7 @@ def test_the_scopes_of_every_route_are_those_of_its_row():
 BODIES = {
     "POST /tasks": {"queue": "{team}/q"},
     "POST /tasks/get": {"ids": ["{id}"]},
+    "POST /tasks/resubmit": {"ids": ["{id}"]},
     "POST /tasks/cancel": {"filter": {"queue": "{team}/q"}},
     "PATCH /tasks/{id}": {"name": "n"},
     "POST /workers": {"name": "w", "queues": ["{team}/q"]},
@@ -133,6 +134,7 @@ QUERIES = {
     "GET /events": "?run={run}&since=x",
     "GET /events/snapshot": "?run={run}",
     "GET /orphans": "?host=h&boot_id=b",
+    "GET /workflows/{name}/{version}/diff": "?against=1",
     "PUT /tasks/{id}/logs/{stream}": "?worker=worker-99&attempt=1&offset=0",
     "GET /runs/{run}/workflow-state": "?id=*/*",
 }

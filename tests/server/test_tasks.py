@@ -403,3 +403,41 @@ def test_statistics_are_there_for_all_for_queues_and_for_names(server, client, w
     assert reader.get(f"/tasks/{task_id}/statistics").json["all"]["attempts"] == 1
     other = server.caller("read", queues=["elsewhere"])
     assert other.get("/statistics?by=queue").json["groups"] == {}
+
+
+def ended_badly(client, worker, **task):
+    task_id = submit(client, **task)
+    said = claim(worker, task_id) | {"ending": "failed", "error": {"code": "exit"}}
+    assert worker.post(f"/tasks/{task_id}/finish", said).status == 200
+    return task_id
+
+
+def test_tasks_that_failed_are_submitted_again_once_and_a_dry_run_stores_nothing(
+    client, worker, reader
+):
+    first, second = ended_badly(client, worker), ended_badly(client, worker)
+    body = {"ids": [first, second, "nobody"]}
+    tried = client.post("/tasks/resubmit", body | {"dry_run": True}).json["tasks"]
+    assert [one["created"] for one in tried] == [True, True, False]
+    assert reader.get(f"/tasks/{in_path(tried[0]['id'])}").status == 404
+    made = client.post("/tasks/resubmit", body).json["tasks"]
+    assert made == tried
+    assert made[2]["refused"] == "there is no such task; it may have been deleted"
+    again = client.post("/tasks/resubmit", body).json["tasks"]
+    assert [(one["id"], one["created"]) for one in again[:2]] == [
+        (one["id"], False) for one in made[:2]
+    ]
+    assert reader.post("/tasks/resubmit", body).status == 403
+
+
+def test_what_a_token_does_not_cover_is_not_submitted_again_nor_named(server, client, worker):
+    hidden = ended_badly(client, worker, queue="theirs")
+    own = submit(client, queue="mine", needs=[hidden])
+    child = submit(client, queue="theirs", needs=[own])
+    caller = server.caller("submit", names=("mine",))
+    told = caller.post("/tasks/resubmit", {"ids": [hidden, own], "with_children": True}).json
+    assert [one["again_of"] for one in told["tasks"]] == [hidden, own]
+    assert [one["created"] for one in told["tasks"]] == [False, False]
+    assert told["tasks"][0]["refused"] == "there is no such task; it may have been deleted"
+    assert hidden not in told["tasks"][1]["refused"]
+    assert child not in json.dumps(told)

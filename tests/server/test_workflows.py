@@ -367,3 +367,25 @@ def test_one_definition_of_a_bundle_is_registered_and_one_that_is_not_there_is_r
     inside = {f"top/{path}": text for path, text in files.items()}
     made = sender.post("/workflows", {"files": inside, "file": "top/vis-1.0.0.yaml"})
     assert made.status == 201 and names(sender) == ["vis/1.0.0"]
+
+
+def test_two_versions_are_compared_and_one_file_is_sent_as_it_is(server, sender):
+    for version, script in (("1", "true"), ("2", "false")):
+        text = f"[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = {script}\n"
+        body = {"files": {"flow.cylc": text}, "name": "two", "version": version}
+        assert sender.post("/workflows", body).status == 201
+    told = sender.get("/workflows/two/1/diff?against=2").json
+    [file] = told["files"]
+    assert (told["version"], told["against"], file["change"]) == ("1", "2", "changed")
+    changed = [
+        line["text"] for hunk in file["hunks"] for line in hunk if line["kind"] != "same"
+    ]
+    assert changed == ["script = true", "script = false"]
+    sent = sender.get("/workflows/two/2/definition?path=flow.cylc")
+    assert sent.body.endswith(b"script = false\n")
+    assert sent.headers["content-type"] == "application/octet-stream"
+    assert sender.get("/workflows/two/2/definition?path=../etc").status == 404
+    assert sender.get("/workflows/two/1/diff?against=9").status == 404
+    other = server.caller("read", names=("elsewhere",))
+    assert other.get("/workflows/two/1/diff?against=2").status in (403, 404)
+    assert other.get("/workflows/two/1/definition?path=flow.cylc").status in (403, 404)

@@ -42,6 +42,7 @@ def test_every_answer_about_workflows_and_blocks_has_the_keys_of_its_example(tid
         "workflows show": ["workflows", "show", "vis"],
         "workflows check": ["workflows", "check", "vis"],
         "workflows render": ["workflows", "render", "vis", "-p", "site=north"],
+        "workflows diff": ["workflows", "diff", "vis/1.0.0", "1.0.0"],
         "sbi submit": ["sbi", "submit", "night.json"],
         "sbi": ["sbi"],
         "sbi show": ["sbi", "show", SBI],

@@ -47,6 +47,7 @@ from tidewheel.errors import BadSetting, NotFound
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 LongCount = Annotated[int, msgspec.Meta(ge=1, le=PAGE_COUNT_MAX)]
+ManyIds = Annotated[list[str], msgspec.Meta(min_length=1, max_length=PAGE_COUNT_MAX)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Host = Annotated[str, msgspec.Meta(max_length=256)]
 Named = Annotated[str, msgspec.Meta(max_length=200)]
@@ -194,6 +195,30 @@ PARTS_OF_TASKS = (
     ),
 )
 
+RESUBMIT = _row(
+    "resubmit",
+    "POST /tasks/resubmit",
+    "Submit tasks that have ended again, each as a new task with the same body.",
+    Listed(
+        "ResubmittedOut",
+        "tasks",
+        tasks.Resubmitted,
+        "What became of each; one that was submitted again before is told, and no other made.",
+    ),
+    scopes=SUBMIT,
+    takes=(
+        _body("task_ids", ManyIds, key="ids"),
+        _body("with_children", bool, default=False),
+        _body("dry_run", bool, default=False),
+    ),
+    form=(
+        "ResubmitIn",
+        "The ids of tasks that have ended; ``with_children`` adds what was cancelled because "
+        "it needs one of them, ``dry_run`` stores nothing.",
+    ),
+    again=True,
+)
+
 # Queues.
 
 _QUEUE = "/queues/{queue}"
@@ -201,7 +226,7 @@ QUEUES = (
     _row(
         "queues",
         "GET /queues",
-        "Every queue that has settings or open tasks, and how much waits in it.",
+        "Every queue that has settings or open tasks, or was used lately, and how much waits.",
         Listed("QueuesOut", "queues", tasks.QueueView, seen="queue"),
     ),
     _row(
@@ -482,6 +507,15 @@ WORKFLOWS = (
     ),
     *_of_workflow("", "the highest version"),
     *_of_workflow("/{version}", "one version"),
+    _row(
+        "diff",
+        "GET /workflows/{name}/{version}/diff",
+        "The files in which another version of a workflow differs from this one, line by line.",
+        "api.workflows.WorkflowDiff",
+        of=ServiceName.REGISTRY,
+        takes=(_path("name"), _path("version"), _query("against", Named)),
+        seconds_max=SECONDS_MAX,
+    ),
 )
 
 # Notifications.
@@ -549,6 +583,7 @@ SESSIONS = (
 OPERATIONS: tuple[Operation, ...] = (
     HISTORY,
     ARM,
+    RESUBMIT,
     *PARTS_OF_TASKS,
     *QUEUES,
     *PAUSES,

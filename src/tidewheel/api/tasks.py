@@ -152,6 +152,25 @@ class EdgeView:
     state: EdgeState
 
 
+JOB_OF_RUN = "it is a job of a run; trigger its task in the run instead: tidewheel trigger"
+NO_SUCH_TASK = "there is no such task; it may have been deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resubmitted:
+    """Says what became of a task that was to be submitted again; ``id`` is that of the new
+    task, which was there before unless ``created``."""
+
+    again_of: TaskId
+    id: TaskId | None
+    created: bool
+    queue: str
+    name: str | None  # of a new task
+    needs: tuple[TaskId, ...]  # of a new task; of a refused one what it lacks
+    children: tuple[TaskId, ...]  # cancelled because they need it, and not asked for
+    refused: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputView:
     """Holds the values of a task that another one needs, for that one."""

@@ -71,6 +71,10 @@ _SHOWN: dict[type, tuple[str, str]] = {
     tasks.OutputView: ("OutputOut", "A message, or an output if it has a name."),
     tasks.UsageView: ("UsageOut", "A point of a usage series."),
     tasks.EdgeView: ("EdgeOut", "A dependency between two tasks."),
+    tasks.Resubmitted: (
+        "ResubmittedTaskOut",
+        "What became of a task that was to be submitted again: ``id`` is the new one's.",
+    ),
     tasks.InputView: ("InputOut", "The values of a task that this one needs."),
     tasks.QueueView: ("QueueOut", "How a queue is set, and how much waits in it."),
     tasks.WorkerView: ("WorkerOut", "A worker and what it holds."),

@@ -176,6 +176,34 @@ class StageParameter(TypedDict):
     value: NotRequired[Any]
 
 
+class DiffLine(TypedDict):
+    """Holds a line of a comparison; `kind` is same, added or removed, `old` and `new` are its
+    numbers."""
+
+    kind: str
+    old: int | None
+    new: int | None
+    text: str
+
+
+class FileDiff(TypedDict):
+    """Says how a file differs: added, removed or changed; `hunks` is null if it is no text, or
+    too long."""
+
+    path: str
+    change: str
+    hunks: list[list[DiffLine]] | None
+
+
+class WorkflowDiff(TypedDict):
+    """Says in which files two versions of a workflow differ, from `version` to `against`."""
+
+    name: str
+    version: str
+    against: str
+    files: list[FileDiff]
+
+
 class StageFile(DefinitionFile):
     """Describes a file of a stage; `text` is null if it is none, or too long."""
 

@@ -64,6 +64,7 @@ SECTIONS = {
         "task": "Show everything about one task, and why it does not run.",
         "events": "Print what happens to tasks and runs, as it happens.",
         "cancel": "Cancel tasks, and all tasks that need them.",
+        "resubmit": "Submit tasks that have ended again.",
         "queues": "List queues; pause, resume or configure one.",
         "workers": "List workers and what they hold.",
         "worker": "Execute tasks until stopped.",
@@ -103,7 +104,7 @@ MODULES = {
     "queue": ("queues", "workers", "task", "events"),
     "runs": ("runs", "show", "why", "tree", "log", "tui"),
     "services": ("worker", "monitor", "scheduler", "server", "up"),
-    "tasks": ("tasks", "cancel", "export"),
+    "tasks": ("tasks", "cancel", "resubmit", "export"),
     "verbs": ("reload", "broadcast", "ext-trigger"),
     "workflows": ("register", "workflows", "sbi", "blocks", "objects"),
 }

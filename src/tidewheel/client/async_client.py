@@ -189,7 +189,8 @@ class ReadApi(Connection):
         )
 
     async def queues(self) -> list[QueueView]:
-        """Returns every queue that has settings or tasks that have not ended."""
+        """Returns every queue that has settings or tasks that have not ended, or was used
+        lately."""
         return await self.store.queues()
 
     async def queue(self, name: str) -> QueueView:
@@ -355,6 +356,20 @@ class WriteApi(Connection):
         No more than ``count_max`` are cancelled at once.
         """
         return await self.store.cancel_matching(task_filter(**which), count_max)
+
+    async def resubmit(
+        self, *task_ids: str, with_children: bool = False, dry_run: bool = False
+    ) -> list[things.Resubmitted]:
+        """Submits tasks that have ended again, each as a new task with the same body and needs.
+
+        A task is submitted again once: the same call a second time makes no other task, and
+        answers with the one that is there. To try once more, submit that one again. Where a
+        needed task has failed, too, the new task waits for that one's successor; without one it
+        is ``refused``, with the reason. ``with_children`` adds whatever was cancelled because
+        it needs one of these tasks; ``dry_run`` stores nothing.
+        """
+        wanted = [TaskId(task_id) for task_id in task_ids]
+        return await self.store.resubmit(wanted, with_children=with_children, dry_run=dry_run)
 
     async def pause_queue(self, queue: str) -> None:
         """Pauses a queue: no task of it is leased until it is resumed; what runs goes on."""

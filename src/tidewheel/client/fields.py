@@ -187,7 +187,6 @@ _PLAIN = {
 }
 # The numbers that have another name in the store than where they are given.
 _RENAMED = {"retries": "max_retries"} | _DURATIONS
-STORED_AS = _PLAIN | _RENAMED
 _TEXTS = frozenset(
     {"queue"} | {name for name, kind in get_type_hints(TaskFields).items() if kind is str}
 )

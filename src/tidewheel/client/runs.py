@@ -205,6 +205,13 @@ class Workflows(ServicePart[RegistryDoor]):
         values and its files."""
         return await self.door.stages(*await self._meant(workflow), parameters)
 
+    async def diff(self, workflow: str, against: str) -> Document:
+        """Returns the files in which two versions of a workflow differ, line by line.
+
+        ``workflow`` is NAME/VERSION, ``against`` another version of it.
+        """
+        return await self.door.diff(*await self._meant(workflow), against)
+
     async def definition(self, workflow: str) -> StoredDefinition:
         """Returns what is kept of one version: its text and its files."""
         return await self.door.definition(*await self._meant(workflow))

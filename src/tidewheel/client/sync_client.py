@@ -151,6 +151,7 @@ class Client:
     remove_continuations = _waiting(AsyncClient.remove_continuations)
     cancel = _waiting(AsyncClient.cancel)
     cancel_matching = _waiting(AsyncClient.cancel_matching)
+    resubmit = _waiting(AsyncClient.resubmit)
     pause_queue = _waiting(AsyncClient.pause_queue)
     resume_queue = _waiting(AsyncClient.resume_queue)
     configure_queue = _waiting(AsyncClient.configure_queue)

@@ -167,6 +167,9 @@ class RegistryDoor(Protocol):
     async def definition(self, name: str, version: str = "") -> StoredDefinition:
         """Returns what is kept of a registered workflow: its text and its files."""
 
+    async def diff(self, name: str, version: str, against: str) -> Document:
+        """Returns the files in which another version differs from this one, line by line."""
+
     async def remove(self, name: str, version: str = "") -> Document:
         """Removes a version; without one, the only version, and raises Refused if there are
         several. Runs of it are not harmed."""

@@ -485,3 +485,45 @@ def open_sqlite_store(
     path = file_path(settings.url)
     prepare(path, settings, vfs=vfs)
     return SqliteStore(path, settings, clock=clock, vfs=vfs, failpoint=failpoint)
+
+
+class SharedWriter(DatabaseStore):
+    """Writes through one store, and reads through another one of the same file.
+
+    A file has one writer, and two in one process would only wait for each other; but a service
+    that must not wait for others can have readers of its own. Both are the caller's to close.
+    """
+
+    def __init__(self, writer: DatabaseStore, reader: DatabaseStore) -> None:
+        super().__init__(writer._limits, writer._chance, writer._failpoint)
+        self._writer, self._reader = writer, reader
+        self._standing, self._attendance = writer._standing, writer._attendance
+
+    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
+        return await self._writer.transact(script, news)
+
+    async def carry_through(
+        self, script: Script[Result], news: News, conclude: Conclude, *, has_claims: bool
+    ) -> Result:
+        return await self._writer.carry_through(script, news, conclude, has_claims=has_claims)
+
+    async def look(self, script: Script[Result]) -> Result:
+        return await self._reader.look(script)
+
+    async def glance(self, script: Script[Result]) -> Result:
+        return await self._reader.glance(script)
+
+    async def look_up(self, script: Script[Result]) -> Result:
+        return await self._reader.look_up(script)
+
+    def look_now(self, script: Script[Result]) -> Result:
+        return self._reader.look_now(script)
+
+    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
+        return self._writer.listen(listener)
+
+    def tell_listeners(self, wake: Wake) -> None:
+        self._writer.tell_listeners(wake)
+
+    async def close(self) -> None:
+        """Does nothing, because both stores belong to the caller."""

@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from tidewheel.api.tasks import Figure, Task, Violation
+from tidewheel.api.tasks import Figure, Resubmitted, Task, Violation
 from tidewheel.core.queue.requests import (
     Amendment,
     ClaimedTasks,
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         event_stream,
         leased_records,
         registry,
+        resubmission,
         run_batch,
         run_grid,
         statistics,
@@ -76,6 +77,7 @@ else:
         ("access", "event_stream", "leased_records", "registry", "run_batch", "statistics"),
     )
     block_operations, run_operations, run_grid = map(Later, ("blocks", "runs", "run_grid"))
+    resubmission = Later("resubmission")
 
 
 def _loaded(operation: Callable[P, R] | LaterFunction) -> Callable[P, R]:
@@ -238,6 +240,21 @@ class DatabaseStore(ABC):
 
         answers, last = await self._write("submit", audited)
         return answers, last[0] if last else None
+
+    async def resubmit(
+        self,
+        task_ids: Sequence[TaskId],
+        *,
+        with_children: bool = False,
+        dry_run: bool = False,
+    ) -> list[Resubmitted]:
+        """Submits tasks that have ended again, or says what that would do."""
+        given, children = (task_ids, self._limits), with_children
+        if dry_run:
+            look = _loaded(resubmission.try_to_resubmit)
+            return await self.look(lambda tx: look(tx, *given, with_children=children))
+        operation = _loaded(resubmission.resubmit)
+        return await self._write("resubmit", operation, *given, with_children=children)
 
     async def arm(self, task_id: TaskId) -> Task:
         await self._write("arm", task_admin.arm, task_id)
@@ -556,45 +573,3 @@ async def _written(writing: Coroutine[Any, Any, R], conclude: Conclude) -> R:
         raise
     is_over()
     return task.result()
-
-
-class SharedWriter(DatabaseStore):
-    """Writes through one store, and reads through another one of the same file.
-
-    A file has one writer, and two in one process would only wait for each other; but a service
-    that must not wait for others can have readers of its own. Both are the caller's to close.
-    """
-
-    def __init__(self, writer: DatabaseStore, reader: DatabaseStore) -> None:
-        super().__init__(writer._limits, writer._chance, writer._failpoint)
-        self._writer, self._reader = writer, reader
-        self._standing, self._attendance = writer._standing, writer._attendance
-
-    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
-        return await self._writer.transact(script, news)
-
-    async def carry_through(
-        self, script: Script[Result], news: News, conclude: Conclude, *, has_claims: bool
-    ) -> Result:
-        return await self._writer.carry_through(script, news, conclude, has_claims=has_claims)
-
-    async def look(self, script: Script[Result]) -> Result:
-        return await self._reader.look(script)
-
-    async def glance(self, script: Script[Result]) -> Result:
-        return await self._reader.glance(script)
-
-    async def look_up(self, script: Script[Result]) -> Result:
-        return await self._reader.look_up(script)
-
-    def look_now(self, script: Script[Result]) -> Result:
-        return self._reader.look_now(script)
-
-    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
-        return self._writer.listen(listener)
-
-    def tell_listeners(self, wake: Wake) -> None:
-        self._writer.tell_listeners(wake)
-
-    async def close(self) -> None:
-        """Does nothing, because both stores belong to the caller."""

@@ -173,7 +173,7 @@ def open_store(where: Where = None) -> Store:
 def with_readers_of(store: Store, second: Store) -> Store:
     """Returns a store on one SQLite file that writes through the first store and reads through
     the second."""
-    from tidewheel.store.store import SharedWriter
+    from tidewheel.store.sqlite import SharedWriter
 
     return SharedWriter(store, second)
 

@@ -39,6 +39,7 @@ __all__ = [
     "list_messages",
     "list_queues",
     "list_ready_queues",
+    "list_recent_queues",
     "list_usage",
     "list_values",
     "verify_attempts",
@@ -247,12 +248,18 @@ def list_inputs(t: Tables, seq: int) -> list[Row]:
     return found
 
 
-def list_edges(t: Tables, seq: int) -> list[Row]:
+def list_edges(t: Tables, seqs: Sequence[int]) -> list[Row]:
+    asked = set(seqs)
     return [
         (t.task[parent]["id"], t.task[child]["id"], output, state.value)
         for (parent, child, output), state in sorted(t.edge.items())
-        if seq in (parent, child)
+        if parent in asked or child in asked
     ]
+
+
+def list_recent_queues(t: Tables, count: int) -> list[Row]:
+    newest = sorted(t.task, reverse=True)[:count]
+    return [(queue,) for queue in {t.task[seq]["queue"] for seq in newest}]
 
 
 def list_queues(t: Tables) -> list[Row]:

@@ -61,6 +61,7 @@ export const postLook = <T>(path: string, body: unknown, signal?: AbortSignal): 
 /** A file as it is. */
 export const postFile = <T>(path: string, content: Blob, mediaType: string): Promise<T> =>
   ask<T>("POST", path, new Blob([content], { type: mediaType }));
+export const patch = <T>(path: string, body: unknown): Promise<T> => ask<T>("PATCH", path, body);
 export const remove = <T>(path: string): Promise<T> => ask<T>("DELETE", path);
 
 /** The path of a run, a task, …: names may hold anything. */

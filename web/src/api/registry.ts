@@ -1,18 +1,29 @@
 /** The registry: what is kept, how it is sent, asked about and requested. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type { RunCreated, RunList } from "./generated/runs";
-import type { DefinitionGraph, RegisteredWorkflows, WorkflowDocument, WorkflowFacts, WorkflowList, WorkflowStages, WorkflowVerdict } from "./generated/workflows";
-import { get, inPath, post, postFile, postLook, remove } from "./http";
+import type { DefinitionGraph, RegisteredWorkflows, WorkflowDiff, WorkflowDocument, WorkflowFacts, WorkflowList, WorkflowStages, WorkflowVerdict } from "./generated/workflows";
+import { get, getBytes, inPath, post, postFile, postLook, remove } from "./http";
 import type { RunFacts } from "./types";
 
-export type { DefinitionGraph as DefinitionGraphDocument, ParameterFacts as Parameter, RegisteredWorkflows as Registered, StageDocument, StageFile, WorkflowDocument, WorkflowFacts, WorkflowVerdict as Verdict } from "./generated/workflows";
+export type { DefinitionGraph as DefinitionGraphDocument, ParameterFacts as Parameter, RegisteredWorkflows as Registered, StageDocument, StageFile, WorkflowDiff, WorkflowDocument, WorkflowFacts, WorkflowVerdict as Verdict } from "./generated/workflows";
+
+/** As `tidewheel run` takes them; points are texts. */
+export interface RunOptions {
+  priority?: number;
+  paused?: boolean;
+  mode?: string;
+  initial?: string;
+  final?: string;
+  start?: string;
+  stop?: string;
+}
 
 export interface RunRequest {
   workflow: string;
   version: string;
   parameters: Record<string, unknown>;
   name?: string;
-  options?: { priority?: number; paused?: boolean };
+  options?: RunOptions;
 }
 
 export const workflowsQuery = queryOptions({
@@ -46,6 +57,40 @@ export const stagesQuery = (name: string, version: string, parameters: Record<st
     queryKey: ["workflows", name, version, "stages", parameters],
     queryFn: ({ signal }) => postLook<WorkflowStages>(`${place(name, version)}/stages`, { parameters }, signal),
     placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+/** Of all versions: who registered each, and when. */
+export const versionsQuery = (name: string) =>
+  queryOptions({
+    queryKey: ["workflows", name, "versions"],
+    queryFn: ({ signal }) => get<WorkflowList>(`/workflows?name=${encodeURIComponent(name)}`, signal),
+    select: (found) => found.workflows,
+  });
+
+export const diffQuery = (name: string, version: string, against: string) =>
+  queryOptions({
+    queryKey: ["workflows", name, version, "diff", against],
+    queryFn: ({ signal }) => get<WorkflowDiff>(`${place(name, version)}/diff?against=${encodeURIComponent(against)}`, signal),
+    retry: false,
+  });
+
+export const definitionFile = async (name: string, version: string, path: string, signal: AbortSignal): Promise<Uint8Array> =>
+  (await getBytes(`${place(name, version)}/definition?path=${encodeURIComponent(path)}`, signal)).bytes;
+
+export interface KeptDefinition {
+  digest: string;
+  workflow: string;
+  kind: string;
+  text: string;
+  files: { path: string; content: string; executable: boolean }[];
+}
+
+/** What a run runs, with its files in base64. */
+export const runDefinitionQuery = (run: string) =>
+  queryOptions({
+    queryKey: ["run", run, "definition"],
+    queryFn: ({ signal }) => get<KeptDefinition>(`/runs/${inPath(run)}/definition`, signal),
     retry: false,
   });
 

@@ -3,7 +3,6 @@ import type { Counts, Scope } from "./types";
 
 export const FILTER_NAMES = ["queue", "worker", "tag", "name"] as const;
 export const TASK_NAMES = ["limit_key", "tag"] as const;
-export const ASKED_AGAIN = { queue: "queue", name: "name", command: "command", handler: "handler", priority: "priority", max_lapses: "max_lapses", unique_key: "unique_key", limit_key: "limit_key", tag: "tag", retries: "max_retries", timeout: "timeout_seconds", estimated_runtime: "estimated_runtime_seconds", max_termination: "max_termination_seconds" } as const;
 
 export interface Resources {
   cpu: number;
@@ -95,6 +94,17 @@ export interface StoredAttempt {
   error: TaskFailure | null;
   metrics?: unknown;
   metrics_text?: string;
+}
+
+export interface Resubmitted {
+  again_of: string;
+  id: string | null;
+  created: boolean;
+  queue: string;
+  name: string | null;
+  needs: string[];
+  children: string[];
+  refused: string | null;
 }
 
 export interface WorkerFacts {

@@ -33,6 +33,7 @@ const routes = [
   createRoute({ getParentRoute: () => root, path: "/workflows", component: lazyRouteComponent(part(() => import("./workflows/WorkflowsPage")), "WorkflowsPage") }),
   createRoute({ getParentRoute: () => root, path: "/workflows/$workflow", component: lazyRouteComponent(part(() => import("./workflows/WorkflowPage")), "HighestVersionPage") }),
   createRoute({ getParentRoute: () => root, path: "/workflows/$workflow/$version", component: lazyRouteComponent(part(() => import("./workflows/WorkflowPage")), "WorkflowPage") }),
+  createRoute({ getParentRoute: () => root, path: "/definition", component: lazyRouteComponent(part(() => import("./workflows/RunDefinitionPage")), "RunDefinitionPage") }),
   createRoute({ getParentRoute: () => root, path: "/requests", component: lazyRouteComponent(part(() => import("./requests/RequestsPage")), "RequestsPage") }),
   createRoute({ getParentRoute: () => root, path: "/notifications", component: lazyRouteComponent(part(() => import("./NotificationsPage")), "NotificationsPage") }),
   createRoute({ getParentRoute: () => root, path: "/tasks", component: lazyRouteComponent(part(() => import("./tasks/TasksPage")), "TasksPage") }),

@@ -12,6 +12,7 @@ import click
 from tidewheel.cli.output import json_line, note, plural, safe, say, say_found
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.session import Session, option, session_command
+from tidewheel.core.queue.access import RUN_QUEUE
 from tidewheel.core.queue.limits import EACH_KEY, Limit
 from tidewheel.core.queue.status import Status
 from tidewheel.quantities import show_duration, show_size
@@ -43,8 +44,19 @@ if TYPE_CHECKING:
 @option("--limit ...", "How many may run at once: 4, or per key: KEY=4, '*=4'.", type=LIMIT)
 @option("--rate ...", "How many may start in a time: 10/1s, KEY=10/1m.", type=RATE)
 @option("--no-limits", "Remove all limits first.", default=None)
-def queues_command(session: Session, name: str | None, **options: Any) -> int:  # noqa: ANN401
-    """List queues with how many tasks wait in each; with NAME and options, change a queue."""
+@option("--all show_all", "Also list queues of runs in which nothing is open.")
+def queues_command(
+    session: Session,
+    name: str | None,
+    *,
+    show_all: bool,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """List queues with how many tasks wait in each; with NAME and options, change a queue.
+
+    Idle queues stay listed while they have settings or were used lately. Those that runs left
+    behind are hidden: --all shows them.
+    """
     from tidewheel.api.wire import document
 
     given = {key: value for key, value in options.items() if value not in (None, ())}
@@ -53,12 +65,24 @@ def queues_command(session: Session, name: str | None, **options: Any) -> int:  
             "name the queue that shall change: tidewheel queues NAME --pause"
         )
     ask = session.ask_to_write if given else session.ask
-    views = ask(lambda client: _queues(client, name, given))
+    found = ask(lambda client: _queues(client, name, given))
+    is_shown = show_all or name is not None
+    views = [view for view in found if is_shown or not _is_left_by_run(view)]
     empty = "no queue has open tasks or settings; tasks make theirs as they are submitted"
-    return session.answer(
-        {"queues": [document(view) for view in views]},
-        lambda _: say_found(views, QUEUE_COLUMNS, empty),
-    )
+
+    def show(_: object) -> None:
+        say_found(views, QUEUE_COLUMNS, empty)
+        if hidden := len(found) - len(views):
+            note(f"{plural(hidden, 'queue')} of runs with nothing open hidden; show: --all")
+
+    return session.answer({"queues": [document(view) for view in views]}, show)
+
+
+def _is_left_by_run(view: QueueView) -> bool:
+    """Says whether a queue is that of a run, with nothing open in it, as the run made it."""
+    is_idle = not any(view.counts.values())
+    is_as_made = not view.settings.paused and not view.settings.limits
+    return view.queue.startswith(RUN_QUEUE) and is_idle and is_as_made
 
 
 async def _queues(

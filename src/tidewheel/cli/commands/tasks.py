@@ -1,4 +1,4 @@
-"""Defines the commands about many tasks: ``tasks`` lists them, ``cancel``, and ``export``."""
+"""Defines the commands about many tasks: tasks lists them, cancel, resubmit and export."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from tidewheel.api.tasks import Task
+from tidewheel.api.tasks import JOB_OF_RUN, Task
 from tidewheel.api.wire import document
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import (
     Cell,
     Row,
@@ -36,6 +37,7 @@ from tidewheel.quantities import show_duration
 from tidewheel.vocabulary import Vocabulary, banyan_task, scylla_task
 
 if TYPE_CHECKING:
+    from tidewheel.api.tasks import Resubmitted
     from tidewheel.client import AsyncClient
     from tidewheel.client.fields import Filters
     from tidewheel.core.queue.requests import Cancelled
@@ -204,6 +206,102 @@ def cancel_command(session: Session, ids: tuple[str, ...], **which: Unpack[Filte
     answers = session.ask(cancel)
     told = [{"id": a.id, "status": a.status.value, "changed": a.changed} for a in answers]
     return session.answer({"cancelled": told}, show)
+
+
+# ---- `resubmit`: what has ended once more, by id, or all that a filter finds ----
+
+LISTED_MAX = 100_000  # that a filter finds
+PER_CALL_MAX = 10_000
+
+
+@session_command(
+    "resubmit",
+    "resubmit 0190a3f2-7c11-7b3e-8d52-5f3c9a7e1b20",
+    "resubmit --queue imaging --status failed --dry-run",
+    "resubmit --queue imaging --with-children",
+)
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@filter_options("All")
+@option("--with-children", "Also whatever was cancelled because it needs one of them.")
+@option("--dry-run", "Say what would be submitted, and store nothing.")
+def resubmit_command(
+    session: Session,
+    ids: tuple[str, ...],
+    *,
+    with_children: bool,
+    dry_run: bool,
+    **which: Unpack[Filters],
+) -> int:
+    """Submit tasks that have ended again, each as a new task with the same body and needs.
+
+    A filter without --status finds those that failed or were cancelled. A task is submitted
+    again once: the same command a second time makes no other task. To try once more, submit the
+    new one again.
+    """
+    filtered = any(which.values())
+    if bool(ids) == filtered:
+        raise click.UsageError("give task ids, or a filter such as --queue NAME")
+
+    async def resubmit(client: AsyncClient) -> list[Resubmitted]:
+        wanted = list(ids) if ids else await _ended(client, which)
+        found: list[Resubmitted] = []
+        for start in range(0, len(wanted), PER_CALL_MAX):
+            part = wanted[start : start + PER_CALL_MAX]
+            found += await client.resubmit(*part, with_children=with_children, dry_run=dry_run)
+        return found if ids else _without_jobs(found)
+
+    answers = (session.ask_existing if dry_run else session.ask)(resubmit)
+    session.answer(
+        {"tasks": [document(one) for one in answers], "dry_run": dry_run},
+        lambda _: _say_resubmitted(answers, dry_run=dry_run),
+    )
+    refused = [one for one in answers if one.refused]
+    if not refused:
+        return ExitCode.DONE
+    return ExitCode.REFUSED if len(refused) == len(answers) else ExitCode.FAILED
+
+
+def _without_jobs(answers: list[Resubmitted]) -> list[Resubmitted]:
+    """Leaves out jobs of runs, which a filter finds as well."""
+    left = [one for one in answers if one.refused != JOB_OF_RUN]
+    if (count := len(answers) - len(left)) > 0:
+        note(f"{plural(count, 'job')} of runs left out; trigger their tasks in their runs")
+    return left
+
+
+async def _ended(client: AsyncClient, which: Filters) -> list[str]:
+    """Returns the ids of the tasks that a filter finds, oldest first: what others need comes
+    before them."""
+    given: Filters = {**which, "status": which.get("status") or ("failed", "cancelled")}
+    found: list[Task] = []
+    while len(found) < LISTED_MAX:
+        before = found[-1].seq if found else None
+        page = await client.list(limit=PER_CALL_MAX, before=before, **given)
+        found += page
+        if len(page) < PER_CALL_MAX:
+            break
+    else:
+        note(f"only the newest {LISTED_MAX} tasks were looked at; narrow the filter")
+    return [task.id for task in reversed(found)]
+
+
+def _say_resubmitted(answers: Sequence[Resubmitted], *, dry_run: bool) -> None:
+    for one in answers:
+        if one.refused is not None:
+            say(f"{safe(one.again_of)} refused: {safe(one.refused)}")
+        elif one.created:
+            name = f" ({safe(one.name)})" if one.name else ""
+            waits = f", needs {safe(', '.join(one.needs))}" if one.needs else ""
+            verb = "would be submitted" if dry_run else "submitted"
+            say(f"{safe(one.again_of)} {verb} again as {safe(one.id)}{name}{waits}")
+        else:
+            say(f"{safe(one.again_of)} was submitted again before as {safe(one.id)}")
+    made = sum(one.created for one in answers)
+    so = "would be submitted" if dry_run else "submitted"
+    note(f"{plural(made, 'task')} {so} again")
+    if children := sum(len(one.children) for one in answers if one.refused is None):
+        so = "was" if children == 1 else "were"
+        note(f"{plural(children, 'task')} {so} cancelled with them; add: --with-children")
 
 
 # ---- `export`: tasks into a file, one line of JSON each ----

@@ -70,7 +70,7 @@ def register_command(
     return session.answer(told, page.say_registered)
 
 
-ACTIONS = ("list", "show", "check", "render", "remove")
+ACTIONS = ("list", "show", "check", "render", "diff", "remove")
 
 
 @session_command(
@@ -79,10 +79,12 @@ ACTIONS = ("list", "show", "check", "render", "remove")
     "workflows show vis-ingest",
     "workflows check vis-ingest/1.0.0 -p nodes=4",
     "workflows render vis-ingest -p nodes=4 --stage ingest",
+    "workflows diff vis-ingest/1.0.0 1.1.0",
     "workflows remove vis-ingest/1.0.0",
 )
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
 @click.argument("name", metavar="[NAME[/VERSION]]", default="")
+@click.argument("against", metavar="[VERSION]", default="")
 @option("-p --parameter texts NAME=VALUE...", "A parameter of a request: JSON, else a string.")
 @option(
     "-P --parameters file",
@@ -90,18 +92,29 @@ ACTIONS = ("list", "show", "check", "render", "remove")
     type=click.Path(path_type=Path),
 )
 @option("--stage ID", "Render only this stage.")
-def workflows_command(
-    session: Session, action: str, name: str, texts: Words, file: Path | None, stage: str | None
+def workflows_command(  # noqa: PLR0913 - each an option
+    session: Session,
+    action: str,
+    name: str,
+    against: str,
+    *,
+    texts: Words,
+    file: Path | None,
+    stage: str | None,
 ) -> int:
     """List registered workflows, or do something with one of them.
 
     Without a version the highest is meant; to remove one of several, name its version. `check`
     says whether a run could begin, with these parameters if any; `render` prints what it would
-    execute. Removing a workflow does not harm its runs. Exit 2 if `check` finds that it cannot
-    run.
+    execute; `diff` prints in which lines another version differs. Removing a workflow does not
+    harm its runs. Exit 2 if `check` finds that it cannot run.
     """
     if action != "list" and not name:
         raise click.UsageError(f"say which: tidewheel workflows {action} NAME[/VERSION]")
+    if (action == "diff") != bool(against):
+        raise click.UsageError(
+            "diff takes two versions: tidewheel workflows diff NAME/VERSION VERSION"
+        )
     given: dict[str, object] | None = None  # no request, which lacks nothing
     if texts or file is not None:
         from tidewheel.formats.sip.parameters import read_parameters
@@ -112,9 +125,13 @@ def workflows_command(
         "show": page.say_workflow,
         "check": partial(page.say_checked, is_request=given is not None),
         "render": partial(page.say_rendered, stage=stage),
+        "diff": page.say_diff,
         "remove": page.say_removed,
     }
-    asked = (name, given) if action in ("check", "render") else (name,)
+    # NAME/VERSION is understood as well, as it is printed elsewhere.
+    other = against.removeprefix(f"{name.partition('/')[0]}/")
+    more = {"check": (given,), "render": (given,), "diff": (other,)}
+    asked = (name, *more.get(action, ()))
     told: Document = session.ask(lambda one: getattr(one.workflows, action)(*asked))
     if action == "render" and stage is not None:
         page.check_stage(told, stage)

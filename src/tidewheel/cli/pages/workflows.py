@@ -89,6 +89,31 @@ def _worker_needs(one: Mapping[str, Any]) -> str:
     return f"; {'; '.join(found)}" if found else ""
 
 
+_SIGNS = {"same": " ", "added": "+", "removed": "-"}
+
+
+def say_diff(told: Document) -> None:
+    """Prints in which lines two versions differ, as `diff -u` does."""
+    files = parts(told, "files")
+    for file in files:
+        path = safe(file["path"])
+        say(f"--- {safe(told['version'])}/{path}")
+        say(f"+++ {safe(told['against'])}/{path}")
+        if file["hunks"] is None:
+            say(f"{path} is {file['change']}; it is no text, or too long to be compared")
+        hunks: Any = file["hunks"] or []
+        for hunk in hunks:
+            old, new = (
+                next((line[side] for line in hunk if line[side] is not None), 0)
+                for side in ("old", "new")
+            )
+            say(f"@@ -{old} +{new} @@")
+            for line in hunk:
+                say(f"{_SIGNS[line['kind']]}{safe(line['text'])}")
+    if not files:
+        note("both versions have the same files")
+
+
 def say_workflow(one: Document) -> None:
     """Prints everything about one version of a workflow."""
     say(f"{_name(one)}  {safe(one['kind'])}; {verdict(one)}")

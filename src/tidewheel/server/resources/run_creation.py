@@ -164,8 +164,12 @@ async def _run_unless_served(call: Call) -> Iterable[Name]:
 )
 async def definition(call: Call) -> object:
     """Answers with the definition of a run, or one of its files, for the worker of its jobs."""
-    path = call.query_as(DefinitionQuery).path
     found = await run_door(call).definition((await call.found_run()).name)
+    return definition_answer(found, call.query_as(DefinitionQuery).path)
+
+
+def definition_answer(found: StoredDefinition, path: str) -> object:
+    """Returns one file of a definition as it is; without a path, all of it as JSON."""
     if not path:
         return definition_document(found)
     for one in found.files:

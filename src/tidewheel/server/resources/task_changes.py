@@ -6,22 +6,24 @@ cancels, `running` claims, `terminated` finishes. Only workers may ask for the l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 
 from tidewheel.api.operation import SUBMIT, WORKER
-from tidewheel.api.operations import ARM
-from tidewheel.api.tasks import Task
+from tidewheel.api.operations import ARM, RESUBMIT
+from tidewheel.api.tasks import NO_SUCH_TASK, Resubmitted, Task
 from tidewheel.api.wire import answer, out_type, write
 from tidewheel.client.fields import amendment
 from tidewheel.core.queue.access import Name, Scope, queue_name
 from tidewheel.core.queue.requests import Cancelled, End, Ending, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import TaskError, TaskId
-from tidewheel.errors import DependencyCycle, Duplicate, WrongStatus
+from tidewheel.errors import DependencyCycle, Duplicate, NotFound, WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import routes_of
@@ -42,6 +44,7 @@ EDGES_MAX = 10_000
 Ids = Annotated[list[str], msgspec.Meta(min_length=1, max_length=EDGES_MAX)]
 Edges = list[tuple[TaskId, TaskId]]
 ROUTES = RouteList()
+LACKS_HIDDEN = "it needs a task of a queue that you may not see, which can no longer succeed"
 CANCELLERS = (Scope.SUBMIT, Scope.OPERATE)
 
 # Continuations tie tasks together, one or many of them, as Banyan has them.
@@ -174,7 +177,58 @@ async def cancel_many(call: Call) -> object:
     return write({"cancelled": done})
 
 
-ROUTES += routes_of([ARM])
+async def resubmit(call: Call) -> object:
+    """Submits tasks again, of the queues that the caller may use. What was cancelled with them
+    is named before anything is stored, so that it is judged, too."""
+    asked, form = [TaskId(one) for one in call.body.ids], call.body
+    call.only_tried = form.dry_run
+    planned = await call.store.resubmit(asked, with_children=form.with_children, dry_run=True)
+    own = {one.queue for one in planned if one.queue and call.covers_queue(one.queue)}
+    named = set(asked)
+    told = [
+        one if one.queue in own else _not_there(one.again_of)
+        for one in planned
+        if one.queue in own or one.again_of in named
+    ]
+    if not own and not call.grant.covers_everything:
+        raise NotFound("task", asked[0])
+    if not form.dry_run:
+        wanted = [one for one in told if one.id is not None]
+        call.quotas.take_tasks(call.token, Counter(one.queue for one in wanted if one.created))
+        done = await call.store.resubmit([one.again_of for one in wanted]) if wanted else []
+        by_id = {one.again_of: one for one in done}
+        told = [by_id.get(one.again_of, one) for one in told]
+    made = [one for one in told if one.created]
+    call.targets += [f"{len(made)} tasks", *(str(one.id) for one in made[:5])]
+    return write({"tasks": await _as_seen(call, told)})
+
+
+async def _as_seen(call: Call, told: list[Resubmitted]) -> list[Resubmitted]:
+    """Returns the answers without the names of tasks that the caller may not see."""
+    if call.grant.covers_everything:
+        return told
+    tied = {each for one in told for each in (*one.needs, *one.children)}
+    found = await call.store.find_each(sorted(tied)) if tied else []
+    hidden = {one.id for one in found if not call.covers_queue(one.queue)}
+    return [
+        replace(
+            one,
+            needs=tuple(each for each in one.needs if each not in hidden),
+            children=tuple(each for each in one.children if each not in hidden),
+            refused=one.refused
+            if one.refused is None or hidden.isdisjoint(one.needs)
+            else LACKS_HIDDEN,
+        )
+        for one in told
+    ]
+
+
+def _not_there(task_id: TaskId) -> Resubmitted:
+    nothing: dict[str, Any] = {"id": None, "created": False, "queue": "", "name": None}
+    return Resubmitted(again_of=task_id, needs=(), children=(), refused=NO_SUCH_TASK, **nothing)
+
+
+ROUTES += routes_of([ARM, RESUBMIT], {"resubmit": resubmit})
 
 
 @ROUTES.add(

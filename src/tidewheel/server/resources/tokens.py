@@ -138,6 +138,7 @@ _OF_RUNS = {
 DEEDS: dict[str, Deed] = {
     f"POST {API}/tasks": Deed("submit", "submitted"),
     f"POST {API}/tasks/cancel": Deed("cancel", "cancelled"),
+    f"POST {API}/tasks/resubmit": Deed("submit again", "submitted again"),
     f"POST {API}/tasks/{{id}}/arm": Deed("arm", "armed", "task {id}"),
     f"POST {API}/tasks/{{id}}/cancel": Deed("cancel", "cancelled", "task {id}"),
     f"PATCH {API}/tasks/{{id}}": Deed("change", "changed", "task {id}"),

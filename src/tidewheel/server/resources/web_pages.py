@@ -31,7 +31,7 @@ PAGES = (
     *("/", "/runs", "/runs/{run}", "/workflows", "/workflows/{workflow}"),
     *("/workflows/{workflow}/{version}", "/requests", "/tasks", "/tasks/{task}"),
     *("/queues/{queue}", "/workers", "/workers/{worker}", "/statistics", "/tokens"),
-    "/notifications",
+    *("/notifications", "/definition"),
 )
 DOCS = "/docs"
 # One path for each depth: no route of the table takes paths of any length.

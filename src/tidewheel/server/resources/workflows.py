@@ -49,10 +49,11 @@ from tidewheel.server.operation_routes import (
 from tidewheel.server.resources.run_creation import (
     FILES_MAX,
     DefinitionOut,
+    DefinitionQuery,
     Path,
     Point,
     Text,
-    definition_document,
+    definition_answer,
 )
 from tidewheel.server.routes import Needs, RouteList, no_name
 from tidewheel.server.validation import In, read
@@ -198,13 +199,14 @@ async def graph(call: Call) -> object:
 @ROUTES.add(
     "GET /workflows/{name}/{version}/definition",
     Needs(READ, name_of_path),
-    "What is kept of one version: its text and its files.",
+    "What is kept of one version: its text and its files, or one file.",
     DefinitionOut,
+    query=DefinitionQuery,
     seconds_max=SECONDS_MAX,
 )
 async def definition(call: Call) -> object:
     kept = await registry_door(call).definition(call.path["name"], call.path["version"])
-    return definition_document(kept)
+    return definition_answer(kept, call.query_as(DefinitionQuery).path)
 
 
 # Scheduling block instances, their blocks, and the objects that stages wait for.

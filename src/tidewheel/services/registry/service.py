@@ -47,6 +47,7 @@ from tidewheel.formats.sip.validation import validate
 from tidewheel.ports.runs import Document, Parameters, RunDoor
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions import graph as drawing
+from tidewheel.services.definitions.diff import definitions_diff
 from tidewheel.services.definitions.sip import load_sip, source_of, warn_of_scripts
 from tidewheel.services.definitions.snapshot import (
     GraphCheck,
@@ -181,6 +182,13 @@ class RegistryService:
     async def definition(self, name: str, version: str = "") -> StoredDefinition:
         view = await found_workflow(self._store, name, version, sees=self._sees)
         return await self._store.definition(view.definition)
+
+    async def diff(self, name: str, version: str, against: str) -> Document:
+        old = await found_workflow(self._store, name, version, sees=self._sees)
+        new = await found_workflow(self._store, name, against, sees=self._sees)
+        kept = [await self._store.definition(one.definition) for one in (old, new)]
+        told = await self._read(old.name, partial(definitions_diff, *kept))
+        return {"name": old.name, "version": old.version, "against": new.version} | told
 
     async def remove(self, name: str, version: str = "") -> Document:
         view = await found_workflow(

@@ -21,6 +21,7 @@ from tidewheel.store.transaction import (
     rows_in_chunks,
 )
 
+RECENT_TASKS = 2_000  # whose queues are listed though they are idle
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
 INVARIANTS = {
     "T1": "verify_steps",
@@ -172,7 +173,13 @@ def usage(tx: Transaction, task_id: TaskId) -> list[tasks.UsageView]:
 
 def edges(tx: Transaction, task_id: TaskId) -> list[tasks.EdgeView]:
     """Returns the edges into and out of a task."""
-    return tx.records("list_edges", tasks.EdgeView, seq=_seq_of(tx, task_id))
+    return edges_of(tx, [_seq_of(tx, task_id)])
+
+
+def edges_of(tx: Transaction, seqs: Sequence[int]) -> list[tasks.EdgeView]:
+    """Returns the edges into and out of tasks; one between tasks of different chunks comes
+    twice."""
+    return records_in_chunks(tx, "list_edges", tasks.EdgeView, "seqs", seqs)
 
 
 class OfQueue(NamedTuple):
@@ -182,7 +189,8 @@ class OfQueue(NamedTuple):
 
 
 def queues(tx: Transaction) -> list[tasks.QueueView]:
-    """Returns every queue that has settings or tasks that have not ended."""
+    """Returns every queue that has settings or tasks that have not ended, and those of the
+    newest tasks: one that is idle can be paused before it is used again."""
     limits: dict[str, list[Limit]] = {}
     for of, limit in tx.pairs("list_limits", OfQueue, Limit):
         limits.setdefault(of.queue, []).append(limit)
@@ -196,6 +204,7 @@ def queues(tx: Transaction) -> list[tasks.QueueView]:
         counts.setdefault(queue, {})[Status(status)] = count
         if status == Status.READY.value and age is not None:
             ages[queue] = age
+    recent = {row[0] for row in tx.rows("list_recent_queues", count=RECENT_TASKS)}
     return [
         tasks.QueueView(
             queue=queue,
@@ -203,7 +212,7 @@ def queues(tx: Transaction) -> list[tasks.QueueView]:
             counts=counts.get(queue, {}),
             oldest_ready_seconds=ages.get(queue),
         )
-        for queue in sorted(settings.keys() | counts.keys())
+        for queue in sorted(settings.keys() | counts.keys() | recent)
     ]
 
 

@@ -167,6 +167,29 @@ export type StageParameter = {
   value?: unknown;
 };
 
+/** Holds a line of a comparison; `kind` is same, added or removed, `old` and `new` are its numbers. */
+export type DiffLine = {
+  kind: string;
+  old: number | null;
+  new: number | null;
+  text: string;
+};
+
+/** Says how a file differs: added, removed or changed; `hunks` is null if it is no text, or too long. */
+export type FileDiff = {
+  path: string;
+  change: string;
+  hunks: DiffLine[][] | null;
+};
+
+/** Says in which files two versions of a workflow differ, from `version` to `against`. */
+export type WorkflowDiff = {
+  name: string;
+  version: string;
+  against: string;
+  files: FileDiff[];
+};
+
 /** Describes a file of a stage; `text` is null if it is none, or too long. */
 export type StageFile = {
   path: string;

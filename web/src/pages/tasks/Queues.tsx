@@ -11,11 +11,14 @@ import { Button, Failure } from "../../ui/parts";
 import { StateIcon } from "../../ui/StateIcon";
 import { durationText } from "../../ui/time";
 import { isOver } from "../runOrder";
+import { QueueSettings } from "./QueueSettings";
+import { USUAL_LEASE_SECONDS } from "./queueSettings";
 
 /** As workers name what they serve: a name, or one with * in it. */
 const queueGlob = (glob: string): RegExp => new RegExp(`^${glob.replace(/[.+^${}()|[\]\\?]/g, "\\$&").replace(/\*/g, ".*")}$`);
 
-type Asking = { what: "pause" | "empty" | "resume"; queue: QueueFacts } | null;
+type Deed = "pause" | "empty" | "resume" | "settings";
+type Asking = { what: Deed; queue: QueueFacts } | null;
 
 const running = (queue: QueueFacts): number => (queue.counts.running ?? 0) + (queue.counts.cancelling ?? 0);
 const waiting = (queue: QueueFacts): number => (queue.counts.waiting ?? 0) + (queue.counts.ready ?? 0);
@@ -93,10 +96,11 @@ export function Queues({ queues, error, retry, chosen, choose }: QueuesProps) {
   );
 }
 
-function QueueButtons({ queue, ask }: { queue: QueueFacts; ask: (what: "pause" | "empty" | "resume") => void }) {
+function QueueButtons({ queue, ask }: { queue: QueueFacts; ask: (what: Deed) => void }) {
   return (
     <>
       {queue.paused ? <Button onClick={() => ask("resume")}>Resume</Button> : <Button look="quiet" onClick={() => ask("pause")}>Pause</Button>}
+      <Button look="quiet" title="Limits, rates, aging, lease" onClick={() => ask("settings")}>Settings</Button>
       {waiting(queue) > 0 && <Button look="quiet" title="Cancel what waits; what runs goes on" onClick={() => ask("empty")}>Empty</Button>}
     </>
   );
@@ -106,6 +110,7 @@ function Asked({ asking, close }: { asking: NonNullable<Asking>; close: () => vo
   const { what, queue } = asking;
   const path = `/queues/${inPath(queue.queue)}`;
   const props = { stale: ["store"], onClose: close };
+  if (what === "settings") return <QueueSettings queue={queue} onClose={close} />;
   if (what === "empty") {
     const cancel = () => post("/tasks/cancel", { filter: { queue: queue.queue, status: ["waiting", "ready"] }, count_max: 10_000 });
     return (
@@ -118,17 +123,19 @@ function Asked({ asking, close }: { asking: NonNullable<Asking>; close: () => vo
   if (what === "pause") {
     return (
       <Confirm {...props} title={`Pause ${queue.queue}`} button="Pause" act={() => post(`${path}/pause`)}>
-        <p>No worker gets a task of this queue until somebody resumes it. It drains: {running(queue)} that run go on to their end; {waiting(queue)} wait.</p>
+        <p>No worker gets a task of this queue until it is resumed. It drains: {running(queue)} that run go on to their end; {waiting(queue)} wait.</p>
       </Confirm>
     );
   }
   return <Confirm {...props} title={`Resume ${queue.queue}`} button="Resume" act={() => post(`${path}/resume`)}><p>Workers get its tasks again; {queue.counts.ready ?? 0} are ready.</p></Confirm>;
 }
 
-function settingsText(queue: QueueFacts): string {
+/** What is set, and of the limit of the whole queue how much is used. */
+export function settingsText(queue: QueueFacts): string {
   const limits = queue.limits.flatMap((limit) => {
     const key = limit.key === "" ? "" : `${limit.key}: `;
-    return [limit.concurrency_max !== null ? `${key}at most ${limit.concurrency_max} at once` : "", limit.rate_max !== null ? `${key}${limit.rate_max} per ${durationText(limit.rate_seconds)}` : ""];
+    const use = limit.key === "" && running(queue) > 0 ? ` (${running(queue)} used)` : "";
+    return [limit.concurrency_max !== null ? `${key}at most ${limit.concurrency_max} at once${use}` : "", limit.rate_max !== null ? `${key}${limit.rate_max} per ${durationText(limit.rate_seconds).replace(/ 0 s$/, "")}` : ""];
   });
-  return [...limits, queue.aging ? "aging" : "", queue.lease_seconds !== 60 ? `lease ${durationText(queue.lease_seconds)}` : ""].filter(Boolean).join(", ");
+  return [...limits, queue.aging ? "aging" : "", queue.fair ? "fair" : "", queue.lease_seconds !== USUAL_LEASE_SECONDS ? `lease ${durationText(queue.lease_seconds)}` : ""].filter(Boolean).join(", ");
 }

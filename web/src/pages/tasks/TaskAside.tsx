@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Fragment, useState } from "react";
-import { inPath, post, Problem } from "../../api/http";
+import { inPath, post } from "../../api/http";
 import { storedAttemptsQuery, storedTaskQuery, storedWhyQuery } from "../../api/storeQueries";
 import { useMay } from "../../api/session";
 import { TASK_NAMES, type StoredTask } from "../../api/storeTypes";
@@ -13,10 +13,8 @@ import { plain } from "../../ui/plain";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
 import { bytesText } from "../../ui/quantities";
 import { At, Took } from "../../ui/time";
-import { say } from "../../ui/toasts";
-import { isOver, jobOf, nextName, taskAgain } from "./again";
-
-const NAMES_MAX = 20; // that are tried
+import { againOf, isOver, jobOf } from "./again";
+import { ResubmitDialog } from "./ResubmitDialog";
 
 export function TaskAside({ id, close, select }: { id: string; close: () => void; select: (id: string) => void }) {
   const { data: task, error, refetch } = useQuery(storedTaskQuery(id));
@@ -32,10 +30,12 @@ export function TaskAside({ id, close, select }: { id: string; close: () => void
 
 function Body({ task, select }: { task: StoredTask; select: (id: string) => void }) {
   const job = jobOf(task);
+  const again = againOf(task.id);
   return (
     <>
       <p><StateWord state={task.status} kind="statuses" /></p>
       {job && <p><Link to="/runs/$run" params={{ run: job.run }} search={{ select: job.id }}>{job.id} of {job.run}</Link></p>}
+      {again && <p>Submitted again, number {again.number} of <button type="button" className="link" onClick={() => select(again.first)}>{plain(again.first)}</button></p>}
       <Verbs task={task} isJob={job !== null} select={select} />
       {!isOver(task) && task.status !== "running" && <Why id={task.id} />}
       {task.errors.slice(-1).map((error) => <p key={error.code} className="error-text">{plain(error.description || error.code)}</p>)}
@@ -66,41 +66,19 @@ function asksText(task: StoredTask): string {
 function Verbs({ task, isJob, select }: { task: StoredTask; isJob: boolean; select: (id: string) => void }) {
   const [asking, setAsking] = useState<"cancel" | "again" | null>(null);
   const [operates, submits] = [useMay("operate"), useMay("submit")];
-  const again = async () => {
-    const made = await submitAgain(task);
-    select(made.id);
-    say(`Submitted again as ${made.id}`);
-  };
+  const close = () => setAsking(null);
   return (
     <div className="panel-verbs" role="group" aria-label="Actions">
       {!isOver(task) && (operates || submits) && <Button className="risky" onClick={() => setAsking("cancel")}>Cancel</Button>}
       {!isJob && isOver(task) && submits && <Button onClick={() => setAsking("again")}>Submit again</Button>}
       {asking === "cancel" && (
-        <Confirm title={`Cancel ${task.id}`} button="Cancel the task" danger stale={["store"]} onClose={() => setAsking(null)} act={() => post(`/tasks/${inPath(task.id)}/cancel`)}>
+        <Confirm title={`Cancel ${task.id}`} button="Cancel the task" danger stale={["store"]} onClose={close} act={() => post(`/tasks/${inPath(task.id)}/cancel`)}>
           <p>{task.status === "running" ? "Its job is told to end." : "It will not run."} Whatever needs it will not run either.</p>
         </Confirm>
       )}
-      {asking === "again" && (
-        <Confirm title={`Submit ${task.name ?? task.id} again`} button="Submit again" stale={["store"]} onClose={() => setAsking(null)} act={again}>
-          <p>A new task with the same command, spec and settings, in the queue {task.queue}{task.name !== null && `, called ${nextName(task.name)} or the next name that is free`}. It needs no other task, and this one stays as it is.</p>
-        </Confirm>
-      )}
+      {asking === "again" && <ResubmitDialog ids={[task.id]} onClose={close} onDone={(told) => select(told[0]?.id ?? task.id)} />}
     </div>
   );
-}
-
-/** Under the first name that is free. */
-async function submitAgain(task: StoredTask): Promise<{ id: string }> {
-  let name = task.name === null ? null : nextName(task.name);
-  for (let left = NAMES_MAX; ; left -= 1) {
-    try {
-      return await post<{ id: string }>("/tasks", taskAgain(task, name));
-    } catch (error) {
-      const taken = error instanceof Problem && error.code === "duplicate" && name !== null && left > 0;
-      if (!taken) throw error;
-      name = nextName(name ?? "");
-    }
-  }
 }
 
 function Why({ id }: { id: string }) {

@@ -12,8 +12,10 @@ import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { useAddress } from "../useAddress";
-import { isOver, STATUSES } from "./again";
+import { isOver, jobOf, STATUSES } from "./again";
 import { Queues, useQueues } from "./Queues";
+import { QueueSettings } from "./QueueSettings";
+import { ResubmitDialog } from "./ResubmitDialog";
 import { TaskAside } from "./TaskAside";
 import "./tasks.css";
 
@@ -28,11 +30,15 @@ export function TasksPage() {
   const selected = search.task ?? null;
   const all = search.queues === "all";
   const { queues, left, error, refetch } = useQueues(all, wish.queue);
+  const [naming, setNaming] = useState(false);
+  const may = useMay("operate");
   return (
     <div className="tasks-page">
       <div className="page-head">
         <h1>Tasks &amp; queues</h1>
-        {(left > 0 || all) && <Button look="quiet" className="page-end" aria-pressed={all} onClick={() => change({ queues: all ? "" : "all" })}>Show queues of ended runs{left > 0 ? ` (${left})` : ""}</Button>}
+        {may && <Button look="quiet" className="page-end" title="Set or pause a queue before its first task" onClick={() => setNaming(true)}>Set a queue …</Button>}
+        {naming && <QueueSettings queue={null} onClose={() => setNaming(false)} />}
+        {(left > 0 || all) && <Button look="quiet" className={may ? "" : "page-end"} aria-pressed={all} onClick={() => change({ queues: all ? "" : "all" })}>Show queues of ended runs{left > 0 ? ` (${left})` : ""}</Button>}
       </div>
       <Queues queues={queues} error={error} retry={() => void refetch()} chosen={wish.queue} choose={(queue) => change({ queue })} />
       <Filters wish={wish} queues={queues ?? []} change={change} />
@@ -86,43 +92,50 @@ function Field({ field, value, change }: { field: TaskName; value: string; chang
 function Tasks({ wish, selected, select, clear }: { wish: TaskWish; selected: string | null; select: (id: string) => void; clear: () => void }) {
   const found = useInfiniteQuery(tasksQuery(wish));
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
+  const [operates, submits] = [useMay("operate"), useMay("submit")];
   const tasks = useMemo(() => found.data?.pages.flatMap((page) => page.tasks) ?? [], [found.data]);
   const filtered = Object.values(wish).some((value) => value !== "");
   if (found.data === undefined) return found.error === null ? <Loading what="tasks" /> : <Failure error={found.error} retry={() => void found.refetch()} />;
   if (tasks.length === 0) {
     return filtered ? <Empty title="No task fits"><Button onClick={clear}>Show all</Button></Empty> : <Empty title="No task is here">Submit one: <pre>tidewheel submit --server {location.origin} -- echo hello</pre></Empty>;
   }
-  const tick = (id: string, on: boolean) => {
+  // Open ones can be cancelled, ended ones submitted again; jobs of runs are triggered in their runs.
+  const takes = (task: StoredTask) => (isOver(task) ? submits && jobOf(task) === null : operates || submits);
+  const tick = (some: readonly StoredTask[], on: boolean) => {
     const next = new Set(ticked);
-    if (on) next.add(id);
-    else next.delete(id);
+    for (const { id } of some) if (on) next.add(id); else next.delete(id);
     setTicked(next);
   };
   return (
     <div className="tasks-list">
-      <CancelBar tasks={tasks.filter((task) => ticked.has(task.id) && !isOver(task))} clear={() => setTicked(new Set())} />
-      <Rows tasks={tasks} ticked={ticked} tick={tick} selected={selected} select={select} more={found.hasNextPage && !found.isFetchingNextPage ? () => void found.fetchNextPage() : null} />
+      <TickBar tasks={tasks.filter((task) => ticked.has(task.id))} clear={() => setTicked(new Set())} />
+      <Rows tasks={tasks} ticked={ticked} takes={takes} tick={tick} selected={selected} select={select} more={found.hasNextPage && !found.isFetchingNextPage ? () => void found.fetchNextPage() : null} />
     </div>
   );
 }
 
-function CancelBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () => void }) {
-  const [asking, setAsking] = useState(false);
-  if (tasks.length === 0 && !asking) return null;
-  const what = `Cancel ${tasks.length} task${tasks.length === 1 ? "" : "s"}`;
+function TickBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () => void }) {
+  const [asking, setAsking] = useState<"cancel" | "again" | null>(null);
+  if (tasks.length === 0 && asking === null) return null;
+  const open = tasks.filter((task) => !isOver(task));
+  const over = tasks.filter(isOver);
+  const what = `Cancel ${open.length} task${open.length === 1 ? "" : "s"}`;
+  const close = () => setAsking(null);
   return (
     <div className="tick-bar" role="group" aria-label="Actions on ticked tasks">
-      <b>{tasks.length} open ticked</b>
-      <Button className="risky" onClick={() => setAsking(true)}>Cancel</Button>
-      <Button look="quiet" onClick={clear}>Untick</Button>
-      {asking && (
+      <b>{tasks.length} selected</b>
+      {open.length > 0 && <Button className="risky" onClick={() => setAsking("cancel")}>{over.length > 0 ? `Cancel ${open.length} open` : "Cancel"}</Button>}
+      {over.length > 0 && <Button onClick={() => setAsking("again")}>{open.length > 0 ? `Submit ${over.length} again` : "Submit again"}</Button>}
+      <Button look="quiet" onClick={clear}>Clear selection</Button>
+      {asking === "cancel" && (
         <Confirm
-          title={what} button={what} danger stale={["store"]} onClose={() => setAsking(false)}
-          act={async () => { await post("/tasks/cancel", { ids: tasks.slice(0, CANCEL_MAX).map((task) => task.id) }); clear(); }}
+          title={what} button={what} danger stale={["store"]} onClose={close}
+          act={async () => { await post("/tasks/cancel", { ids: open.slice(0, CANCEL_MAX).map((task) => task.id) }); clear(); }}
         >
           <p>Those that wait will not run, nor will whatever needs them. Jobs that run are told to end.</p>
         </Confirm>
       )}
+      {asking === "again" && <ResubmitDialog ids={over.map((task) => task.id)} onClose={close} onDone={clear} />}
     </div>
   );
 }
@@ -130,15 +143,17 @@ function CancelBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () =
 interface RowsProps {
   tasks: readonly StoredTask[];
   ticked: ReadonlySet<string>;
-  tick: (id: string, on: boolean) => void;
+  takes: (task: StoredTask) => boolean; // whether something can be done with it
+  tick: (some: readonly StoredTask[], on: boolean) => void;
   selected: string | null;
   select: (id: string) => void;
   more: (() => void) | null;
 }
 
-function Rows({ tasks, ticked, tick, selected, select, more }: RowsProps) {
+function Rows({ tasks, ticked, takes, tick, selected, select, more }: RowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
-  const may = useMay("operate");
+  const takable = tasks.filter(takes);
+  const all = takable.length > 0 && takable.every((task) => ticked.has(task.id));
   const virtual = useVirtualizer({ count: tasks.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_HEIGHT, overscan: 12 });
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
@@ -147,7 +162,7 @@ function Rows({ tasks, ticked, tick, selected, select, more }: RowsProps) {
   }, [last, tasks.length, more]);
   return (
     <div className="task-rows" ref={scroller} role="table" aria-label="Tasks" aria-rowcount={more === null ? tasks.length : -1}>
-      <div className="task-row head" role="row">{["", "Status", "Task", "Queue", "Attempt", "Worker", "Changed"].map((title, place) => <span key={title} role="columnheader">{place === 0 ? <span className="visually-hidden">Tick</span> : title}</span>)}</div>
+      <div className="task-row head" role="row">{["", "Status", "Task", "Queue", "Attempt", "Worker", "Changed"].map((title, place) => <span key={title} role="columnheader">{place > 0 ? title : takable.length > 0 ? <input type="checkbox" aria-label={`Select all ${takable.length} that are shown`} checked={all} onChange={() => tick(takable, !all)} /> : <span className="visually-hidden">Selected</span>}</span>)}</div>
       <div className="task-space" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
         {items.map((item) => {
           const task = tasks[item.index];
@@ -157,7 +172,7 @@ function Rows({ tasks, ticked, tick, selected, select, more }: RowsProps) {
               key={task.id} role="row" tabIndex={0} className="task-row" aria-selected={task.id === selected} style={{ transform: `translateY(${item.start}px)` }}
               onClick={() => select(task.id)} onKeyDown={(event) => { if (event.key === "Enter") select(task.id); }}
             >
-              <span role="cell" onClick={(event) => event.stopPropagation()}>{may && !isOver(task) && <input type="checkbox" aria-label={`Tick ${task.id}`} checked={ticked.has(task.id)} onChange={(event) => tick(task.id, event.target.checked)} />}</span>
+              <span role="cell" onClick={(event) => event.stopPropagation()}>{takes(task) && <input type="checkbox" aria-label={`Select ${task.id}`} checked={ticked.has(task.id)} onChange={(event) => tick([task], event.target.checked)} />}</span>
               <span role="cell"><StateWord state={task.status} kind="statuses" />{task.status === "running" && task.progress > 0 && <span className="muted"> {Math.round(100 * task.progress)} %</span>}</span>
               <span role="cell" title={task.id}><b>{task.name ?? task.id}</b> {task.name !== null && <span className="faint">{task.id}</span>}</span>
               <span role="cell">{task.queue}</span>

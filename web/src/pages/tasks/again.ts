@@ -1,8 +1,10 @@
-/** A task that has ended, as a new one that asks for the same. */
-import { ASKED_AGAIN, type StoredTask } from "../../api/storeTypes";
+/** Tasks that have ended, and those by which they were submitted again. */
+import { post, postLook } from "../../api/http";
+import type { Resubmitted, StoredTask } from "../../api/storeTypes";
 
 export const OPEN_STATUSES: readonly string[] = ["waiting", "ready", "running", "cancelling"];
 export const STATUSES: readonly string[] = [...OPEN_STATUSES, "succeeded", "failed", "cancelled"];
+export const RESUBMIT_MAX = 10_000; // in one request
 
 export const isOver = (task: Pick<StoredTask, "status">): boolean => !OPEN_STATUSES.includes(task.status);
 
@@ -14,30 +16,36 @@ export function jobOf(task: Pick<StoredTask, "id" | "queue">): { run: string; id
   return { run: parts.slice(0, -3).join("/"), id: parts.slice(-3, -1).join("/") };
 }
 
-/** Names are unique: fit, fit.2, fit.3 … */
-export function nextName(name: string): string {
-  const found = /^(.*)\.(\d{1,9})$/.exec(name);
-  return found ? `${found[1]}.${Number(found[2]) + 1}` : `${name}.2`;
+/** The first task, and which one of its line this is; null for a task that was submitted once. */
+export function againOf(id: string): { first: string; number: number } | null {
+  const found = /^(.*)~(\d{1,6})-[0-9a-f]{12}$/s.exec(id);
+  return found ? { first: found[1] ?? "", number: Number(found[2]) } : null;
 }
 
-/** What is sent; times, needs and the id belonged to the old one alone. */
-export function taskAgain(task: StoredTask, name = task.name): Record<string, unknown> {
-  const { delays, ...backoff } = task.retry;
-  const said: Record<string, unknown> = {
-    ...Object.fromEntries(Object.entries(ASKED_AGAIN).map(([field, stored]) => [field, task[stored]])),
-    name,
-    environment: task.environment,
-    ...(task.max_retries > 0 ? (delays ? { retry_delays: delays } : { backoff }) : {}),
-    cpu: task.resources.cpu || null,
-    memory: task.resources.memory_bytes || null,
-    gpu: task.resources.gpu || null,
-    nodes: task.resources.nodes > 1 ? task.resources.nodes : null,
-    exclusive: task.resources.exclusive || null,
-    buffer: task.resources.buffer_bytes || null,
-    flavours: task.resources.flavours.length > 0 ? task.resources.flavours : null,
-    labels: task.resources.labels.length > 0 ? task.resources.labels : null,
-    // As a text nothing of it is lost on the way through a browser.
-    ...(task.spec_text === undefined ? { spec: task.spec } : { spec_text: task.spec_text }),
-  };
-  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null && value !== undefined));
+export interface Plan {
+  made: Resubmitted[];
+  before: Resubmitted[];
+  refused: Resubmitted[];
+  /** How many were cancelled because they need one of them, and are not among them. */
+  children: number;
 }
+
+export function planOf(tasks: readonly Resubmitted[]): Plan {
+  return {
+    made: tasks.filter((one) => one.created),
+    before: tasks.filter((one) => !one.created && one.refused === null),
+    refused: tasks.filter((one) => one.refused !== null),
+    children: new Set(tasks.flatMap((one) => one.children)).size,
+  };
+}
+
+interface Asked {
+  ids: readonly string[];
+  with_children: boolean;
+}
+
+export const tryAgain = async (asked: Asked, signal?: AbortSignal): Promise<Resubmitted[]> =>
+  (await postLook<{ tasks: Resubmitted[] }>("/tasks/resubmit", { ...asked, dry_run: true }, signal)).tasks;
+
+export const submitAgain = async (asked: Asked): Promise<Resubmitted[]> =>
+  (await post<{ tasks: Resubmitted[] }>("/tasks/resubmit", asked)).tasks;

@@ -10,7 +10,8 @@ export function placeOf({ file, line, column }: Finding): string {
   return `${file}${line === null ? "" : `:${line}${column === null ? "" : `:${column}`}`}`;
 }
 
-export function Findings({ findings }: { findings: readonly Finding[] }) {
+/** `onJump` shows the line of a finding, where there is something to show it in. */
+export function Findings({ findings, onJump }: { findings: readonly Finding[]; onJump?: (file: string, line: number) => void }) {
   return (
     <ul className="findings" aria-label="Findings">
       {findings.map((one, place) => (
@@ -19,12 +20,18 @@ export function Findings({ findings }: { findings: readonly Finding[] }) {
           <div>
             <p><b>{one.severity}</b> {plain(one.message)}</p>
             {one.hint !== "" && <p className="muted">→ {plain(one.hint)}</p>}
-            <p className="faint"><code>{plain(placeOf(one))}</code> {one.code}</p>
+            <p className="faint"><Place finding={one} onJump={onJump} /> {one.code}</p>
           </div>
         </li>
       ))}
     </ul>
   );
+}
+
+function Place({ finding, onJump }: { finding: Finding; onJump: ((file: string, line: number) => void) | undefined }) {
+  const { file, line } = finding;
+  if (onJump === undefined || file === null || line === null) return <code>{plain(placeOf(finding))}</code>;
+  return <button type="button" className="link mono" onClick={() => onJump(file, line)}>{plain(placeOf(finding))}</button>;
 }
 
 /** What is wrong is told below: only how much of it there is. */

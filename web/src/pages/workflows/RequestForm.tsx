@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
+import { Problem } from "../../api/http";
 import { beginRun, checkRequest, type Parameter, type WorkflowDocument } from "../../api/registry";
 import { useDeed } from "../../ui/deed";
 import { Button } from "../../ui/parts";
@@ -9,30 +10,28 @@ import { plain } from "../../ui/plain";
 import { say } from "../../ui/toasts";
 import { Findings, Refusal } from "./Findings";
 import { filled, kindOf, linesOf, textOf, valueOf } from "./parameters";
-
-const PRIORITY = { min: -1, max: 100 };
+import { NO_OPTIONS, optionsOf, wrongOption } from "./runOptions";
+import { StartOptions } from "./StartOptions";
 
 /** `onPreview` is told what the graph would be drawn with. */
 export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocument; onPreview: (parameters: Record<string, unknown>) => void }) {
   const { name, version, parameters, kind } = workflow;
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [lines, setLines] = useState("");
-  const [priority, setPriority] = useState("");
-  const [paused, setPaused] = useState(false);
+  const [options, setOptions] = useState(NO_OPTIONS);
   const navigate = useNavigate();
   const queries = useQueryClient();
   const takesLines = kind === "flow.cylc" && parameters.length === 0;
   const fields = filled(parameters, texts);
   const more = linesOf(takesLines ? lines : "");
   const values = { ...fields.values, ...more.values };
-  const wrong = [...fields.wrong, ...more.wrong];
+  const wrong = [...fields.wrong, ...more.wrong, ...(wrongOption("priority", options) === "" ? [] : ["priority"])];
   const checking = useDeed({ mutationFn: () => checkRequest(name, version, values) });
   const beginning = useDeed({
     mutationFn: async () => {
       const verdict = await checking.mutateAsync();
       if (!verdict.runnable) return null;
-      const options = { ...(priority === "" ? {} : { priority: Number(priority) }), ...(paused ? { paused } : {}) };
-      return beginRun({ workflow: name, version, parameters: values, options });
+      return beginRun({ workflow: name, version, parameters: values, options: optionsOf(options) });
     },
     onSuccess: (run) => {
       if (run === null) return;
@@ -66,10 +65,7 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
           <small className={more.wrong.length > 0 ? "wrong" : "muted"}>{more.wrong.length > 0 ? `Not NAME = value: ${plain(more.wrong[0] ?? "")}` : "One to a line, where its templates take some; values are JSON or text."}</small>
         </label>
       )}
-      <div className="request-options">
-        <label className="field"><span>Priority</span><input className="input" type="number" {...PRIORITY} placeholder="as usual" value={priority} onChange={(event) => setPriority(event.target.value)} /></label>
-        <label className="tick"><input type="checkbox" checked={paused} onChange={(event) => setPaused(event.target.checked)} /> begin paused</label>
-      </div>
+      <StartOptions texts={options} hasPoints={kind !== "sip"} refused={beginning.error instanceof Problem ? beginning.error : null} onChange={(part) => setOptions({ ...options, ...part })} />
       {checking.error !== null && <Refusal error={checking.error} />}
       {beginning.error !== null && beginning.error !== checking.error && <Refusal error={beginning.error} />}
       {checking.data && (

@@ -3,18 +3,20 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Navigate, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { Problem } from "../../api/http";
-import { removeWorkflow, runsOfQuery, workflowQuery, type Parameter, type WorkflowDocument } from "../../api/registry";
+import { definitionFile, removeWorkflow, runsOfQuery, workflowQuery, type Parameter, type WorkflowDocument } from "../../api/registry";
 import { useMay } from "../../api/session";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
+import { DefinitionFiles, useDefinitionPlace } from "./DefinitionFiles";
 import { DefinitionGraph } from "./DefinitionGraph";
 import { Findings } from "./Findings";
 import { textOf } from "./parameters";
 import { RequestForm } from "./RequestForm";
 import { Stages } from "./Stages";
+import { Versions } from "./Versions";
 import { Runnable } from "./WorkflowsPage";
 import "./workflows.css";
 
@@ -44,6 +46,11 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
   const [given, setGiven] = useState<Record<string, unknown>>({});
   const may = useMay("submit");
   const { name, version, findings, parameters } = workflow;
+  const { open } = useDefinitionPlace(workflow.files);
+  const jump = (file: string, line: number) => {
+    open(file, line);
+    document.getElementById("definition")?.scrollIntoView({ block: "start" });
+  };
   return (
     <div className="plain-page">
       <Head workflow={workflow} may={may} />
@@ -55,18 +62,19 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
       <div className="workflow-parts">
         <section className="card part" aria-label="What was found">
           <h2>Findings</h2>
-          {findings.length === 0 ? <p className="muted">Nothing is wrong or remarkable.</p> : <Findings findings={findings} />}
+          {findings.length === 0 ? <p className="muted">Nothing is wrong or remarkable.</p> : <Findings findings={findings} onJump={jump} />}
         </section>
         <Runs name={name} />
         <section className="card part" aria-label="Parameters">
           <h2>Parameters</h2>
           {parameters.length === 0 ? <p className="muted">{workflow.kind === "flow.cylc" ? "None are declared; its templates may take variables." : "It takes none."}</p> : <Parameters parameters={parameters} />}
         </section>
-        <section className="card part" aria-label="Files">
-          <h2>Files</h2>
-          <ul className="file-list">{workflow.files.map((file) => <li key={file.path}><code>{plain(file.path)}</code><span className="muted">{file.executable ? "executable · " : ""}{file.size} B</span></li>)}</ul>
-        </section>
+        <Versions name={name} version={version} />
       </div>
+      <section className="card part definition-part" id="definition" aria-label="Definition">
+        <h2>Definition</h2>
+        <DefinitionFiles files={workflow.files} findings={findings} contentOf={(path) => ({ key: ["workflows", name, version, "file", path], read: (signal) => definitionFile(name, version, path, signal) })} />
+      </section>
     </div>
   );
 }
@@ -138,7 +146,7 @@ function Runs({ name }: { name: string }) {
             <Link to="/runs/$run" params={{ run: run.name }}>{plain(run.name)}</Link>
             <StateWord state={run.status} kind="runs" />
             <span className="muted run-from" title={plain(run.folder)}>{plain(run.folder)}</span>
-            <span className="muted nowrap"><Ago at={run.created_at} /></span>
+            <span className="muted nowrap"><Link to="/definition" search={{ run: run.name }}>definition</Link> · <Ago at={run.created_at} /></span>
           </li>
         ))}
       </ul>

@@ -1,0 +1,46 @@
+/** How a run is started: its points, its mode, paused or not, its priority. */
+import { useId, type ReactNode } from "react";
+import type { Problem } from "../../api/http";
+import { plain } from "../../ui/plain";
+import { MODES, POINTS, PRIORITY, refusalOf, wrongOption, type OptionTexts } from "./runOptions";
+
+interface OptionsProps {
+  texts: OptionTexts;
+  onChange: (part: Partial<OptionTexts>) => void;
+  /** Stages have no points. */
+  hasPoints: boolean;
+  refused: Problem | null;
+}
+
+export function StartOptions({ texts, onChange, hasPoints, refused }: OptionsProps) {
+  return (
+    <>
+      {hasPoints && (
+        <details className="start-points" open={POINTS.some(({ name }) => texts[name] !== "")}>
+          <summary>Points and mode</summary>
+          <div className="start-fields">
+            {POINTS.map(({ name, title, says }) => (
+              <OptionInput key={name} title={title} says={says} wrong={refusalOf(name, texts[name], refused)}>
+                {(about, wrong) => <input className="input mono" value={texts[name]} placeholder="as defined" aria-invalid={wrong} aria-describedby={about} onChange={(event) => onChange({ [name]: event.target.value })} />}
+              </OptionInput>
+            ))}
+            <OptionInput title="Mode" says="" wrong="">
+              {(about) => <select value={texts.mode} aria-describedby={about} onChange={(event) => onChange({ mode: event.target.value })}>{MODES.map(([mode, words]) => <option key={mode} value={mode}>{words}</option>)}</select>}
+            </OptionInput>
+          </div>
+        </details>
+      )}
+      <div className="request-options">
+        <OptionInput title="Priority" says="" wrong={wrongOption("priority", texts)}>
+          {(about, wrong) => <input className="input" type="number" {...PRIORITY} placeholder="as usual" value={texts.priority} aria-invalid={wrong} aria-describedby={about} onChange={(event) => onChange({ priority: event.target.value })} />}
+        </OptionInput>
+        <label className="tick"><input type="checkbox" checked={texts.paused} onChange={(event) => onChange({ paused: event.target.checked })} /> start paused</label>
+      </div>
+    </>
+  );
+}
+
+function OptionInput({ title, says, wrong, children }: { title: string; says: string; wrong: string; children: (about: string, wrong: boolean) => ReactNode }) {
+  const about = useId();
+  return <label className="field"><span>{title}</span>{children(about, wrong !== "")}<small id={about} className={wrong === "" ? "muted" : "wrong"}>{plain(wrong || says)}</small></label>;
+}

@@ -1,0 +1,61 @@
+/** The options of a run as texts in a form, and what a refusal says about each. */
+import type { Problem } from "../../api/http";
+import type { RunOptions } from "../../api/registry";
+
+export interface OptionField {
+  name: "initial" | "final" | "start" | "stop";
+  title: string;
+  says: string;
+}
+
+export const POINTS: readonly OptionField[] = [
+  { name: "initial", title: "Initial point", says: "Where its cycles begin, instead of what the definition says." },
+  { name: "final", title: "Final point", says: "Where they end." },
+  { name: "start", title: "Start at", says: "Begin at this point: what is before it counts as done." },
+  { name: "stop", title: "Stop after", says: "Stop once this point is done; it can be resumed." },
+];
+
+export const MODES: readonly (readonly [string, string])[] = [
+  ["live", "live: jobs run"],
+  ["simulation", "simulation: no jobs, made-up run times"],
+  ["dummy", "dummy: jobs that do nothing"],
+  ["skip", "skip: every task succeeds at once"],
+];
+
+export interface OptionTexts extends Record<OptionField["name"], string> {
+  priority: string;
+  mode: string;
+  paused: boolean;
+}
+
+export const NO_OPTIONS: OptionTexts = { initial: "", final: "", start: "", stop: "", priority: "", mode: "live", paused: false };
+export const PRIORITY = { min: -1, max: 100 };
+
+/** What is wrong with a field before anybody is asked. */
+export function wrongOption(name: keyof OptionTexts, texts: OptionTexts): string {
+  if (name === "priority" && texts.priority !== "") {
+    const number = Number(texts.priority);
+    return Number.isInteger(number) && number >= PRIORITY.min && number <= PRIORITY.max ? "" : `Give a whole number from ${PRIORITY.min} to ${PRIORITY.max}.`;
+  }
+  return "";
+}
+
+/** Only what was said. */
+export function optionsOf(texts: OptionTexts): RunOptions {
+  return {
+    ...Object.fromEntries(POINTS.map(({ name }) => [name, texts[name].trim()] as const).filter(([, text]) => text !== "")),
+    ...(texts.priority === "" ? {} : { priority: Number(texts.priority) }),
+    ...(texts.paused ? { paused: true } : {}),
+    ...(texts.mode === "live" ? {} : { mode: texts.mode }),
+  };
+}
+
+/** The part of a refusal that is about a field: what names it, or quotes what was written in it. */
+export function refusalOf(name: OptionField["name"], text: string, problem: Problem | null): string {
+  const written = text.trim();
+  if (problem === null || written === "") return "";
+  const said = [...problem.placed.map((one) => one.message + (one.hint ? ` → ${one.hint}` : "")), ...problem.findings, problem.message];
+  const named = new RegExp(`\\b${name}\\b.*(point|cycle)`, "i");
+  const about = said.filter((one) => one.includes(`'${written}'`) || one.includes(`"${written}"`));
+  return (about.find((one) => named.test(one)) ?? (said.find((one) => named.test(one) && one.includes(written)) ?? about[0])) ?? "";
+}
