@@ -103,9 +103,9 @@ def test_an_empty_value_means_what_it_means_in_a_definition():
         ("[environment filter]include=A", "reload"),
         ("[remote]owner=me", "no longer accepted; name a platform"),
         ("[environment]=x", "name an item"),
-        ("[environment]A-B=x", "no name of a variable"),
-        ("[environment]A;touch oops=x", "no name of a variable"),
-        ("[environment][A]B=x", "no setting"),
+        ("[environment]A-B=x", "not a valid variable name"),
+        ("[environment]A;touch oops=x", "not a valid variable name"),
+        ("[environment][A]B=x", "not a setting"),
     ],
 )
 def test_what_is_no_setting_is_refused_with_what_would_be(setting, said):

@@ -24,7 +24,7 @@ test("no letter of a line is lost or added, however odd it is", () => {
   }
 });
 
-test("what is no text is not shown as one", () => {
+test("what is not text is not shown as one", () => {
   expect(textOfBytes(new Uint8Array([97, 0]))).toBeNull();
   expect(textOfBytes(new Uint8Array([0xff]))).toBeNull();
   expect(textOfBytes(new TextEncoder().encode("é"))).toBe("é");

@@ -16,7 +16,7 @@ export function languageOf(path: string): Language {
   return /\.(py|sh|bash|r|jl|env)$/.test(name) || !name.includes(".") ? "script" : "";
 }
 
-/** null: it is no text. */
+/** null: it is not text. */
 export function textOfBytes(bytes: Uint8Array): string | null {
   if (bytes.includes(0)) return null;
   try {
