@@ -67,7 +67,7 @@ def test_cancelling_reaches_ten_thousand_children(store):
     store.put("top")
     store.submit([new_task(f"c{n}", needs=["top"]) for n in range(MANY)])
     assert store.cancel_one("top").status == "cancelled"
-    assert store.queues() == []
+    assert [queue.counts for queue in store.queues()] == [{}]
 
 
 @pytest.mark.req("R003-21")
