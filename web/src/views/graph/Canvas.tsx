@@ -20,7 +20,7 @@ import { DOTS, HELD, Settling, usePanning } from "./panning";
 import type { Preview } from "./preview";
 import { useLayout } from "./useLayout";
 
-const NODE_TYPES = { task: TaskBox, fold: FoldBox, group: GroupBox, bunch: BunchBox, frame: FrameBox };
+const NODE_TYPES = { task: TaskBox, fold: FoldBox, family: GroupBox, bunch: BunchBox, frame: FrameBox };
 const PRO = { hideAttribution: true };
 const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
 const MAPPED_MIN = 31; // of these there is a small map

@@ -74,7 +74,7 @@ function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: 
         data: { task, framed: frames[0] === task.point, selected: id === selected, beside: beside.has(id), faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
       });
     } else if (fold) found.push({ id, type: "fold", position, width, height, focusable: true, ariaLabel: `${id}, ${foldText(fold)}, folded`, data: { fold } });
-    else if (group) found.push({ id, type: "group", position, width, height, data: { group }, ...STILL });
+    else if (group) found.push({ id, type: "family", position, width, height, data: { group }, ...STILL });
   }
   return found;
 }

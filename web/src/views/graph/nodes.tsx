@@ -13,7 +13,8 @@ import type { Mark } from "./preview";
 
 /** `framed`: its point stands above it already. */
 export type TaskNode = Node<{ task: TaskWords & { distance: number }; framed: boolean; selected: boolean; beside: boolean; faded: boolean; mark?: Mark }, "task">;
-export type GroupNode = Node<{ group: GraphGroup }, "group">;
+/** Not of type "group": React Flow dresses that one itself. */
+export type GroupNode = Node<{ group: GraphGroup }, "family">;
 export type FrameNode = Node<{ name: string; depth: number; stop: boolean; until: boolean; picking: boolean }, "frame">;
 export type BunchNode = Node<{ text: string }, "bunch">;
 export type FoldNode = Node<{ fold: Fold }, "fold">;
