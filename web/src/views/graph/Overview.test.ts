@@ -1,6 +1,7 @@
 // @vitest-environment jsdom
 import { expect, test } from "vitest";
-import { drawCrosses, isFailed } from "./Overview";
+import { isFailed } from "./legible";
+import { drawCrosses } from "./Overview";
 
 test("in the small map a failure is a cross, larger than its box, with an edge that is seen on any colour", () => {
   const said: string[] = [];

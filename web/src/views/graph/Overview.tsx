@@ -5,6 +5,7 @@ import { useRows } from "../../api/runLive";
 import { foldState } from "../../pages/run/folds";
 import { lookOf } from "../../ui/palette";
 import type { Drawing } from "./drawing";
+import { isFailed } from "./legible";
 import type { Place, Placed } from "./layout";
 import type { Panning } from "./panning";
 
@@ -104,8 +105,6 @@ function drawBoxes(context: CanvasRenderingContext2D, drawing: Drawing, placed: 
   }
   drawCrosses(context, failed);
 }
-
-export const isFailed = (state: string): boolean => lookOf(state).shape === lookOf("failed").shape;
 
 /** Over everything, and of one size however small the boxes are: a failure is seen without its colour. */
 export function drawCrosses(context: Pick<CanvasRenderingContext2D, "beginPath" | "moveTo" | "lineTo" | "stroke" | "strokeStyle" | "lineWidth">, places: readonly Place[]): void {

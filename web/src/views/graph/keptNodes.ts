@@ -1,6 +1,7 @@
 /** Boxes as the canvas wants them. One that is as it was stays the same object, and the canvas leaves it alone. */
 import type { rowFilter } from "../../pages/run/filters";
 import type { Drawing } from "./drawing";
+import { countsText } from "./legible";
 import type { Placed } from "./layout";
 import { bunchText } from "./bunches";
 import { foldText } from "../../pages/run/folds";
@@ -47,7 +48,11 @@ function framesOf(drawing: Drawing, placed: Placed, { preview, stop }: Looks): F
 export function bunchesOf(drawing: Drawing, placed: Placed): BunchNode[] {
   return placed.bunches.map(({ id, members, x, y, width, height }) => ({
     id, type: "bunch", position: { x, y }, width, height, zIndex: -1, ...STILL,
-    data: { text: bunchText(members.map((one) => drawing.tasks.get(one)?.name ?? "")) },
+    data: {
+      text: bunchText(members.map((one) => drawing.tasks.get(one)?.name ?? "")),
+      counts: countsText(members.flatMap((one) => drawing.tasks.get(one)?.state || [])),
+      head: Math.min(...members.map((one) => placed.boxes.get(one)?.y ?? Infinity)) - y,
+    },
   }));
 }
 
