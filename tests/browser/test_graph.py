@@ -57,6 +57,15 @@ LEGIBLE = """
         script = true
 """
 
+CHAIN = """
+[scheduling]
+    [[graph]]
+        R1 = {chain}
+[runtime]
+    [[root]]
+        script = true
+"""
+
 
 def resting(locator):
     """Where it is, once it has been there for two frames."""
@@ -171,3 +180,16 @@ def test_names_are_read_at_the_size_at_which_a_graph_is_first_shown(site, page):
     expect(page.locator(".task-text b").first).to_be_hidden()
     words = page.locator(".bunch-box span").first
     eventually(lambda: words.bounding_box()["height"] >= 9, "those of a bunch do not shrink")
+
+
+def test_sixty_tasks_in_a_row_are_rows_in_which_names_are_read(site, page):
+    names = [f"step_{number:02}" for number in range(60)]
+    run = site.begin_paused("long", CHAIN.format(chain=" => ".join(names)))
+    ids = {"ids": [f"1/{name}" for name in names]}
+    made = site.caller().post(f"/runs/{in_path(run)}/set?wait_s=10", ids)
+    assert made.status < 300, made
+    page.goto(address(site, run))
+    expect(page.locator(".task-box")).to_have_count(60)
+    eventually(lambda: min(page.evaluate(NAMES)) > 8.9, "no name is smaller than 9 pixels")
+    tops = {round(box.bounding_box()["y"]) for box in page.locator(".task-box").all()}
+    assert 4 <= len(tops) <= 12, tops
