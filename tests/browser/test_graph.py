@@ -193,3 +193,32 @@ def test_sixty_tasks_in_a_row_are_rows_in_which_names_are_read(site, page):
     eventually(lambda: min(page.evaluate(NAMES)) > 8.9, "no name is smaller than 9 pixels")
     tops = {round(box.bounding_box()["y"]) for box in page.locator(".task-box").all()}
     assert 4 <= len(tops) <= 12, tops
+
+
+# Notes at each frame whether a line is seen.
+WATCH_LINES = """() => {
+    window.seen = [];
+    const look = () => {
+        const layer = document.querySelector(".dependencies");
+        window.seen.push(layer !== null && getComputedStyle(layer).opacity === "1"
+            && layer.querySelector(".dependency") !== null);
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+
+def test_lines_are_drawn_at_every_moment_while_tasks_come_and_go(site, page):
+    chain = " => ".join(f"step_{number:02}" for number in range(8))
+    run = site.begin_paused("lines", CHAIN.format(chain=chain))
+    page.goto(address(site, run))
+    expect(page.locator(".dependency").first).to_be_attached()
+    page.evaluate(WATCH_LINES)
+    for number in range(3):
+        done = {"ids": [f"1/step_{number:02}"]}
+        made = site.caller().post(f"/runs/{in_path(run)}/set?wait_s=10", done)
+        assert made.status < 300, made
+        expect(page.get_by_label(re.compile(f"^1/step_{number + 2:02}"))).to_be_visible()
+    seen = page.evaluate("() => window.seen")
+    assert len(seen) > 3
+    assert all(seen), "no line at some moment"
