@@ -36,6 +36,36 @@ FLOW = """
         script = true
 """
 
+LEGIBLE = """
+[task parameters]
+    m = 1..12
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 3
+    [[graph]]
+        P1 = '''
+            prepare_data => member<m> => publish_everything
+            MEMBERS:succeed-all => archive_of_members => publish_everything
+            prepare_data => observe => check_quality => archive_of_members
+        '''
+[runtime]
+    [[MEMBERS]]
+    [[member<m>]]
+        inherit = MEMBERS
+    [[prepare_data, publish_everything, archive_of_members, observe, check_quality]]
+        script = true
+"""
+
+CHAIN = """
+[scheduling]
+    [[graph]]
+        R1 = {chain}
+[runtime]
+    [[root]]
+        script = true
+"""
+
 
 def resting(locator):
     """Where it is, once it has been there for two frames."""
@@ -114,7 +144,7 @@ def test_tasks_are_ticked_in_the_graph_and_acted_on_together(site, run, page):
     page.goto(address(site, run))
     expect(page.get_by_role("group", name="Actions on ticked tasks")).to_have_count(0)
     # Forty children of one task are gathered, and near enough to be read.
-    expect(page.locator(".bunch-box")).to_have_text("40 × next_i…")
+    expect(page.locator(".bunch-box")).to_contain_text("40 × next_i…")
     expect(page.locator(".react-flow.far")).to_have_count(0)
     page.get_by_label("1/next_i02, future").click(modifiers=["Control"])
     page.get_by_label(re.compile("^1/first")).click(modifiers=["Control"])
@@ -122,3 +152,73 @@ def test_tasks_are_ticked_in_the_graph_and_acted_on_together(site, run, page):
     expect(ticked).to_contain_text("2 ticked")
     ticked.get_by_role("button", name="Trigger").click()
     expect(page.get_by_role("dialog", name="Trigger 2 tasks")).to_contain_text("1/next_i02")
+
+
+# How high each name is on the screen, in pixels; 0: it is not drawn.
+NAMES = """() => [...document.querySelectorAll(".task-box .task-text b")].map(name => {
+    const box = name.closest(".react-flow__node");
+    const scale = box.getBoundingClientRect().width / box.offsetWidth;
+    return name.offsetHeight ? parseFloat(getComputedStyle(name).fontSize) * scale : 0;
+})"""
+
+
+@pytest.mark.req("R001-51")
+def test_names_are_read_at_the_size_at_which_a_graph_is_first_shown(site, page):
+    run = site.begin_paused("legible", LEGIBLE)
+    page.goto(address(site, run, "?graph.n=6"))
+    expect(page.locator(".task-box")).to_have_count(51)
+    eventually(
+        lambda: min(page.evaluate(NAMES)) > 8.9,
+        lambda: f"no name is smaller than 9 pixels: {page.evaluate(NAMES)}",
+    )
+    expect(page.locator(".bunch-box").first).to_contain_text("12 × member_m… · 12 future")
+    expect(page.locator(".group-box").first).to_have_text("MEMBERS 0/12")
+    expect(page.locator(".react-flow__node-group")).to_have_count(0)
+    for _ in range(8):
+        page.get_by_role("button", name="Zoom Out").click()
+    expect(page.locator(".react-flow.far")).to_have_count(1)
+    expect(page.locator(".task-text b").first).to_be_hidden()
+    words = page.locator(".bunch-box span").first
+    eventually(lambda: words.bounding_box()["height"] >= 9, "those of a bunch do not shrink")
+
+
+def test_sixty_tasks_in_a_row_are_rows_in_which_names_are_read(site, page):
+    names = [f"step_{number:02}" for number in range(60)]
+    run = site.begin_paused("long", CHAIN.format(chain=" => ".join(names)))
+    ids = {"ids": [f"1/{name}" for name in names]}
+    made = site.caller().post(f"/runs/{in_path(run)}/set?wait_s=10", ids)
+    assert made.status < 300, made
+    page.goto(address(site, run))
+    expect(page.locator(".task-box")).to_have_count(60)
+    eventually(lambda: min(page.evaluate(NAMES)) > 8.9, "no name is smaller than 9 pixels")
+    tops = {round(box.bounding_box()["y"]) for box in page.locator(".task-box").all()}
+    assert 4 <= len(tops) <= 12, tops
+
+
+# Notes at each frame whether a line is seen.
+WATCH_LINES = """() => {
+    window.seen = [];
+    const look = () => {
+        const layer = document.querySelector(".dependencies");
+        window.seen.push(layer !== null && getComputedStyle(layer).opacity === "1"
+            && layer.querySelector(".dependency") !== null);
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+
+def test_lines_are_drawn_at_every_moment_while_tasks_come_and_go(site, page):
+    chain = " => ".join(f"step_{number:02}" for number in range(8))
+    run = site.begin_paused("lines", CHAIN.format(chain=chain))
+    page.goto(address(site, run))
+    expect(page.locator(".dependency").first).to_be_attached()
+    page.evaluate(WATCH_LINES)
+    for number in range(3):
+        done = {"ids": [f"1/step_{number:02}"]}
+        made = site.caller().post(f"/runs/{in_path(run)}/set?wait_s=10", done)
+        assert made.status < 300, made
+        expect(page.get_by_label(re.compile(f"^1/step_{number + 2:02}"))).to_be_visible()
+    seen = page.evaluate("() => window.seen")
+    assert len(seen) > 3
+    assert all(seen), "no line at some moment"

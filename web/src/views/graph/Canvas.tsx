@@ -11,7 +11,7 @@ import { useRunPage } from "../../pages/run/useRunPage";
 import { Empty, Failure, Loading } from "../../ui/parts";
 import { drawable, type Drawing } from "./drawing";
 import { EdgeLayer } from "./EdgeLayer";
-import { fitOf } from "./fitting";
+import { fitOf, focusOf, startOf } from "./fitting";
 import { KeptNodes } from "./keptNodes";
 import type { Placed } from "./layout";
 import { BunchBox, FoldBox, FrameBox, GroupBox, TaskBox, type GraphNode } from "./nodes";
@@ -20,7 +20,8 @@ import { DOTS, HELD, Settling, usePanning } from "./panning";
 import type { Preview } from "./preview";
 import { useLayout } from "./useLayout";
 
-const NODE_TYPES = { task: TaskBox, fold: FoldBox, group: GroupBox, bunch: BunchBox, frame: FrameBox };
+const NODE_TYPES = { task: TaskBox, fold: FoldBox, family: GroupBox, bunch: BunchBox, frame: FrameBox };
+const NO_SIZE = { width: 0, height: 0 };
 const PRO = { hideAttribution: true };
 const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
 const MAPPED_MIN = 31; // of these there is a small map
@@ -46,7 +47,9 @@ export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop, unf
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);
   const hasMap = drawing.tasks.size >= MAPPED_MIN;
-  const fit = useMemo(() => fitOf(placed ?? { width: 0, height: 0 }, { width, height }, hasMap && !window.matchMedia(NARROW).matches), [placed, width, height, hasMap]);
+  const isMapped = hasMap && !window.matchMedia(NARROW).matches;
+  const fit = useMemo(() => fitOf(placed ?? NO_SIZE, { width, height }, isMapped), [placed, width, height, isMapped]);
+  const start = useMemo(() => startOf(placed ?? NO_SIZE, { width, height }, isMapped, placed && laidOut && focusOf(laidOut, placed)), [placed, laidOut, width, height, isMapped]);
   const choose = (id: string) => {
     if (preview?.picking && action !== null) change(withBound(action, id));
     else select(id);
@@ -73,17 +76,17 @@ export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop, unf
       className={nodes.length > CALM_MAX ? "many" : ""} viewport={HELD} onViewportChange={panning.move}
       nodes={nodes} nodeTypes={NODE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => { if (preview === null && selected !== null) select(null); }} onKeyDown={onKeyDown}
       nodesDraggable={false} nodesConnectable={false} onlyRenderVisibleElements={!whole}
-      minZoom={0.05} maxZoom={2} fitView fitViewOptions={fit} proOptions={PRO} deleteKeyCode={null}
+      minZoom={0.05} maxZoom={2} fitView fitViewOptions={start} proOptions={PRO} deleteKeyCode={null}
       onMoveStart={(event) => { if (event !== null) moved.current = true; }}
       aria-label="Graph of tasks"
     >
       <Background variant={BackgroundVariant.Dots} gap={DOTS} size={1} />
-      <Controls showInteractive={false} onFitView={() => { moved.current = false; }} fitViewOptions={fit} />
+      <Controls showInteractive={false} onFitView={() => { moved.current = start.nodes !== undefined; }} fitViewOptions={fit} />
       <EdgeLayer drawing={drawing} placed={placed} selected={selected} />
       {hasMap && <Overview drawing={drawing} placed={placed} panning={panning} />}
       <Settling panning={panning} />
       <Follow selected={selected} placed={placed} />
-      <Fit of={laidOut} fit={fit} moved={moved} />
+      <Fit of={laidOut} fit={start} moved={moved} />
     </ReactFlow>
   );
 });
@@ -106,7 +109,7 @@ function Follow({ selected, placed }: { selected: string | null; placed: Placed 
   return null;
 }
 
-/** A graph that has grown, or has another room, is shown whole, unless somebody looks at a part of it. */
+/** A graph that has grown, or has another room, is shown anew, unless somebody looks at a part of it. */
 function Fit({ of, fit, moved }: { of: Drawing | null; fit: FitViewOptions; moved: RefObject<boolean> }) {
   const { fitView } = useReactFlow();
   const seen = useRef({ of, fit });

@@ -1,23 +1,16 @@
 /**
  * All edges in one drawing, below the boxes. A component, a drawing and a store's listener for each edge, as the canvas would have it,
- * cost more than everything else together; here a line is two paths, and one that has not changed is not looked at.
+ * cost more than everything else together; here a line is two paths, and one that has not changed is not looked at. A line whose boxes
+ * glide to other places glides with them (graph.css): lines are never hidden, since a busy run would show none.
  */
 import { ViewportPortal } from "@xyflow/react";
-import { memo, useLayoutEffect, useRef, type ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import type { GraphEdge } from "../../api/types";
 import { strandState, strandText } from "./strands";
 import type { Drawing } from "./drawing";
 import { arrowPath, type Placed, type PlacedLine } from "./layout";
 
-const GLIDE_MS = 350; // of boxes to their new places, as graph.css has it
-
 export const EdgeLayer = memo(function EdgeLayer({ drawing, placed, selected }: { drawing: Drawing; placed: Placed; selected: string | null }) {
-  const drawn = useRef<SVGSVGElement>(null);
-  // Edges lie where boxes will be: they come when those do.
-  useLayoutEffect(() => {
-    const still = drawn.current?.closest(".many") ?? (window.matchMedia("(prefers-reduced-motion: reduce)").matches || null);
-    if (still === null) drawn.current?.animate([{ opacity: 0 }, { opacity: 0, offset: 0.5 }, { opacity: 1 }], GLIDE_MS);
-  }, [placed]);
   const plain: ReactNode[] = [];
   const lit: ReactNode[] = [];
   for (const [id, edges] of drawing.strands) {
@@ -26,7 +19,7 @@ export const EdgeLayer = memo(function EdgeLayer({ drawing, placed, selected }: 
     const isLit = selected !== null && edges.some((edge) => edge.from === selected || edge.to === selected);
     (isLit ? lit : plain).push(<DependencyLine key={id} line={line} look={lookOf(edges, isLit)} text={strandText(edges)} />);
   }
-  return <ViewportPortal><svg ref={drawn} className="dependencies" aria-hidden>{plain}{lit}</svg></ViewportPortal>;
+  return <ViewportPortal><svg className="dependencies" aria-hidden>{plain}{lit}</svg></ViewportPortal>;
 });
 
 function lookOf(edges: readonly GraphEdge[], isLit: boolean): string {

@@ -5,12 +5,14 @@ import { useRows } from "../../api/runLive";
 import { foldState } from "../../pages/run/folds";
 import { lookOf } from "../../ui/palette";
 import type { Drawing } from "./drawing";
-import type { Placed } from "./layout";
+import { isFailed } from "./legible";
+import type { Place, Placed } from "./layout";
 import type { Panning } from "./panning";
 
 const WIDTH = 200;
 const HEIGHT = 150;
 const MARGIN = 6;
+const ARM = 3.5; // pixels, of a cross
 const CALM_MS = 400; // states may change many times a second
 
 interface Scale {
@@ -87,6 +89,8 @@ export function Overview({ drawing, placed, panning }: { drawing: Drawing; place
 
 function drawBoxes(context: CanvasRenderingContext2D, drawing: Drawing, placed: Placed, stateOf: (id: string) => string | undefined): void {
   const { factor, left, top } = scaleOf(placed);
+  const failed: Place[] = [];
+  context.lineWidth = 1;
   context.clearRect(0, 0, WIDTH, HEIGHT);
   context.strokeStyle = "rgb(128 128 128 / 45%)";
   for (const frame of placed.frames) context.strokeRect(left + frame.x * factor, top + frame.y * factor, frame.width * factor, frame.height * factor);
@@ -97,5 +101,23 @@ function drawBoxes(context: CanvasRenderingContext2D, drawing: Drawing, placed: 
     if (at === undefined || state === undefined) continue;
     context.fillStyle = lookOf(stateOf(box.id) ?? state).colour;
     context.fillRect(left + at.x * factor, top + at.y * factor, Math.max(1, box.width * factor), Math.max(1, box.height * factor));
+    if (isFailed(stateOf(box.id) ?? state)) failed.push({ x: left + (at.x + box.width / 2) * factor, y: top + (at.y + box.height / 2) * factor });
+  }
+  drawCrosses(context, failed);
+}
+
+/** Over everything, and of one size however small the boxes are: a failure is seen without its colour. */
+export function drawCrosses(context: Pick<CanvasRenderingContext2D, "beginPath" | "moveTo" | "lineTo" | "stroke" | "strokeStyle" | "lineWidth">, places: readonly Place[]): void {
+  context.beginPath();
+  for (const { x, y } of places) {
+    context.moveTo(x - ARM, y - ARM);
+    context.lineTo(x + ARM, y + ARM);
+    context.moveTo(x - ARM, y + ARM);
+    context.lineTo(x + ARM, y - ARM);
+  }
+  for (const [colour, width] of [["#fff", 4.5], [lookOf("failed").colour, 2]] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.stroke();
   }
 }

@@ -13,7 +13,8 @@ export const BUNCH_MIN = 10; // tasks; fewer are read as well below each other
 const GAP_ACROSS = 14;
 const GAP_DOWN = 10;
 const MARGIN = 12;
-const HEAD = 20; // for the words above the rows
+const HEAD = 20; // for the words above the rows, at least
+const HEAD_PART = 0.035; // of the rows: what is larger is looked at from farther away
 const SHAPE = 1.7; // its width for its height: about that of a window
 
 /** `apart`: what must be equal for tasks to be gathered; null: never. */
@@ -144,12 +145,13 @@ function bunchOf(boxes: readonly Box[]): Box {
   const [across, down] = [width + GAP_ACROSS, height + GAP_DOWN];
   const columns = Math.max(1, Math.min(boxes.length, Math.round(Math.sqrt((SHAPE * boxes.length * down) / across))));
   const rows = Math.ceil(boxes.length / columns);
+  const head = Math.max(HEAD, Math.ceil(HEAD_PART * rows * down));
   const members = [...boxes].sort((a, b) => inOrder(a.id, b.id)).map((box, number) => ({
-    ...box, width, at: { x: MARGIN + (number % columns) * across, y: HEAD + MARGIN / 2 + Math.floor(number / columns) * down },
+    ...box, width, at: { x: MARGIN + (number % columns) * across, y: head + MARGIN / 2 + Math.floor(number / columns) * down },
   }));
   return {
     id: `bunch of ${first?.id}`, frames: first?.frames ?? [], members,
-    width: 2 * MARGIN + columns * across - GAP_ACROSS, height: HEAD + MARGIN * 1.5 + rows * down - GAP_DOWN,
+    width: 2 * MARGIN + columns * across - GAP_ACROSS, height: head + MARGIN * 1.5 + rows * down - GAP_DOWN,
   };
 }
 

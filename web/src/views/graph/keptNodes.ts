@@ -1,6 +1,7 @@
 /** Boxes as the canvas wants them. One that is as it was stays the same object, and the canvas leaves it alone. */
 import type { rowFilter } from "../../pages/run/filters";
 import type { Drawing } from "./drawing";
+import { countsText } from "./legible";
 import type { Placed } from "./layout";
 import { bunchText } from "./bunches";
 import { foldText } from "../../pages/run/folds";
@@ -47,7 +48,11 @@ function framesOf(drawing: Drawing, placed: Placed, { preview, stop }: Looks): F
 export function bunchesOf(drawing: Drawing, placed: Placed): BunchNode[] {
   return placed.bunches.map(({ id, members, x, y, width, height }) => ({
     id, type: "bunch", position: { x, y }, width, height, zIndex: -1, ...STILL,
-    data: { text: bunchText(members.map((one) => drawing.tasks.get(one)?.name ?? "")) },
+    data: {
+      text: bunchText(members.map((one) => drawing.tasks.get(one)?.name ?? "")),
+      counts: countsText(members.flatMap((one) => drawing.tasks.get(one)?.state || [])),
+      head: Math.min(...members.map((one) => placed.boxes.get(one)?.y ?? Infinity)) - y,
+    },
   }));
 }
 
@@ -74,7 +79,7 @@ function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: 
         data: { task, framed: frames[0] === task.point, selected: id === selected, beside: beside.has(id), faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
       });
     } else if (fold) found.push({ id, type: "fold", position, width, height, focusable: true, ariaLabel: `${id}, ${foldText(fold)}, folded`, data: { fold } });
-    else if (group) found.push({ id, type: "group", position, width, height, data: { group }, ...STILL });
+    else if (group) found.push({ id, type: "family", position, width, height, data: { group }, ...STILL });
   }
   return found;
 }

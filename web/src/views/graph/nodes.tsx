@@ -9,13 +9,15 @@ import { useTicks } from "../../pages/run/ticks";
 import { flowClass, FlowMark, laterFlows } from "../../ui/FlowMark";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { groupText } from "./drawing";
+import { headAndTail } from "./legible";
 import type { Mark } from "./preview";
 
 /** `framed`: its point stands above it already. */
 export type TaskNode = Node<{ task: TaskWords & { distance: number }; framed: boolean; selected: boolean; beside: boolean; faded: boolean; mark?: Mark }, "task">;
-export type GroupNode = Node<{ group: GraphGroup }, "group">;
+/** Not of type "group": React Flow dresses that one itself. */
+export type GroupNode = Node<{ group: GraphGroup }, "family">;
 export type FrameNode = Node<{ name: string; depth: number; stop: boolean; until: boolean; picking: boolean }, "frame">;
-export type BunchNode = Node<{ text: string }, "bunch">;
+export type BunchNode = Node<{ text: string; counts: string; head: number }, "bunch">;
 export type FoldNode = Node<{ fold: Fold }, "fold">;
 export type GraphNode = TaskNode | GroupNode | FrameNode | BunchNode | FoldNode;
 
@@ -32,12 +34,17 @@ export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) 
   return (
     <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${shownId(id)}: ${[state, ...remarks].join(", ")}${later !== undefined ? `; flow ${flows.join(", ")}` : ""}`}>
       <StateIcon state={state} size={18} />
-      <span className="task-text"><b>{stages ? shownId(id) : task.name}</b><small>{[...(stages ? [state] : framed && remarks.length > 0 ? [] : [task.point]), ...(remarks.length > 0 ? [remarks.join(", ")] : [])].join(" · ")}</small></span>
+      <span className="task-text"><Name text={stages ? shownId(id) : task.name} /><small>{[...(stages ? [state] : framed && remarks.length > 0 ? [] : [task.point]), ...(remarks.length > 0 ? [remarks.join(", ")] : [])].join(" · ")}</small></span>
       {later !== undefined && <><i className={`flow-edge ${flowClass(later)}`} /><span className="flow-marks">{laterFlows(flows).map((flow) => <FlowMark key={flow} flow={flow} />)}</span></>}
       {mark && <MarkBadge mark={mark} />}
     </div>
   );
 });
+
+function Name({ text }: { text: string }) {
+  const [head, tail] = headAndTail(text);
+  return <b>{head !== "" && <span>{head}</span>}<span className="tail">{tail}</span></b>;
+}
 
 const markClass = (mark: Mark): string => (mark.ends ? "will-end" : mark.order !== null ? "will-run" : mark.waits ? "will-wait" : "named");
 
@@ -62,14 +69,14 @@ export const FoldBox = memo(function FoldBox({ id, data: { fold } }: NodeProps<F
   return (
     <div className={`task-box fold-box${ticked.has(id) ? " ticked" : ""} s-${state.replace(" ", "-")}`} style={stateStyle(state)} title={`${shownId(id)}: ${foldText(fold)}. Click to see each`}>
       <StateIcon state={state} size={18} />
-      <span className="task-text"><b>{isOfStages() ? shownId(id) : fold.name}</b><small>{foldText(fold)}</small></span>
+      <span className="task-text"><Name text={isOfStages() ? shownId(id) : fold.name} /><small>{foldText(fold)}</small></span>
     </div>
   );
 });
 
 /** Tasks that stand alike, in rows and columns. */
 export const BunchBox = memo(function BunchBox({ data }: NodeProps<BunchNode>) {
-  return <div className="bunch-box" title="These stand alike in the graph: a line to or from the bunch is one for each of them"><span>{data.text}</span></div>;
+  return <div className="bunch-box" title="These stand alike in the graph: a line to or from the bunch is one for each of them"><span style={{ bottom: `calc(100% - ${data.head}px)` }}>{data.text}{data.counts !== "" && <i> · {data.counts}</i>}</span></div>;
 });
 
 export const FrameBox = memo(function FrameBox({ data }: NodeProps<FrameNode>) {

@@ -7,6 +7,7 @@
  * other lines than before.
  */
 import { fromDot, toDot, type Box, type DotJson, type LayoutRequest, type Placed } from "./layout";
+import { wrapped } from "./wrapping";
 
 type LayOut = (dot: string) => DotJson;
 
@@ -14,7 +15,7 @@ export function placedInOrder(request: LayoutRequest, layOut: LayOut): Placed {
   const whole: Placed = { width: 0, height: 0, boxes: new Map(), lines: new Map(), bunches: [], frames: [] };
   for (const part of partsOf(request)) {
     const below = request.direction === "LR";
-    const placed = placedPart(part, layOut, below ? { x: 0, y: whole.height } : { x: whole.width, y: 0 });
+    const placed = wrapped(placedPart(part, layOut, below ? { x: 0, y: whole.height } : { x: whole.width, y: 0 }), part);
     for (const [id, place] of placed.boxes) whole.boxes.set(id, place);
     for (const [id, line] of placed.lines) whole.lines.set(id, line);
     whole.frames.push(...placed.frames);

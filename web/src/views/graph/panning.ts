@@ -9,10 +9,10 @@
  */
 import { useStore, useStoreApi, type Viewport } from "@xyflow/react";
 import { useLayoutEffect, useState } from "react";
+import { FAR, nearer, SMALL } from "./legible";
 
 const REST_MS = 160;
 const SHIFT_MAX = 160; // pixels, where only what is in sight is drawn
-const FAR = 0.42; // below this scale nobody reads a name
 export const DOTS = 22; // pixels from one dot of the background to the next
 const START: Viewport = { x: 0, y: 0, zoom: 1 };
 
@@ -76,7 +76,10 @@ export class Panning {
     const gap = DOTS * this.drawn.zoom;
     put(this.root.querySelector(".react-flow__background"), moved ? `${x % gap}px ${y % gap}px` : "");
     this.root.classList.toggle("panning", moved);
+    this.root.classList.toggle("small", this.drawn.zoom < SMALL && this.drawn.zoom >= FAR);
     this.root.classList.toggle("far", this.drawn.zoom < FAR);
+    const grown = nearer(this.drawn.zoom).toFixed(3);
+    if (this.root.style.getPropertyValue("--nearer") !== grown) this.root.style.setProperty("--nearer", grown); // every text is laid out anew
   }
 }
 
