@@ -187,7 +187,7 @@ class DiffLine(TypedDict):
 
 
 class FileDiff(TypedDict):
-    """Says how a file differs: added, removed or changed; `hunks` is null if it is no text, or
+    """Says how a file differs: added, removed or changed; `hunks` is null if it is not text, or
     too long."""
 
     path: str

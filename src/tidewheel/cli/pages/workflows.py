@@ -100,7 +100,7 @@ def say_diff(told: Document) -> None:
         say(f"--- {safe(told['version'])}/{path}")
         say(f"+++ {safe(told['against'])}/{path}")
         if file["hunks"] is None:
-            say(f"{path} is {file['change']}; it is no text, or too long to be compared")
+            say(f"{path} is {file['change']}; it is not a text file, or too long to be compared")
         hunks: Any = file["hunks"] or []
         for hunk in hunks:
             old, new = (

@@ -175,7 +175,7 @@ export type DiffLine = {
   text: string;
 };
 
-/** Says how a file differs: added, removed or changed; `hunks` is null if it is no text, or too long. */
+/** Says how a file differs: added, removed or changed; `hunks` is null if it is not text, or too long. */
 export type FileDiff = {
   path: string;
   change: string;

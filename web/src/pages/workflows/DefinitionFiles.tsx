@@ -57,6 +57,6 @@ function Content({ path, title, findings, line, contentOf, onLine }: { path: str
   if (error !== null) return <Failure error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Loading what={title} />;
   const text = textOfBytes(data);
-  if (text === null) return <p className="muted">{plain(title)} is no text.</p>;
+  if (text === null) return <p className="muted">{plain(title)} is not a text file.</p>;
   return <DefinitionText path={path === "" ? "flow.cylc" : path} text={text} findings={findings} line={line} onLine={onLine} />;
 }

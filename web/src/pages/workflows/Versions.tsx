@@ -48,7 +48,7 @@ function FileDiff({ file }: { file: WorkflowDiff["files"][number] }) {
   return (
     <section aria-label={file.path}>
       <h4><code>{plain(file.path)}</code> <span className="muted">{file.change}</span></h4>
-      {file.hunks === null && <p className="muted">It is no text, or too long to be compared.</p>}
+      {file.hunks === null && <p className="muted">It is not a text file, or too long to be compared.</p>}
       {file.hunks?.map((hunk, place) => (
         <ol key={place} className="diff-lines">
           {hunk.map((line, at) => (
