@@ -20,7 +20,7 @@ def bulletin() -> None:
     print("tomorrow will be like today")
 
 
-mail = flow.task("mail", script="mail-somebody")
+mail = flow.task("mail", script="mail-operators")
 
 with flow.cycle("P1"):
     # A cycle needs its observations and the forecast of the cycle before.

@@ -105,7 +105,7 @@ function RunButtons({ run }: { run: RunFacts }) {
       {run.status === "paused" && <Button onClick={() => act({ verb: "resume" })}>Resume</Button>}
       {goes && ["running", "stalled"].includes(run.status) && <Button look="quiet" onClick={() => act({ verb: "pause" })}>Pause</Button>}
       {goes && !isOver(run) && run.status !== "stopping" && <Button look="quiet" onClick={() => act({ verb: "stop" })}>Stop</Button>}
-      {(isAbandoned(run) || ["stopped", "error"].includes(run.status)) && !run.offered && <Button onClick={() => act({ verb: "run" })}>Carry on</Button>}
+      {(isAbandoned(run) || ["stopped", "error"].includes(run.status)) && !run.offered && <Button onClick={() => act({ verb: "run" })}>Continue</Button>}
     </div>
   );
 }

@@ -17,7 +17,7 @@ export function LoggedOut({ before }: { before: boolean }) {
         <p>
           {before
             ? "Sessions last twelve hours, and end with the token that they were made from. Nothing was lost: what you see comes from the server."
-            : "This page opens with a link that is good once and for five minutes."}
+            : "Open this page with a login link: it is for a single use, and expires after five minutes."}
         </p>
         {byName && <p><a href="/login">Sign in by name</a></p>}
         <ol>

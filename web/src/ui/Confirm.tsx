@@ -32,7 +32,7 @@ export function Confirm({ title, button, danger = false, stale, act, onClose, ch
       {children}
       {acting.error !== null && <Failure error={acting.error} />}
       <div className="dialog-foot">
-        <Button onClick={onClose}>Leave it</Button>
+        <Button onClick={onClose}>{button.startsWith("Cancel") ? "Close" : "Cancel"}</Button>
         <Button look={danger ? "danger" : "primary"} {...(danger ? {} : { "data-focus": true })} disabled={acting.isPending} onClick={() => acting.mutate()}>{button}</Button>
       </div>
     </Dialog>

@@ -21,15 +21,15 @@ export const STATE_SAYS: Readonly<Record<string, string>> = {
   ended: "It ran alone, in no flow",
   lost: "It will not run: something that it needs failed",
   "not taken": "It will not run: the graph went another way",
-  removed: "Somebody took it out",
+  removed: "An operator removed it",
   future: "It has not come yet",
-  incomplete: "It ended, but not as the graph asks: it stays until somebody acts",
+  incomplete: "It ended, but not as the graph asks: it stays until an operator acts",
   blocked: "It can only run if something elsewhere is repaired",
-  held: "Somebody keeps it from being submitted",
+  held: "An operator holds it: it is not submitted until it is released",
   retrying: "It failed, and is tried again after a while",
   xtrigger: "It waits for a clock, or for something outside of the run",
   runahead: "It waits until earlier points are done",
-  "by hand": "Somebody triggered it",
+  "by hand": "An operator triggered it",
 };
 
 /** A status of a block or a stage, as people read it. */

@@ -65,7 +65,7 @@ function Tokens() {
       {making && <NewToken onClose={() => setMaking(false)} />}
       {revoked && (
         <Confirm title={`Revoke ${revoked.name}`} button="Revoke" danger stale={["store", "tokens"]} onClose={() => setRevoked(null)} act={() => post(`/tokens/${revoked.number}/revoke`)}>
-          <p>Whoever speaks with token {revoked.number} is refused from the next second on, and so is every session and link that was made with it. This cannot be taken back.</p>
+          <p>From the next second on, the server refuses requests with token {revoked.number}, and every session and link that was made with it. This cannot be undone.</p>
         </Confirm>
       )}
     </div>
@@ -102,7 +102,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
         <label>Good for <input placeholder="until it is revoked; or 12h, 30d" {...set("lasts")} /></label>
         {making.error !== null && <Failure error={making.error} />}
         <div className="dialog-foot">
-          <Button onClick={onClose}>Leave it</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={making.isPending || wish.scopes.length === 0}>Make the token</Button>
         </div>
       </form>

@@ -62,7 +62,7 @@ function Value({ of: { name, value, required, provided_by } }: { of: StageDocume
 
 function File({ file, open }: { file: StageFile; open: boolean }) {
   const about = `${file.executable ? "executable · " : ""}${file.size} B`;
-  if (file.text === null) return <p className="stage-file"><code>{plain(file.path)}</code> <span className="muted">{about} · no text, or too long to be shown here</span></p>;
+  if (file.text === null) return <p className="stage-file"><code>{plain(file.path)}</code> <span className="muted">{about} · not text, or too long to be shown here</span></p>;
   return (
     <details className="stage-file" open={open}>
       <summary><code>{plain(file.path)}</code> <span className="muted">{about}</span></summary>
