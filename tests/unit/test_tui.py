@@ -231,11 +231,46 @@ def test_what_is_marked_and_hidden_by_the_filter_is_left_alone_and_counted():
     question = press(marked, "/", *":failed", "enter", "x")[1].question
     assert (question.ids, question.filter, question.hidden) == (("1/b",), ":failed", 1)
     assert list(which_lines(question)) == [
-        "1 task, as the filter :failed shows",
-        "not included: 1 marked, hidden by the filter",
+        "of 1 task, 1 shown by the filter :failed: only these are acted on",
+        "not included: 1 marked, not shown by the filter",
     ]
     state, wish = press(marked, "/", *"c", "enter", "x")
     assert wish is None and "hides what is marked" in state.said
+
+
+def test_a_question_says_how_many_of_all_tasks_the_filter_shows():
+    state, wish = press(STATE, "/", *":failed", "enter", "home", "x")
+    question = wish.question
+    assert (question.ids, question.of) == (("1/b",), 3)
+    assert next(which_lines(question)).startswith("of 3 tasks, 1 shown by the filter :failed")
+    _, lines = painted(replace(state, question=question))
+    assert plain(lines[-1]).startswith("remove 1/b (of 3, 1 shown)?  y: do it")
+
+
+def test_with_a_filter_points_and_families_say_how_many_of_their_tasks_are_shown():
+    state, _ = press(STATE, "/", *":failed", "enter")
+    assert [(row.name, row.beside) for row in state.tree.rows] == [
+        ("1", "1 of 3 tasks shown"),
+        ("FAM", "1 of 2 tasks shown"),
+        ("b", ""),
+    ]
+
+
+@pytest.mark.parametrize("fold", ["enter", "left"])
+def test_with_a_filter_a_family_and_a_point_fold_and_unfold(fold):
+    state, _ = press(STATE, "/", *":failed", "enter", "home", "down", fold)
+    assert (names(state), state.tree.row.is_open) == (["1", "FAM"], False)
+    assert press(state, "x")[1].question.ids == ("1/b",)  # as it is shown, when it is open
+    assert names(press(state, "enter")[0]) == ["1", "FAM", "b"]
+    assert names(press(state, "home", fold)[0]) == ["1"]
+    assert names(press(state, "esc")[0]) == names(STATE)  # what is folded is found next time
+    assert names(press(state, "/", "backspace")[0]) == ["1", "FAM", "b"]
+
+
+def test_a_task_that_is_marked_in_a_folded_family_is_acted_on_with_a_filter_as_without():
+    state, _ = press(STATE, "/", *":failed", "enter", "end", " ", "up", "left", "home", "x")
+    question = press(state, "x")[1].question
+    assert (question.ids, question.hidden) == (("1/b",), 0)
 
 
 def test_keys_that_look():

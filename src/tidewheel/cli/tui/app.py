@@ -339,10 +339,10 @@ def typed_line(run: str, question: Question) -> str:
 def which_lines(question: Question) -> Iterator[str]:
     """Yields how many tasks a question is about, and the ids that ``typed_line`` left out."""
     if question.filter:
-        many = plural(len(question.ids), "task")
-        yield f"{many}, as the filter {safe(question.filter)} shows"
+        many = f"of {plural(question.of, 'task')}, {len(question.ids)} shown"
+        yield f"{many} by the filter {safe(question.filter)}: only these are acted on"
     if question.hidden:
-        yield f"not included: {question.hidden} marked, hidden by the filter"
+        yield f"not included: {question.hidden} marked, not shown by the filter"
     for one in question.ids[IDS_SHOWN_MAX:IDS_NAMED_MAX]:
         yield f"  {safe(one)}"
     if (more := len(question.ids) - IDS_NAMED_MAX) > 0:

@@ -162,7 +162,8 @@ def _question(state: State, key: str) -> Question | None:
     if verb is None or not tree.rows:
         return None
     which = " ".join(filter(None, ("pool" if tree.pool_only else "", tree.query)))
-    return Question(verb.name, tree.chosen, verb.confirm, which, tree.hidden)
+    of = tree.chosen_of if which else 0
+    return Question(verb.name, tree.chosen, verb.confirm, which, of, tree.hidden)
 
 
 def _on_row(state: State, key: str) -> Pressed:

@@ -216,7 +216,8 @@ class Question(NamedTuple):
     verb: str
     ids: tuple[str, ...]
     answers: tuple[tuple[str, str], ...]  # (key, mode), as (("y", ""),)
-    filter: str = ""  # that chose the ids among others, as somebody sees it
+    filter: str = ""  # that chose the ids among others, as it is shown
+    of: int = 0  # tasks that there would be without the filter
     hidden: int = 0  # marked tasks that are left alone, because the filter hides them
 
 

@@ -148,6 +148,7 @@ def _foot(state: State) -> Line:
     return line(READING if covered else HINTS, DIM)
 
 
+IDS_ASKED_MAX = 3
 WAYS = {
     "": "do it",
     "clean": "tasks finish first",
@@ -158,7 +159,14 @@ WAYS = {
 
 def _asked(question: Question) -> str:
     ids = question.ids
-    more = [f"… ({len(ids)} tasks)"] if len(ids) > 3 else []  # noqa: PLR2004
-    what = " ".join((question.verb, *ids[:3], *more))
+    more = ["…"] if len(ids) > IDS_ASKED_MAX else []
+    if more or question.of > len(ids):
+        more.append(f"({_of(question)})")
+    what = " ".join((question.verb, *ids[:IDS_ASKED_MAX], *more))
     keys = ", ".join(f"{key}: {WAYS[mode]}" for key, mode in question.answers)
     return f"{safe(what)}?  {keys}; any other key: cancel"
+
+
+def _of(question: Question) -> str:
+    shown = len(question.ids)
+    return f"of {question.of}, {shown} shown" if question.of > shown else f"{shown} tasks"

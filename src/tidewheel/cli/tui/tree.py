@@ -35,6 +35,7 @@ class Row(NamedTuple):
     submit: int | None = None
     attempt: int | None = None
     shown: tuple[str, ...] = ()  # the tasks below that the filter lets through, if there is one
+    total: int = 1  # tasks that its id means, whether a filter shows them or not
 
     @property
     def task(self) -> str | None:
@@ -52,6 +53,9 @@ class Tree:
 
     page: Document = field(default_factory=lambda: NOTHING)
     turned: frozenset[str] = frozenset()  # rows that are not open or closed as usual
+    folded: frozenset[str] = (
+        frozenset()
+    )  # closed while this text is looked for, which opens all
     query: str = ""
     pool_only: bool = False
     cursor: str = ""
@@ -75,6 +79,8 @@ class Tree:
 
     def changed(self, **fields: Any) -> Tree:  # noqa: ANN401 - those of this class
         """Returns the tree after a change of what is shown, so that its rows are made anew."""
+        if fields.get("query", self.query) != self.query:
+            fields["folded"] = frozenset()
         return replace(self, made=None, **fields)
 
     def _nearest(self, found: tuple[Row, ...]) -> str:
@@ -107,11 +113,24 @@ class Tree:
         """
         if not self.is_narrowed:
             return tuple(sorted(self.marked)) or (() if self.row is None else (self.row.ids,))
+        found = [one for row in self._chosen_rows for one in row.shown or (row.ids,)]
+        # Those in a branch that is closed have no row, and are marked all the same.
+        found += [one for row in self.rows for one in row.shown if one in self.marked]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def _chosen_rows(self) -> list[Row]:
         if self.marked:
-            rows = [row for row in self.rows if row.ids in self.marked]
-        else:
-            rows = [] if self.row is None else [self.row]
-        return tuple(dict.fromkeys(one for row in rows for one in row.shown or (row.ids,)))
+            return [row for row in self.rows if row.ids in self.marked]
+        return [] if self.row is None else [self.row]
+
+    @property
+    def chosen_of(self) -> int:
+        """Returns how many tasks the rows for a command have, with those the filter hides."""
+        rows = self._chosen_rows
+        known = {row.key for row in rows}
+        outer = [row for row in rows if not known.intersection(_around(row.key))]
+        return max(sum(row.total for row in outer), len(self.chosen))
 
     @property
     def is_narrowed(self) -> bool:
@@ -121,7 +140,9 @@ class Tree:
     @property
     def hidden(self) -> int:
         """Returns the number of marked rows that the filter does not show."""
-        return len(self.marked - {row.ids for row in self.rows}) if self.is_narrowed else 0
+        if not self.is_narrowed:
+            return 0
+        return len(self.marked - {one for row in self.rows for one in (row.ids, *row.shown)})
 
     def moved(self, by: int) -> Tree:
         if not self.rows:
@@ -131,7 +152,14 @@ class Tree:
 
     def turned_at(self, row: Row) -> Tree:
         """Returns the tree with this row opened if it was closed, or closed if it was open."""
+        if self.query and row.kind in (POINT, FAMILY):
+            return self.changed(folded=self.folded ^ {row.key})
         return self.changed(turned=self.turned ^ {row.key})
+
+    def is_open(self, key: str, *, usually: bool = True) -> bool:
+        """Says whether a point or a family is open; what is looked for is, until it is
+        closed."""
+        return key not in self.folded if self.query else (key in self.turned) is not usually
 
     def opened(self) -> Tree:
         row = self.row
@@ -175,16 +203,14 @@ def _rows(tree: Tree) -> Iterator[Row]:
     for point in documents(tree.page, "points"):
         text = safe(point["point"])
         counts = cast("Mapping[str, int]", point["counts"])
-        is_large = sum(counts.values()) > OPEN_TASKS_MAX
-        is_open = (text in tree.turned) is is_large
-        is_narrowed = tree.is_narrowed
+        is_open = tree.is_open(text, usually=sum(counts.values()) <= OPEN_TASKS_MAX)
         below: list[Row] = []
-        if is_open or is_narrowed:
+        if is_open or tree.is_narrowed:
             below = list(_children(tree, documents(point, "children"), text, 1, text))
-        if below or not is_narrowed:
+        if below or not tree.is_narrowed:
             row = Row(text, POINT, 0, text, f"{text}/*", beside=counts_text(point))
-            yield row._replace(is_open=is_open, shown=_shown(tree, below))
-        if is_open or tree.query:
+            yield _branch(tree, row, point, below)._replace(is_open=is_open)
+        if is_open:
             yield from below
 
 
@@ -195,23 +221,37 @@ def _children(tree: Tree, found: object, point: str, depth: int, parent: str) ->
         if one["family"]:
             below = list(_children(tree, one["children"], point, depth + 1, key))
             if below:
-                is_open = key not in tree.turned
+                is_open = tree.is_open(key)
                 ids = name if tree.page.get("stages") else f"{point}/{name}"
                 row = Row(key, FAMILY, depth, name, ids, parent=parent)
-                yield row._replace(is_open=is_open, shown=_shown(tree, below))
-                if is_open or tree.query:
+                yield _branch(tree, row, one, below)._replace(is_open=is_open)
+                if is_open:
                     yield from below
         elif _is_wanted(tree, one):
             yield from _task(tree, one, key, depth, parent)
 
 
-def _shown(tree: Tree, below: list[Row]) -> tuple[str, ...]:
-    """Returns the tasks in these rows and below them, if there is a filter, else nothing. A
-    closed family has its own tasks in its row."""
+def _branch(tree: Tree, row: Row, one: Document, below: list[Row]) -> Row:
+    """Returns the row of a point or a family; with a filter it has the tasks that this shows,
+    and says how many of all they are. A closed family has its own tasks in its row."""
     if not tree.is_narrowed:
-        return ()
+        return row
     tasks = (one for row in below for one in ((row.ids,) if row.kind == TASK else row.shown))
-    return tuple(dict.fromkeys(tasks))
+    shown, total = tuple(dict.fromkeys(tasks)), _count(one)
+    beside = row.beside if len(shown) == total else f"{len(shown)} of {total} tasks shown"
+    return row._replace(shown=shown, total=total, beside=beside)
+
+
+def _count(one: Document) -> int:
+    """Returns the number of tasks in a branch of the page."""
+    return sum(_count(child) if child["family"] else 1 for child in documents(one, "children"))
+
+
+def _around(key: str) -> Iterator[str]:
+    """Yields the keys of the rows around a row, from the outermost."""
+    for at, letter in enumerate(key):
+        if letter == "|":
+            yield key[:at]
 
 
 def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Iterator[Row]:
