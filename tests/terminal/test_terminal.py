@@ -155,6 +155,19 @@ def test_without_a_run_somebody_chooses_one(tidewheel):
         tui.press("b").sees("enter choose").press("down", "enter").sees("forecast/run1  ○")
 
 
+CHAIN = "[scheduling]\n  [[graph]]\n    R1 = a => b\n[runtime]\n  [[a, b]]\n"
+
+
+def test_a_stalled_run_says_why_at_its_top_and_is_first_in_the_list(tidewheel):
+    PreparedRun(tidewheel, CHAIN, "chain").starts().fails("1/a")
+    half_done(tidewheel)
+    with on_terminal(tidewheel, "tui") as tui:
+        tui.sees_line("chain/run1", "✖ stalled", "0/2 done", "stalled for")
+        tui.sees_line("forecast/run1", "▶ running", "done", "changed")
+        tui.press("enter").sees("chain/run1  ✖ stalled")
+        tui.sees_line("stalled for", ": 1/a failed", "1 task waits for it")
+
+
 def test_help_names_every_key(tidewheel):
     half_done(tidewheel)
     with on_terminal(tidewheel, "tui", "forecast", size=(80, 45)) as tui:

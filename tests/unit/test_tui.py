@@ -1,6 +1,7 @@
 """The terminal interface without a terminal: keys, rows, what a key means, lines."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from rich.cells import cell_len
 from tidewheel.cli.tui import keymap
 from tidewheel.cli.tui.app import which_lines
 from tidewheel.cli.tui.keymap import AskFirst, Do, Leave, LookAgain, ShowLog, ShowTask, pressed
+from tidewheel.cli.tui.overview import by_need, cause_text, run_lines
 from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, Question, State, help_pane
 from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.spans import StyledText, cut, fold, line
@@ -326,3 +328,66 @@ def test_the_screen_is_filled_at_every_size(width, height, keys):
     _, lines = painted(state)
     assert len(lines) == height
     assert {cell_len(plain(one)) for one in lines} == {width}
+
+
+NOON = 1_800_000_000.0
+
+
+def at(seconds):
+    return datetime.fromtimestamp(NOON + seconds, UTC).isoformat()
+
+
+def summary(*groups, until=None, **more):
+    return {
+        "stall": {"since": at(-3600), "until": until},
+        "groups": [{"text": text, "ids": []} for text in groups],
+        "causes": [],
+        "done": 12,
+        "tasks": 20,
+        "total": 40,
+        **more,
+    }
+
+
+def test_a_stalled_run_says_for_how_long_until_when_and_why():
+    alike = "63 failed alike (member_*): exit 3, CFL violated; 1 task waits for them"
+    assert cause_text(summary(alike), NOON) == f"stalled for 1h: {alike}"
+    text = cause_text(summary("a", "b", "c", until=at(120)), NOON)
+    assert text == "stalled for 1h, stops in 2m: a; and 2 more causes"
+    assert cause_text(summary("a", until=at(-1)), NOON) == "stalled for 1h: a"
+    assert cause_text(summary(stall=None), NOON) == ""
+    waits = {"id": "1/b", "reasons": [{"text": "1/b waits for an xtrigger\x1b[2J"}]}
+    assert cause_text(summary(causes=[waits]), NOON).endswith(
+        "1/b waits for an xtrigger\\x1b[2J"
+    )
+
+
+def test_the_cause_is_below_the_name_of_the_run_in_two_lines_at_most():
+    cause = "stalled for 1h: " + "word " * 60
+    _, lines = painted(replace(STATE, cause=cause))
+    assert plain(lines[1]).startswith("stalled for 1h: word")
+    assert plain(lines[2]).rstrip().endswith("…")
+    assert plain(lines[3]).startswith("───")
+    assert len(lines) == 24
+    _, low = painted(replace(STATE, cause=cause, size=(80, 8)))
+    assert plain(low[1]).startswith("───")
+
+
+def listed(name, status, *, driven=True, age=60):
+    return {"name": name, "status": status, "driven": driven, "updated_at": at(-age)}
+
+
+def test_runs_that_need_action_are_listed_first_with_how_far_they_are():
+    runs = [
+        listed("new/run1", "completed", driven=False),
+        listed("a/run1", "running"),
+        listed("b/run1", "paused", driven=False),
+        listed("c/run1", "stalled"),
+    ]
+    ordered = by_need({"runs": runs})
+    assert [one["name"][0] for one in ordered] == ["c", "b", "a", "n"]
+    known = {"c/run1": summary(), "a/run1": summary(stall=None, total=None)}
+    stalled, paused, running, _ = map(plain, run_lines(ordered, known, NOON))
+    assert "12/40 done" in stalled and "stalled for 1h" in stalled
+    assert "no scheduler" in paused and "changed 1m ago" in paused
+    assert "12/20+ done" in running

@@ -24,7 +24,7 @@ from tidewheel.cli.output import plural, safe, safe_lines
 from tidewheel.cli.pages.format import Document, documents
 from tidewheel.cli.pages.run import answer_lines
 from tidewheel.cli.runs.access import Given
-from tidewheel.cli.tui import keymap, panes
+from tidewheel.cli.tui import keymap, overview, panes
 from tidewheel.cli.tui.panes import Choice, Pane, Question, State
 from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, line
@@ -36,6 +36,7 @@ from tidewheel.errors import NotFound, Refused, TidewheelError
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.client.runs import Runs
+    from tidewheel.core.queue.task import Instant
 
 ESCAPE_SECONDS = 0.05  # for the rest of a key to come over a slow line
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -101,8 +102,9 @@ class App:
         self._terminal.forget()
         self.show(replace(self.state, size=self._terminal.size))
 
-    def show_page(self, page: Document) -> None:
-        self.show(replace(self.state, tree=self.state.tree.changed(page=page), trouble=""))
+    def show_page(self, page: Document, cause: str) -> None:
+        tree = self.state.tree.changed(page=page)
+        self.show(replace(self.state, tree=tree, cause=cause, trouble=""))
         if self.state.task is not None:
             self._background.go(keymap.ShowTask(self.state.task, again=True))
 
@@ -121,6 +123,7 @@ class App:
 
 # ---- what takes time, beside the screen: views, logs, commands ----
 
+SUMMARIES_MAX = 50  # for one list of runs: each reads a whole run
 END_OF_LOG = line("(the end)", DIM)
 
 
@@ -199,10 +202,21 @@ class BackgroundTasks:
             self._log_task.cancel()
 
     async def _list_runs(self) -> None:
-        found, current = panes.run_lines(await self._runs.list()), self._screen.state.run
-        names = tuple(name for name, _ in found)
+        page = await self._runs.list(count=overview.RUNS_MAX)
+        runs, now = overview.by_need(page), await self._client.store.now()
+        names = tuple(str(one["name"]) for one in runs)
+        current = self._screen.state.run
         at = names.index(current) if current in names else 0
-        self._put(choice=Choice(names, tuple(one for _, one in found), at))
+        self._put(choice=Choice(names, overview.run_lines(runs, {}, now), at))
+        summaries: dict[str, Document] = {}
+        for name in overview.to_look_into(runs, SUMMARIES_MAX):
+            with suppress(Refused):  # it was deleted, or cannot be looked into
+                summaries[name] = await self._runs.look("summary", run=name)
+            choice = self._screen.state.choice
+            if choice is None or choice.names != names:
+                return
+            lines = overview.run_lines(runs, summaries, now)
+            self._screen.show(replace(self._screen.state, choice=choice._replace(lines=lines)))
 
     async def _show_task(self, wish: keymap.ShowTask) -> None:
         [page] = documents(await self._runs.show(self._screen.state.run, wish.id), "tasks")
@@ -285,6 +299,8 @@ class LiveUpdates:
             try:
                 everything = self._screen.state.everything
                 page = await self._runs.tree(self._run, everything=everything)
+                now = await self._client.store.now()
+                cause = await self._cause(now) if page.get("stall") else ""
             except NotFound:
                 self._screen.show(replace(self._screen.state, trouble=GONE))
                 return
@@ -293,12 +309,16 @@ class LiveUpdates:
                 self._screen.show(replace(self._screen.state, trouble=text))
                 await asyncio.sleep(TROUBLE_SECONDS)
                 continue
-            self._screen.show_page(page)
+            self._screen.show_page(page, cause)
             took = time.monotonic() - began
             await asyncio.sleep(max(REST_SECONDS_MIN, 2 * took))
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self.news.wait()
+
+    async def _cause(self, now: Instant) -> str:
+        summary = await self._runs.look("summary", run=self._run)
+        return overview.cause_text(summary, now)
 
     async def _follow(self) -> None:
         while True:

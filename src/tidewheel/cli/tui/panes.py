@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import field, fields, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from tidewheel.cli.output import safe
 from tidewheel.cli.pages.format import (
@@ -25,7 +25,7 @@ from tidewheel.cli.pages.task import (
     prerequisite_lines,
     xtrigger_lines,
 )
-from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
+from tidewheel.cli.palette import TASK_STATES
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line, shaped
 from tidewheel.cli.tui.tree import Tree
 from tidewheel.cli.verbs import ROWS, Verb
@@ -187,26 +187,13 @@ def would_do_lines(page: Document) -> Iterator[Line]:
             yield line(one)
 
 
-def run_lines(page: Document) -> list[tuple[str, Line]]:
-    """Returns the name of each run of the view `runs`, with its line."""
-    found: list[tuple[str, Line]] = []
-    for one in documents(page, "runs"):
-        status = str(one["status"])
-        driven = "" if one["driven"] or status == "completed" else "  no scheduler"
-        spans = (
-            StyledText(f"{safe(one['name']):30}  "),
-            shaped(f"{status:12}", RUN_STATUSES.get(status)),
-            StyledText(f"  {moment(one, 'updated_at')}{driven}", DIM),
-        )
-        found.append((cast("str", one["name"]), spans))
-    return found
-
-
 # ---- the state of the screen as one value; keys and news make another of it ----
 
 TREE_SHARE = 0.45  # of the width, where a pane is beside it
 BETWEEN = " │ "
 BESIDE_WIDTH_MIN = 110  # of a terminal in which a pane is beside the tree
+CAUSE_LINES_MAX = 2
+CAUSE_HEIGHT_MIN = 12  # of a terminal that has room for a cause
 
 
 class Question(NamedTuple):
@@ -240,6 +227,7 @@ class State:
     question: Question | None = None
     choice: Choice | None = None
     typed: str | None = None  # of what is looked for, while it is typed
+    cause: str = ""  # why the run is stalled
     said: str = ""  # what became of the last command
     trouble: str = ""  # why what is seen may be old
     is_busy: bool = False
@@ -248,7 +236,17 @@ class State:
     @property
     def height(self) -> int:
         """Returns the number of lines between head and foot."""
-        return self.size[1] - 3
+        return self.size[1] - 3 - len(self.cause_lines)
+
+    @property
+    def cause_lines(self) -> list[Line]:
+        """Returns why the run is stalled, for the head; nothing where a run is chosen."""
+        if not self.cause or self.choice is not None or self.size[1] < CAUSE_HEIGHT_MIN:
+            return []
+        lines = fold(line(self.cause, "red"), self.size[0])
+        if len(lines) > CAUSE_LINES_MAX:
+            lines[CAUSE_LINES_MAX - 1] += line(" …", "red")
+        return lines[:CAUSE_LINES_MAX]
 
     @property
     def pane_size(self) -> tuple[int, int]:

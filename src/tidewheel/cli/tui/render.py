@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from tidewheel.cli.output import safe
-from tidewheel.cli.pages.format import Document, documents
-from tidewheel.cli.pages.run import stall_line
+from tidewheel.cli.pages.format import documents
 from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES
 from tidewheel.cli.tui.panes import BETWEEN, Pane, Question, State
 from tidewheel.cli.tui.spans import (
@@ -34,7 +33,8 @@ def painted(state: State) -> tuple[State, list[Line]]:
     """Returns the state with its tree scrolled to the cursor, and all lines of the screen."""
     width, height = state.size[0], state.height
     state = replace(state, tree=state.tree.scrolled(height))
-    lines = [cut(_head(state), width), cut(line("─" * width, DIM), width)]
+    lines = [cut(one, width) for one in (_head(state), *state.cause_lines)]
+    lines.append(cut(line("─" * width, DIM), width))
     lines += _middle(state, width, height)
     lines.append(cut(_foot(state), width))
     return state, lines
@@ -54,11 +54,9 @@ def _head(state: State) -> Line:
         "…" if state.is_busy else "",
     ]
     beside = "  ".join(f"[{one}]" for one in remarks if one)
-    stall = cast("Document | None", tree.page.get("stall"))
     return (
         StyledText(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
         shaped(status, RUN_STATUSES.get(status)),
-        StyledText(f" {safe(stall_line(stall))}" if stall else "", DIM),
         StyledText(f"  {beside}" if beside else ""),
         StyledText(f"  {told}", DIM),
     )
