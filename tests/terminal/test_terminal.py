@@ -168,6 +168,24 @@ def test_a_stalled_run_says_why_at_its_top_and_is_first_in_the_list(tidewheel):
         tui.sees_line("stalled for", ": 1/a failed", "1 task waits for it")
 
 
+def test_a_key_goes_to_the_next_failure_and_one_more_opens_its_log(tidewheel):
+    half_done(tidewheel).writes_log("1/model_a", "job.err", "CFL violated\n")
+    with on_terminal(tidewheel, "tui", "forecast") as tui:
+        tui.sees_line("model_b", "▶ running  for ")
+        tui.press("n", "e").sees("err of 1/model_a", "CFL violated")
+
+
+def test_with_a_filter_a_command_takes_what_is_shown_and_says_of_how_many(tidewheel):
+    run = half_done(tidewheel)
+    with run.answering() as heard, on_terminal(tidewheel, "tui", "forecast") as tui:
+        tui.sees("model_b").press("/", ":running", "enter").sees_no("model_a")
+        tui.sees("1 of ", " tasks shown").press("home", "H")
+        tui.sees("tidewheel hold forecast/run1 1/model_b", ", 1 shown)?").press("y")
+        tui.sees("1/model_b is held")
+    [command] = map(json.loads, heard)
+    assert command["ids"] == ["1/model_b"]
+
+
 def test_help_names_every_key(tidewheel):
     half_done(tidewheel)
     with on_terminal(tidewheel, "tui", "forecast", size=(80, 45)) as tui:

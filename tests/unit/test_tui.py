@@ -330,6 +330,50 @@ def test_the_screen_is_filled_at_every_size(width, height, keys):
     assert {cell_len(plain(one)) for one in lines} == {width}
 
 
+def test_n_goes_to_the_next_failure_wherever_it_is_and_round():
+    failed = {"name": "FAM", "family": True, "children": [task("b", "failed"), task("c")]}
+    runs = page(
+        ("1", [task("a"), failed, task("d", "expired")]),
+        ("2", [task("a", point="2", remarks=["incomplete"])]),
+    )
+    state = replace(STATE, tree=Tree(page=runs))
+    seen = []
+    for _ in range(4):
+        state, _ = press(state, "n")
+        seen.append(state.tree.row.ids)
+    assert seen == ["1/b", "1/d", "2/a", "1/b"]
+    assert press(state, "N")[0].tree.row.ids == "2/a"
+    assert press(state, "n", "N")[0].tree.row.ids == "1/b"
+    folded, _ = press(state, "up", "left", "home", "left", "n")
+    assert (folded.tree.row.ids, folded.tree.rows[2].is_open) == ("1/b", True)
+    filtered, _ = press(state, "/", *":expired", "enter", "n")
+    assert filtered.tree.row.ids == "1/d"
+
+
+def test_n_says_that_nothing_failed_and_takes_the_pane_of_a_task_along():
+    calm = replace(STATE, tree=Tree(page=page(("1", [task("a")])) | {"left_out": 3}))
+    assert press(calm, "n")[0].said == "no task has failed; a shows all points"
+    about = replace(STATE, pane=Pane(kind="task", subject="1/a"))
+    assert press(about, "n")[1] == ShowTask("1/b")
+    covered, wish = press(replace(STATE, pane=help_pane()), "n")
+    assert (covered.pane, wish, covered.tree.row.ids) == (None, None, "1/b")
+
+
+def test_a_task_says_how_long_it_took_or_runs():
+    done, running = task("a", "succeeded", submits=1), task("b", "running", submits=1)
+    done["submissions"][0] |= {"started_at": at(-100), "ended_at": at(-10)}
+    running["submissions"][0] |= {"started_at": at(-65)}
+    tree = Tree(page=page(("1", [done, running, task("c")])), now=NOON)
+    assert [row.beside for row in tree.rows[1:]] == ["1m 30s", "for 1m 5s", ""]
+
+
+@pytest.mark.parametrize("width", [60, 80, 110, 130])
+def test_the_help_is_all_there_at_every_width(width):
+    state = replace(STATE, size=(width, 200), pane=help_pane())
+    _, lines = painted(state)
+    assert not [plain(one) for one in lines if "…" in plain(one)]
+
+
 NOON = 1_800_000_000.0
 
 

@@ -102,8 +102,8 @@ class App:
         self._terminal.forget()
         self.show(replace(self.state, size=self._terminal.size))
 
-    def show_page(self, page: Document, cause: str) -> None:
-        tree = self.state.tree.changed(page=page)
+    def show_page(self, page: Document, cause: str, now: Instant) -> None:
+        tree = self.state.tree.changed(page=page, now=now)
         self.show(replace(self.state, tree=tree, cause=cause, trouble=""))
         if self.state.task is not None:
             self._background.go(keymap.ShowTask(self.state.task, again=True))
@@ -309,7 +309,7 @@ class LiveUpdates:
                 self._screen.show(replace(self._screen.state, trouble=text))
                 await asyncio.sleep(TROUBLE_SECONDS)
                 continue
-            self._screen.show_page(page, cause)
+            self._screen.show_page(page, cause, now)
             took = time.monotonic() - began
             await asyncio.sleep(max(REST_SECONDS_MIN, 2 * took))
             with suppress(TimeoutError):

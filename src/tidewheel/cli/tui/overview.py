@@ -27,8 +27,8 @@ def cause_text(summary: Document, now: float) -> str:
     stall = cast("Document | None", summary["stall"])
     if stall is None:
         return ""
-    left = "" if stall["until"] is None else -_seconds_since(stall["until"], now)
-    stops = f", stops in {show_duration(left)}" if left and left > 0 else ""
+    left = 0.0 if stall["until"] is None else -_seconds_since(stall["until"], now)
+    stops = f", stops in {show_duration(left)}" if left > 0 else ""
     head = f"stalled for {_age(stall['since'], now)}{stops}"
     first, *others = _causes(summary) or [""]
     more = f"; and {plural(len(others), 'more cause')}" if others else ""

@@ -60,6 +60,7 @@ HELP = (
     ("right left, l h", "open and close; left again goes up"),
     ("enter", "the task: why, prerequisites, outputs, submissions"),
     ("esc", "back"),
+    ("n  N", "the next task that failed, the one before"),
     ("Look", ""),
     ("/", "only what is named so: model, 3/*, :failed, model:held"),
     ("tab", "the pool alone, or everything that was"),

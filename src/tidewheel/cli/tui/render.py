@@ -24,7 +24,7 @@ from tidewheel.cli.tui.spans import (
 from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree
 from tidewheel.core.queue.status import Status
 
-HINTS = "enter task  o log  / find  t trigger  H hold  K kill  S stop  ? help  q quit"
+HINTS = "enter task  o log  / find  n next failure  t trigger  H hold  ? help  q quit"
 READING = "up down  f follow  esc back  ? help  q quit"
 CHOOSING = "enter choose  esc back  q quit"
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, cast
 
 from tidewheel.cli.output import safe
 from tidewheel.cli.pages.format import Document, counts_text, documents, flows_text, texts, took
 from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.quantities import show_duration
+from tidewheel.views.error_groups import BAD_ENDS
 
 OPEN_TASKS_MAX = 1_000  # a point with more of them is closed until it is opened
 POINT, FAMILY, TASK = "point", "family", "task"
 SUBMISSION, ATTEMPT = "submission", "attempt"
+INCOMPLETE = "incomplete"
 
 
 class Row(NamedTuple):
@@ -52,6 +56,7 @@ class Tree:
     """Holds a page of the view `tree`, with what the user has opened, marked and filtered."""
 
     page: Document = field(default_factory=lambda: NOTHING)
+    now: float = 0.0  # when the page was read, by the clock of the store
     turned: frozenset[str] = frozenset()  # rows that are not open or closed as usual
     folded: frozenset[str] = (
         frozenset()
@@ -177,6 +182,29 @@ class Tree:
             return self.turned_at(row)
         return replace(self, cursor=row.parent) if row.parent else self
 
+    def at_failure(self, step: int) -> Tree | None:
+        """Returns the tree with the cursor on the next task that failed (1), or the one before
+        (-1), as the filter shows them; after the last comes the first. None if there is none.
+
+        The branches that it is in are opened.
+        """
+        keys = [*_known_keys(self)]
+        failed = [number for number, (_, is_bad) in enumerate(keys) if is_bad]
+        if not failed:
+            return None
+        places = {key: number for number, (key, _) in enumerate(keys)}
+        around = (places[key] for key in (*_around(self.cursor), self.cursor) if key in places)
+        here = max(around, default=-1)
+        later = [number for number in failed if number > here]
+        sooner = [number for number in failed if number < here]
+        target = (later or failed)[0] if step > 0 else (sooner or failed)[-1]
+        key, tree = keys[target][0], self
+        for one in _around(key):
+            row = next((row for row in tree.rows if row.key == one), None)
+            if row is not None and not row.is_open:
+                tree = tree.turned_at(row)
+        return replace(tree, cursor=key)
+
     def marks(self) -> Tree:
         """Returns the tree with the mark of the row under the cursor set, or taken away.
 
@@ -217,7 +245,7 @@ def _rows(tree: Tree) -> Iterator[Row]:
 def _children(tree: Tree, found: object, point: str, depth: int, parent: str) -> Iterator[Row]:
     for one in cast("list[Document]", found):
         name = safe(one["name"])
-        key = f"{parent}|{name}" if parent else name
+        key = _key(one, parent)
         if one["family"]:
             below = list(_children(tree, one["children"], point, depth + 1, key))
             if below:
@@ -254,11 +282,38 @@ def _around(key: str) -> Iterator[str]:
             yield key[:at]
 
 
+def _known_keys(tree: Tree) -> Iterator[tuple[str, bool]]:
+    """Yields the keys of all points, families and tasks that the filter lets through, open or
+    not, in their order, each with whether it is a task that failed."""
+    for point in documents(tree.page, "points"):
+        parent = "" if tree.page.get("stages") else safe(point["point"])
+        if parent:
+            yield parent, False
+        yield from _known_below(tree, point, parent)
+
+
+def _known_below(tree: Tree, branch: Document, parent: str) -> Iterator[tuple[str, bool]]:
+    for one in documents(branch, "children"):
+        key = _key(one, parent)
+        if one["family"]:
+            yield key, False
+            yield from _known_below(tree, one, key)
+        elif _is_wanted(tree, one):
+            is_bad = one["state"] in BAD_ENDS or INCOMPLETE in texts(one, "remarks")
+            yield key, is_bad
+
+
+def _key(one: Document, parent: str) -> str:
+    name = safe(one["name"])
+    return f"{parent}|{name}" if parent else name
+
+
 def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Iterator[Row]:
     submissions = documents(one, "submissions")
     is_open = key in tree.turned
     flows = flows_text(one)
-    remarks = [*texts(one, "remarks")]
+    remarks = [_length(submissions[-1], tree.now)] if submissions else []
+    remarks += texts(one, "remarks")
     is_of_stages = tree.page.get("stages")
     remarks += [f"flow {flows}"] if flows not in ("1", "none") and not is_of_stages else []
     remarks += [f"{len(submissions)} submissions"] if len(submissions) > 1 else []
@@ -266,7 +321,7 @@ def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Itera
     if is_of_stages:
         ids = safe(one["name"])
     row = Row(key, TASK, depth, name, ids, str(one["state"]))
-    beside = safe(", ".join(remarks))
+    beside = safe(", ".join(filter(None, remarks)))
     yield row._replace(beside=beside, parent=parent, is_open=is_open if submissions else None)
     if is_open:
         for submission in submissions:
@@ -287,6 +342,15 @@ def _submission(tree: Tree, one: Document, parent: str, depth: int, ids: str) ->
         row = Row(f"{key}|{number}", ATTEMPT, depth + 1, f"attempt {number}", ids)
         beside = safe(", ".join(filter(None, (*words, str(attempt["worker"] or "")))))
         yield row._replace(beside=beside, parent=key, submit=submit, attempt=number)
+
+
+def _length(one: Document, now: float) -> str:
+    """Returns how long the job of a submission took, or for how long it has run; "" if it did
+    not start."""
+    if one["started_at"] is None or one["ended_at"] is not None:
+        return took(one)
+    began = datetime.fromisoformat(str(one["started_at"])).timestamp()
+    return f"for {show_duration(max(1, round(now - began)))}"
 
 
 def _how_it_went(one: Document) -> tuple[str, str]:
