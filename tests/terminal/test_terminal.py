@@ -166,6 +166,7 @@ def test_a_stalled_run_says_why_at_its_top_and_is_first_in_the_list(tidewheel):
         tui.sees_line("forecast/run1", "▶ running", "done", "changed")
         tui.press("enter").sees("chain/run1  ✖ stalled")
         tui.sees_line("stalled for", ": 1/a failed", "1 task waits for it")
+        tui.press("w").sees("why chain/run1 does not continue", "tidewheel trigger chain/run1")
 
 
 def test_a_key_goes_to_the_next_failure_and_one_more_opens_its_log(tidewheel):

@@ -11,7 +11,16 @@ from rich.cells import cell_len
 
 from tidewheel.cli.tui import keymap
 from tidewheel.cli.tui.app import which_lines
-from tidewheel.cli.tui.keymap import AskFirst, Do, Leave, LookAgain, ShowLog, ShowTask, pressed
+from tidewheel.cli.tui.keymap import (
+    AskFirst,
+    Do,
+    Leave,
+    LookAgain,
+    ShowCauses,
+    ShowLog,
+    ShowTask,
+    pressed,
+)
 from tidewheel.cli.tui.overview import by_need, cause_text, run_lines
 from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, Question, State, help_pane
 from tidewheel.cli.tui.render import painted
@@ -249,6 +258,14 @@ def test_a_question_says_how_many_of_all_tasks_the_filter_shows():
     assert plain(lines[-1]).startswith("remove 1/b (of 3, 1 shown)?  y: do it")
 
 
+def test_a_question_always_has_room_for_its_answers():
+    ids = tuple(f"20260101T0000Z/a_very_long_name_{n}" for n in range(5))
+    _, lines = painted(replace(STATE, question=Question("remove", ids, YES)))
+    assert plain(lines[-1]).rstrip() == "remove (5 tasks)?  y: do it; any other key: cancel"
+    _, wide = painted(replace(STATE, question=Question("remove", ids, YES), size=(130, 24)))
+    assert plain(wide[-1]).startswith(f"remove {ids[0]} {ids[1]} … (5 tasks)?  y: do it")
+
+
 def test_with_a_filter_points_and_families_say_how_many_of_their_tasks_are_shown():
     state, _ = press(STATE, "/", *":failed", "enter")
     assert [(row.name, row.beside) for row in state.tree.rows] == [
@@ -281,6 +298,7 @@ def test_keys_that_look():
     assert press(STATE, "down", "enter")[1] == ShowTask("1/a")
     assert press(STATE, "down", "e")[1] == ShowLog("1/a", "err", None)
     assert press(STATE, "down", "right", "down", "down", "o")[1] == ShowLog("1/a", "out", 2)
+    assert press(STATE, "w")[1] == ShowCauses()
     assert press(STATE, "L")[1] == ShowLog(None, "out", None)
     assert press(STATE, "o")[1] is None  # of a point
 
@@ -397,7 +415,7 @@ def test_a_stalled_run_says_for_how_long_until_when_and_why():
     alike = "63 failed alike (member_*): exit 3, CFL violated; 1 task waits for them"
     assert cause_text(summary(alike), NOON) == f"stalled for 1h: {alike}"
     text = cause_text(summary("a", "b", "c", until=at(120)), NOON)
-    assert text == "stalled for 1h, stops in 2m: a; and 2 more causes"
+    assert text == "stalled for 1h, stops in 2m: a; and 2 more causes (w)"
     assert cause_text(summary("a", until=at(-1)), NOON) == "stalled for 1h: a"
     assert cause_text(summary(stall=None), NOON) == ""
     waits = {"id": "1/b", "reasons": [{"text": "1/b waits for an xtrigger\x1b[2J"}]}

@@ -157,6 +157,8 @@ class BackgroundTasks:
             case keymap.ShowLog():
                 self._stop_log()
                 self._log_task = self._begun(self._show_log(wish))
+            case keymap.ShowCauses():
+                self._beside.add(self._begun(self._show_causes()))
             case keymap.ListRuns():
                 self._beside.add(self._begun(self._list_runs()))
             case keymap.WatchRun(run=run):
@@ -227,6 +229,13 @@ class BackgroundTasks:
             self._put(pane=pane)
         elif seen is not None and seen.is_about(pane):
             self._put(pane=replace(pane, top=seen.top))
+
+    async def _show_causes(self) -> None:
+        self._stop_log()
+        run = self._screen.state.run
+        lines = overview.all_causes(await self._runs.show(run))
+        subject = f"why {safe(run)} does not continue"
+        self._put(pane=Pane(kind=panes.ANSWER, subject=subject, lines=lines))
 
     async def _show_log(self, wish: keymap.ShowLog) -> None:
         run = self._screen.state.run

@@ -39,6 +39,10 @@ class ShowLog(NamedTuple):
     attempt: int | None = None
 
 
+class ShowCauses(NamedTuple):
+    """Asks for all that keeps the run back, with the commands that help."""
+
+
 class ListRuns(NamedTuple):
     """Asks for a list of runs, to choose another."""
 
@@ -58,7 +62,7 @@ class Do(NamedTuple):
     mode: str
 
 
-Wish = Leave | LookAgain | ShowTask | ShowLog | ListRuns | WatchRun | AskFirst | Do
+Wish = Leave | LookAgain | ShowTask | ShowLog | ShowCauses | ListRuns | WatchRun | AskFirst | Do
 Pressed = tuple[State, Wish | None]
 
 _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1}
@@ -226,6 +230,7 @@ _WISHES: dict[str, Wish] = {
     "q": Leave(),
     "r": LookAgain(),
     "b": ListRuns(),
+    "w": ShowCauses(),
     "L": ShowLog(None, "out", None),
 }
 

@@ -11,7 +11,7 @@ from tidewheel.cli.output import plural, safe
 from tidewheel.cli.pages.format import Document, documents
 from tidewheel.cli.pages.run import GOES_ON
 from tidewheel.cli.palette import RUN_STATUSES
-from tidewheel.cli.tui.spans import DIM, Line, StyledText, shaped
+from tidewheel.cli.tui.spans import DIM, Line, StyledText, line, shaped
 from tidewheel.quantities import show_duration
 
 Summaries = Mapping[str, Document]  # by the name of the run
@@ -31,7 +31,7 @@ def cause_text(summary: Document, now: float) -> str:
     stops = f", stops in {show_duration(left)}" if left > 0 else ""
     head = f"stalled for {_age(stall['since'], now)}{stops}"
     first, *others = _causes(summary) or [""]
-    more = f"; and {plural(len(others), 'more cause')}" if others else ""
+    more = f"; and {plural(len(others), 'more cause')} (w)" if others else ""
     return f"{head}: {first}{more}" if first else head
 
 
@@ -42,6 +42,15 @@ def _causes(summary: Document) -> list[str]:
     for cause in other_causes(summary):
         found += [safe(one["text"]) for one in documents(cause, "reasons")[:1]]
     return found
+
+
+def all_causes(page: Document) -> tuple[Line, ...]:
+    """Returns the lines on what keeps a run back, with the commands that help, from the view
+    `show`."""
+    from tidewheel.cli.pages.stall_causes import cause_lines
+
+    found = [safe(one) for one in cause_lines(page)]
+    return tuple(map(line, found or ["no task needs action"]))
 
 
 def by_need(page: Document) -> list[Document]:
@@ -67,24 +76,34 @@ def to_look_into(runs: list[Document], runs_max: int) -> Iterator[str]:
 
 def run_lines(runs: list[Document], summaries: Summaries, now: float) -> tuple[Line, ...]:
     """Returns a line for each run: its status, how far it is, and for how long so."""
-    longest = max((len(safe(one["name"])) for one in runs), default=0)
-    width = min(longest, NAME_WIDTH_MAX)
-    return tuple(_run_line(one, summaries.get(str(one["name"])), width, now) for one in runs)
+    known = [summaries.get(str(one["name"])) for one in runs]
+    names, done = [safe(one["name"]) for one in runs], [*map(_progress, known)]
+    name_width = min(_widest(names), NAME_WIDTH_MAX)
+    status_width = _widest([str(one["status"]) for one in runs])
+    done_width = _widest(done)
+    found: list[Line] = []
+    for run, summary, name, progress in zip(runs, known, names, done, strict=True):
+        status = str(run["status"])
+        spans = (
+            StyledText(f"{name:{name_width}}  "),
+            shaped(f"{status:{status_width}}", RUN_STATUSES.get(status)),
+            StyledText(f"  {progress:{done_width}}"),
+            StyledText(f"  {_remark(run, summary, now)}", DIM),
+        )
+        found.append(spans)
+    return tuple(found)
 
 
-def _run_line(run: Document, summary: Document | None, width: int, now: float) -> Line:
-    status = str(run["status"])
-    driven = "" if run["driven"] or status == "completed" else "  no scheduler"
+def _widest(texts: list[str]) -> int:
+    return max(map(len, texts), default=0)
+
+
+def _remark(run: Document, summary: Document | None, now: float) -> str:
+    driven = "" if run["driven"] or run["status"] == "completed" else "no scheduler, "
     stall = None if summary is None else cast("Document | None", summary["stall"])
-    age = f"changed {_age(run['updated_at'], now)} ago"
-    if stall is not None:
-        age = f"stalled for {_age(stall['since'], now)}"
-    return (
-        StyledText(f"{safe(run['name']):{width}}  "),
-        shaped(f"{status:10}", RUN_STATUSES.get(status)),
-        StyledText(f"  {_progress(summary):14}"),
-        StyledText(f"  {age}{driven}", DIM),
-    )
+    if stall is None:
+        return f"{driven}changed {_age(run['updated_at'], now)} ago"
+    return f"{driven}stalled for {_age(stall['since'], now)}"
 
 
 def _progress(summary: Document | None) -> str:

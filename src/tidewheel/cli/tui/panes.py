@@ -25,7 +25,7 @@ from tidewheel.cli.pages.task import (
     prerequisite_lines,
     xtrigger_lines,
 )
-from tidewheel.cli.palette import TASK_STATES
+from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line, shaped
 from tidewheel.cli.tui.tree import Tree
 from tidewheel.cli.verbs import ROWS, Verb
@@ -66,6 +66,7 @@ HELP = (
     ("tab", "the pool alone, or everything that was"),
     ("a", "all points, or the newest ten"),
     ("o  e  J", "what the job writes: out, err, its script; f follows"),
+    ("w", "why the run does not continue, with the commands that help"),
     ("L", "the log of the run"),
     ("b", "other runs"),
     ("Act, on the marked tasks or the one under the cursor", ""),
@@ -193,6 +194,7 @@ def would_do_lines(page: Document) -> Iterator[Line]:
 TREE_SHARE = 0.45  # of the width, where a pane is beside it
 BETWEEN = " │ "
 BESIDE_WIDTH_MIN = 110  # of a terminal in which a pane is beside the tree
+BAD = RUN_STATUSES["stalled"].colour
 CAUSE_LINES_MAX = 2
 CAUSE_HEIGHT_MIN = 12  # of a terminal that has room for a cause
 
@@ -244,9 +246,9 @@ class State:
         """Returns why the run is stalled, for the head; nothing where a run is chosen."""
         if not self.cause or self.choice is not None or self.size[1] < CAUSE_HEIGHT_MIN:
             return []
-        lines = fold(line(self.cause, "red"), self.size[0])
+        lines = fold(line(self.cause, BAD), self.size[0])
         if len(lines) > CAUSE_LINES_MAX:
-            lines[CAUSE_LINES_MAX - 1] += line(" …", "red")
+            lines[CAUSE_LINES_MAX - 1] += line(" …", BAD)
         return lines[:CAUSE_LINES_MAX]
 
     @property

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import cast
 
-from tidewheel.cli.output import safe
+from tidewheel.cli.output import plural, safe
 from tidewheel.cli.pages.format import documents
 from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES
 from tidewheel.cli.tui.panes import BETWEEN, Pane, Question, State
@@ -135,7 +135,7 @@ def _foot(state: State) -> Line:
         typed = StyledText(f"/{safe(state.typed)}"), StyledText(" ", REVERSE)
         return (*typed, StyledText("  enter, esc", DIM))
     if state.question is not None:
-        return line(_asked(state.question), BOLD)
+        return line(_asked(state.question, state.size[0]), BOLD)
     if state.trouble:
         return line(safe(state.trouble), "yellow")
     if state.said:
@@ -155,16 +155,22 @@ WAYS = {
 }
 
 
-def _asked(question: Question) -> str:
+def _asked(question: Question, width: int) -> str:
+    """Returns the question, with as many ids as leave room for its answers."""
     ids = question.ids
-    more = ["…"] if len(ids) > IDS_ASKED_MAX else []
-    if more or question.of > len(ids):
-        more.append(f"({_of(question)})")
-    what = " ".join((question.verb, *ids[:IDS_ASKED_MAX], *more))
     keys = ", ".join(f"{key}: {WAYS[mode]}" for key, mode in question.answers)
-    return f"{safe(what)}?  {keys}; any other key: cancel"
+    text = ""
+    for count in range(min(len(ids), IDS_ASKED_MAX), -1, -1):
+        more = ["…"] if 0 < count < len(ids) else []
+        if len(ids) > count or question.of > len(ids):
+            more.append(f"({_of(question)})")
+        what = " ".join((question.verb, *ids[:count], *more))
+        text = f"{safe(what)}?  {keys}; any other key: cancel"
+        if len(text) <= width:
+            break
+    return text
 
 
 def _of(question: Question) -> str:
     shown = len(question.ids)
-    return f"of {question.of}, {shown} shown" if question.of > shown else f"{shown} tasks"
+    return f"of {question.of}, {shown} shown" if question.of > shown else plural(shown, "task")
