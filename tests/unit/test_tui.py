@@ -21,8 +21,17 @@ from tidewheel.cli.tui.keymap import (
     ShowTask,
     pressed,
 )
-from tidewheel.cli.tui.overview import by_need, cause_text, run_lines
-from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, Question, State, help_pane
+from tidewheel.cli.tui.panes import (
+    HELP,
+    LOG_LINES_MAX,
+    Pane,
+    Question,
+    State,
+    by_need,
+    cause_text,
+    help_pane,
+    run_lines,
+)
 from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.spans import StyledText, cut, fold, line
 from tidewheel.cli.tui.terminal import Keys

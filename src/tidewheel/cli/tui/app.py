@@ -24,7 +24,7 @@ from tidewheel.cli.output import plural, safe, safe_lines
 from tidewheel.cli.pages.format import Document, documents
 from tidewheel.cli.pages.run import answer_lines
 from tidewheel.cli.runs.access import Given
-from tidewheel.cli.tui import keymap, overview, panes
+from tidewheel.cli.tui import keymap, panes
 from tidewheel.cli.tui.panes import Choice, Pane, Question, State
 from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, line
@@ -204,20 +204,20 @@ class BackgroundTasks:
             self._log_task.cancel()
 
     async def _list_runs(self) -> None:
-        page = await self._runs.list(count=overview.RUNS_MAX)
-        runs, now = overview.by_need(page), await self._client.store.now()
+        page = await self._runs.list(count=panes.RUNS_MAX)
+        runs, now = panes.by_need(page), await self._client.store.now()
         names = tuple(str(one["name"]) for one in runs)
         current = self._screen.state.run
         at = names.index(current) if current in names else 0
-        self._put(choice=Choice(names, overview.run_lines(runs, {}, now), at))
+        self._put(choice=Choice(names, panes.run_lines(runs, {}, now), at))
         summaries: dict[str, Document] = {}
-        for name in overview.to_look_into(runs, SUMMARIES_MAX):
+        for name in panes.to_look_into(runs, SUMMARIES_MAX):
             with suppress(Refused):  # it was deleted, or cannot be looked into
                 summaries[name] = await self._runs.look("summary", run=name)
             choice = self._screen.state.choice
             if choice is None or choice.names != names:
                 return
-            lines = overview.run_lines(runs, summaries, now)
+            lines = panes.run_lines(runs, summaries, now)
             self._screen.show(replace(self._screen.state, choice=choice._replace(lines=lines)))
 
     async def _show_task(self, wish: keymap.ShowTask) -> None:
@@ -233,7 +233,7 @@ class BackgroundTasks:
     async def _show_causes(self) -> None:
         self._stop_log()
         run = self._screen.state.run
-        lines = overview.all_causes(await self._runs.show(run))
+        lines = panes.all_causes(await self._runs.show(run))
         subject = f"why {safe(run)} does not continue"
         self._put(pane=Pane(kind=panes.ANSWER, subject=subject, lines=lines))
 
@@ -327,7 +327,7 @@ class LiveUpdates:
 
     async def _cause(self, now: Instant) -> str:
         summary = await self._runs.look("summary", run=self._run)
-        return overview.cause_text(summary, now)
+        return panes.cause_text(summary, now)
 
     async def _follow(self) -> None:
         while True:
