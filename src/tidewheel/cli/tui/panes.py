@@ -1,5 +1,4 @@
-"""Writes the panes beside or instead of the tree, the list of runs and causes as lines; holds
-the state of the screen."""
+"""Writes panes, causes and the list of runs as lines; holds the state of the screen."""
 
 from __future__ import annotations
 
