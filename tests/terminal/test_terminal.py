@@ -231,6 +231,19 @@ def test_through_a_server_it_is_the_same(tidewheel):
             tui.sees("blocked, held")
 
 
+def test_through_a_server_a_reader_is_told_why_a_run_is_stalled(tidewheel):
+    PreparedRun(tidewheel, CHAIN, "chain").starts().fails("1/a")
+    with running_server(tidewheel.store, home=tidewheel.state) as server:
+        given = {
+            "TIDEWHEEL_SERVER": f"http://{server.address}",
+            "TIDEWHEEL_TOKEN": server.caller("read").token,
+        }
+        with on_terminal(tidewheel, "tui", **given) as tui:
+            tui.sees_line("chain/run1", "✖ stalled", "0/2 done").press("enter")
+            tui.sees_line("stalled for", ": 1/a failed", "1 task waits for it").press("w")
+            tui.sees("why chain/run1 does not continue", "tidewheel trigger chain/run1")
+
+
 def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(tidewheel, own_port):
     half_done(tidewheel)
     at_home = {"home": tidewheel.state, "port": own_port}
