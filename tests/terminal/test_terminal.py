@@ -155,6 +155,38 @@ def test_without_a_run_somebody_chooses_one(tidewheel):
         tui.press("b").sees("enter choose").press("down", "enter").sees("forecast/run1  ○")
 
 
+CHAIN = "[scheduling]\n  [[graph]]\n    R1 = a => b\n[runtime]\n  [[a, b]]\n"
+
+
+def test_a_stalled_run_says_why_at_its_top_and_is_first_in_the_list(tidewheel):
+    PreparedRun(tidewheel, CHAIN, "chain").starts().fails("1/a")
+    half_done(tidewheel)
+    with on_terminal(tidewheel, "tui") as tui:
+        tui.sees_line("chain/run1", "✖ stalled", "0/2 done", "stalled for")
+        tui.sees_line("forecast/run1", "▶ running", "done", "changed")
+        tui.press("enter").sees("chain/run1  ✖ stalled")
+        tui.sees_line("stalled for", ": 1/a failed", "1 task waits for it")
+        tui.press("w").sees("why chain/run1 does not continue", "tidewheel trigger chain/run1")
+
+
+def test_a_key_goes_to_the_next_failure_and_one_more_opens_its_log(tidewheel):
+    half_done(tidewheel).writes_log("1/model_a", "job.err", "CFL violated\n")
+    with on_terminal(tidewheel, "tui", "forecast") as tui:
+        tui.sees_line("model_b", "▶ running  for ")
+        tui.press("n", "e").sees("err of 1/model_a", "CFL violated")
+
+
+def test_with_a_filter_a_command_takes_what_is_shown_and_says_of_how_many(tidewheel):
+    run = half_done(tidewheel)
+    with run.answering() as heard, on_terminal(tidewheel, "tui", "forecast") as tui:
+        tui.sees("model_b").press("/", ":running", "enter").sees_no("model_a")
+        tui.sees("1 of ", " tasks shown").press("home", "H")
+        tui.sees("tidewheel hold forecast/run1 1/model_b", ", 1 shown)?").press("y")
+        tui.sees("1/model_b is held")
+    [command] = map(json.loads, heard)
+    assert command["ids"] == ["1/model_b"]
+
+
 def test_help_names_every_key(tidewheel):
     half_done(tidewheel)
     with on_terminal(tidewheel, "tui", "forecast", size=(80, 45)) as tui:
@@ -197,6 +229,19 @@ def test_through_a_server_it_is_the_same(tidewheel):
             tui.sees("model_b").press("end", "H").sees("hold 2/prep?")
             tui.press("y").sees("2/prep is held")
             tui.sees("blocked, held")
+
+
+def test_through_a_server_a_reader_is_told_why_a_run_is_stalled(tidewheel):
+    PreparedRun(tidewheel, CHAIN, "chain").starts().fails("1/a")
+    with running_server(tidewheel.store, home=tidewheel.state) as server:
+        given = {
+            "TIDEWHEEL_SERVER": f"http://{server.address}",
+            "TIDEWHEEL_TOKEN": server.caller("read").token,
+        }
+        with on_terminal(tidewheel, "tui", **given) as tui:
+            tui.sees_line("chain/run1", "✖ stalled", "0/2 done").press("enter")
+            tui.sees_line("stalled for", ": 1/a failed", "1 task waits for it").press("w")
+            tui.sees("why chain/run1 does not continue", "tidewheel trigger chain/run1")
 
 
 def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(tidewheel, own_port):

@@ -1,6 +1,7 @@
 """The terminal interface without a terminal: keys, rows, what a key means, lines."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,27 @@ from rich.cells import cell_len
 
 from tidewheel.cli.tui import keymap
 from tidewheel.cli.tui.app import which_lines
-from tidewheel.cli.tui.keymap import AskFirst, Do, Leave, LookAgain, ShowLog, ShowTask, pressed
-from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, Question, State, help_pane
+from tidewheel.cli.tui.keymap import (
+    AskFirst,
+    Do,
+    Leave,
+    LookAgain,
+    ShowCauses,
+    ShowLog,
+    ShowTask,
+    pressed,
+)
+from tidewheel.cli.tui.panes import (
+    HELP,
+    LOG_LINES_MAX,
+    Pane,
+    Question,
+    State,
+    by_need,
+    cause_text,
+    help_pane,
+    run_lines,
+)
 from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.spans import StyledText, cut, fold, line
 from tidewheel.cli.tui.terminal import Keys
@@ -231,11 +251,54 @@ def test_what_is_marked_and_hidden_by_the_filter_is_left_alone_and_counted():
     question = press(marked, "/", *":failed", "enter", "x")[1].question
     assert (question.ids, question.filter, question.hidden) == (("1/b",), ":failed", 1)
     assert list(which_lines(question)) == [
-        "1 task, as the filter :failed shows",
-        "not included: 1 marked, hidden by the filter",
+        "of 1 task, 1 shown by the filter :failed: only these are acted on",
+        "not included: 1 marked, not shown by the filter",
     ]
     state, wish = press(marked, "/", *"c", "enter", "x")
     assert wish is None and "hides what is marked" in state.said
+
+
+def test_a_question_says_how_many_of_all_tasks_the_filter_shows():
+    state, wish = press(STATE, "/", *":failed", "enter", "home", "x")
+    question = wish.question
+    assert (question.ids, question.of) == (("1/b",), 3)
+    assert next(which_lines(question)).startswith("of 3 tasks, 1 shown by the filter :failed")
+    _, lines = painted(replace(state, question=question))
+    assert plain(lines[-1]).startswith("remove 1/b (of 3, 1 shown)?  y: do it")
+
+
+def test_a_question_always_has_room_for_its_answers():
+    ids = tuple(f"20260101T0000Z/a_very_long_name_{n}" for n in range(5))
+    _, lines = painted(replace(STATE, question=Question("remove", ids, YES)))
+    assert plain(lines[-1]).rstrip() == "remove (5 tasks)?  y: do it; any other key: cancel"
+    _, wide = painted(replace(STATE, question=Question("remove", ids, YES), size=(130, 24)))
+    assert plain(wide[-1]).startswith(f"remove {ids[0]} {ids[1]} … (5 tasks)?  y: do it")
+
+
+def test_with_a_filter_points_and_families_say_how_many_of_their_tasks_are_shown():
+    state, _ = press(STATE, "/", *":failed", "enter")
+    assert [(row.name, row.beside) for row in state.tree.rows] == [
+        ("1", "1 of 3 tasks shown"),
+        ("FAM", "1 of 2 tasks shown"),
+        ("b", ""),
+    ]
+
+
+@pytest.mark.parametrize("fold", ["enter", "left"])
+def test_with_a_filter_a_family_and_a_point_fold_and_unfold(fold):
+    state, _ = press(STATE, "/", *":failed", "enter", "home", "down", fold)
+    assert (names(state), state.tree.row.is_open) == (["1", "FAM"], False)
+    assert press(state, "x")[1].question.ids == ("1/b",)  # as it is shown, when it is open
+    assert names(press(state, "enter")[0]) == ["1", "FAM", "b"]
+    assert names(press(state, "home", fold)[0]) == ["1"]
+    assert names(press(state, "esc")[0]) == names(STATE)  # what is folded is found next time
+    assert names(press(state, "/", "backspace")[0]) == ["1", "FAM", "b"]
+
+
+def test_a_task_that_is_marked_in_a_folded_family_is_acted_on_with_a_filter_as_without():
+    state, _ = press(STATE, "/", *":failed", "enter", "end", " ", "up", "left", "home", "x")
+    question = press(state, "x")[1].question
+    assert (question.ids, question.hidden) == (("1/b",), 0)
 
 
 def test_keys_that_look():
@@ -244,6 +307,7 @@ def test_keys_that_look():
     assert press(STATE, "down", "enter")[1] == ShowTask("1/a")
     assert press(STATE, "down", "e")[1] == ShowLog("1/a", "err", None)
     assert press(STATE, "down", "right", "down", "down", "o")[1] == ShowLog("1/a", "out", 2)
+    assert press(STATE, "w")[1] == ShowCauses()
     assert press(STATE, "L")[1] == ShowLog(None, "out", None)
     assert press(STATE, "o")[1] is None  # of a point
 
@@ -291,3 +355,110 @@ def test_the_screen_is_filled_at_every_size(width, height, keys):
     _, lines = painted(state)
     assert len(lines) == height
     assert {cell_len(plain(one)) for one in lines} == {width}
+
+
+def test_n_goes_to_the_next_failure_wherever_it_is_and_round():
+    failed = {"name": "FAM", "family": True, "children": [task("b", "failed"), task("c")]}
+    runs = page(
+        ("1", [task("a"), failed, task("d", "expired")]),
+        ("2", [task("a", point="2", remarks=["incomplete"])]),
+    )
+    state = replace(STATE, tree=Tree(page=runs))
+    seen = []
+    for _ in range(4):
+        state, _ = press(state, "n")
+        seen.append(state.tree.row.ids)
+    assert seen == ["1/b", "1/d", "2/a", "1/b"]
+    assert press(state, "N")[0].tree.row.ids == "2/a"
+    assert press(state, "n", "N")[0].tree.row.ids == "1/b"
+    folded, _ = press(state, "up", "left", "home", "left", "n")
+    assert (folded.tree.row.ids, folded.tree.rows[2].is_open) == ("1/b", True)
+    filtered, _ = press(state, "/", *":expired", "enter", "n")
+    assert filtered.tree.row.ids == "1/d"
+
+
+def test_n_says_that_nothing_failed_and_takes_the_pane_of_a_task_along():
+    calm = replace(STATE, tree=Tree(page=page(("1", [task("a")])) | {"left_out": 3}))
+    assert press(calm, "n")[0].said == "no task has failed; a shows all points"
+    about = replace(STATE, pane=Pane(kind="task", subject="1/a"))
+    assert press(about, "n")[1] == ShowTask("1/b")
+    covered, wish = press(replace(STATE, pane=help_pane()), "n")
+    assert (covered.pane, wish, covered.tree.row.ids) == (None, None, "1/b")
+
+
+def test_a_task_says_how_long_it_took_or_runs():
+    done, running = task("a", "succeeded", submits=1), task("b", "running", submits=1)
+    done["submissions"][0] |= {"started_at": at(-100), "ended_at": at(-10)}
+    running["submissions"][0] |= {"started_at": at(-65)}
+    tree = Tree(page=page(("1", [done, running, task("c")])), now=NOON)
+    assert [row.beside for row in tree.rows[1:]] == ["1m 30s", "for 1m 5s", ""]
+
+
+@pytest.mark.parametrize("width", [60, 80, 110, 130])
+def test_the_help_is_all_there_at_every_width(width):
+    state = replace(STATE, size=(width, 200), pane=help_pane())
+    _, lines = painted(state)
+    assert not [plain(one) for one in lines if "…" in plain(one)]
+
+
+NOON = 1_800_000_000.0
+
+
+def at(seconds):
+    return datetime.fromtimestamp(NOON + seconds, UTC).isoformat()
+
+
+def summary(*groups, until=None, **more):
+    return {
+        "stall": {"since": at(-3600), "until": until},
+        "groups": [{"text": text, "ids": []} for text in groups],
+        "causes": [],
+        "done": 12,
+        "tasks": 20,
+        "total": 40,
+        **more,
+    }
+
+
+def test_a_stalled_run_says_for_how_long_until_when_and_why():
+    alike = "63 failed alike (member_*): exit 3, CFL violated; 1 task waits for them"
+    assert cause_text(summary(alike), NOON) == f"stalled for 1h: {alike}"
+    text = cause_text(summary("a", "b", "c", until=at(120)), NOON)
+    assert text == "stalled for 1h, stops in 2m: a; and 2 more causes (w)"
+    assert cause_text(summary("a", until=at(-1)), NOON) == "stalled for 1h: a"
+    assert cause_text(summary(stall=None), NOON) == ""
+    waits = {"id": "1/b", "reasons": [{"text": "1/b waits for an xtrigger\x1b[2J"}]}
+    assert cause_text(summary(causes=[waits]), NOON).endswith(
+        "1/b waits for an xtrigger\\x1b[2J"
+    )
+
+
+def test_the_cause_is_below_the_name_of_the_run_in_two_lines_at_most():
+    cause = "stalled for 1h: " + "word " * 60
+    _, lines = painted(replace(STATE, cause=cause))
+    assert plain(lines[1]).startswith("stalled for 1h: word")
+    assert plain(lines[2]).rstrip().endswith("…")
+    assert plain(lines[3]).startswith("───")
+    assert len(lines) == 24
+    _, low = painted(replace(STATE, cause=cause, size=(80, 8)))
+    assert plain(low[1]).startswith("───")
+
+
+def listed(name, status, *, driven=True, age=60):
+    return {"name": name, "status": status, "driven": driven, "updated_at": at(-age)}
+
+
+def test_runs_that_need_action_are_listed_first_with_how_far_they_are():
+    runs = [
+        listed("new/run1", "completed", driven=False),
+        listed("a/run1", "running"),
+        listed("b/run1", "paused", driven=False),
+        listed("c/run1", "stalled"),
+    ]
+    ordered = by_need({"runs": runs})
+    assert [one["name"][0] for one in ordered] == ["c", "b", "a", "n"]
+    known = {"c/run1": summary(), "a/run1": summary(stall=None, total=None)}
+    stalled, paused, running, _ = map(plain, run_lines(ordered, known, NOON))
+    assert "12/40 done" in stalled and "stalled for 1h" in stalled
+    assert "no scheduler" in paused and "changed 1m ago" in paused
+    assert "12/20+ done" in running

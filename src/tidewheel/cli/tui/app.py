@@ -36,6 +36,7 @@ from tidewheel.errors import NotFound, Refused, TidewheelError
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.client.runs import Runs
+    from tidewheel.core.queue.task import Instant
 
 ESCAPE_SECONDS = 0.05  # for the rest of a key to come over a slow line
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -101,8 +102,9 @@ class App:
         self._terminal.forget()
         self.show(replace(self.state, size=self._terminal.size))
 
-    def show_page(self, page: Document) -> None:
-        self.show(replace(self.state, tree=self.state.tree.changed(page=page), trouble=""))
+    def show_page(self, page: Document, cause: str, now: Instant) -> None:
+        tree = self.state.tree.changed(page=page, now=now)
+        self.show(replace(self.state, tree=tree, cause=cause, trouble=""))
         if self.state.task is not None:
             self._background.go(keymap.ShowTask(self.state.task, again=True))
 
@@ -121,6 +123,7 @@ class App:
 
 # ---- what takes time, beside the screen: views, logs, commands ----
 
+SUMMARIES_MAX = 50  # for one list of runs: each reads a whole run
 END_OF_LOG = line("(the end)", DIM)
 
 
@@ -154,6 +157,8 @@ class BackgroundTasks:
             case keymap.ShowLog():
                 self._stop_log()
                 self._log_task = self._begun(self._show_log(wish))
+            case keymap.ShowCauses():
+                self._beside.add(self._begun(self._show_causes()))
             case keymap.ListRuns():
                 self._beside.add(self._begun(self._list_runs()))
             case keymap.WatchRun(run=run):
@@ -199,10 +204,21 @@ class BackgroundTasks:
             self._log_task.cancel()
 
     async def _list_runs(self) -> None:
-        found, current = panes.run_lines(await self._runs.list()), self._screen.state.run
-        names = tuple(name for name, _ in found)
+        page = await self._runs.list(count=panes.RUNS_MAX)
+        runs, now = panes.by_need(page), await self._client.store.now()
+        names = tuple(str(one["name"]) for one in runs)
+        current = self._screen.state.run
         at = names.index(current) if current in names else 0
-        self._put(choice=Choice(names, tuple(one for _, one in found), at))
+        self._put(choice=Choice(names, panes.run_lines(runs, {}, now), at))
+        summaries: dict[str, Document] = {}
+        for name in panes.to_look_into(runs, SUMMARIES_MAX):
+            with suppress(Refused):  # it was deleted, or cannot be looked into
+                summaries[name] = await self._runs.look("summary", run=name)
+            choice = self._screen.state.choice
+            if choice is None or choice.names != names:
+                return
+            lines = panes.run_lines(runs, summaries, now)
+            self._screen.show(replace(self._screen.state, choice=choice._replace(lines=lines)))
 
     async def _show_task(self, wish: keymap.ShowTask) -> None:
         [page] = documents(await self._runs.show(self._screen.state.run, wish.id), "tasks")
@@ -213,6 +229,13 @@ class BackgroundTasks:
             self._put(pane=pane)
         elif seen is not None and seen.is_about(pane):
             self._put(pane=replace(pane, top=seen.top))
+
+    async def _show_causes(self) -> None:
+        self._stop_log()
+        run = self._screen.state.run
+        lines = panes.all_causes(await self._runs.show(run))
+        subject = f"why {safe(run)} does not continue"
+        self._put(pane=Pane(kind=panes.ANSWER, subject=subject, lines=lines))
 
     async def _show_log(self, wish: keymap.ShowLog) -> None:
         run = self._screen.state.run
@@ -285,6 +308,8 @@ class LiveUpdates:
             try:
                 everything = self._screen.state.everything
                 page = await self._runs.tree(self._run, everything=everything)
+                now = await self._client.store.now()
+                cause = await self._cause(now) if page.get("stall") else ""
             except NotFound:
                 self._screen.show(replace(self._screen.state, trouble=GONE))
                 return
@@ -293,12 +318,16 @@ class LiveUpdates:
                 self._screen.show(replace(self._screen.state, trouble=text))
                 await asyncio.sleep(TROUBLE_SECONDS)
                 continue
-            self._screen.show_page(page)
+            self._screen.show_page(page, cause, now)
             took = time.monotonic() - began
             await asyncio.sleep(max(REST_SECONDS_MIN, 2 * took))
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self.news.wait()
+
+    async def _cause(self, now: Instant) -> str:
+        summary = await self._runs.look("summary", run=self._run)
+        return panes.cause_text(summary, now)
 
     async def _follow(self) -> None:
         while True:
@@ -339,10 +368,10 @@ def typed_line(run: str, question: Question) -> str:
 def which_lines(question: Question) -> Iterator[str]:
     """Yields how many tasks a question is about, and the ids that ``typed_line`` left out."""
     if question.filter:
-        many = plural(len(question.ids), "task")
-        yield f"{many}, as the filter {safe(question.filter)} shows"
+        many = f"of {plural(question.of, 'task')}, {len(question.ids)} shown"
+        yield f"{many} by the filter {safe(question.filter)}: only these are acted on"
     if question.hidden:
-        yield f"not included: {question.hidden} marked, hidden by the filter"
+        yield f"not included: {question.hidden} marked, not shown by the filter"
     for one in question.ids[IDS_SHOWN_MAX:IDS_NAMED_MAX]:
         yield f"  {safe(one)}"
     if (more := len(question.ids) - IDS_NAMED_MAX) > 0:

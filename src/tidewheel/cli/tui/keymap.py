@@ -39,6 +39,10 @@ class ShowLog(NamedTuple):
     attempt: int | None = None
 
 
+class ShowCauses(NamedTuple):
+    """Asks for all that keeps the run back, with the commands that help."""
+
+
 class ListRuns(NamedTuple):
     """Asks for a list of runs, to choose another."""
 
@@ -58,7 +62,7 @@ class Do(NamedTuple):
     mode: str
 
 
-Wish = Leave | LookAgain | ShowTask | ShowLog | ListRuns | WatchRun | AskFirst | Do
+Wish = Leave | LookAgain | ShowTask | ShowLog | ShowCauses | ListRuns | WatchRun | AskFirst | Do
 Pressed = tuple[State, Wish | None]
 
 _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1}
@@ -135,8 +139,8 @@ def _looking(state: State, key: str) -> Pressed:
     tree = state.tree
     if step := _step(state, key):
         return replace(state, tree=tree.moved(step)), None
-    if key == "a":
-        return replace(state, everything=not state.everything), LookAgain()
+    if key in _JUMPS:
+        return _JUMPS[key](state)
     if key in _TREE_CHANGES:
         return replace(state, tree=_TREE_CHANGES[key](tree)), None
     if key in _CHANGES:
@@ -145,6 +149,21 @@ def _looking(state: State, key: str) -> Pressed:
         return state, _WISHES[key]
     question = _question(state, key)
     return _on_row(state, key) if question is None else _asking(state, question)
+
+
+def _at_failure(state: State, step: int) -> Pressed:
+    """Goes to another task that failed; a pane about a task is then about that one."""
+    tree = state.tree.at_failure(step)
+    if tree is None:
+        where = " here" if state.tree.is_narrowed else ""
+        older = "; a shows all points" if state.tree.page["left_out"] else ""
+        return replace(state, said=f"no task has failed{where}{older}"), None
+    is_about_task = state.task is not None
+    pane = state.pane if state.is_wide or is_about_task else None
+    state, row = replace(state, tree=tree, pane=pane), tree.row
+    if is_about_task and row is not None and row.task is not None:
+        return state, ShowTask(row.task)
+    return state, None
 
 
 def _asking(state: State, question: Question) -> Pressed:
@@ -162,7 +181,8 @@ def _question(state: State, key: str) -> Question | None:
     if verb is None or not tree.rows:
         return None
     which = " ".join(filter(None, ("pool" if tree.pool_only else "", tree.query)))
-    return Question(verb.name, tree.chosen, verb.confirm, which, tree.hidden)
+    of = tree.chosen_of if which else 0
+    return Question(verb.name, tree.chosen, verb.confirm, which, of, tree.hidden)
 
 
 def _on_row(state: State, key: str) -> Pressed:
@@ -188,6 +208,11 @@ def _back(state: State) -> State:
     return replace(state, tree=undone)
 
 
+_JUMPS: dict[str, Callable[[State], Pressed]] = {
+    "a": lambda state: (replace(state, everything=not state.everything), LookAgain()),
+    "n": lambda state: _at_failure(state, 1),
+    "N": lambda state: _at_failure(state, -1),
+}
 _TREE_CHANGES: dict[str, Callable[[Tree], Tree]] = {
     "right": Tree.opened,
     "l": Tree.opened,
@@ -205,6 +230,7 @@ _WISHES: dict[str, Wish] = {
     "q": Leave(),
     "r": LookAgain(),
     "b": ListRuns(),
+    "w": ShowCauses(),
     "L": ShowLog(None, "out", None),
 }
 

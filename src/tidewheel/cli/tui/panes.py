@@ -1,13 +1,14 @@
-"""Writes the panes beside or instead of the tree as lines; holds the state of the screen."""
+"""Writes panes, causes and the list of runs as lines; holds the state of the screen."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
+from datetime import datetime
 from typing import NamedTuple, cast
 
-from tidewheel.cli.output import safe
+from tidewheel.cli.output import plural, safe
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Document,
@@ -17,7 +18,7 @@ from tidewheel.cli.pages.format import (
     texts,
     took,
 )
-from tidewheel.cli.pages.run import Title, preview_lines, reason_lines
+from tidewheel.cli.pages.run import GOES_ON, Title, preview_lines, reason_lines
 from tidewheel.cli.pages.task import (
     ENDED,
     PREREQUISITES,
@@ -31,6 +32,7 @@ from tidewheel.cli.tui.tree import Tree
 from tidewheel.cli.verbs import ROWS, Verb
 from tidewheel.core.operator.verbs import VERBS
 from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.quantities import show_duration
 
 TASK, LOG, QUESTION, ANSWER, KEYS = "task", "log", "question", "answer", "keys"
 LOG_LINES_MAX = 5_000
@@ -60,11 +62,13 @@ HELP = (
     ("right left, l h", "open and close; left again goes up"),
     ("enter", "the task: why, prerequisites, outputs, submissions"),
     ("esc", "back"),
+    ("n  N", "the next task that failed, the one before"),
     ("Look", ""),
     ("/", "only what is named so: model, 3/*, :failed, model:held"),
     ("tab", "the pool alone, or everything that was"),
     ("a", "all points, or the newest ten"),
     ("o  e  J", "what the job writes: out, err, its script; f follows"),
+    ("w", "why the run does not continue, with the commands that help"),
     ("L", "the log of the run"),
     ("b", "other runs"),
     ("Act, on the marked tasks or the one under the cursor", ""),
@@ -187,19 +191,115 @@ def would_do_lines(page: Document) -> Iterator[Line]:
             yield line(one)
 
 
-def run_lines(page: Document) -> list[tuple[str, Line]]:
-    """Returns the name of each run of the view `runs`, with its line."""
-    found: list[tuple[str, Line]] = []
-    for one in documents(page, "runs"):
-        status = str(one["status"])
-        driven = "" if one["driven"] or status == "completed" else "  no scheduler"
-        spans = (
-            StyledText(f"{safe(one['name']):30}  "),
-            shaped(f"{status:12}", RUN_STATUSES.get(status)),
-            StyledText(f"  {moment(one, 'updated_at')}{driven}", DIM),
-        )
-        found.append((cast("str", one["name"]), spans))
+# ---- what an operator looks for first: which run needs action, how far it is, and why ----
+
+Summaries = Mapping[str, Document]  # by the name of the run
+
+RUNS_MAX = 1_000  # in a list
+NEED_ACTION = ("stalled", "error")
+NAME_WIDTH_MAX = 40
+
+
+def cause_text(summary: Document, now: float) -> str:
+    """Returns for how long a run has been stalled, when its stall timer stops it, and the
+    first cause, from the view `summary`; "" if the run is not stalled."""
+    stall = cast("Document | None", summary["stall"])
+    if stall is None:
+        return ""
+    left = 0.0 if stall["until"] is None else -_seconds_since(stall["until"], now)
+    stops = f", stops in {show_duration(left)}" if left > 0 else ""
+    head = f"stalled for {_age(stall['since'], now)}{stops}"
+    first, *others = _causes(summary) or [""]
+    more = f"; and {plural(len(others), 'more cause')} (w)" if others else ""
+    return f"{head}: {first}{more}" if first else head
+
+
+def _causes(summary: Document) -> list[str]:
+    from tidewheel.cli.pages.stall_causes import other_causes
+
+    found = [safe(one["text"]) for one in documents(summary, "groups")]
+    for cause in other_causes(summary):
+        found += [safe(one["text"]) for one in documents(cause, "reasons")[:1]]
     return found
+
+
+def all_causes(page: Document) -> tuple[Line, ...]:
+    """Returns the lines on what keeps a run back, with the commands that help, from the view
+    `show`."""
+    from tidewheel.cli.pages.stall_causes import cause_lines
+
+    found = [safe(one) for one in cause_lines(page)]
+    return tuple(map(line, found or ["no task needs action"]))
+
+
+def by_need(page: Document) -> list[Document]:
+    """Returns the runs of the view `runs`: first those that need action, then those that go
+    on, then the others; the newest first among these."""
+    return sorted(documents(page, "runs"), key=_need)
+
+
+def _need(run: Document) -> int:
+    if run["status"] in NEED_ACTION:
+        return 0
+    if run["status"] not in GOES_ON:
+        return 3
+    return 2 if run["driven"] else 1
+
+
+def to_look_into(runs: list[Document], runs_max: int) -> Iterator[str]:
+    """Yields the names of the first runs that are not over, whose progress is of interest."""
+    found = (one for one in runs if one["status"] in (*NEED_ACTION, *GOES_ON))
+    for _, one in zip(range(runs_max), found, strict=False):
+        yield cast("str", one["name"])
+
+
+def run_lines(runs: list[Document], summaries: Summaries, now: float) -> tuple[Line, ...]:
+    """Returns a line for each run: its status, how far it is, and for how long so."""
+    known = [summaries.get(str(one["name"])) for one in runs]
+    names, done = [safe(one["name"]) for one in runs], [*map(_progress, known)]
+    name_width = min(_widest(names), NAME_WIDTH_MAX)
+    status_width = _widest([str(one["status"]) for one in runs])
+    done_width = _widest(done)
+    found: list[Line] = []
+    for run, summary, name, progress in zip(runs, known, names, done, strict=True):
+        status = str(run["status"])
+        spans = (
+            StyledText(f"{name:{name_width}}  "),
+            shaped(f"{status:{status_width}}", RUN_STATUSES.get(status)),
+            StyledText(f"  {progress:{done_width}}"),
+            StyledText(f"  {_remark(run, summary, now)}", DIM),
+        )
+        found.append(spans)
+    return tuple(found)
+
+
+def _widest(texts: list[str]) -> int:
+    return max(map(len, texts), default=0)
+
+
+def _remark(run: Document, summary: Document | None, now: float) -> str:
+    driven = "" if run["driven"] or run["status"] == "completed" else "no scheduler, "
+    stall = None if summary is None else cast("Document | None", summary["stall"])
+    if stall is None:
+        return f"{driven}changed {_age(run['updated_at'], now)} ago"
+    return f"{driven}stalled for {_age(stall['since'], now)}"
+
+
+def _progress(summary: Document | None) -> str:
+    """Returns how many tasks are done, and of how many; `+`: the run has no end."""
+    if summary is None:
+        return ""
+    if summary["total"] is None:
+        return f"{summary['done']}/{summary['tasks']}+ done"
+    return f"{summary['done']}/{summary['total']} done"
+
+
+def _age(text: object, now: float) -> str:
+    return show_duration(max(0, round(_seconds_since(text, now))) or 1)
+
+
+def _seconds_since(text: object, now: float) -> float:
+    return now - datetime.fromisoformat(str(text)).timestamp()
 
 
 # ---- the state of the screen as one value; keys and news make another of it ----
@@ -207,6 +307,9 @@ def run_lines(page: Document) -> list[tuple[str, Line]]:
 TREE_SHARE = 0.45  # of the width, where a pane is beside it
 BETWEEN = " │ "
 BESIDE_WIDTH_MIN = 110  # of a terminal in which a pane is beside the tree
+BAD = RUN_STATUSES["stalled"].colour
+CAUSE_LINES_MAX = 2
+CAUSE_HEIGHT_MIN = 12  # of a terminal that has room for a cause
 
 
 class Question(NamedTuple):
@@ -216,7 +319,8 @@ class Question(NamedTuple):
     verb: str
     ids: tuple[str, ...]
     answers: tuple[tuple[str, str], ...]  # (key, mode), as (("y", ""),)
-    filter: str = ""  # that chose the ids among others, as somebody sees it
+    filter: str = ""  # that chose the ids among others, as it is shown
+    of: int = 0  # tasks that there would be without the filter
     hidden: int = 0  # marked tasks that are left alone, because the filter hides them
 
 
@@ -239,6 +343,7 @@ class State:
     question: Question | None = None
     choice: Choice | None = None
     typed: str | None = None  # of what is looked for, while it is typed
+    cause: str = ""  # why the run is stalled
     said: str = ""  # what became of the last command
     trouble: str = ""  # why what is seen may be old
     is_busy: bool = False
@@ -247,7 +352,17 @@ class State:
     @property
     def height(self) -> int:
         """Returns the number of lines between head and foot."""
-        return self.size[1] - 3
+        return self.size[1] - 3 - len(self.cause_lines)
+
+    @property
+    def cause_lines(self) -> list[Line]:
+        """Returns why the run is stalled, for the head; nothing where a run is chosen."""
+        if not self.cause or self.choice is not None or self.size[1] < CAUSE_HEIGHT_MIN:
+            return []
+        lines = fold(line(self.cause, BAD), self.size[0])
+        if len(lines) > CAUSE_LINES_MAX:
+            lines[CAUSE_LINES_MAX - 1] += line(" …", BAD)
+        return lines[:CAUSE_LINES_MAX]
 
     @property
     def pane_size(self) -> tuple[int, int]:

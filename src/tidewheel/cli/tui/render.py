@@ -6,9 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import cast
 
-from tidewheel.cli.output import safe
-from tidewheel.cli.pages.format import Document, documents
-from tidewheel.cli.pages.run import stall_line
+from tidewheel.cli.output import plural, safe
+from tidewheel.cli.pages.format import documents
 from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES
 from tidewheel.cli.tui.panes import BETWEEN, Pane, Question, State
 from tidewheel.cli.tui.spans import (
@@ -25,7 +24,7 @@ from tidewheel.cli.tui.spans import (
 from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree
 from tidewheel.core.queue.status import Status
 
-HINTS = "enter task  o log  / find  t trigger  H hold  K kill  S stop  ? help  q quit"
+HINTS = "enter task  o log  / find  n next failure  t trigger  H hold  ? help  q quit"
 READING = "up down  f follow  esc back  ? help  q quit"
 CHOOSING = "enter choose  esc back  q quit"
 
@@ -34,7 +33,8 @@ def painted(state: State) -> tuple[State, list[Line]]:
     """Returns the state with its tree scrolled to the cursor, and all lines of the screen."""
     width, height = state.size[0], state.height
     state = replace(state, tree=state.tree.scrolled(height))
-    lines = [cut(_head(state), width), cut(line("─" * width, DIM), width)]
+    lines = [cut(one, width) for one in (_head(state), *state.cause_lines)]
+    lines.append(cut(line("─" * width, DIM), width))
     lines += _middle(state, width, height)
     lines.append(cut(_foot(state), width))
     return state, lines
@@ -54,11 +54,9 @@ def _head(state: State) -> Line:
         "…" if state.is_busy else "",
     ]
     beside = "  ".join(f"[{one}]" for one in remarks if one)
-    stall = cast("Document | None", tree.page.get("stall"))
     return (
         StyledText(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
         shaped(status, RUN_STATUSES.get(status)),
-        StyledText(f" {safe(stall_line(stall))}" if stall else "", DIM),
         StyledText(f"  {beside}" if beside else ""),
         StyledText(f"  {told}", DIM),
     )
@@ -137,7 +135,7 @@ def _foot(state: State) -> Line:
         typed = StyledText(f"/{safe(state.typed)}"), StyledText(" ", REVERSE)
         return (*typed, StyledText("  enter, esc", DIM))
     if state.question is not None:
-        return line(_asked(state.question), BOLD)
+        return line(_asked(state.question, state.size[0]), BOLD)
     if state.trouble:
         return line(safe(state.trouble), "yellow")
     if state.said:
@@ -148,6 +146,7 @@ def _foot(state: State) -> Line:
     return line(READING if covered else HINTS, DIM)
 
 
+IDS_ASKED_MAX = 3
 WAYS = {
     "": "do it",
     "clean": "tasks finish first",
@@ -156,9 +155,22 @@ WAYS = {
 }
 
 
-def _asked(question: Question) -> str:
+def _asked(question: Question, width: int) -> str:
+    """Returns the question, with as many ids as leave room for its answers."""
     ids = question.ids
-    more = [f"… ({len(ids)} tasks)"] if len(ids) > 3 else []  # noqa: PLR2004
-    what = " ".join((question.verb, *ids[:3], *more))
     keys = ", ".join(f"{key}: {WAYS[mode]}" for key, mode in question.answers)
-    return f"{safe(what)}?  {keys}; any other key: cancel"
+    text = ""
+    for count in range(min(len(ids), IDS_ASKED_MAX), -1, -1):
+        more = ["…"] if 0 < count < len(ids) else []
+        if len(ids) > count or question.of > len(ids):
+            more.append(f"({_of(question)})")
+        what = " ".join((question.verb, *ids[:count], *more))
+        text = f"{safe(what)}?  {keys}; any other key: cancel"
+        if len(text) <= width:
+            break
+    return text
+
+
+def _of(question: Question) -> str:
+    shown = len(question.ids)
+    return f"of {question.of}, {shown} shown" if question.of > shown else plural(shown, "task")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tidewheel.cli.palette import Look
 
+ROOM_MIN = 20  # for a text beside another
 BOLD, DIM, REVERSE = "bold", "dim", "reverse"
 
 
@@ -49,16 +50,25 @@ def cut(spans: Iterable[StyledText], width: int) -> Line:
 
 
 def fold(spans: Line, width: int) -> list[Line]:
-    """Returns a text of one style on as many lines as it needs, broken between words.
+    """Returns a text on as many lines as it needs, broken between words.
 
-    Further lines are indented more. A line of several styles stays one line.
+    Further lines are indented more. Of a line of several styles the last is broken, and goes on
+    below itself, or on a line of its own if there is little room beside the others.
     """
-    if sum(len(one.text) for one in spans) <= width or len(spans) > 1:
-        return [spans]  # the end of a row of facts may be cut
-    text, style = spans[0]
-    indent = text[: len(text) - len(text.lstrip())]
-    parts = wrap(text, max(width, 20), subsequent_indent=f"{indent}  ")
-    return [(StyledText(part, style),) for part in parts]
+    if sum(len(one.text) for one in spans) <= width:
+        return [spans]
+    *head, (text, style) = spans
+    before = sum(len(one.text) for one in head)
+    if not head:
+        indent = text[: len(text) - len(text.lstrip())]
+        parts = wrap(text, max(width, 20), subsequent_indent=f"{indent}  ")
+        return [(StyledText(part, style),) for part in parts]
+    if width - before < ROOM_MIN:
+        parts = wrap(text, max(width, 20), initial_indent="    ", subsequent_indent="    ")
+        return [tuple(head), *((StyledText(part, style),) for part in parts)]
+    first, *others = wrap(text, width - before) or [""]
+    below = [(StyledText(" " * before), StyledText(part, style)) for part in others]
+    return [(*head, StyledText(first, style)), *below]
 
 
 def restyled(spans: Iterable[StyledText], style: str) -> Line:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, cast
 
 from tidewheel.cli.output import safe
 from tidewheel.cli.pages.format import Document, counts_text, documents, flows_text, texts, took
 from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.quantities import show_duration
+from tidewheel.views.error_groups import BAD_ENDS
 
 OPEN_TASKS_MAX = 1_000  # a point with more of them is closed until it is opened
 POINT, FAMILY, TASK = "point", "family", "task"
 SUBMISSION, ATTEMPT = "submission", "attempt"
+INCOMPLETE = "incomplete"
 
 
 class Row(NamedTuple):
@@ -35,6 +39,7 @@ class Row(NamedTuple):
     submit: int | None = None
     attempt: int | None = None
     shown: tuple[str, ...] = ()  # the tasks below that the filter lets through, if there is one
+    total: int = 1  # tasks that its id means, whether a filter shows them or not
 
     @property
     def task(self) -> str | None:
@@ -51,7 +56,11 @@ class Tree:
     """Holds a page of the view `tree`, with what the user has opened, marked and filtered."""
 
     page: Document = field(default_factory=lambda: NOTHING)
+    now: float = 0.0  # when the page was read, by the clock of the store
     turned: frozenset[str] = frozenset()  # rows that are not open or closed as usual
+    folded: frozenset[str] = (
+        frozenset()
+    )  # closed while this text is looked for, which opens all
     query: str = ""
     pool_only: bool = False
     cursor: str = ""
@@ -75,6 +84,8 @@ class Tree:
 
     def changed(self, **fields: Any) -> Tree:  # noqa: ANN401 - those of this class
         """Returns the tree after a change of what is shown, so that its rows are made anew."""
+        if fields.get("query", self.query) != self.query:
+            fields["folded"] = frozenset()
         return replace(self, made=None, **fields)
 
     def _nearest(self, found: tuple[Row, ...]) -> str:
@@ -107,11 +118,24 @@ class Tree:
         """
         if not self.is_narrowed:
             return tuple(sorted(self.marked)) or (() if self.row is None else (self.row.ids,))
+        found = [one for row in self._chosen_rows for one in row.shown or (row.ids,)]
+        # Those in a branch that is closed have no row, and are marked all the same.
+        found += [one for row in self.rows for one in row.shown if one in self.marked]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def _chosen_rows(self) -> list[Row]:
         if self.marked:
-            rows = [row for row in self.rows if row.ids in self.marked]
-        else:
-            rows = [] if self.row is None else [self.row]
-        return tuple(dict.fromkeys(one for row in rows for one in row.shown or (row.ids,)))
+            return [row for row in self.rows if row.ids in self.marked]
+        return [] if self.row is None else [self.row]
+
+    @property
+    def chosen_of(self) -> int:
+        """Returns how many tasks the rows for a command have, with those the filter hides."""
+        rows = self._chosen_rows
+        known = {row.key for row in rows}
+        outer = [row for row in rows if not known.intersection(_around(row.key))]
+        return max(sum(row.total for row in outer), len(self.chosen))
 
     @property
     def is_narrowed(self) -> bool:
@@ -121,7 +145,9 @@ class Tree:
     @property
     def hidden(self) -> int:
         """Returns the number of marked rows that the filter does not show."""
-        return len(self.marked - {row.ids for row in self.rows}) if self.is_narrowed else 0
+        if not self.is_narrowed:
+            return 0
+        return len(self.marked - {one for row in self.rows for one in (row.ids, *row.shown)})
 
     def moved(self, by: int) -> Tree:
         if not self.rows:
@@ -131,7 +157,14 @@ class Tree:
 
     def turned_at(self, row: Row) -> Tree:
         """Returns the tree with this row opened if it was closed, or closed if it was open."""
+        if self.query and row.kind in (POINT, FAMILY):
+            return self.changed(folded=self.folded ^ {row.key})
         return self.changed(turned=self.turned ^ {row.key})
+
+    def is_open(self, key: str, *, usually: bool = True) -> bool:
+        """Says whether a point or a family is open; what is looked for is, until it is
+        closed."""
+        return key not in self.folded if self.query else (key in self.turned) is not usually
 
     def opened(self) -> Tree:
         row = self.row
@@ -148,6 +181,29 @@ class Tree:
         if row.is_open:
             return self.turned_at(row)
         return replace(self, cursor=row.parent) if row.parent else self
+
+    def at_failure(self, step: int) -> Tree | None:
+        """Returns the tree with the cursor on the next task that failed (1), or the one before
+        (-1), as the filter shows them; after the last comes the first. None if there is none.
+
+        The branches that it is in are opened.
+        """
+        keys = [*_known_keys(self)]
+        failed = [number for number, (_, is_bad) in enumerate(keys) if is_bad]
+        if not failed:
+            return None
+        places = {key: number for number, (key, _) in enumerate(keys)}
+        around = (places[key] for key in (*_around(self.cursor), self.cursor) if key in places)
+        here = max(around, default=-1)
+        later = [number for number in failed if number > here]
+        sooner = [number for number in failed if number < here]
+        target = (later or failed)[0] if step > 0 else (sooner or failed)[-1]
+        key, tree = keys[target][0], self
+        for one in _around(key):
+            row = next((row for row in tree.rows if row.key == one), None)
+            if row is not None and not row.is_open:
+                tree = tree.turned_at(row)
+        return replace(tree, cursor=key)
 
     def marks(self) -> Tree:
         """Returns the tree with the mark of the row under the cursor set, or taken away.
@@ -175,50 +231,89 @@ def _rows(tree: Tree) -> Iterator[Row]:
     for point in documents(tree.page, "points"):
         text = safe(point["point"])
         counts = cast("Mapping[str, int]", point["counts"])
-        is_large = sum(counts.values()) > OPEN_TASKS_MAX
-        is_open = (text in tree.turned) is is_large
-        is_narrowed = tree.is_narrowed
+        is_open = tree.is_open(text, usually=sum(counts.values()) <= OPEN_TASKS_MAX)
         below: list[Row] = []
-        if is_open or is_narrowed:
+        if is_open or tree.is_narrowed:
             below = list(_children(tree, documents(point, "children"), text, 1, text))
-        if below or not is_narrowed:
+        if below or not tree.is_narrowed:
             row = Row(text, POINT, 0, text, f"{text}/*", beside=counts_text(point))
-            yield row._replace(is_open=is_open, shown=_shown(tree, below))
-        if is_open or tree.query:
+            yield _branch(tree, row, point, below)._replace(is_open=is_open)
+        if is_open:
             yield from below
 
 
 def _children(tree: Tree, found: object, point: str, depth: int, parent: str) -> Iterator[Row]:
     for one in cast("list[Document]", found):
         name = safe(one["name"])
-        key = f"{parent}|{name}" if parent else name
+        key = _key(one, parent)
         if one["family"]:
             below = list(_children(tree, one["children"], point, depth + 1, key))
             if below:
-                is_open = key not in tree.turned
+                is_open = tree.is_open(key)
                 ids = name if tree.page.get("stages") else f"{point}/{name}"
                 row = Row(key, FAMILY, depth, name, ids, parent=parent)
-                yield row._replace(is_open=is_open, shown=_shown(tree, below))
-                if is_open or tree.query:
+                yield _branch(tree, row, one, below)._replace(is_open=is_open)
+                if is_open:
                     yield from below
         elif _is_wanted(tree, one):
             yield from _task(tree, one, key, depth, parent)
 
 
-def _shown(tree: Tree, below: list[Row]) -> tuple[str, ...]:
-    """Returns the tasks in these rows and below them, if there is a filter, else nothing. A
-    closed family has its own tasks in its row."""
+def _branch(tree: Tree, row: Row, one: Document, below: list[Row]) -> Row:
+    """Returns the row of a point or a family; with a filter it has the tasks that this shows,
+    and says how many of all they are. A closed family has its own tasks in its row."""
     if not tree.is_narrowed:
-        return ()
+        return row
     tasks = (one for row in below for one in ((row.ids,) if row.kind == TASK else row.shown))
-    return tuple(dict.fromkeys(tasks))
+    shown, total = tuple(dict.fromkeys(tasks)), _count(one)
+    beside = row.beside if len(shown) == total else f"{len(shown)} of {total} tasks shown"
+    return row._replace(shown=shown, total=total, beside=beside)
+
+
+def _count(one: Document) -> int:
+    """Returns the number of tasks in a branch of the page."""
+    return sum(_count(child) if child["family"] else 1 for child in documents(one, "children"))
+
+
+def _around(key: str) -> Iterator[str]:
+    """Yields the keys of the rows around a row, from the outermost."""
+    for at, letter in enumerate(key):
+        if letter == "|":
+            yield key[:at]
+
+
+def _known_keys(tree: Tree) -> Iterator[tuple[str, bool]]:
+    """Yields the keys of all points, families and tasks that the filter lets through, open or
+    not, in their order, each with whether it is a task that failed."""
+    for point in documents(tree.page, "points"):
+        parent = "" if tree.page.get("stages") else safe(point["point"])
+        if parent:
+            yield parent, False
+        yield from _known_below(tree, point, parent)
+
+
+def _known_below(tree: Tree, branch: Document, parent: str) -> Iterator[tuple[str, bool]]:
+    for one in documents(branch, "children"):
+        key = _key(one, parent)
+        if one["family"]:
+            yield key, False
+            yield from _known_below(tree, one, key)
+        elif _is_wanted(tree, one):
+            is_bad = one["state"] in BAD_ENDS or INCOMPLETE in texts(one, "remarks")
+            yield key, is_bad
+
+
+def _key(one: Document, parent: str) -> str:
+    name = safe(one["name"])
+    return f"{parent}|{name}" if parent else name
 
 
 def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Iterator[Row]:
     submissions = documents(one, "submissions")
     is_open = key in tree.turned
     flows = flows_text(one)
-    remarks = [*texts(one, "remarks")]
+    remarks = [_length(submissions[-1], tree.now)] if submissions else []
+    remarks += texts(one, "remarks")
     is_of_stages = tree.page.get("stages")
     remarks += [f"flow {flows}"] if flows not in ("1", "none") and not is_of_stages else []
     remarks += [f"{len(submissions)} submissions"] if len(submissions) > 1 else []
@@ -226,7 +321,7 @@ def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Itera
     if is_of_stages:
         ids = safe(one["name"])
     row = Row(key, TASK, depth, name, ids, str(one["state"]))
-    beside = safe(", ".join(remarks))
+    beside = safe(", ".join(filter(None, remarks)))
     yield row._replace(beside=beside, parent=parent, is_open=is_open if submissions else None)
     if is_open:
         for submission in submissions:
@@ -247,6 +342,15 @@ def _submission(tree: Tree, one: Document, parent: str, depth: int, ids: str) ->
         row = Row(f"{key}|{number}", ATTEMPT, depth + 1, f"attempt {number}", ids)
         beside = safe(", ".join(filter(None, (*words, str(attempt["worker"] or "")))))
         yield row._replace(beside=beside, parent=key, submit=submit, attempt=number)
+
+
+def _length(one: Document, now: float) -> str:
+    """Returns how long the job of a submission took, or for how long it has run; "" if it did
+    not start."""
+    if one["started_at"] is None or one["ended_at"] is not None:
+        return took(one)
+    began = datetime.fromisoformat(str(one["started_at"])).timestamp()
+    return f"for {show_duration(max(1, round(now - began)))}"
 
 
 def _how_it_went(one: Document) -> tuple[str, str]:
