@@ -388,7 +388,7 @@ def test_rules_that_change_are_read_again_and_broken_ones_leave_the_old_in_force
     with tidewheel.started("scheduler", "--json") as scheduler:
         scheduler.read_until("notebook.taken")
         teller.rules("[[rule")
-        assert "no TOML" in scheduler.read_until("rules.read")
+        assert "not valid TOML" in scheduler.read_until("rules.read")
         teller.rules(to(hook, '["failed"]'))
         scheduler.read_until('"count": 1')
         PreparedRun(tidewheel, ALONE).starts().fails("1/a")
@@ -413,7 +413,7 @@ def test_a_run_of_one_process_ends_as_it_would_though_nobody_hears(tidewheel, te
     )
     answer = tidewheel("run", ".")
     assert answer.status == 0
-    assert "hook could not be told (completed)" in answer.out
+    assert "notification hook (completed) was not sent" in answer.out
     assert len(tidewheel("notify", "list", "--json").json["waiting"]) == 1
 
 

@@ -38,9 +38,10 @@ def started(tidewheel):
 @pytest.mark.req("R004-53", "R004-55", "R004-56")
 def test_the_example_of_the_page_does_what_the_page_says(tidewheel, started):
     page = (ROOT / "docs/blocks.md").read_text(encoding="utf-8")
-    for words in re.findall(r"^\$ tidewheel ((?:register|sbi submit) [^#\n]*)", page, re.M):
-        *command, file = words.split()
-        answer = tidewheel(*command, str(ROOT / file))
+    for words in re.findall(
+        r"^\$ tidewheel ((?:init|register|sbi submit) [^#\n]*)", page, re.M
+    ):
+        answer = tidewheel(*words.split())
         assert answer.status == 0, answer
     asked = blocks(tidewheel)
     assert [one["priority"] for one in asked.values()] == [-1, 0, 100]

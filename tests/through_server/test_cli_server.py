@@ -30,7 +30,7 @@ def test_a_server_makes_its_first_token_and_answers_until_it_is_told_to_stop(tid
     with tidewheel.started("server", "--port", "0") as server:
         line = server.read_until("answering at")
         assert "http://127.0.0.1:" in line
-        server.read_until("admin token was made")
+        server.read_until("admin token was created")
         path = tidewheel.state / "token"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         caller = caller_of(line, path.read_text().strip())
@@ -68,7 +68,7 @@ def test_tokens_are_made_listed_and_revoked(tidewheel):
         (("create", "x"), "--scope"),
         (("create", "x", "--scope", "root"), "root"),
         (("create", "x", "--scope", "admin", "--queue", "a"), "admin is for everything"),
-        (("revoke", "x"), "no number"),
+        (("revoke", "x"), "is not the number of a token"),
         (("revoke", "99"), "no token '99'"),
     ],
 )

@@ -120,7 +120,7 @@ def test_the_log_of_a_task_is_read_where_neither_job_nor_server_are(server, here
         assert here("task", "wrote", "--log", "out", *given, **nowhere).out == "hé\n"
     assert here("task", "wrote", "--log", "err", **nowhere).out == ""
     later = here("task", "wrote", "--log", "out", "--attempt", "2", **nowhere)
-    assert later.status == 2 and "1 attempts" in later.err
+    assert later.status == 2 and "has had 1 attempt\n" in later.err
     assert not (here.folder / "nowhere").exists()
 
 
@@ -369,7 +369,7 @@ def test_the_audit_is_listed_exported_and_checked_offline(server, there, here, t
     forged = {
         "changed": [lines[0], lines[1].replace('"a test"', '"b test"'), *lines[2:]],
         "missing": [lines[0], *lines[2:]],
-        "no entry": [*lines, "{}"],
+        "is not an audit entry": [*lines, "{}"],
     }
     for how, some in forged.items():
         path.write_text("\n".join(some) + "\n")
