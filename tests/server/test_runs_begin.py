@@ -194,7 +194,7 @@ def test_no_file_leads_out_of_the_folder_of_the_run(refused, path):
         (captured() | {"options": {"final": "never"}}, ""),
         (captured() | {"options": {"stall_timeout": "soon"}}, ""),
         (captured() | {"colour": "red"}, "colour"),
-        (captured(kind="python", text="flow.py"), "to read it is to execute it"),
+        (captured(kind="python", text="flow.py"), "because loading one executes its code"),
         (captured(kind="ksh"), "kind"),
         ({"definition": {"workflow": "t", "text": PLAIN, "files": NO_BASE64}}, "base64"),
         (captured(files={"a": b"", "a/b": b""}), "is a file and a folder"),
