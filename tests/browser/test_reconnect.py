@@ -54,7 +54,7 @@ def test_a_view_opened_while_the_server_is_away_never_costs_the_tab(tmp_path, ow
         site.up.send(signal.SIGKILL)
         expect(page.locator(".connection")).to_have_text("reconnecting")
         page.keyboard.press("v")
-        page.keyboard.press("t")
+        page.keyboard.press("e")
         expect(page.locator(".connection")).to_have_text("reconnecting")
         expect(page.locator(".run-header")).to_contain_text("gate")
     with site.running(own_port):

@@ -10,9 +10,15 @@ export function needsAction({ state, remarks, in_pool }: Pick<TaskRow, "state" |
   return remarks.includes("incomplete") || remarks.includes("blocked") || (in_pool && UNWELL.includes(state));
 }
 
-/** Brings a line into sight once, as soon as there is one (0 and more); whoever has scrolled by then is left where they are. */
+/** Brings a line into sight once, as soon as there is one (0 and more), unless the view was scrolled, clicked or typed into by then: what you open stays under your eyes. */
 export function useOpenAt(virtual: { scrollToIndex: (index: number, options: { align: "start" }) => void; scrollOffset: number | null }, place: number, wanted = true): void {
   const opened = useRef(false);
+  useEffect(() => {
+    const stay = () => { opened.current = true; };
+    const acts = ["pointerdown", "keydown"] as const;
+    for (const act of acts) window.addEventListener(act, stay, { capture: true });
+    return () => { for (const act of acts) window.removeEventListener(act, stay, { capture: true }); };
+  }, []);
   useEffect(() => {
     if (opened.current || place < 0) return;
     opened.current = true;
