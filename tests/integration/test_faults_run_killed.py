@@ -521,7 +521,7 @@ def test_while_the_process_lives_that_tells_a_result_nobody_else_tells_it_or_cal
     assert slow.view().status == "completed"
     second = slow.run()
     assert ended(second) == ExitCode.REFUSED, second.log
-    assert "flow/run1 is completed, and its result is being told" in second.log
+    assert "flow/run1 is completed, and its result is being shown" in second.log
     assert f"process {first.pid} on" in second.log
     assert ended(slow.run("--new")) == 0
     assert first.runs and told_in(slow) == ["flow/run1", "flow/run2"]

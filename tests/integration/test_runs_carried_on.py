@@ -134,7 +134,7 @@ def test_a_stalled_run_is_carried_on_and_mended(crew):
     crew.define("        R1 = a => b", f"    [[a]]\n        script = test -e {fixed}")
     program = crew.run(*AT_ONCE)
     assert ended(program) == STALLED, program.log
-    assert "1/a failed and is incomplete" in program.log
+    assert "1/a failed (exit 1)" in program.log
     assert crew.view().status == "stalled"
     fixed.touch()
     carried_on = crew.run("flow", "--stall-timeout", "1h")
