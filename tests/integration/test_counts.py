@@ -21,8 +21,8 @@ from tidewheel.wiring.stores import migrate_store, opened_store
 MODULES_MAX = {
     "--version": (1, 56),
     "submit": (79, 285),  # one adds up the values that messages tell
-    # Values are four of them, nested runs two; elements of lists, services, names for people and
-    # triggers of groups one each.
+    # Values are four of them, nested runs two; elements of lists, services, names for people
+    # and triggers of groups one each.
     "run": (233, 449),
     "runs": (96, 296),
 }
