@@ -114,7 +114,14 @@ def test_a_stage_finds_its_own_service_first_where_another_has_one_of_that_name(
     own = work("while [ ! -e /share/done ]; do echo own | timeout 2 nc -l -p 7000; done; true")
     files = {
         "engine": compose_text(db=work(SERVE.format(name="other"))),
-        "use": compose_text(app=work(f"({often}) > /share/answers; touch /share/done"), db=own),
+        "use": compose_text(
+            # Until its own has started, the name is the other's: compose has an order.
+            app=work(
+                f"({often}) > /share/answers; touch /share/done",
+                **({"depends_on": ["db"]} if runner == "compose" else {}),
+            ),
+            db=own,
+        ),
     }
     write_sip(tmp_path / "flow", FILE, text, files)
     run = crew.run(f"flow/{FILE}", "--runner", runner)

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from http import HTTPStatus
@@ -35,6 +36,9 @@ DOCKER = Part(
     packages=("docker.io", "docker-compose", "busybox-static", "iptables", "iproute2"),
 )
 START_SECONDS_MAX = 90.0
+STUCK_SECONDS = (
+    45.0  # after which one that was killed before, and does not answer, is begun anew
+)
 STOP_SECONDS_MAX = 15.0
 LEFT_SECONDS_MAX = 60.0
 
@@ -50,6 +54,7 @@ class PrivateEngine:
         self.address = f"unix://{folder}/docker.sock"
         self._containerd: subprocess.Popen[bytes] | None = None
         self._dockerd: subprocess.Popen[bytes] | None = None
+        self._begun_at = 0.0
 
     @property
     def environment(self) -> dict[str, str]:
@@ -75,6 +80,7 @@ class PrivateEngine:
     def _begin_dockerd(self, options: tuple[str, ...]) -> None:
         folder = self.folder
         (folder / "dockerd.pid").unlink(missing_ok=True)
+        self._begun_at = time.monotonic()
         self._dockerd = self._begin(
             "dockerd",
             *("--containerd", f"{folder}/containerd.sock", "--host", self.address),
@@ -83,11 +89,20 @@ class PrivateEngine:
         )
 
     def _answers(self, options: tuple[str, ...]) -> bool:
-        """Whether it is there; one that gave up, as over a lock that is held, tries again."""
+        """Whether it is there; one that gave up, as over a lock that is held, tries again.
+
+        So does one that hangs: an engine that finds containers which it did not see begin was
+        seen to stand still for ever.
+        """
         assert self._dockerd is not None
         if self._dockerd.poll() is not None:
             self._begin_dockerd(options)
-        return self.succeeds("version")
+        if self.succeeds("version"):
+            return True
+        if time.monotonic() - self._begun_at > allowed(STUCK_SECONDS):
+            self.kill()
+            self._begin_dockerd(options)
+        return False
 
     def kill(self) -> None:
         """kill -9 of dockerd; its containers live on, without anybody who knows them."""
