@@ -39,6 +39,7 @@ START_SECONDS_MAX = 90.0
 STUCK_SECONDS = (
     45.0  # after which one that was killed before, and does not answer, is begun anew
 )
+HALF_MADE = "libnetwork.(*controller).reservePools"  # where it panics
 STOP_SECONDS_MAX = 15.0
 LEFT_SECONDS_MAX = 60.0
 
@@ -91,11 +92,14 @@ class PrivateEngine:
     def _answers(self, options: tuple[str, ...]) -> bool:
         """Whether it is there; one that gave up, as over a lock that is held, tries again.
 
-        So does one that hangs: an engine that finds containers which it did not see begin was
-        seen to stand still for ever.
+        So does one that hangs. One that was killed while it made a network panics at every
+        start over what it wrote of that (Docker 20.10): its operator removes what it knows of
+        networks, and so does this.
         """
         assert self._dockerd is not None
         if self._dockerd.poll() is not None:
+            if HALF_MADE in (self.folder / "dockerd.log").read_text(errors="replace"):
+                (self.folder / "data/network/files/local-kv.db").unlink(missing_ok=True)
             self._begin_dockerd(options)
         if self.succeeds("version"):
             return True
