@@ -43,3 +43,54 @@ def test_one_cause_of_many_failures_is_one_line_in_run_show_and_why(tidewheel, s
     assert group["ids"] == [one["id"] for one in page["causes"]]
     assert (group["log"], group["end"]) == ("1/member_m1", "exit 3")
     assert group["error"] == "CFL violated at step 1"
+
+
+def test_why_of_a_run_says_what_keeps_it_without_naming_a_task(tidewheel, stalled):
+    said = tidewheel("why", "wide").out
+    assert "run wide/run1  stalled" in said
+    assert ALIKE in said and TRIGGER in said and LOG in said
+    assert tidewheel("why", "wide", "--json").json["groups"][0]["text"] == ALIKE
+
+
+def test_a_stalled_run_that_is_resumed_still_says_how_its_jobs_ended(tidewheel, stalled):
+    again = tidewheel("run", "wide/run1")
+    assert "wide/run1 resumes" in again.out
+    assert ALIKE in again.out, again.out
+
+
+REPAIRED = """
+[scheduling]
+    [[graph]]
+        R1 = '''
+            good => last
+            odd:fail => tidy
+        '''
+[runtime]
+    [[good]]
+        script = test ! -e "$CYLC_WORKFLOW_SHARE_DIR/worn" || { echo "CFL violated" >&2; exit 3; }
+        post-script = touch "$CYLC_WORKFLOW_SHARE_DIR/worn"
+    [[odd]]
+        script = exit 4
+    [[last, tidy]]
+        script = true
+"""
+
+
+def test_a_completed_run_names_a_task_that_failed_when_it_ran_again(tidewheel):
+    folder = tidewheel.folder / "repaired"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(REPAIRED)
+    assert "completed" in tidewheel("run", "repaired").out
+    handled = "1/odd failed (exit 4): no message; handled by 1/tidy"
+    assert handled in tidewheel("show").out  # nobody has to act on it
+    tidewheel("trigger", "1/good")
+    resumed = tidewheel("run", "repaired/run1")
+    again = "1/good had succeeded and failed when it ran again (exit 3): CFL violated"
+    assert f"warning: {again}" in resumed.err, resumed
+    for said in (tidewheel("show").out, tidewheel("why", "repaired").out):
+        assert again in said and handled in said
+        assert "tidewheel trigger repaired/run1 1/good --flow 1" in said
+        assert "tidewheel log repaired/run1 1/good --err" in said
+    # In its flow it counts: a run whose required task failed is not completed.
+    tidewheel("trigger", "1/good", "--flow", "1")
+    assert "stalled" in tidewheel("run", "repaired/run1", "--stall-timeout", "0").out

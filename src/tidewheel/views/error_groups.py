@@ -18,9 +18,11 @@ from typing import NamedTuple
 from tidewheel.api.runs import ErrorGroup, RunAction
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.selection import select
+from tidewheel.core.operator.views import FAILED_AGAIN
 from tidewheel.core.sched.completion import lacking_text
 from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.reachability import handlers_of
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.runners.sanitize import LAST_LINES, printable
@@ -28,10 +30,16 @@ from tidewheel.views.run_facts import PROGRAM, command_lines
 from tidewheel.views.task_lookup import children
 
 WORDS_LENGTH_MAX = 200  # of what a job wrote; what follows is neither compared nor told
+HANDLERS_TOLD_MAX = 3
 WAITING_COUNTED_MAX = 10_000  # arrows behind the tasks of one group
 ROOT = "root"
 BAD_ENDS = (FAILED, SUBMIT_FAILED, EXPIRED)
-_ENDS = {FAILED: "failed", SUBMIT_FAILED: "failed to submit", EXPIRED: "expired"}
+_ENDS = {
+    FAILED: "failed",
+    SUBMIT_FAILED: "failed to submit",
+    EXPIRED: "expired",
+    FAILED_AGAIN: "had succeeded and failed when it ran again",
+}
 _HEADS = {"exit status ": "exit ", "ended by ": "killed by "}
 _NUMBERS = re.compile(r"\d+")
 
@@ -134,9 +142,14 @@ def group_text(those: Sequence[Failure], waiting: int, task: str = "task") -> st
 
 
 def told_group(pool: TaskPool, those: Sequence[Failure]) -> str:
-    """Returns a group in one sentence, with how many tasks of the pool wait for it."""
+    """Returns a group in one sentence, with how many tasks of the pool wait for it, or what the
+    graph ran because of it."""
     word = "stage" if pool.plan.is_of_stages else "task"
-    return group_text(those, waiting_for(pool, those), word)
+    first, handlers = those[0], list[str]()
+    if len(those) == 1 and first.key not in pool.tasks and first.state != FAILED_AGAIN:
+        handlers = handlers_of(pool, first.key, first.state)[:HANDLERS_TOLD_MAX]
+    handled = f"; handled by {', '.join(handlers)}" if handlers else ""
+    return group_text(those, waiting_for(pool, those), word) + handled
 
 
 class FailedJob(NamedTuple):
@@ -226,7 +239,7 @@ def group_commands(run: str, pool: TaskPool, those: Sequence[Failure]) -> list[s
         flow = flow_to_repair(pool, those)
         option = [f"--flow {flow}"] if flow and not pool.plan.is_of_stages else []
         found = [" ".join([PROGRAM, "trigger", shlex.quote(run), *ids, *option])]
-    if first.state == FAILED:
+    if first.state in (FAILED, FAILED_AGAIN):
         word = shlex.quote(pool.plan.word_of(first.key))
         found.append(f"{PROGRAM} log {shlex.quote(run)} {word} --err")
     return found

@@ -9,6 +9,7 @@ from typing import cast
 
 from tidewheel.api import runs as api
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.elements import nodes_at
 from tidewheel.core.sched.limits import next_point
 from tidewheel.core.sched.pool import FlowState, RunStatus
@@ -47,7 +48,7 @@ async def run_document(
     """Returns the run, its progress point by point, and what a person should know."""
     document = _run_alone(snapshot, submissions)
     document["causes"] += await _nested_causes(asked, snapshot)
-    document["groups"] = await _groups(asked, snapshot, document["counts"])
+    document["groups"] = await _groups(asked, snapshot)
     return document
 
 
@@ -94,18 +95,24 @@ async def _nested_causes(asked: AskedView, snapshot: RunSnapshot) -> list[api.Ru
     return found
 
 
-async def _groups(
-    asked: AskedView, snapshot: RunSnapshot, counted: api.Counts
-) -> list[api.ErrorGroup]:
+async def _groups(asked: AskedView, snapshot: RunSnapshot) -> list[api.ErrorGroup]:
     """Returns what failed, alike together: in a run that goes on the tasks that keep it, in a
-    completed one all of them."""
-    if snapshot.view.status == RunStatus.COMPLETED and any(map(counted.get, BAD_ENDS)):
-        known = snapshot.known_keys()
-        keys = [key for key in known if words_of(snapshot.pool, key).state in BAD_ENDS]
+    completed one all of them, also those that failed when they ran again."""
+    again: list[Key] = []
+    if snapshot.view.status == RunStatus.COMPLETED:
+        pool, keys = snapshot.pool, list[Key]()
+        for key in snapshot.known_keys():
+            state = words_of(pool, key).state
+            if state in BAD_ENDS:
+                keys.append(key)
+            elif state == SUCCEEDED and (memory := pool.recall(*key)) and memory.submits > 1:
+                again.append(key)
+        again = again[-TASKS_MAX:]
     else:
         causes = causes_of(snapshot)
         keys = [one.key for one in causes if one.standing is PoolState.INCOMPLETE]
-    found = await failure_groups(asked.store, snapshot, keys[:TASKS_MAX])
+    keys = [*keys[:TASKS_MAX], *again]
+    found = await failure_groups(asked.store, snapshot, keys, frozenset(again))
     return [one.document for one in found[:GROUPS_MAX]]
 
 

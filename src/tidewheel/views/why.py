@@ -6,14 +6,14 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import NamedTuple
 
 from tidewheel.api.run_details import TaskReasons, WhyDocument
 from tidewheel.api.runs import ErrorGroup, RunReason, RunStall
-from tidewheel.core.graph.outputs import SUBMIT_FAILED
+from tidewheel.core.graph.outputs import FAILED, SUBMIT_FAILED
 from tidewheel.core.operator.blocks import BlockStatus, NeedState
 from tidewheel.core.operator.definition import JobName
 from tidewheel.core.operator.nested import DEPTH_MAX, nested_end, nested_run_name
@@ -27,7 +27,7 @@ from tidewheel.core.operator.task_inputs import (
     values_for,
     values_with_lists,
 )
-from tidewheel.core.operator.views import WITHDRAWN_STATUSES, RunView, sees_object
+from tidewheel.core.operator.views import FAILED_AGAIN, WITHDRAWN_STATUSES, RunView, sees_object
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
@@ -300,18 +300,22 @@ class FailureGroup(NamedTuple):
 
 
 async def failure_groups(
-    store: Store, snapshot: RunSnapshot, keys: Sequence[Key]
+    store: Store, snapshot: RunSnapshot, keys: Sequence[Key], again: Collection[Key] = ()
 ) -> list[FailureGroup]:
     """Returns tasks that ended badly, those that are alike together; how their last jobs ended
-    is read at once for all of them."""
+    is read at once for all of them. Those of `again` count only if their last job failed."""
     if not keys:
         return []
     pool, shown = snapshot.pool, {key: snapshot.shown(key) for key in keys}
     ids = {f"{snapshot.view.name}/{one.id}/{one.submit}": key for key, one in shown.items()}
     rows = await store.submissions(snapshot.view.number, ids=list(ids))
     jobs = {ids[row.task_id]: FailedJob(row.exit_status, row.error or "") for row in rows}
+    ended = {ids[row.task_id]: row.status for row in rows}
+    states = {key: FAILED_AGAIN if key in again else one.state for key, one in shown.items()}
     failures = [
-        failure_of(pool, key, one.state, jobs.get(key, NO_JOB)) for key, one in shown.items()
+        failure_of(pool, key, state, jobs.get(key, NO_JOB))
+        for key, state in states.items()
+        if state != FAILED_AGAIN or ended.get(key) == FAILED
     ]
     name = snapshot.view.name
     return [
@@ -502,7 +506,11 @@ def _of_the_run(snapshot: RunSnapshot, kept: int) -> list[Reason]:
     if snapshot.waits:
         return []  # these are reasons of their own (`waits`)
     if not snapshot.started:
-        return [Reason(f"{name} has not been started", passes=False, command="run")]
+        if snapshot.view.given is None:
+            return [Reason(f"{name} has not been started", passes=False, command="run")]
+        how = f"start one: {PROGRAM} up, or {PROGRAM} scheduler"
+        text = f"no scheduler has taken {name} yet; {how}"
+        return [Reason(text, passes=False, command="")]
     if not snapshot.view.is_driven(snapshot.now):
         return [_why_undriven(snapshot, kept)]
     if snapshot.pool.run.paused:

@@ -22,7 +22,7 @@ Examples:
   tidewheel run vis-ingest/1.0.0 -p nodes=4        one that is registered
   tidewheel run my-workflow --server https://tide.example.org
 Ctrl-C lets active tasks finish and stops; a second one, or SIGTERM, exits now: jobs keep
-by themselves and are found again. From another terminal: tidewheel show, why, trigger, stop …
+running and are found again. From another terminal: tidewheel show, why, trigger, stop …
 """
 
 

@@ -137,21 +137,29 @@ def show_command(session: Session, words: Words, *, history: bool) -> int:
     return session.answer(page, task.say_tasks if "tasks" in page else of_run)
 
 
-@session_command("why", "why forecast 3/post", "why forecast '3/*'")
-@click.argument("words", nargs=-1, metavar="[RUN] ID...")
+class _WholeRun(Exception):
+    """Says that the words of a command line name a run alone."""
+
+
+@session_command("why", "why forecast", "why forecast 3/post", "why forecast '3/*'")
+@click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
 def why_command(session: Session, words: Words) -> int:
-    """Say why tasks do not run: each reason, whether it clears on its own, what would help."""
-    from tidewheel.cli.pages.run import say_why
+    """Say why tasks do not run: each reason, whether it clears on its own, what would help.
+
+    Without an id: what keeps the whole run from going on, or what has failed in it.
+    """
+    from tidewheel.cli.pages import run
 
     def arguments(target: Target) -> Document:
         if not target.rest:
-            raise click.UsageError(
-                f"name a task: tidewheel why {target.run} POINT/NAME, or the name of a stage. "
-                f"What keeps the whole run: tidewheel show {target.run}"
-            )
+            raise _WholeRun
         return {"ids": list(target.rest)}
 
-    return session.answer(look(session, "why", words, arguments), say_why)
+    try:
+        return session.answer(look(session, "why", words, arguments), run.say_why)
+    except _WholeRun:
+        page = look(session, "show", words, lambda _: {})
+        return session.answer(page, run.say_why_run)
 
 
 @session_command(

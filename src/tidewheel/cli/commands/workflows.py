@@ -186,7 +186,13 @@ def sbi_command(  # noqa: PLR0913 - each an option
     if action == "list" and what:
         raise click.UsageError(f"list takes no id; write: tidewheel sbi show {what}")
     if action == "submit":
-        return session.answer(_submit(session, what, dry_run=dry_run), page.say_submitted)
+        from tidewheel.wiring.stores import is_remote
+
+        told = _submit(session, what, dry_run=dry_run)
+        code = session.answer(told, page.say_submitted)
+        if told["is_new"] and not (dry_run or session.as_json or is_remote(session.store)):
+            note("blocks run where a scheduler and a worker are: tidewheel up is both")
+        return code
     if dry_run:
         raise click.UsageError("--dry-run is for submit")
     if action == "show":

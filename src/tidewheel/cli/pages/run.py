@@ -126,9 +126,20 @@ def say_run(page: Document) -> None:
         say(f"  {safe(', '.join(held[:SHOWN_MAX]))} {more_text(len(held))}".rstrip())
 
 
-def _say_causes(run: Document, page: Document) -> None:
+def say_why_run(page: Document) -> None:
+    """Prints why a run does not go on, as `tidewheel why RUN` does."""
+    page = shown_page(page)
+    run = cast("Document", page["run"])
+    say(f"run {safe(run['name'])}  {coloured(run_cell(run))}")
+    fact("because", _reason(run))
+    _say_who_drives(run, page)
+    if not _say_causes(run, page):
+        say("  no task of it needs action")
+
+
+def _say_causes(run: Document, page: Document) -> bool:
     """Prints what keeps the run, failures that are alike in one line; of a run that has
-    completed what failed in it."""
+    completed what failed in it. Returns whether there is anything of it."""
     from tidewheel.cli.pages.stall_causes import other_causes
 
     groups, others = documents(page, "groups"), other_causes(page)
@@ -143,10 +154,10 @@ def _say_causes(run: Document, page: Document) -> None:
     for one in others[:SHOWN_MAX]:
         say_reasons(documents(one, "reasons"))
     say_more(len(others))
+    return bool(groups or others)
 
 
 def _say_facts(run: Document, page: Document) -> None:
-    scheduler = cast("Document | None", run["scheduler"])
     bounds = cast("Document", page["bounds"])
     fact("because", _reason(run))
     fact("number", run["number"])
@@ -154,17 +165,7 @@ def _say_facts(run: Document, page: Document) -> None:
         task = str(run["name"]).removeprefix(f"{run['parent']}/")
         fact("task", f"{task} of {run['parent']}")
     fact("folder", run["folder"])
-    for wait in documents(page, "waits"):
-        fact("waits", wait["text"])
-    if run["driven"] and scheduler is not None:
-        fact("scheduler", f"process {scheduler['pid']} on {scheduler['host']}")
-    elif run["offered"]:
-        fact("scheduler", _who_takes_it(run))
-    elif run["status"] != "completed" and not str(run["reason"]).startswith(ABORTED_BY):
-        option = " --stall-timeout 1h" if run["status"] == "stalled" else ""
-        fact("scheduler", f"none; resume it: tidewheel run {run['name']}{option}")
-    if stall := cast("Document | None", page["stall"]):
-        fact("stalled", stall_line(stall))
+    _say_who_drives(run, page)
     fact("begun", moment(run, "created_at"))
     fact("ended", moment(run, "ended_at"))
     if page.get("stages"):
@@ -177,6 +178,22 @@ def _say_facts(run: Document, page: Document) -> None:
     fact("stops", _stop_text(bounds))
     fact("holds after", bounds["hold_after"])
     fact("tasks", counts_text(page))
+
+
+def _say_who_drives(run: Document, page: Document) -> None:
+    """Prints what the run waits for, which scheduler drives it, since when it is stalled."""
+    scheduler = cast("Document | None", run["scheduler"])
+    for wait in documents(page, "waits"):
+        fact("waits", wait["text"])
+    if run["driven"] and scheduler is not None:
+        fact("scheduler", f"process {scheduler['pid']} on {scheduler['host']}")
+    elif run["offered"]:
+        fact("scheduler", _who_takes_it(run))
+    elif run["status"] != "completed" and not str(run["reason"]).startswith(ABORTED_BY):
+        option = " --stall-timeout 1h" if run["status"] == "stalled" else ""
+        fact("scheduler", f"none; resume it: tidewheel run {run['name']}{option}")
+    if stall := cast("Document | None", page["stall"]):
+        fact("stalled", stall_line(stall))
 
 
 def _stop_text(bounds: Document) -> str:

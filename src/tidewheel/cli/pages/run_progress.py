@@ -23,7 +23,7 @@ from tidewheel.cli.output import json_line, note, plural, safe
 from tidewheel.cli.pages.format import documents, left_running
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import FAILED_AGAIN, RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.lifecycle import DROPPED
 from tidewheel.core.sched.pool import RunStatus, TaskPool
@@ -103,6 +103,8 @@ class RunPage:
         self._earlier: Counter[str] | None = None  # of the whole run, if that is more
         self._lost: dict[str, str] = {}
         self._causes: list[str] = []
+        self._known_causes: list[str] = []  # of a stall that this page has not seen begin
+        self._warnings: list[str] = []  # of what failed when it ran again
         self._reasons: dict[Key | None, str] = {}
         self._errors: dict[Key, str] = {}  # of the last job of each task that failed here
         self._stall_option = ""  # without which it would not wait to be mended
@@ -163,6 +165,7 @@ class RunPage:
             self.submitted.set()
         self._reasons = {one.task: one.text for one in batch.notices if one.event == JOB_FAILED}
         self._keep_errors()
+        self._known_causes = [] if batch.news else self._known_causes
         for one in batch.news:
             if one.event in ENDS and not is_awaited(engine, one):
                 self._ends[remark_of(engine, one) or one.event] += 1
@@ -210,7 +213,7 @@ class RunPage:
         if status in ("stalled", "waiting for release"):  # most runs go on by themselves
             from tidewheel.cli.pages.stall_causes import causes
 
-            self._causes = list(causes(engine, self._errors))
+            self._causes = self._known_causes or list(causes(engine, self._errors))
             waits = engine.run_timers.stall_seconds != 0.0
             self._stall_option = "" if waits else " --stall-timeout 1h"
             self.on_stall(engine, status)
@@ -261,6 +264,8 @@ class RunPage:
         if self._earlier is not None and self._ends:
             ends += f" ({', '.join(_counted(self._ends))} since it was resumed)"
         print_line(f"{self._run.name} {end.status} after {took}{ends}")
+        for text in self._warnings:
+            self._note(f"warning: {text}")
         for lost, chain in list(self._lost.items())[:LOST_MAX]:
             self._note(f"warning: {chain or lost}")
         if len(self._lost) > LOST_MAX:
@@ -292,12 +297,22 @@ class RunPage:
         elif end.status == "error":
             self._note(f"when that is fixed, resume it: tidewheel run {name}")
 
+    def recalls(self, shown: Mapping[str, object]) -> None:
+        """Takes from a view of a stalled run why it is stalled: its jobs ended before it was
+        resumed, so this page has not seen how."""
+        from tidewheel.cli.pages.stall_causes import cause_lines
+
+        self._known_causes = list(cause_lines(shown))
+
     def remembers(self, shown: Mapping[str, object]) -> None:
         """Takes the ends and the lost tasks of the whole run from a view of it.
 
         This page has seen only those since the run was carried on.
         """
         self._earlier = _ends_of(shown)
+        groups = documents(shown, "groups")
+        again = [one for one in groups if one["state"] == FAILED_AGAIN]
+        self._warnings = [str(one["text"]) for one in again]
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
 
     def takes(self, shown: Mapping[str, object]) -> None:

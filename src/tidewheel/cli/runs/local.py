@@ -43,6 +43,7 @@ from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.processes import is_process_alive
@@ -127,6 +128,8 @@ async def _run(
         if not chosen.is_new:
             settings = replace(settings, given=wanted.given)
         page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
+        if run.status == RunStatus.STALLED:
+            page.recalls(await run_door(store, home).look("show", {"run": run.name}))
         untaken = UntakenWaits(run_door(store, home), run.name, is_here=True)
 
         def claimed() -> None:

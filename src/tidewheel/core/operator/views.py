@@ -28,6 +28,9 @@ if TYPE_CHECKING:  # who only lists runs would load the core with it
 UndoneKind = Literal["lost", "skipped"]
 UNDONE_KINDS: tuple[UndoneKind, ...] = ("lost", "skipped")
 
+# What views of a completed run say of a task that had succeeded and failed when it ran again,
+# alone: the task and the run stay what they were.
+FAILED_AGAIN = "failed again"
 _COMPLETED = re.compile(r"completed(?:, (?P<lost>\d+) lost)?(?:, (?P<skipped>\d+) skipped)?")
 ABORTED_BY = "aborted by "  # so begins the reason of a block that somebody has aborted
 _ABORTED_FOR = "aborted: "

@@ -313,10 +313,13 @@ def _end_text(pool: TaskPool, key: Key, verdict: Verdict) -> str:
         return f"{name} was {verdict.kind}"
     if verdict.ended == SUCCEEDED:
         return f"{name} succeeded without it"
-    node = pool.plan.nodes.get(key[1])  # None: a reload took it out of the graph
-    handlers = [
-        pool.plan.name_of((child.point, child.node.name))
-        for child in (() if node is None else dependents(pool, node, key[0], verdict.ended))
-    ]
+    handlers = handlers_of(pool, key, verdict.ended)
     handled = f", handled by {', '.join(handlers[:3])}" if handlers else ""
     return f"{name} {verdict.ended}{handled}"
+
+
+def handlers_of(pool: TaskPool, key: Key, ended: str) -> list[str]:
+    """Returns the tasks that the graph runs because this one ended so."""
+    node = pool.plan.nodes.get(key[1])  # None: a reload took it out of the graph
+    found = () if node is None else dependents(pool, node, key[0], ended)
+    return [pool.plan.name_of((child.point, child.node.name)) for child in found]
