@@ -43,6 +43,9 @@ def test_the_example_of_the_page_does_what_the_page_says(tidewheel, started):
     ):
         answer = tidewheel(*words.split())
         assert answer.status == 0, answer
+    assert "tidewheel up" in answer.err  # nothing runs blocks in a store of one's own
+    first = tidewheel("blocks", "show", "PB-20261115-sip-first").out
+    assert "no scheduler has taken PB-20261115-sip-first yet; start one: tidewheel up" in first
     asked = blocks(tidewheel)
     assert [one["priority"] for one in asked.values()] == [-1, 0, 100]
     started("scheduler")
