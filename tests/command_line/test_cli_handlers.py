@@ -151,3 +151,20 @@ def test_what_a_handler_prints_is_in_its_tasks_log_and_not_among_the_workers_lin
     assert log.endswith("ValueError: enough\n")
     assert tidewheel("log", "talk", "--file", "out").out == "to you\n"
     assert "job.out" in tidewheel("task", "talk").out
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("import json\njson.loads('{')\n", "broken.py:2 raised JSONDecodeError"),
+        ("def f(:\n", "broken.py:1 raised SyntaxError"),
+        ("import nothing_like_this\n", "No module named 'nothing_like_this'"),
+    ],
+)
+def test_a_module_of_handlers_that_cannot_be_imported_is_one_sentence_with_its_place(
+    tidewheel, content, said
+):
+    (tidewheel.folder / "broken.py").write_text(content)
+    answer = tidewheel("worker", "--handlers", "broken:handlers", "--exit-when-idle")
+    assert answer.status == 2
+    assert said in answer.err and "Traceback" not in answer.err, answer.err

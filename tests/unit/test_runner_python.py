@@ -287,11 +287,21 @@ def test_a_name_is_registered_once_and_must_be_a_name():
     handlers.register("it")(print)
     with pytest.raises(BadSetting, match="no other function"):
         handlers.register("it")
-    with pytest.raises(BadSetting, match="empty"):
-        handlers.register("")
     with pytest.raises(BadSetting, match="a name: @handlers"):
         handlers.register(print)
     assert handlers.names == {"it"}
+
+
+def test_a_handler_that_is_registered_without_a_name_has_its_functions():
+    handlers = Handlers()
+
+    @handlers.register()
+    def resize(_spec, _job):
+        return None
+
+    assert handlers.names == {"resize"}
+    with pytest.raises(BadSetting, match="no other function"):
+        handlers.register()(resize)
 
 
 def test_functions_run_beside_each_other_and_beside_the_loop():

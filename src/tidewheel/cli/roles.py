@@ -223,6 +223,8 @@ def _load_handlers(where: str | None) -> Handlers | None:
         module = import_module(module_name)
     except ImportError as error:
         raise BadSetting("handlers", where, f"{accepted} ({error})") from error
+    except Exception as error:  # the module is the user's, and may do anything
+        raise BadSetting("handlers", where, f"{accepted} ({_raised(error)})") from error
     handlers = getattr(module, name, None)
     if isinstance(handlers, runner.Handlers):
         return handlers
@@ -232,6 +234,22 @@ def _load_handlers(where: str | None) -> Handlers | None:
         seen = f"{name!r} of module {module_name} is not a tidewheel.Handlers"
     has = f"it has: {', '.join(found)}" if found else "it has none"
     raise BadSetting("handlers", where, f"{accepted} ({seen}; {has})")
+
+
+def _raised(error: Exception) -> str:
+    """Returns what a user's module raised while it was imported, and where in its folder."""
+    from traceback import extract_tb
+
+    here = f"{Path.cwd()}{os.sep}"
+    places = [(one.filename, one.lineno) for one in extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        places.append((error.filename, error.lineno))
+    own = [
+        f"{file.removeprefix(here)}:{line}" for file, line in places if file.startswith(here)
+    ]
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    what = f"{type(error).__name__}: {text}"
+    return f"{own[-1]} raised {what}" if own else what
 
 
 def run_monitor(session: Session, options: dict[str, Any]) -> int:

@@ -97,8 +97,9 @@ class Handlers:
     def __init__(self) -> None:
         self._by_name: dict[str, Handler] = {}
 
-    def register(self, name: str) -> Callable[[Function], Function]:
-        """Registers the decorated function as the handler ``name``, which tasks may ask for.
+    def register(self, name: str = "") -> Callable[[Function], Function]:
+        """Registers the decorated function as the handler ``name``, which tasks may ask for;
+        without a name the function's own is taken.
 
         It is called with the task's ``spec`` and a JobContext; an ``async def`` runs in the
         worker's loop, another function in a thread. What it returns (JSON, 64 KiB) are the
@@ -109,19 +110,24 @@ class Handlers:
         """
         if not isinstance(name, str):
             raise BadSetting("handler", name, 'a name: @handlers.register("resize")')
+        if name:
+            self._check(name)
+
+        def keep(function: Function) -> Function:
+            own = name or str(getattr(function, "__name__", ""))
+            self._check(own)
+            is_async = _is_async(function)
+            self._by_name[own] = Handler(name=own, function=function, is_async=is_async)
+            return function
+
+        return keep
+
+    def _check(self, name: str) -> None:
         finding = name_finding("handler", name)
         if finding is not None:
             raise BadSetting("handler", name, finding)
         if name in self._by_name:
             raise BadSetting("handler", name, "a name that no other function is registered for")
-
-        def keep(function: Function) -> Function:
-            self._by_name[name] = Handler(
-                name=name, function=function, is_async=_is_async(function)
-            )
-            return function
-
-        return keep
 
     @property
     def names(self) -> frozenset[str]:
