@@ -45,14 +45,16 @@ def test_one_cause_of_many_failures_is_one_line_in_run_show_and_why(tidewheel, s
     assert group["error"] == "CFL violated at step 1"
 
 
-def test_why_of_a_run_says_what_keeps_it_without_naming_a_task(tidewheel, stalled):
+@pytest.mark.usefixtures("stalled")
+def test_why_of_a_run_says_what_keeps_it_without_naming_a_task(tidewheel):
     said = tidewheel("why", "wide").out
     assert "run wide/run1  stalled" in said
     assert ALIKE in said and TRIGGER in said and LOG in said
     assert tidewheel("why", "wide", "--json").json["groups"][0]["text"] == ALIKE
 
 
-def test_a_stalled_run_that_is_resumed_still_says_how_its_jobs_ended(tidewheel, stalled):
+@pytest.mark.usefixtures("stalled")
+def test_a_stalled_run_that_is_resumed_still_says_how_its_jobs_ended(tidewheel):
     again = tidewheel("run", "wide/run1")
     assert "wide/run1 resumes" in again.out
     assert ALIKE in again.out, again.out
@@ -67,8 +69,10 @@ REPAIRED = """
         '''
 [runtime]
     [[good]]
-        script = test ! -e "$CYLC_WORKFLOW_SHARE_DIR/worn" || { echo "CFL violated" >&2; exit 3; }
-        post-script = touch "$CYLC_WORKFLOW_SHARE_DIR/worn"
+        script = test ! -e $MARK || { echo "CFL violated" >&2; exit 3; }
+        post-script = touch $MARK
+        [[[environment]]]
+            MARK = $CYLC_WORKFLOW_SHARE_DIR/worn
     [[odd]]
         script = exit 4
     [[last, tidy]]
