@@ -144,6 +144,7 @@ def test_waiting_shows_the_result_and_fails_with_the_task(tidewheel):
         worker.read_until("worker.registered")
         good = tidewheel("submit", "--wait", "--name", "good", "--", "true")
         assert (good.status, good.out.split()[:2]) == (0, ["good", "succeeded"])
+        assert "its log: tidewheel log " in good.out  # with what it printed
         # Which steps it saw on the way depends on who is quicker.
         assert good.err.endswith("good  succeeded\n")
 

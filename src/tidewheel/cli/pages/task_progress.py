@@ -106,5 +106,5 @@ async def say_results(client: AsyncClient, tasks: Sequence[Task]) -> None:
         say(f"{label(task)}  {coloured(task.status)}{took}")
         for error in task.errors:
             say(f"  {safe(error.code)}: {safe(error.description)}")
-        if task.status is Status.FAILED:
+        if task.status is Status.FAILED or len(tasks) == 1:
             say(f"  its log: tidewheel log {safe(task.id)}")
