@@ -38,6 +38,7 @@ _NAMES: list[Any] = [(name, str | None, None) for name in explained(Filters)]
 _FIGURES: list[Any] = [
     ("estimated_runtime_seconds_max", float | None, None),
     ("memory_bytes_min", _SIZE_MIN, None),
+    ("jobs", bool | None, None),  # false leaves out jobs of runs
 ]
 FilterIn: Any = msgspec.defstruct(
     "FilterIn",
