@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 import msgspec
 
 from tidewheel.api import log_lines, run_details, runs
+from tidewheel.core.queue.filters import LENGTH_MAX
 from tidewheel.errors import Refused
 
 STATE = "workflow-state"
@@ -53,17 +54,20 @@ def view_query(**given: tuple[Any, Any]) -> type[ViewQuery]:
     return cast("type[ViewQuery]", msgspec.defstruct("Query", listed, bases=(ViewQuery,)))
 
 
+# As core/queue/filters.py reads it.
+_Filter = Annotated[str, msgspec.Meta(max_length=LENGTH_MAX)]
 # Of summaries that the server has yet to work out, 50 come with each request.
 RUNS_QUERY = view_query(
     workflow=(str | None, None),
+    matching=(_Filter, ""),
     limit=(Count, 100),
     before=(Number | None, None),
     nested=(bool, False),  # also runs that are tasks of a run
     summary=(bool, False),
 )
-# A name is any part of a run's name, or has * and ?; statuses stand between commas.
+# A name is a filter as well; statuses stand between commas.
 GRID_QUERY = view_query(
-    name=(Annotated[str, msgspec.Meta(max_length=200)], ""),
+    name=(_Filter, ""),
     status=(Annotated[str, msgspec.Meta(max_length=200)], ""),
     limit=(Count, 200),
     points=(Annotated[int, msgspec.Meta(ge=1, le=100)], 30),

@@ -17,7 +17,6 @@ from difflib import get_close_matches
 from typing import Annotated, Any, TypedDict, Unpack, get_origin, get_type_hints
 
 from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
-from tidewheel.core.queue.filters import read_filter
 from tidewheel.core.queue.requests import Amendment, TaskFilter
 from tidewheel.core.queue.resources import (
     NO_RESOURCES,
@@ -579,6 +578,8 @@ def task_filter(**which: Unpack[Filters]) -> TaskFilter:
         name: one for name, one in which.items() if name not in ("status", "vocabulary")
     }
     if others.get("matching") is not None:
+        from tidewheel.core.queue.filters import read_filter  # noqa: PLC0415 - few do
+
         read_filter(others["matching"], [*Status])  # refused before anything is asked
     words = [status] if isinstance(status, str) else status
     vocabulary = Vocabulary(which.get("vocabulary", Vocabulary.TIDEWHEEL))

@@ -18,7 +18,14 @@ from tidewheel.api.runs import (
 )
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView, undone_in
+from tidewheel.core.operator.views import (
+    RUN_STATES,
+    RunAttempt,
+    RunView,
+    SubmissionView,
+    undone_in,
+)
+from tidewheel.core.queue.filters import read_filter
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
 Document = dict[str, object]
 
 RUNS_MAX = 1_000
+PORTIONS_MAX = 20  # of so many runs, for one page of those that fit a filter
 
 D = TypeVar("D")
 _NONE_SUCH = object()
@@ -119,12 +127,26 @@ async def facts(asked: AskedView) -> RunCreated:
 
 
 async def runs(store: Store, arguments: Arguments) -> RunList:
-    """Lists runs, newest first; `next` is the `before` of the next page."""
+    """Lists runs, newest first; `next` is the `before` of the next page.
+
+    For a filter, runs are looked at until there are so many that fit, or a limit is reached.
+    """
     now, workflow = await store.now(), read_text(arguments, "workflow") or None
     limit = min(read_number(arguments, "count") or 100, RUNS_MAX)
     before = read_number(arguments, "before")
     nested = arguments.get("nested") is True
-    found = await store.runs(workflow=workflow, count=limit, before=before, nested=nested)
+    sought = read_filter(read_text(arguments, "matching"), RUN_STATES)
+    found: list[RunView] = []
+    portion = RUNS_MAX if sought.is_asking else limit
+    for _ in range(PORTIONS_MAX):
+        part = await store.runs(workflow=workflow, count=portion, before=before, nested=nested)
+        before = part[-1].number if len(part) == portion else None
+        found += [one for one in part if sought.fits((one.name,), (one.status,))]
+        if before is None or len(found) >= limit:
+            break
+    if len(found) > limit:
+        found = found[:limit]
+        before = found[-1].number
     waits = await _waits(store, found, read_names(arguments))
     rows = [
         {
@@ -136,7 +158,7 @@ async def runs(store: Store, arguments: Arguments) -> RunList:
     ]
     return {
         "runs": cast("list[ListedRun]", rows),
-        "next": found[-1].number if len(found) == limit else None,
+        "next": before,
     }
 
 

@@ -215,7 +215,7 @@ def cause_text(summary: Document, now: float) -> str:
 
 
 def _causes(summary: Document) -> list[str]:
-    from tidewheel.cli.pages.stall_causes import other_causes
+    from tidewheel.cli.pages.format import other_causes
 
     found = [safe(one["text"]) for one in documents(summary, "groups")]
     for cause in other_causes(summary):
@@ -226,7 +226,7 @@ def _causes(summary: Document) -> list[str]:
 def all_causes(page: Document) -> tuple[Line, ...]:
     """Returns the lines on what keeps a run back, with the commands that help, from the view
     `show`."""
-    from tidewheel.cli.pages.stall_causes import cause_lines
+    from tidewheel.cli.pages.format import cause_lines
 
     found = [safe(one) for one in cause_lines(page)]
     return tuple(map(line, found or ["no task needs action"]))

@@ -31,6 +31,11 @@ class Filter(NamedTuple):
     is_named: Callable[[str], object] | None = None  # given a name in small letters
     states: frozenset[str] | None = None
 
+    @property
+    def is_asking(self) -> bool:
+        """Says whether anything is left out."""
+        return self != Filter()
+
     def fits(self, names: Iterable[str | None], words: Iterable[str] = ()) -> bool:
         """Says whether something with any of these names and these states is meant."""
         if self.states is not None and self.states.isdisjoint(words):

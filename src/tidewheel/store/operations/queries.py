@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.api import tasks
-from tidewheel.core.queue.filters import read_filter
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import HeldLease, KeysetPage, QueueSettings, TaskFilter
 from tidewheel.core.queue.requests import page_count as page_count  # noqa: PLC0414 - for the others here
@@ -21,6 +20,9 @@ from tidewheel.store.transaction import (
     records_in_chunks,
     rows_in_chunks,
 )
+
+if TYPE_CHECKING:
+    from tidewheel.core.queue.filters import Filter
 
 RECENT_TASKS = 2_000  # whose queues are listed though they are idle
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
@@ -114,7 +116,21 @@ def found_page(tx: Transaction, which: TaskFilter, page: KeysetPage) -> FoundPag
     if which.matching is None:
         seqs = _seqs(tx, which, before, count)
         return FoundPage(seqs, seqs[-1] if len(seqs) == count else None, len(seqs))
-    sought = read_filter(which.matching, [*Status])
+    return _fitting_page(tx, which, read_sought(which), KeysetPage(count=count, before=before))
+
+
+def read_sought(which: TaskFilter) -> Filter:
+    """Returns the pattern of a filter; without one it fits everything."""
+    from tidewheel.core.queue.filters import read_filter  # noqa: PLC0415 - few ask for any
+
+    return read_filter(which.matching or "", [*Status])
+
+
+def _fitting_page(
+    tx: Transaction, which: TaskFilter, sought: Filter, page: KeysetPage
+) -> FoundPage:
+    assert page.before is not None
+    count, before = page.count, page.before
     which = with_states(which, sought.states)
     if sought.exact is not None:
         given = filter_parameters(which) | {"before": before, "exact": sought.exact}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from tidewheel.core.queue.filters import read_filter
 from tidewheel.core.queue.lease import check_lease_seconds
 from tidewheel.core.queue.limits import limit_findings
 from tidewheel.core.queue.requests import Amendment, Cancelled, QueueSettings, TaskFilter
@@ -15,7 +14,13 @@ from tidewheel.core.queue.submission import SubmitLimits, name_finding, refusal
 from tidewheel.core.queue.task import NewTask, TaskId, TaskState
 from tidewheel.errors import BadSetting, Duplicate, NotFound, Refused, WrongStatus
 from tidewheel.store.operations.lanes import fill_lanes, lay_lanes
-from tidewheel.store.operations.queries import filter_parameters, get, page_count, with_states
+from tidewheel.store.operations.queries import (
+    filter_parameters,
+    get,
+    page_count,
+    read_sought,
+    with_states,
+)
 from tidewheel.store.operations.submit import list_edge_states
 from tidewheel.store.operations.transitions import (
     Effects,
@@ -67,7 +72,7 @@ def cancel_matching(
 
 def _open_fitting(tx: Transaction, which: TaskFilter, count_max: int) -> list[TaskId]:
     """Returns the ids of so many open tasks that a filter finds, oldest first."""
-    sought = read_filter(which.matching or "", [*Status])
+    sought = read_sought(which)
     given = filter_parameters(with_states(which, sought.states))
     portion = count_max if which.matching is None else PORTION
     found: list[TaskId] = []
