@@ -37,3 +37,8 @@ def test_a_filter_without_end_is_refused():
     read_filter("*" * LENGTH_MAX, ())
     with pytest.raises(BadSetting, match="at most 200 characters"):
         read_filter("*a" * LENGTH_MAX, ())
+
+
+def test_what_no_name_can_have_is_refused():
+    with pytest.raises(BadSetting, match="printable"):
+        read_filter("=a\0b", ())

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 import msgspec
 
 from tidewheel.api import log_lines, run_details, runs
-from tidewheel.core.queue.filters import LENGTH_MAX
 from tidewheel.errors import Refused
 
 STATE = "workflow-state"
@@ -54,8 +53,7 @@ def view_query(**given: tuple[Any, Any]) -> type[ViewQuery]:
     return cast("type[ViewQuery]", msgspec.defstruct("Query", listed, bases=(ViewQuery,)))
 
 
-# As core/queue/filters.py reads it.
-_Filter = Annotated[str, msgspec.Meta(max_length=LENGTH_MAX)]
+_Filter = Annotated[str, msgspec.Meta(max_length=200)]  # as core/queue/filters.py reads it
 # Of summaries that the server has yet to work out, 50 come with each request.
 RUNS_QUERY = view_query(
     workflow=(str | None, None),

@@ -25,7 +25,6 @@ from tidewheel.core.operator.views import (
     SubmissionView,
     undone_in,
 )
-from tidewheel.core.queue.filters import read_filter
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
@@ -135,18 +134,13 @@ async def runs(store: Store, arguments: Arguments) -> RunList:
     limit = min(read_number(arguments, "count") or 100, RUNS_MAX)
     before = read_number(arguments, "before")
     nested = arguments.get("nested") is True
-    sought = read_filter(read_text(arguments, "matching"), RUN_STATES)
-    found: list[RunView] = []
-    portion = RUNS_MAX if sought.is_asking else limit
-    for _ in range(PORTIONS_MAX):
-        part = await store.runs(workflow=workflow, count=portion, before=before, nested=nested)
-        before = part[-1].number if len(part) == portion else None
-        found += [one for one in part if sought.fits((one.name,), (one.status,))]
-        if before is None or len(found) >= limit:
-            break
-    if len(found) > limit:
-        found = found[:limit]
-        before = found[-1].number
+    matching = read_text(arguments, "matching")
+    asked: dict[str, Any] = {"workflow": workflow, "nested": nested}
+    if matching:
+        found, before = await _fitting(store, matching, (limit, before), asked)
+    else:
+        found = await store.runs(count=limit, before=before, **asked)
+        before = found[-1].number if len(found) == limit else None
     waits = await _waits(store, found, read_names(arguments))
     rows = [
         {
@@ -160,6 +154,24 @@ async def runs(store: Store, arguments: Arguments) -> RunList:
         "runs": cast("list[ListedRun]", rows),
         "next": before,
     }
+
+
+async def _fitting(
+    store: Store, matching: str, page: tuple[int, int | None], asked: dict[str, Any]
+) -> tuple[list[RunView], int | None]:
+    """Returns runs that fit a filter, so many from a place on, and where the next page begins;
+    no more than PORTIONS_MAX portions are looked at."""
+    from tidewheel.core.queue.filters import read_filter  # noqa: PLC0415 - few ask for any
+
+    sought, (limit, before) = read_filter(matching, RUN_STATES), page
+    found: list[RunView] = []
+    for _ in range(PORTIONS_MAX):
+        part = await store.runs(count=RUNS_MAX, before=before, **asked)
+        before = part[-1].number if len(part) == RUNS_MAX else None
+        found += [one for one in part if sought.fits((one.name,), (one.status,))]
+        if before is None or len(found) >= limit:
+            break
+    return found[:limit], found[limit - 1].number if len(found) > limit else before
 
 
 async def kept_commands(store: Store, view: RunView, now: Instant) -> int:

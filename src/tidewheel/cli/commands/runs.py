@@ -13,7 +13,6 @@ from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
 from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
 from tidewheel.cli.session import Session, Words, option, session_command
-from tidewheel.core.queue.filters import GRAMMAR
 from tidewheel.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     "runs --delete forecast/run1            shows what goes, and asks",
 )
 @option("--workflow NAME", "Only runs of this workflow.")
-@option("--matching FILTER", f"Only runs that fit a filter. {GRAMMAR}")
+@option("--matching FILTER", "Only runs that fit a filter, as `tidewheel tasks` takes it.")
 @option("--nested", "Also runs that are tasks of a run.")
 @option("-n --limit", "How many to list at most.", type=click.IntRange(1, 1000), shown=100)
 @option(

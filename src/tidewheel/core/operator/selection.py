@@ -36,7 +36,7 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import CyclingDef
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.graph.shown_names import stage_text
-from tidewheel.core.queue.filters import is_glob
+from tidewheel.core.queue.submission import is_glob
 from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.elements import nodes_at, size_at
 from tidewheel.core.sched.pool import TaskPool

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
 from typing import NamedTuple
 
+from tidewheel.core.queue.submission import is_glob
 from tidewheel.errors import BadSetting
 
 LENGTH_MAX = 200
@@ -30,11 +31,6 @@ class Filter(NamedTuple):
     exact: str | None = None  # the one name that is meant
     is_named: Callable[[str], object] | None = None  # given a name in small letters
     states: frozenset[str] | None = None
-
-    @property
-    def is_asking(self) -> bool:
-        """Says whether anything is left out."""
-        return self != Filter()
 
     def fits(self, names: Iterable[str | None], words: Iterable[str] = ()) -> bool:
         """Says whether something with any of these names and these states is meant."""
@@ -56,6 +52,8 @@ def read_filter(text: str, states: Sequence[str]) -> Filter:
     wanted = text.strip()
     if len(wanted) > LENGTH_MAX:
         raise BadSetting("filter", f"{wanted[:20]}…", f"at most {LENGTH_MAX} characters")
+    if not wanted.isprintable():  # which no name is, and no database takes NUL
+        raise BadSetting("filter", wanted, "printable characters")
     if wanted.startswith("="):
         return Filter(exact=wanted[1:])
     pattern, colon, after = wanted.rpartition(":")
@@ -64,11 +62,6 @@ def read_filter(text: str, states: Sequence[str]) -> Filter:
     words = [word.strip().lower() for word in after.split(",") if word.strip()]
     meant = {state for word in words for state in _begun(word, states)}
     return Filter(is_named=_named(pattern), states=frozenset(meant) if words else None)
-
-
-def is_glob(text: str) -> bool:
-    """Says whether a text stands for all that fit it, rather than for itself."""
-    return any(mark in text for mark in "*?[")
 
 
 def _named(pattern: str) -> Callable[[str], object] | None:

@@ -370,7 +370,8 @@ def is_possible(*names: str | None) -> bool:
 
 def is_findable(which: requests.TaskFilter) -> bool:
     """Says whether a filter can match anything."""
-    values = (getattr(which, one.name) for one in fields(requests.TaskFilter))
+    names = [one.name for one in fields(requests.TaskFilter) if one.name != "matching"]
+    values = (getattr(which, name) for name in names)
     return which.statuses != () and is_possible(
         *(one for one in values if isinstance(one, str))
     )
