@@ -40,9 +40,9 @@ export function rowFilter(
     (filters.flow === "" || row.flows.includes(flow));
 }
 
-export const nameFilter = (text: string) => readFilter(text, [...TASK_STATES, ...REMARKS]);
+export const nameFilter = (text: string) => readFilter(text, [...TASK_STATES, ...REMARKS, "runahead", "withdrawn"]);
 
 function namesOf(row: Pick<TaskRow, "name" | "point">, families: readonly string[], isOfIds: boolean): string[] {
-  const names = [row.name, ...families];
+  const names = [row.name, ...families.filter((one) => one !== "root")];
   return isOfIds ? names.map((one) => `${row.point}/${one}`) : names;
 }
