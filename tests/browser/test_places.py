@@ -154,12 +154,15 @@ def test_tasks_are_filtered_by_patterns_and_states_and_a_wrong_state_is_told(sit
     expect(shown).to_have_count(1)
     expect(shown).to_contain_text("sieve-2")
     field.fill(":vanished")
-    expect(page.get_by_text("No state begins with “vanished”")).to_be_visible()
+    expect(page.get_by_text("No state begins with “vanished”").first).to_be_visible()
+    expect(page.get_by_text("The filter is not understood")).to_be_visible()
     expect(field).to_have_attribute("aria-invalid", "true")
 
 
 def test_jobs_of_runs_are_folded_away_until_they_are_asked_for(site, page):
-    run = site.begin("flood", "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true")
+    run = site.begin(
+        "flood", "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true"
+    )
     facts = f"/runs/{in_path(run)}/facts"
     eventually(lambda: site.caller().get(facts).json["run"]["status"] == "completed", "is over")
     own = {"queue": "dry", "id": "dry-1", "command": "x"}

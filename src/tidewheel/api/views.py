@@ -97,6 +97,10 @@ _LOG: dict[str, tuple[Any, Any]] = {
 }
 
 
+# Of a task of a queue, whose path names the file.
+TASK_LOG_QUERY = view_query(**_SEARCH, attempt=(Number | None, None))
+
+
 class View(NamedTuple):
     """Describes one view: one row of the table."""
 

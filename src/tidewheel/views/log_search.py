@@ -24,12 +24,13 @@ import time
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tidewheel.api.log_lines import (
     LEVEL_WORDS,
     LEVELS,
     PLAIN_RANK,
+    FileHits,
     JobLogHit,
     JobLogHits,
     LogHit,
@@ -41,9 +42,10 @@ from tidewheel.api.log_lines import (
 from tidewheel.api.views import TEXT_LENGTH_MAX
 from tidewheel.core.operator.definition import JobName, read_job_name
 from tidewheel.errors import Refused
-from tidewheel.ports.runs import LogPlace
+from tidewheel.ports.runs import Arguments, LogPlace
 from tidewheel.services import paths
 from tidewheel.views.log import JOB_FILES, LogPiece, asked_place, opened_pieces, read_pieces
+from tidewheel.views.run_facts import read_number, read_text
 from tidewheel.views.snapshot import AskedView
 
 HITS_DEFAULT, HITS_MAX = 100, 1_000
@@ -56,18 +58,23 @@ STREAMS = ("out", "err")
 
 async def log_search(asked: AskedView) -> LogHits:
     """Shows the lines of a log that one step of a search has found."""
-    wanted, place = _wanted(asked), await asked_place(asked)
-    start = LogPosition(*(_cursor(asked, 3) or LogPosition()))
-    root, path = _root(asked), Path(place.path)
-    found = await asyncio.to_thread(scan, root, path, wanted, _known(start), _budget(asked))
+    place = await asked_place(asked)
+    found = await search_file(_root(asked), Path(place.path), asked.arguments)
     if found is None:
         raise _not_here(asked, place)
+    facts = {"id": place.id, "submit": place.submit, "attempt": place.attempt}
+    return cast("LogHits", {"run": asked.run.name, **facts, **found})
+
+
+async def search_file(root: Path, path: Path, given: Arguments) -> FileHits | None:
+    """Returns what one step of a search in a file below a folder finds; None if there is no
+    such file."""
+    wanted, start = _wanted(given), LogPosition(*(_cursor(given, 3) or LogPosition()))
+    found = await asyncio.to_thread(scan, root, path, wanted, _known(start), _budget(given))
+    if found is None:
+        return None
     position = found.position
     return {
-        "run": asked.run.name,
-        "id": place.id,
-        "submit": place.submit,
-        "attempt": place.attempt,
         "hits": found.hits,
         "lines": position.lines,
         "searched": position.offset,
@@ -82,7 +89,7 @@ async def log_line(asked: AskedView) -> LogLinePlace:
     number, byte, place = asked.number("line"), asked.number("offset"), await asked_place(asked)
     if (number is None) == (byte is None) or number == 0:
         raise Refused("name either a line, from 1 on, or an offset")
-    offset, lines, read = _cursor(asked, 3) or (0, 0, 0)
+    offset, lines, read = _cursor(asked.arguments, 3) or (0, 0, 0)
     found = await asyncio.to_thread(
         find_line,
         _root(asked),
@@ -127,11 +134,15 @@ class JobSearch:
     """Is one step of a search in the logs of all jobs; what it has found, and where it is."""
 
     def __init__(self, asked: AskedView) -> None:
-        self._asked, self._wanted, self._budget = asked, _wanted(asked), _budget(asked)
+        self._asked, self._wanted, self._budget = (
+            asked,
+            _wanted(asked.arguments),
+            _budget(asked.arguments),
+        )
         self._file, self._task = asked.text("file"), asked.text("task")
         if self._file and self._file not in STREAMS:
             raise Refused(f"{self._file!r} is not searched; there are {', '.join(STREAMS)}")
-        said = _cursor(asked, 6)
+        said = _cursor(asked.arguments, 6)
         self._start: JobCursor | None = None
         if said is not None:
             seq, attempt, stream, *position = said
@@ -248,22 +259,22 @@ def _root(asked: AskedView) -> Path:
     return paths.runs_directory(asked.context.home)
 
 
-def _wanted(asked: AskedView) -> WantedLines:
-    case = bool(asked.arguments.get("case"))
-    return wanted_lines(asked.text("text"), asked.text("match"), asked.text("level"), case=case)
+def _wanted(given: Arguments) -> WantedLines:
+    text, match, level = (read_text(given, name) for name in ("text", "match", "level"))
+    return wanted_lines(text, match, level, case=bool(given.get("case")))
 
 
-def _budget(asked: AskedView) -> Budget:
-    return Budget(min(asked.number("count") or HITS_DEFAULT, HITS_MAX))
+def _budget(given: Arguments) -> Budget:
+    return Budget(min(read_number(given, "count") or HITS_DEFAULT, HITS_MAX))
 
 
 def _known(position: LogPosition) -> LogPosition:
     return position._replace(rank=min(position.rank, len(LEVELS) - 1))
 
 
-def _cursor(asked: AskedView, count: int) -> tuple[int, ...] | None:
+def _cursor(given: Arguments, count: int) -> tuple[int, ...] | None:
     """Returns the numbers of a cursor; None if there is none."""
-    text = asked.text("cursor")
+    text = read_text(given, "cursor")
     if not text:
         return None
     numbers = text.split(".")

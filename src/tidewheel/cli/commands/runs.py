@@ -276,7 +276,7 @@ def _say_log(page: Document, errors_text: Callable[[], str] | None) -> None:
 def _search(
     session: Session, words: Words, wish: Document, given: Document, *, is_other: bool
 ) -> int:
-    from tidewheel.cli.pages.log import LogSearch, search_logs
+    from tidewheel.cli.pages.log import LogSearch, search_logs, search_queue_log
 
     if is_other:
         raise click.UsageError("--search and --level go with neither --follow nor --path")
@@ -286,7 +286,14 @@ def _search(
     named: Any = {name: given[name] for name in ("task", "limit", "case")}
     text, level = str(given["text"] or ""), str(given["level"] or "")
     asked = LogSearch(text=text, level=level, match=match, log=wish, **named)
-    search_logs(session, words, asked)
+    try:
+        search_logs(session, words, asked)
+    except Refused:
+        one = words[0] if len(words) == 1 and not given["task"] else None
+        if one is None or this_job(session) is not None:
+            raise
+        if not search_queue_log(session, one, asked):
+            raise
     return ExitCode.DONE
 
 

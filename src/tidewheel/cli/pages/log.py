@@ -37,6 +37,7 @@ from tidewheel.ports.runs import BringsLogs
 from tidewheel.quantities import show_size
 
 if TYPE_CHECKING:
+    from tidewheel.api.log_lines import FileHits
     from tidewheel.cli.session import Words
     from tidewheel.client.runs import Runs
 
@@ -279,7 +280,9 @@ class LogSearch(NamedTuple):
 class FoundLines:
     """Gathers what the steps of a search find, and prints each line unless JSON is wanted."""
 
-    def __init__(self, run: str, asked: LogSearch, say_hit: Callable[[Document], None]) -> None:
+    def __init__(
+        self, run: str | None, asked: LogSearch, say_hit: Callable[[Document], None]
+    ) -> None:
         self.run, self.asked, self._say = run, asked, say_hit
         self.hits: list[Document] = []
         self.files = self.bytes = self.missing = 0
@@ -309,6 +312,26 @@ class FoundLines:
                 return
         self.done = False
 
+    async def search_task(
+        self, client: AsyncClient, task: Task, stream: str, attempt: int
+    ) -> None:
+        """Searches what an attempt at a task of the queue wrote to one stream, if it did."""
+        place = {"id": task.id, "submit": None, "attempt": attempt, "file": stream}
+        cursor, position = "", 0
+        while self.room() > 0:
+            wish = {**self.asked.wanted, "cursor": cursor, "attempt": attempt}
+            wish["count"] = min(STEP_HITS, self.room())
+            step = await _step(client, task, stream, wish)
+            if step is None:
+                return
+            self.add(cast("list[Document]", step["hits"]), **place)
+            self.bytes += step["searched"] - position
+            cursor, position = step["cursor"], step["searched"]
+            if step["done"]:
+                self.files += 1
+                return
+        self.done = False
+
     async def search_jobs(self, ask: Ask) -> None:
         """Searches what all jobs wrote, or those of some tasks, the newest job first."""
         cursor = ""
@@ -327,6 +350,19 @@ class FoundLines:
     def document(self) -> Document:
         names = ("run", "hits", "files", "bytes", "missing", "done")
         return {name: getattr(self, name) for name in names}
+
+
+async def _step(
+    client: AsyncClient, task: Task, stream: str, wish: Document
+) -> FileHits | None:
+    """Returns what one step through a log finds, here or at the server that has it."""
+    if isinstance(client.store, BringsLogs):
+        return await client.store.search_task_log(task.id, stream, wish)
+    from tidewheel.views.log_search import search_file
+
+    home = home_directory()
+    path = await log_path(client, task, stream, cast("int", wish["attempt"]))
+    return await search_file(home / path.relative_to(home).parts[0], path, wish)
 
 
 def search_logs(session: Session, words: Words, asked: LogSearch) -> None:
@@ -349,7 +385,38 @@ def search_logs(session: Session, words: Words, asked: LogSearch) -> None:
             await found.search_jobs(ask)
         return found
 
-    found = _asked(session, words, search)
+    _tell_found(session, _asked(session, words, search))
+
+
+def search_queue_log(session: Session, word: str, asked: LogSearch) -> bool:
+    """Prints the lines of the log of the task of the queue that a word names; returns False if
+    it names none."""
+    stream = _stream(asked.log["file"])
+
+    def say_hit(hit: Document) -> None:
+        if not session.as_json:
+            say(_line(hit, asked))
+
+    async def search(client: AsyncClient) -> FoundLines | None:
+        try:
+            task = await named_task(client, word)
+        except NotFound:
+            return None
+        found = FoundLines(None, asked, say_hit)
+        attempt = cast("int | None", asked.log["attempt"]) or max(1, task.attempt)
+        for one in STREAMS if stream is None else (stream,):
+            await found.search_task(client, task, one, attempt)
+        found.missing = int(not found.files)
+        return found
+
+    found = session.ask(search)
+    if found is None:
+        return False
+    _tell_found(session, found)
+    return True
+
+
+def _tell_found(session: Session, found: FoundLines) -> None:
     if session.as_json:
         say_json(found.document())
     else:
@@ -388,7 +455,9 @@ def _line(hit: Document, asked: LogSearch) -> str:
     if not asked.text:
         return text
     where = RUN_LOG
-    if hit["id"]:
+    if hit["id"] and hit["submit"] is None:
+        where = safe(f"{hit['id']} {hit['file']}")
+    elif hit["id"]:
         where = safe(f"{hit['id']}/{hit['submit']:02d} {hit['file']}")
     return f"{where}:{hit['line']}: {text}"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
 
+from tidewheel.api.log_lines import FileHits
 from tidewheel.api.operation import ServiceName
 from tidewheel.api.operations import check_queue
 from tidewheel.api.tasks import Task, TaskList
@@ -158,6 +159,20 @@ class RemoteReads(ServerPart):
         path = task_path(task_id, "logs", stream)
         try:
             return (await self.transport.call("GET", path, query=query)).body
+        except NotFound as error:
+            if error.kind != "log":
+                raise
+            return None
+
+    async def search_task_log(
+        self, task_id: TaskId, stream: str, asked: Mapping[str, object]
+    ) -> FileHits | None:
+        """Returns what one step of a search in a log finds; None if there is no such log."""
+        query: dict[str, Any] = {**asked, "case": str(bool(asked.get("case"))).lower()}
+        query["limit"] = query.pop("count")
+        path = task_path(task_id, "logs", stream, "search")
+        try:
+            return (await self.transport.call("GET", path, query=query)).read(FileHits)
         except NotFound as error:
             if error.kind != "log":
                 raise

@@ -29,6 +29,7 @@ export function TasksPage() {
   useFollowing("task", ["store"]);
   const [search, change] = useAddress();
   const wish = wishOf(search);
+  const { problem } = readFilter(wish.matching, STATUSES);
   const selected = search.task ?? null;
   const all = search.queues === "all";
   const { queues, left, error, refetch } = useQueues(all, wish.queue);
@@ -43,16 +44,16 @@ export function TasksPage() {
         {(left > 0 || all) && <Button look="quiet" className={may ? "" : "page-end"} aria-pressed={all} onClick={() => change({ queues: all ? "" : "all" })}>Show queues of ended runs{left > 0 ? ` (${left})` : ""}</Button>}
       </div>
       <Queues queues={queues} error={error} retry={() => void refetch()} chosen={wish.queue} choose={(queue) => change({ queue })} />
-      <Filters wish={wish} queues={queues ?? []} change={change} />
+      <Filters wish={wish} queues={queues ?? []} change={change} problem={problem} />
       <div className={selected === null ? "tasks-frame card" : "tasks-frame card with-aside"}>
-        <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change({ ...wishOf({}), jobs: wish.jobs })} hasJobs={openJobs(queues ?? []) > 0} />
+        {problem !== "" ? <Empty title="The filter is not understood">{problem}</Empty> : <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change({ ...wishOf({}), jobs: wish.jobs })} hasJobs={openJobs(queues ?? []) > 0} />}
         {selected !== null && <TaskAside key={selected} id={selected} close={() => change({ task: "" })} select={(id) => change({ task: id })} />}
       </div>
     </div>
   );
 }
 
-function Filters({ wish, queues, change }: { wish: TaskWish; queues: readonly QueueFacts[]; change: (what: Record<string, string>) => void }) {
+function Filters({ wish, queues, change, problem }: { wish: TaskWish; queues: readonly QueueFacts[]; change: (what: Record<string, string>) => void; problem: string }) {
   const chosen = wish.status.split(",").filter(Boolean);
   const toggle = (status: string) => change({ status: (chosen.includes(status) ? chosen.filter((one) => one !== status) : [...chosen, status]).join(",") });
   return (
@@ -66,10 +67,10 @@ function Filters({ wish, queues, change }: { wish: TaskWish; queues: readonly Qu
         <option value="">all queues</option>
         {[...new Set([...queues.map((one) => one.queue), ...(wish.queue ? [wish.queue] : [])])].map((queue) => <option key={queue} value={queue}>{queue}</option>)}
       </select>
-      {!wish.queue.startsWith(RUN_QUEUE) && <Button look="quiet" aria-pressed={wish.jobs === "1"} title="Jobs are triggered, held and killed in their runs" onClick={() => change({ jobs: wish.jobs === "1" ? "" : "1" })}>Jobs of runs ({openJobs(queues)} open)</Button>}
-      <FilterField placeholder="Filter: img-*:failed" label="Filter tasks" value={wish.matching} change={(matching) => change({ matching })} problem={readFilter(wish.matching, STATUSES).problem} pause={350} />
+      {!wish.queue.startsWith(RUN_QUEUE) && <button type="button" className="chip state-chip" aria-pressed={wish.jobs === "1"} title="Jobs are triggered, held and killed in their runs" onClick={() => change({ jobs: wish.jobs === "1" ? "" : "1" })}>Jobs of runs ({openJobs(queues)} open)</button>}
+      <FilterField placeholder="Filter: img-*:failed" label="Filter tasks" value={wish.matching} change={(matching) => change({ matching })} problem={problem} pause={350} />
       {TYPED_NAMES.filter((field) => field !== "name" || wish.name !== "").map((field) => (
-        <FilterField key={field} placeholder={`Exact ${field}`} label={`Exactly this ${field}`} value={wish[field]} change={(text) => change({ [field]: text })} pause={350} />
+        <FilterField key={field} placeholder={`Its ${field}`} label={`Exactly this ${field}`} value={wish[field]} change={(text) => change({ [field]: text })} pause={350} />
       ))}
     </div>
   );
