@@ -398,9 +398,7 @@ def digests_as_the_manual_says(lines):
     return digests[1:]
 
 
-def test_the_log_of_a_task_of_the_queue_is_searched_beside_the_store_and_through_a_server(
-    server, there, here
-):
+def test_the_log_of_a_task_of_the_queue_is_searched_through_a_server(server, here):
     reach(here, server, "admin", "worker")
     script = "echo start; echo 'ERROR: CFL violated' >&2; echo CFL is fine"
     here("submit", "--id", "sought", "--queue", "found", "--", "bash", "-c", script)
