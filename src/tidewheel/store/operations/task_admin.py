@@ -86,7 +86,7 @@ def _open_fitting(tx: Transaction, which: TaskFilter, count_max: int) -> list[Ta
         if looked >= LOOKED_MAX:
             raise Refused(
                 f"nothing was cancelled: {which.matching} would have to be looked for among "
-                f"more than {LOOKED_MAX} open tasks; name a queue or a tag, too"
+                f"more than {LOOKED_MAX} open tasks; name a queue, too"
             )
         after = rows[-1][2]
 
