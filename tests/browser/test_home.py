@@ -172,6 +172,21 @@ def test_what_is_chosen_stands_in_the_address(site, surge, counted, page):
     expect(page.get_by_label("Filter runs")).to_have_value("surge")
 
 
+def test_runs_are_filtered_by_patterns_and_states_in_the_grid_and_in_the_list(
+    surge, counted, page
+):
+    field = page.get_by_label("Filter runs")
+    field.fill("*:stal")
+    expect(row(page, counted)).to_have_count(0)
+    expect(row(page, surge)).to_be_visible()
+    field.fill("*:nowhere")
+    expect(page.get_by_text("No state begins with “nowhere”")).to_be_visible()
+    field.fill("SUR*:stalled")
+    page.get_by_role("button", name="List", exact=True).click()
+    expect(page.locator(".run-line")).to_have_count(1)
+    expect(page.locator(".run-line")).to_contain_text(surge)
+
+
 def test_a_link_is_copied_and_a_view_is_kept_with_its_name(site, surge, counted, page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{site.url}/runs?name=surge")

@@ -137,14 +137,57 @@ def test_a_queue_that_is_idle_stays_listed_and_can_be_paused_beforehand(site, pa
     expect(row).to_contain_text("paused")
 
 
+def test_tasks_are_filtered_by_patterns_and_states_and_a_wrong_state_is_told(site, page):
+    caller = site.caller()
+    for name in ("sieve-1", "sieve-2", "strain-1"):
+        given = {"queue": "sieves", "id": name, "command": "x"}
+        assert caller.post("/tasks", given).status == 201
+    assert caller.post("/tasks/sieve-2/cancel").status == 200
+    page.goto(f"{site.url}/tasks?queue=sieves")
+    shown = page.locator(".task-space [role=row]")
+    expect(shown).to_have_count(3)
+    field = page.get_by_label("Filter tasks")
+    field.fill("SIEVE-?")
+    expect(shown).to_have_count(2)
+    page.wait_for_url(re.compile("matching=SIEVE-"))
+    field.fill("s*:canc")
+    expect(shown).to_have_count(1)
+    expect(shown).to_contain_text("sieve-2")
+    field.fill(":vanished")
+    expect(page.get_by_text("No state begins with “vanished”").first).to_be_visible()
+    expect(page.get_by_text("The filter is not understood")).to_be_visible()
+    expect(field).to_have_attribute("aria-invalid", "true")
+
+
+def test_jobs_of_runs_are_folded_away_until_they_are_asked_for(site, page):
+    run = site.begin(
+        "flood", "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true"
+    )
+    facts = f"/runs/{in_path(run)}/facts"
+    eventually(lambda: site.caller().get(facts).json["run"]["status"] == "completed", "is over")
+    own = {"queue": "dry", "id": "dry-1", "command": "x"}
+    assert site.caller().post("/tasks", own).status == 201
+    page.goto(f"{site.url}/tasks")
+    table, job = page.get_by_role("table", name="Tasks"), page.get_by_text(f"{run}/1/a/1")
+    expect(table).to_contain_text("dry-1")
+    expect(job).to_have_count(0)
+    toggle = page.get_by_role("button", name=re.compile(r"^Jobs of runs \(\d+ open\)"))
+    toggle.click()
+    expect(job.first).to_be_visible()
+    expect(toggle).to_have_attribute("aria-pressed", "true")
+    page.goto(f"{site.url}/tasks?queue=run:{run}")
+    expect(job.first).to_be_visible()
+    expect(toggle).to_have_count(0)
+
+
 def test_queues_of_runs_that_are_over_are_folded_away_and_filters_can_be_taken_back(site, page):
     run = site.begin("over", "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true")
     facts = f"/runs/{in_path(run)}/facts"
     eventually(lambda: site.caller().get(facts).json["run"]["status"] == "completed", "is over")
-    page.goto(f"{site.url}/tasks?name=nobody")
+    page.goto(f"{site.url}/tasks?matching=nobody&jobs=1")
     page.get_by_role("button", name="Show all").click()
     expect(page.get_by_role("table", name="Tasks")).to_be_visible()
-    expect(page.get_by_label("Exactly this name")).to_have_value("")
+    expect(page.get_by_label("Filter tasks")).to_have_value("")
     more = page.get_by_role("button", name="Show queues of ended runs")
     queue = page.get_by_role("button", name=f"run:{run}", exact=True)
     expect(more).to_be_visible()

@@ -49,3 +49,17 @@ def test_a_stage_of_containers_is_told_as_that(capsys):
     assert capsys.readouterr().out.endswith(
         "task-1  attempt 1: a stage for the runner compose\n"
     )
+
+
+def test_the_log_of_a_task_of_the_queue_is_searched(tidewheel):
+    script = "echo start; echo 'ERROR: CFL violated' >&2; echo end"
+    tidewheel("submit", "--id", "sought", "--", "bash", "-c", script)
+    assert tidewheel("worker", "--exit-when-idle").status == 0
+    found = tidewheel("log", "sought", "--search", "cfl")
+    assert (found.out, found.err) == (
+        "sought err:1: ERROR: CFL violated\n",
+        "1 line in 2 logs, 30 B\n",
+    )
+    assert tidewheel("log", "sought", "--level", "error").out == "ERROR: CFL violated\n"
+    refused = tidewheel("log", "sought", "--search", "x", "--task", "model*")
+    assert refused.status == 2

@@ -305,6 +305,45 @@ def test_list_cancel_and_export_find_tasks_by_the_same_names(tidewheel):
     assert tidewheel("cancel", *by_name).out == "fit-id cancelled\n"
 
 
+def test_a_filter_finds_lists_cancels_and_exports_by_pattern_and_state(tidewheel):
+    for name in ("img-1", "img-2", "cal-1"):
+        tidewheel("submit", "--id", name, "--", "true")
+    assert tidewheel("cancel", "--matching", "img-?:ready").err == "2 tasks cancelled\n"
+    listed = tidewheel("tasks", "--matching", "IMG:canc", "--json").json["tasks"]
+    assert [one["id"] for one in listed] == ["img-2", "img-1"]
+    assert (
+        tidewheel("export", "x.jsonl", "--matching", "=cal-1", "--json").json["exported"] == 1
+    )
+    again = tidewheel("resubmit", "--matching", "*-2", "--dry-run").err
+    assert "1 task would be submitted again" in again
+    assert tidewheel("tasks", "--matching", "none").err == "no tasks match\n"
+    wrong = tidewheel("cancel", "--matching", ":lost")
+    assert wrong.status == 2 and "Expected waiting, ready" in wrong.err
+    assert tidewheel("tasks", "--matching", ":ready", "--json").json["next_before"] is None
+
+
+def test_jobs_of_runs_are_listed_when_they_are_asked_for(tidewheel):
+    flow = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true\n"
+    folder = tidewheel.folder / "wf"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(flow)
+    tidewheel("run", "wf")
+    tidewheel("submit", "--id", "own", "--", "true")
+
+    def ids(*words):
+        return [one["id"] for one in tidewheel("tasks", *words, "--json").json["tasks"]]
+
+    assert ids() == ["own"]
+    assert ids("--jobs") == ["own", "wf/run1/1/a/1"]
+    assert ids("--queue", "run:wf/run1") == ids("--jobs", "--matching", "wf/*")
+    assert ids("--queue", "run:wf/run1") == ["wf/run1/1/a/1"]
+    assert [
+        one["name"]
+        for one in tidewheel("runs", "--matching", "W*:compl", "--json").json["runs"]
+    ] == ["wf/run1"]
+    assert tidewheel("runs", "--matching", "x*").err == "no run fits the filter\n"
+
+
 # ---- verify, export, migrate ----
 
 

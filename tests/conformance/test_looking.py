@@ -98,6 +98,56 @@ def test_lists_filter_by_expected_run_time_and_memory(store):
     assert store.listed(memory_bytes_min=200, statuses=(Status.FAILED,)) == []
 
 
+def test_lists_filter_by_patterns_of_ids_and_names_and_by_states(store):
+    store.put("img-1", "img-2", "Img-3", "cal-1", queue="p")
+    store.put("x", name="img-named")
+    store.run_through("img-1")
+    store.cancel(["img-2"])
+    assert store.listed(matching="img-*") == ["x", "Img-3", "img-2", "img-1"]
+    assert store.listed(matching="img-?") == ["Img-3", "img-2", "img-1"]
+    assert store.listed(matching="-1") == ["cal-1", "img-1"]
+    assert store.listed(matching="img:succ,canc") == ["img-2", "img-1"]
+    assert store.listed(matching=":ready", queue="p") == ["cal-1", "Img-3"]
+    assert store.listed(matching=":ready", statuses=(Status.CANCELLED,)) == []
+    assert store.listed(matching="=img-named") == ["x"]
+    assert store.listed(matching="=img-3") == []
+    assert store.listed(matching="=img-1", statuses=(Status.READY,)) == []
+    assert store.listed(matching="=img-1", queue="p") == ["img-1"]
+    assert store.listed(matching="%") == store.listed(matching="_") == []
+    with pytest.raises(BadSetting, match="state is 'lost'"):
+        store.listed(matching=":lost")
+
+
+def test_a_pattern_looks_at_so_many_tasks_and_says_where_to_go_on(store):
+    store.put("needle", "other")
+    for part in range(21):
+        store.put(*(f"hay-{part}-{n}" for n in range(1000)))
+    which, first = (
+        TaskFilter(matching="needle"),
+        store.list_tasks(TaskFilter(matching="needle"), KeysetPage(count=5)),
+    )
+    assert list(first) == [] and first.next is not None
+    found, before = [], first.next
+    while before is not None:
+        page = store.list_tasks(which, KeysetPage(count=5, before=before))
+        found += [one.id for one in page]
+        before = page.next
+    assert found == ["needle"]
+    some = store.list_tasks(TaskFilter(matching="hay-*"), KeysetPage(count=5))
+    assert (len(some), some.next) == (5, some[-1].seq)
+
+
+def test_a_pattern_cancels_what_it_fits_and_has_not_ended_oldest_first(store):
+    store.put("img-1", "cal-1", "img-2", "img-3", "img-4")
+    store.run_through("img-1")
+    done = store.cancel_matching(TaskFilter(matching="img-*"), count_max=2)
+    assert [one.id for one in done] == ["img-2", "img-3"]
+    done = store.cancel_matching(TaskFilter(matching="img:ready"))
+    assert [one.id for one in done] == ["img-4"]
+    assert store.cancel_matching(TaskFilter(matching=":succeeded")) == []
+    assert (store.status("img-1"), store.status("cal-1")) == ("succeeded", "ready")
+
+
 @pytest.mark.req("R002-29")
 def test_a_list_holds_a_hundred_unless_told_otherwise(store):
     store.put(*(f"t{n:03}" for n in range(120)))

@@ -80,6 +80,7 @@ def test_the_database_refuses_a_task_that_cannot_be(world, change):
 FINDERS = (
     *("find_ready_tasks", "find_waiting_tasks", "find_leased_tasks", "find_unwell_tasks"),
     *("find_tasks", "find_tasks_by_tag", "find_tasks_by_memory_bytes_min"),
+    *("find_tasks_by_name", "find_tasks_by_exact", "find_queue_tasks", "find_task_words"),
     "find_tasks_by_estimated_runtime_seconds_max",
     *("lock_open_edges", "list_open_children", "list_edges"),
 )
@@ -92,7 +93,7 @@ def test_lists_by_status_edges_run_time_and_resources_walk_along_an_index(world,
     text = load_queries(world.kind)[query]
     given = filter_parameters(TaskFilter(tag="t")) | {"status": "failed", "seq": 1}
     given |= {"estimated_runtime_seconds_max": 9, "memory_bytes_min": 9}
-    given |= {"before": 9, "count": 9, "seqs": [1], "parents": [1]}
+    given |= {"before": 9, "count": 9, "seqs": [1], "parents": [1], "exact": "a"}
     if world.kind == "sqlite":
         plan = world.execute("EXPLAIN QUERY PLAN " + text, given)
         # `ready` and `lease` hold nothing but tasks of one status: walking them is the index.

@@ -11,6 +11,7 @@ from tests.kit.sched_invariants import fingerprint
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.operator.requests import CommandAnswer, NewCommand
+from tidewheel.core.queue.status import Status
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade, OutputsSet, RunStarted
 from tidewheel.core.sched.persistence import ForgetMemory, rebuild
 from tidewheel.core.sched.step import new_pool, step
@@ -628,3 +629,18 @@ def test_a_run_that_one_may_not_see_is_not_found_and_hides_no_other(store):
         store.find_run("mi", names)
     assert several.value.names == (more.name, mine.name)
     assert store.find_run("mice/03", ("*",)) == theirs[3]
+
+
+def test_a_list_can_leave_out_jobs_of_runs(store):
+    driver = Driver.of(store)
+    job, failed = driver.submit("a", "b")
+    store.put("own", "also")
+    store.cancel([failed, "also"])
+    assert store.listed() == ["also", "own", failed, job]
+    assert store.listed(jobs=True) == store.listed()
+    assert store.listed(jobs=False) == ["also", "own"]
+    assert store.listed(jobs=False, statuses=(Status.CANCELLED,)) == ["also"]
+    assert store.listed(jobs=False, statuses=(Status.READY, Status.SUCCEEDED)) == ["own"]
+    assert store.listed(jobs=False, queue=driver.run.queue) == []
+    assert store.listed(jobs=False, matching="*a*") == ["also"]
+    assert store.listed(jobs=False, matching=f"={job}") == []

@@ -346,7 +346,7 @@ def test_what_no_worker_took_of_a_stopped_run_waits_until_the_run_goes_on(crew, 
     eventually(lambda: statuses(crew) == ["ready", "succeeded"], lambda: str(statuses(crew)))
     listed = crew.ask("tasks")[1]
     assert "ready (withdrawn)" in listed and "until that resumes" in listed, listed
-    tasks = json.loads(crew.ask("--json", "tasks")[1])["tasks"]
+    tasks = json.loads(crew.ask("--json", "tasks", "--jobs")[1])["tasks"]
     [left] = [one for one in tasks if one["withdrawn"]]
     assert left["status"] == "ready"
     name = left["id"].split("/")[-2]

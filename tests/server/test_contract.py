@@ -209,7 +209,8 @@ def test_the_command_line_says_what_the_server_says(admin, command_line):
         ends = ("parent_status", "child_status")
         assert [{k: v for k, v in one.items() if k not in ends} for one in said] == edges
     for thing in ("queues", "workers", "tasks"):
-        typed = command_line("--json", thing).json[thing]
+        jobs = ["--jobs"] if thing == "tasks" else []
+        typed = command_line("--json", thing, *jobs).json[thing]
         passing = ("oldest_ready_seconds", "spec")  # lists of the server leave out specs
         asked = [bare(one) for one in admin.get(f"/{thing}").json[thing]]
         for one in (*typed, *asked):

@@ -168,7 +168,7 @@ def test_an_abort_is_final_in_every_state_and_its_reason_stays(station, started)
     assert blocks(station, "--status", "completed") == {"ends": "completed"}
     [row] = station("sbi", "--status", "aborted", "--json").json["sbis"]
     assert row["counts"] == {"aborted": len(STATES) - 1, "completed": 1}
-    left = station("tasks", "--json").json["tasks"]
+    left = station("tasks", "--jobs", "--json").json["tasks"]
     assert {one["status"] for one in left} <= {"succeeded", "failed", "cancelled"}
 
 
@@ -200,7 +200,8 @@ def test_an_instance_is_aborted_whole_though_its_scheduler_and_the_command_are_k
     assert {name: reason(station, name).rpartition(": ")[2] for name in over} == said
     eventually_told(
         lambda: all(
-            one["status"] == "cancelled" for one in station("tasks", "--json").json["tasks"]
+            one["status"] == "cancelled"
+            for one in station("tasks", "--jobs", "--json").json["tasks"]
         ),
         "its worker has ended what ran",
     )

@@ -90,5 +90,5 @@ def test_a_scheduler_that_is_killed_loses_no_block_and_begins_none_twice(tidewhe
     os.kill(owner, signal.SIGKILL)
     assert tidewheel("objects", "post", "go").status == 0
     eventually_told(lambda: all_are(tidewheel, "completed"), "every block is done")
-    ids = [one["id"] for one in tidewheel("tasks", "--json").json["tasks"]]
+    ids = [one["id"] for one in tidewheel("tasks", "--jobs", "--json").json["tasks"]]
     assert sorted(ids) == sorted(f"{name}/1/{part}/1" for name in NAMES for part in "ab")

@@ -62,7 +62,9 @@ def test_a_service_of_a_stopped_run_is_ended_and_nothing_else_begins(tidewheel, 
     assert said() == ["began", "used", "ended"]
     show = tidewheel("show", "engine", "--json").json
     assert show["run"]["status"] == "stopped"
-    states = {one["id"]: one["status"] for one in tidewheel("tasks", "--json").json["tasks"]}
+    states = {
+        one["id"]: one["status"] for one in tidewheel("tasks", "--jobs", "--json").json["tasks"]
+    }
     assert states == {
         "engine/run1/1/serve/1": "cancelled",
         "engine/run1/1/use/1": "succeeded",

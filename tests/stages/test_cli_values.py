@@ -54,7 +54,7 @@ def test_what_a_task_wants_of_nodes_and_buffer_is_on_its_page(tidewheel):
         assert "It asks for 3 nodes; the largest worker offers 2; start one: " in why
         assert "--nodes 3" in why
     tidewheel("worker", "--nodes", "4", "--buffer", "10TB", "--once")
-    assert [one["status"] for one in tidewheel("tasks", "--json").json["tasks"]] == [
+    assert [one["status"] for one in tidewheel("tasks", "--jobs", "--json").json["tasks"]] == [
         "succeeded",
         "succeeded",
     ]

@@ -22,7 +22,9 @@ def test_a_run_is_a_tree_with_states_in_words_shapes_and_colours(tidewheel):
     with on_terminal(tidewheel, "tui", "forecast") as tui:
         tui.sees("forecast/run1  ▶ running")
         tui.sees_line("▾ MODELS").sees_line("model_a", "✖ failed")
-        tui.sees_line("model_b", "▶ running").sees("2  1 waiting", "○ waiting  blocked")
+        tui.sees_line("model_b", "▶ running").sees(
+            "2  ░░░░░░░░ 0/5 done  1 waiting", "○ waiting  blocked"
+        )
         tui.sees_styles("31", "34", "32")  # red, blue, green
         assert tui.press("q").ends() == 0
         tui.is_given_back()
@@ -180,7 +182,7 @@ def test_with_a_filter_a_command_takes_what_is_shown_and_says_of_how_many(tidewh
     run = half_done(tidewheel)
     with run.answering() as heard, on_terminal(tidewheel, "tui", "forecast") as tui:
         tui.sees("model_b").press("/", ":running", "enter").sees_no("model_a")
-        tui.sees("1 of ", " tasks shown").press("home", "H")
+        tui.sees("1 of ", " shown: 1 ").press("home", "H")
         tui.sees("tidewheel hold forecast/run1 1/model_b", ", 1 shown)?").press("y")
         tui.sees("1/model_b is held")
     [command] = map(json.loads, heard)

@@ -93,7 +93,7 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
         assert statuses(here)[C] == "waiting_for_blocks"
         assert "never begins" in here("blocks").out
         assert here("blocks", "abort", B).out == f"{B} was aborted already\n"
-        jobs = there("tasks", "--json").json["tasks"]
+        jobs = there("tasks", "--jobs", "--json").json["tasks"]
         assert sorted(one["id"] for one in jobs) == sorted(
             f"{name}/1/{part}/1" for name in (A, B) for part in ("make", "use")
         )

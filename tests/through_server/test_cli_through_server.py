@@ -396,3 +396,21 @@ def digests_as_the_manual_says(lines):
         text = json.dumps(place + said, ensure_ascii=False, separators=(",", ":"))
         digests.append(hashlib.sha256(text.encode()).hexdigest())
     return digests[1:]
+
+
+def test_the_log_of_a_task_of_the_queue_is_searched_through_a_server(server, here):
+    reach(here, server, "admin", "worker")
+    script = "echo start; echo 'ERROR: CFL violated' >&2; echo CFL is fine"
+    here("submit", "--id", "sought", "--queue", "found", "--", "bash", "-c", script)
+    assert here("worker", "--queue", "found", "--exit-when-idle").status == 0
+    found = here("log", "sought", "--search", "cfl")
+    assert found.out == "sought out:2: CFL is fine\nsought err:1: ERROR: CFL violated\n"
+    assert "2 lines in 2 logs" in found.err
+    only = here("log", "sought", "--search", "CFL*lat", "--glob", "--err", "--json").json
+    assert [(one["id"], one["file"], one["line"]) for one in only["hits"]] == [
+        ("sought", "err", 1)
+    ]
+    assert (only["run"], only["files"], only["missing"], only["done"]) == (None, 1, 0, True)
+    none = here("log", "sought", "--search", "x", "--attempt", "7")
+    assert "1 attempt had no log here" in none.err
+    assert here("log", "never", "--search", "x").status == 2

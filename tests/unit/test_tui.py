@@ -234,8 +234,10 @@ def test_points_and_families_are_acted_on_as_a_whole_and_marks_together():
     [
         (("/", *":failed", "enter", "home", "x"), ("1/b",)),  # on the point
         (("/", *":failed", "enter", "home", "down", "x"), ("1/b",)),  # on the family
-        (("/", *"a", "enter", "home", "H"), ("1/a",)),
-        (("/", *"a", "enter", "home", " ", "end", " ", "H"), ("1/a", "2/a")),
+        (("/", *"=a", "enter", "home", "H"), ("1/a",)),
+        (("/", *"=a", "enter", "home", " ", "end", " ", "H"), ("1/a", "2/a")),
+        (("/", *"fam", "enter", "home", "H"), ("1/b", "1/c")),  # of a family
+        (("/", *"1/f*", "enter", "home", "H"), ("1/b", "1/c")),
         (("tab", "home", "x"), ("1/b", "1/c")),  # the pool alone
         (("tab", "home", "left", "x"), ("1/b", "1/c")),  # of a point that is closed, too
         (("/", *":held", "enter", "home", "R"), ("2/a",)),
@@ -278,10 +280,31 @@ def test_a_question_always_has_room_for_its_answers():
 def test_with_a_filter_points_and_families_say_how_many_of_their_tasks_are_shown():
     state, _ = press(STATE, "/", *":failed", "enter")
     assert [(row.name, row.beside) for row in state.tree.rows] == [
-        ("1", "1 of 3 tasks shown"),
-        ("FAM", "1 of 2 tasks shown"),
+        ("1", "1 of 3 shown: 1 failed"),
+        ("FAM", "1 of 2 shown: 1 failed"),
         ("b", ""),
     ]
+    _, lines = painted(state)
+    assert plain(lines[0]).rstrip().endswith("[/:failed]  1 of 4 shown: 1 failed")
+
+
+def test_a_filter_that_is_wrong_says_so_and_lets_nothing_be_acted_on():
+    state, wish = press(STATE, "/", *":wrong", "enter", "x")
+    assert (wish, names(state)) == (None, [])
+    _, lines = painted(replace(state, size=(200, 24)))
+    assert "state 'wrong': expected running, submitted" in "".join(map(plain, lines))
+
+
+def test_a_point_says_with_a_bar_how_far_it_is():
+    [point, *others] = PAGE["points"]
+    far = {**PAGE, "points": [{**point, "tasks": 4, "done": 3}, *others]}
+    row = Tree(page=far).rows[0]
+    assert row.beside.startswith("██████░░ 3/4 done  1 waiting")
+    assert Tree(page=PAGE).rows[0].beside == "1 waiting"  # an older server does not say
+
+
+def test_every_line_of_the_help_fits_a_terminal_of_80_columns():
+    assert [one for one in map(plain, help_pane().lines) if len(one) > 80] == []
 
 
 @pytest.mark.parametrize("fold", ["enter", "left"])
@@ -445,7 +468,20 @@ def test_the_cause_is_below_the_name_of_the_run_in_two_lines_at_most():
 
 
 def listed(name, status, *, driven=True, age=60):
-    return {"name": name, "status": status, "driven": driven, "updated_at": at(-age)}
+    facts = {"workflow": name[0], "number": 1, "created_at": at(-600), "ended_at": None}
+    said = {"name": name, "status": status, "driven": driven, "updated_at": at(-age)}
+    return facts | said
+
+
+def test_a_run_that_goes_on_says_how_long_it_may_take_as_those_before_it_did():
+    before = listed("a/run1", "completed") | {"created_at": at(-2000), "ended_at": at(-1100)}
+    runs = [listed("a/run2", "running"), before]
+    going, over = map(plain, run_lines(runs, {}, NOON))
+    assert "about 5m left, changed" in going and "left" not in over
+    late = [{**runs[0], "created_at": at(-1000)}, before]
+    assert "left" not in plain(run_lines(late, {}, NOON)[0])
+    alone = [{**runs[0], "driven": False}, before]
+    assert "left" not in plain(run_lines(alone, {}, NOON)[0])
 
 
 def test_runs_that_need_action_are_listed_first_with_how_far_they_are():
@@ -459,6 +495,6 @@ def test_runs_that_need_action_are_listed_first_with_how_far_they_are():
     assert [one["name"][0] for one in ordered] == ["c", "b", "a", "n"]
     known = {"c/run1": summary(), "a/run1": summary(stall=None, total=None)}
     stalled, paused, running, _ = map(plain, run_lines(ordered, known, NOON))
-    assert "12/40 done" in stalled and "stalled for 1h" in stalled
+    assert "██░░░░░░ 12/40 done" in stalled and "stalled for 1h" in stalled
     assert "no scheduler" in paused and "changed 1m ago" in paused
     assert "12/20+ done" in running

@@ -54,23 +54,28 @@ class LogHit(TypedDict):
     cut: bool
 
 
-class LogHits(TypedDict):
-    """Holds what one step of a search in a log has found, in the order of the file.
+class FileHits(TypedDict):
+    """Holds what one step of a search in a file has found, in its order.
 
     `searched` says up to which byte it has come, of `size`. With `cursor` the next step goes on
     there; `done`: nothing follows by now, and the cursor is for what may be written later.
     """
 
-    run: str
-    id: str | None
-    submit: int | None
-    attempt: int | None
     hits: list[LogHit]
     lines: int
     searched: int
     size: int
     cursor: str
     done: bool
+
+
+class LogHits(FileHits):
+    """Holds what one step of a search in a log of a run, or of a job of it, has found."""
+
+    run: str
+    id: str | None
+    submit: int | None
+    attempt: int | None
 
 
 class LogLinePlace(TypedDict):

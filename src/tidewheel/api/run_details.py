@@ -248,9 +248,12 @@ class TreeBranch(TypedDict):
 
 
 class TreePoint(TypedDict):
-    """Describes a point of the tree of a run."""
+    """Describes a point of the tree of a run: how many tasks there are, how many of them are
+    done, and those that are known."""
 
     point: str
+    tasks: int
+    done: int
     counts: runs.Counts
     children: list[TreeBranch]
 

@@ -8,6 +8,7 @@ fields, which stand in the order of its keys.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.requests import Abilities, HostProcess, QueueSettings, UsageSample
@@ -91,6 +92,21 @@ class Task:
 def decoded(text: str | None) -> object:
     """Returns the value of a stored JSON text; None stays None."""
     return None if text is None else decode_stored(text)
+
+
+class TaskList(list[Task]):
+    """Holds a page of tasks, newest first.
+
+    ``next`` is what ``before`` is for the page after; None: there is none. A page of a filter
+    with a pattern may have fewer tasks than were asked for, or none, and go on all the same:
+    ``looked`` is how many were looked at.
+    """
+
+    def __init__(
+        self, tasks: Iterable[Task] = (), next: int | None = None, looked: int = 0
+    ) -> None:
+        super().__init__(tasks)
+        self.next, self.looked = next, looked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,17 +53,19 @@ def view_query(**given: tuple[Any, Any]) -> type[ViewQuery]:
     return cast("type[ViewQuery]", msgspec.defstruct("Query", listed, bases=(ViewQuery,)))
 
 
+_Filter = Annotated[str, msgspec.Meta(max_length=200)]  # as core/queue/filters.py reads it
 # Of summaries that the server has yet to work out, 50 come with each request.
 RUNS_QUERY = view_query(
     workflow=(str | None, None),
+    matching=(_Filter, ""),
     limit=(Count, 100),
     before=(Number | None, None),
     nested=(bool, False),  # also runs that are tasks of a run
     summary=(bool, False),
 )
-# A name is any part of a run's name, or has * and ?; statuses stand between commas.
+# A name is a filter as well; statuses stand between commas.
 GRID_QUERY = view_query(
-    name=(Annotated[str, msgspec.Meta(max_length=200)], ""),
+    name=(_Filter, ""),
     status=(Annotated[str, msgspec.Meta(max_length=200)], ""),
     limit=(Count, 200),
     points=(Annotated[int, msgspec.Meta(ge=1, le=100)], 30),
@@ -93,6 +95,10 @@ _LOG: dict[str, tuple[Any, Any]] = {
     "submit": (Number | None, None),
     "attempt": (Number | None, None),
 }
+
+
+# Of a task of a queue, whose path names the file.
+TASK_LOG_QUERY = view_query(**_SEARCH, attempt=(Number | None, None))
 
 
 class View(NamedTuple):

@@ -92,9 +92,10 @@ EPILOG = """\b
 First steps:
   tidewheel init forecast                          an example to start from
   tidewheel run DIR                                a workflow: DIR has a flow.cylc
-  tidewheel up                                     the web page, with the manual at /docs/
+  tidewheel up                                     the web page
   tidewheel submit --wait -- echo hello            a task, while `up` or a worker runs
-`tidewheel COMMAND --help` explains each command, with examples.
+`tidewheel COMMAND --help` explains each command, with examples. The manual is at /docs/ of
+`tidewheel up` (in a clone after `make docs`), and in the folder docs of the source.
 """
 # Commands that stand in one module of `cli/commands/`; every other one has that of its name.
 MODULES = {

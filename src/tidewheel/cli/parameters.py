@@ -128,8 +128,10 @@ def filter_options(which: str) -> OptionRow:
     The help of each of the latter begins with ``which``.
     """
     from tidewheel.client.fields import Filters, explained
+    from tidewheel.core.queue.filters import GRAMMAR
 
     words = {name: f"{which} {one}." for name, one in explained(Filters).items()}
+    words["matching"] += f" {GRAMMAR}"
     statuses = f"{', '.join(Status)}, (Scylla and Banyan status names also work); repeatable."
     return options(option("--status TEXT...", statuses), name_options(words))
 

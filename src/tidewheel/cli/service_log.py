@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from tidewheel.cli.output import json_line, plural, safe, say
-from tidewheel.cli.pages.exception_text import error_text
+from tidewheel.cli.pages.format import error_text
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.quantities import show_duration
 from tidewheel.runners.containers.stage_spec import STAGE_TITLE

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from tidewheel.api import tasks as things
-from tidewheel.api.tasks import QueueView, Task
+from tidewheel.api.tasks import QueueView, Task, TaskList
 from tidewheel.client import fields
 from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT, Filters, TaskFields, new_task, task_filter
@@ -478,14 +478,20 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
     # Here and not in ReadApi: a method of this name hides the type in its class.
     async def list(
         self, *, limit: int = 100, before: int | None = None, **which: Unpack[Filters]
-    ) -> Sequence[Task]:
+    ) -> TaskList:
         """Returns tasks, newest first; ``before`` is the last ``seq`` of the previous page.
 
         All filters that are given must match: ``client.list(status="failed", queue="mail")``.
-        Raises TypeError for an unknown one.
+        Raises TypeError for an unknown one. For ``matching`` the store is asked, part by part,
+        until there are so many tasks or all were looked at.
         """
-        page = KeysetPage(count=limit, before=before)
-        return await self.store.list_tasks(task_filter(**which), page)
+        asked, found = task_filter(**which), TaskList(next=before)
+        while True:
+            page = KeysetPage(count=limit - len(found), before=found.next)
+            part = await self.store.list_tasks(asked, page)
+            found = TaskList([*found, *part], part.next, found.looked + part.looked)
+            if part.next is None or len(found) >= limit:
+                return found
 
     async def close(self) -> None:
         """Signs off as a worker, if it was one, and closes a store that it opened itself."""

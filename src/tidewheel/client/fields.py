@@ -27,6 +27,7 @@ from tidewheel.core.queue.resources import (
 )
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy, retry_findings
 from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
+from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.submission import ALIKE_MIN, number_findings
 from tidewheel.core.queue.task import AlikeTasks, Need, NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask
@@ -550,8 +551,10 @@ class Filters(TypedDict, total=False):
     worker: Annotated[str | None, "of this worker, such as worker-7"]
     tag: Annotated[str | None, "with this tag"]
     name: Annotated[str | None, "with this name"]
+    matching: Annotated[str | None, "that fit a filter, such as 'img-*:failed'"]
     estimated_runtime_seconds_max: float | None
     memory_bytes_min: int | None  # asks for at least so much
+    jobs: bool | None  # False leaves out jobs of runs
     vocabulary: Vocabulary | str  # whose meaning an ambiguous status has
 
 
@@ -574,6 +577,10 @@ def task_filter(**which: Unpack[Filters]) -> TaskFilter:
     others: dict[str, Any] = {
         name: one for name, one in which.items() if name not in ("status", "vocabulary")
     }
+    if others.get("matching") is not None:
+        from tidewheel.core.queue.filters import read_filter  # noqa: PLC0415 - few do
+
+        read_filter(others["matching"], [*Status])  # refused before anything is asked
     words = [status] if isinstance(status, str) else status
     vocabulary = Vocabulary(which.get("vocabulary", Vocabulary.TIDEWHEEL))
     return TaskFilter(statuses=statuses_named(words, vocabulary) if words else None, **others)

@@ -69,11 +69,18 @@ class Runs(ServicePart[RunDoor]):
     log_part = of_door(RunDoor.log_part)
 
     async def list(
-        self, *, workflow: str | None = None, count: int = 100, nested: bool = False
+        self,
+        *,
+        workflow: str | None = None,
+        count: int = 100,
+        nested: bool = False,
+        matching: str = "",
     ) -> Document:
         """Returns up to ``count`` runs, newest first: of one workflow, or of all; with
-        ``nested`` also those that are tasks of a run."""
-        return await self.look("runs", workflow=workflow, count=count, nested=nested)
+        ``nested`` also those that are tasks of a run; with ``matching`` those that fit a
+        filter, such as ``tide*:stalled``."""
+        asked = {"matching": matching} if matching else {}
+        return await self.look("runs", workflow=workflow, count=count, nested=nested, **asked)
 
     async def look(self, name: str, /, **arguments: object) -> Document:
         """Returns the view with this name, such as ``tree``; the package ``views`` has them

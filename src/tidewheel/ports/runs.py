@@ -13,6 +13,7 @@ from tidewheel.core.queue.task import TaskId
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
+    from tidewheel.api.log_lines import FileHits
     from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
     from tidewheel.core.operator.registry import Bundle, RunRequest
     from tidewheel.core.operator.stream import EventFilter, FollowedEvent
@@ -261,6 +262,11 @@ class BringsLogs(Protocol):
     ) -> bytes | None:
         """Returns a part of what an attempt wrote, from an offset on; None if there is no such
         log."""
+
+    async def search_task_log(
+        self, task_id: TaskId, stream: str, asked: Mapping[str, object]
+    ) -> FileHits | None:
+        """Returns what one step of a search in a log finds; None if there is no such log."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from tidewheel.api.tasks import Task, WorkerView
+from tidewheel.api.tasks import Task, TaskList, WorkerView
 from tidewheel.config import ServerSettings
 from tidewheel.core.operator.views import RunView, is_of_others
 from tidewheel.core.queue import access
@@ -121,10 +121,13 @@ async def covered_page(
     while looked_through < LOOKED_THROUGH_MAX:
         found = await read(start, portion)
         shown += filter(covers, found)
-        start = place(found[-1]) if len(found) == portion else None
+        if isinstance(found, TaskList):  # which may be short, and go on all the same
+            start, looked_through = found.next, looked_through + found.looked
+        else:
+            start = place(found[-1]) if len(found) == portion else None
+            looked_through += portion
         if start is None or len(shown) >= count:
             break
-        looked_through += portion
         portion = max(count, READ_AT_ONCE)
     if len(shown) > count:
         shown = shown[:count]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from tidewheel.api import runs as api
+from tidewheel.api.tasks import Task
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition, read_job_name
 from tidewheel.core.operator.stream import (
@@ -192,7 +193,7 @@ async def _told(
     store: Store, cursor: EventCursor, queue: str, snapshot: RunSnapshot | None = None
 ) -> api.EventSnapshot:
     which = TaskFilter(statuses=OPEN, queue=queue)
-    found = await store.list_tasks(which, KeysetPage(count=OPEN_TASKS_MAX))
+    found: list[Task] = await store.list_tasks(which, KeysetPage(count=OPEN_TASKS_MAX))
     run, pool = None, []
     if snapshot is not None:
         view = snapshot.view

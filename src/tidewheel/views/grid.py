@@ -6,15 +6,20 @@ is kept until the run has written another batch, since most rows of a grid stand
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from fnmatch import translate
 from typing import NamedTuple, cast
 
 from tidewheel.api.runs import GridCause, GridCell, GridRun
 from tidewheel.core.cycling.calendar import BadCycling, Point
 from tidewheel.core.cycling.style import PointStyle, style_of
-from tidewheel.core.operator.views import GridCandidate, GridFacts, RunView, TasksAtPoint
+from tidewheel.core.operator.views import (
+    RUN_STATES,
+    GridCandidate,
+    GridFacts,
+    RunView,
+    TasksAtPoint,
+)
+from tidewheel.core.queue.filters import read_filter
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.task_state import JobPhase
 from tidewheel.ports.store import Store
@@ -26,18 +31,14 @@ KNOWN_MAX = 5_000  # runs
 
 
 def fitting(found: Iterable[GridCandidate], name: str, status: str) -> list[GridCandidate]:
-    """Returns those whose name has this part, or fits a text with * and ?, and whose status is
-    one of those between commas; texts that are empty ask for nothing."""
-    wanted = name.strip().casefold()
-    is_whole = wanted.startswith("=")
-    glob = wanted.removeprefix("=") if is_whole or {"*", "?"} & set(wanted) else f"*{wanted}*"
-    # Brackets are letters of names here, as on the page.
-    fits = re.compile(translate(glob.replace("[", "[[]"))).match
+    """Returns those that a filter fits, and whose status is one of those between commas; texts
+    that are empty ask for nothing."""
+    sought = read_filter(name, RUN_STATES)
     statuses = {one.strip() for one in status.split(",") if one.strip()}
     return [
         one
         for one in found
-        if fits(one.name.casefold()) and (not statuses or one.status in statuses)
+        if sought.fits((one.name,), (one.status,)) and (not statuses or one.status in statuses)
     ]
 
 

@@ -15,7 +15,7 @@ from tidewheel.core.operator.views import RunAttempt
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.task_state import Key
 from tidewheel.quantities import show_instant
-from tidewheel.views.run import counts
+from tidewheel.views.run import point_document
 from tidewheel.views.run_facts import described, job_facts, run_facts, undone_facts
 from tidewheel.views.snapshot import AskedView, RunSnapshot, Submissions
 from tidewheel.views.task_lookup import find_tasks, window
@@ -210,11 +210,7 @@ class _Tree(NamedTuple):
             family = next((one for one in lineage if one != key[1]), ROOT)
             self._grow(branches, family)
             branches[family].append(self._task(key))
-        return {
-            "point": self.snapshot.pool.plan.text(point),
-            "counts": counts(self.snapshot, keys),
-            "children": branches[ROOT],
-        }
+        return {**point_document(self.snapshot, point, keys), "children": branches[ROOT]}
 
     def _grow(self, branches: dict[str, list[api.TreeBranch]], family: str) -> None:
         """Adds a family to the tree, and before it those around it that are not there yet."""

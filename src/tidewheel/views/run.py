@@ -54,7 +54,7 @@ async def run_document(
 
 def _run_alone(snapshot: RunSnapshot, submissions: Submissions) -> api.RunDocument:
     known = snapshot.known_tasks()
-    points = [_point_document(snapshot, point, there) for point, there in known.items()]
+    points = [point_document(snapshot, point, there) for point, there in known.items()]
     options = option_facts(snapshot.view)
     facts = {**run_facts(snapshot.view, snapshot.now), "options": options}
     pool = snapshot.pool
@@ -130,9 +130,10 @@ def counts(snapshot: RunSnapshot, keys: Sequence[Key]) -> dict[str, int]:
     return {state: counted[state] for state in STATES if counted[state]}
 
 
-def _point_document(
+def point_document(
     snapshot: RunSnapshot, point: Point, keys: Sequence[Key]
 ) -> api.PointProgress:
+    """Returns how many tasks a point has, and how many of them are done."""
     pool, keys = snapshot.pool, work(snapshot, keys)
     states = [words_of(pool, key) for key in keys]
     there = [(point, node.name) for node in nodes_at(pool, point)]

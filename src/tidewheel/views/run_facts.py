@@ -18,7 +18,13 @@ from tidewheel.api.runs import (
 )
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView, undone_in
+from tidewheel.core.operator.views import (
+    RUN_STATES,
+    RunAttempt,
+    RunView,
+    SubmissionView,
+    undone_in,
+)
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 Document = dict[str, object]
 
 RUNS_MAX = 1_000
+PORTIONS_MAX = 20  # of so many runs, for one page of those that fit a filter
 
 D = TypeVar("D")
 _NONE_SUCH = object()
@@ -119,12 +126,21 @@ async def facts(asked: AskedView) -> RunCreated:
 
 
 async def runs(store: Store, arguments: Arguments) -> RunList:
-    """Lists runs, newest first; `next` is the `before` of the next page."""
+    """Lists runs, newest first; `next` is the `before` of the next page.
+
+    For a filter, runs are looked at until there are so many that fit, or a limit is reached.
+    """
     now, workflow = await store.now(), read_text(arguments, "workflow") or None
     limit = min(read_number(arguments, "count") or 100, RUNS_MAX)
     before = read_number(arguments, "before")
     nested = arguments.get("nested") is True
-    found = await store.runs(workflow=workflow, count=limit, before=before, nested=nested)
+    matching = read_text(arguments, "matching")
+    asked: dict[str, Any] = {"workflow": workflow, "nested": nested}
+    if matching:
+        found, before = await _fitting(store, matching, (limit, before), asked)
+    else:
+        found = await store.runs(count=limit, before=before, **asked)
+        before = found[-1].number if len(found) == limit else None
     waits = await _waits(store, found, read_names(arguments))
     rows = [
         {
@@ -136,8 +152,26 @@ async def runs(store: Store, arguments: Arguments) -> RunList:
     ]
     return {
         "runs": cast("list[ListedRun]", rows),
-        "next": found[-1].number if len(found) == limit else None,
+        "next": before,
     }
+
+
+async def _fitting(
+    store: Store, matching: str, page: tuple[int, int | None], asked: dict[str, Any]
+) -> tuple[list[RunView], int | None]:
+    """Returns runs that fit a filter, so many from a place on, and where the next page begins;
+    no more than PORTIONS_MAX portions are looked at."""
+    from tidewheel.core.queue.filters import read_filter  # noqa: PLC0415 - few ask for any
+
+    sought, (limit, before) = read_filter(matching, RUN_STATES), page
+    found: list[RunView] = []
+    for _ in range(PORTIONS_MAX):
+        part = await store.runs(count=RUNS_MAX, before=before, **asked)
+        before = part[-1].number if len(part) == RUNS_MAX else None
+        found += [one for one in part if sought.fits((one.name,), (one.status,))]
+        if before is None or len(found) >= limit:
+            break
+    return found[:limit], found[limit - 1].number if len(found) > limit else before
 
 
 async def kept_commands(store: Store, view: RunView, now: Instant) -> int:

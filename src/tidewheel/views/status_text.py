@@ -36,6 +36,11 @@ STATES = (
     *("failed", "submit-failed", "expired", "succeeded"),
     *(ALONE, LOST, NOT_TAKEN, REMOVED, FUTURE),
 )
+# What may stand beside one.
+REMARKS = (
+    *("held", "runahead", "retrying", "xtrigger", "blocked", "incomplete"),
+    "withdrawn",
+)
 ACTIVE = frozenset(("running", "submitted", "preparing"))
 # Nothing more will come of a task that is not in the pool and is in one of these states.
 DONE = frozenset((*ENDS, ALONE, LOST, NOT_TAKEN, REMOVED))

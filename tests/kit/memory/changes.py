@@ -242,7 +242,7 @@ def matches(task: Record, given: Record) -> bool:
     asked = {
         one.name: given[one.name]
         for one in fields(TaskFilter)
-        if one.name != "statuses" and given[one.name] is not None
+        if one.name not in ("statuses", "matching") and given[one.name] is not None
     }
     return all(_fits(task, name, value) for name, value in asked.items())
 
@@ -250,6 +250,8 @@ def matches(task: Record, given: Record) -> bool:
 def _fits(task: Record, name: str, asked: Any) -> bool:
     if name == "worker":
         return bool(task["owner"] == asked)
+    if name == "jobs":
+        return bool(asked or task["run"] is None)
     if name.endswith("_min"):
         return bool(task[name.removesuffix("_min")] >= asked)
     if name.endswith("_max"):
@@ -258,13 +260,14 @@ def _fits(task: Record, name: str, asked: Any) -> bool:
     return bool(task[name] == asked)
 
 
-def find_cancellable(t: Tables, *, count: int, **given: Any) -> list[Row]:
+def find_cancellable(t: Tables, *, count: int, after: int, **given: Any) -> list[Row]:
     live = [
         task
         for task in t.task.values()
         if task["status"] not in FINAL | {Status.CANCELLING} and matches(task, given)
     ]
-    return [(task["id"],) for task in sorted(live, key=lambda task: task["seq"])[:count]]
+    later = sorted((task for task in live if task["seq"] > after), key=lambda task: task["seq"])
+    return [(task["id"], task["name"], task["seq"]) for task in later[:count]]
 
 
 def delete_tasks(t: Tables, seqs: Sequence[int]) -> list[Row]:

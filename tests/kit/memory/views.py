@@ -19,8 +19,12 @@ __all__ = [
     "find_expired_tasks",
     "find_next_aged_tasks",
     "find_next_tasks",
+    "find_queue_tasks",
     "find_task",
+    "find_task_words",
     "find_tasks",
+    "find_tasks_by_exact",
+    "find_tasks_by_name",
     "find_tasks_by_estimated_runtime_seconds_max",
     "find_tasks_by_memory_bytes_min",
     "find_leased_tasks",
@@ -132,6 +136,17 @@ def _find_status(t: Tables, status: str, given: Record) -> list[Row]:
 # Without indexes every way leads through the same rows.
 find_tasks_by_tag = find_tasks_by_memory_bytes_min = find_tasks
 find_tasks_by_estimated_runtime_seconds_max = find_tasks
+find_tasks_by_name = find_queue_tasks = find_tasks
+
+
+def find_tasks_by_exact(t: Tables, *, exact: str, **given: Any) -> list[Row]:
+    found = find_tasks(t, **(given | {"count": len(t.task) + 1}))
+    named = [row for row in found if exact in (t.task[row[0]]["id"], t.task[row[0]]["name"])]
+    return named[: given["count"]]
+
+
+def find_task_words(t: Tables, seqs: Sequence[int]) -> list[Row]:
+    return [(seq, t.task[seq]["id"], t.task[seq]["name"]) for seq in seqs if seq in t.task]
 
 
 def find_next_tasks(t: Tables, *, queue: str, count: int) -> list[Row]:

@@ -3,12 +3,14 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/
 import { get, inPath } from "./http";
 import { FILTER_NAMES, type AuditPage, type QueueFacts, type Statistics, type StoredAttempt, type StoredTask, type TokenFacts, type WorkerFacts } from "./storeTypes";
 
-const PAGE = 100;
+export const PAGE = 100;
 
 export type TaskName = (typeof FILTER_NAMES)[number];
-export type TaskWish = Record<"status" | TaskName, string>;
+/** `jobs`: "1" with jobs of runs; those of one queue come in any case. */
+export type TaskWish = Record<"status" | "jobs" | TaskName, string>;
 export const wishOf = (search: Record<string, string | undefined>): TaskWish =>
-  Object.fromEntries(["status", ...FILTER_NAMES].map((name) => [name, search[name] ?? ""])) as TaskWish;
+  Object.fromEntries(["status", "jobs", ...FILTER_NAMES].map((name) => [name, search[name] ?? ""])) as TaskWish;
+export const RUN_QUEUE = "run:";
 
 export const queuesQuery = queryOptions({
   queryKey: ["store", "queues"],
@@ -21,7 +23,8 @@ export const tasksQuery = (wish: TaskWish) =>
   infiniteQueryOptions({
     queryKey: ["store", "tasks", wish],
     queryFn: ({ signal, pageParam }) => {
-      const said = Object.entries({ ...wish, limit: String(PAGE), before: pageParam === null ? "" : String(pageParam) });
+      const jobs = wish.jobs === "1" || wish.queue.startsWith(RUN_QUEUE) ? "" : "false";
+      const said = Object.entries({ ...wish, jobs, limit: String(PAGE), before: pageParam === null ? "" : String(pageParam) });
       return get<{ tasks: StoredTask[]; next: number | null }>(`/tasks?${new URLSearchParams(said.filter(([, value]) => value !== "")).toString()}`, signal);
     },
     initialPageParam: null as number | null,

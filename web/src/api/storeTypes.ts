@@ -1,7 +1,7 @@
 /** What travels about the whole store. Written by web/write_types.py: do not edit. */
 import type { Counts, Scope } from "./types";
 
-export const FILTER_NAMES = ["queue", "worker", "tag", "name"] as const;
+export const FILTER_NAMES = ["queue", "worker", "tag", "name", "matching"] as const;
 export const TASK_NAMES = ["limit_key", "tag"] as const;
 
 export interface Resources {

@@ -6,13 +6,12 @@ import { ActingProvider, useActing } from "../acting/Acting";
 import { runPagesQuery } from "../api/queries";
 import { useMay } from "../api/session";
 import type { ListedRun, RunFacts, RunSummary } from "../api/types";
-import { globMatcher } from "../ui/globs";
 import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
 import { plain } from "../ui/plain";
 import { StateWord } from "../ui/StateIcon";
 import { Ago, durationText, useNow } from "../ui/time";
 import { StallAge } from "./home/StallAge";
-import { inOrder, isAbandoned, isOver, progressText, secondsLeft, urgency, usualSeconds } from "./runOrder";
+import { inOrder, isAbandoned, isOver, progressText, runFilter, secondsLeft, urgency, usualSeconds } from "./runOrder";
 import "./runs.css";
 
 export function RunList({ name, status }: { name: string; status: string }) {
@@ -23,9 +22,9 @@ export function RunList({ name, status }: { name: string; status: string }) {
   const sorted = useMemo(() => inOrder(runs ?? [], summaries), [runs, summaries]);
   if (error !== null && runs === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (runs === undefined) return <Loading what="runs" />;
-  const fits = globMatcher(name);
+  const sought = runFilter(name);
   const statuses = status.split(",").filter(Boolean);
-  const shown = sorted.filter((run) => fits(run.name) && (statuses.length === 0 || statuses.includes(run.status)));
+  const shown = sorted.filter((run) => sought.fits([run.name], [run.status]) && (statuses.length === 0 || statuses.includes(run.status)));
   return (
     <>
       {runs.length > 0 && shown.length === 0 && <Empty title="No run fits">None of {runs.length} runs has this name and status.</Empty>}

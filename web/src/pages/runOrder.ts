@@ -1,5 +1,9 @@
 /** Which runs a person should see first. */
 import type { RunFacts, RunSummary } from "../api/types";
+import { readFilter } from "../ui/globs";
+
+export const RUN_STATES = ["stalled", "error", "running", "paused", "waiting for release", "stopping", "created", "stopped", "completed"];
+export const runFilter = (text: string) => readFilter(text, RUN_STATES);
 
 /** Smaller is more urgent. */
 export function urgency(run: RunFacts, summary: RunSummary | undefined): number {

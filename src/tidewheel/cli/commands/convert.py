@@ -91,7 +91,9 @@ def _is_same(path: Path, content: bytes) -> bool:
     return path.is_file() and path.read_bytes() == content
 
 
-def write_new(path: Path, content: bytes) -> None:
+def write_new(
+    path: Path, content: bytes, *, executable: bool = False, verb: str = "convert"
+) -> None:
     """Writes a file that is not there yet, whole or not at all; never over another one."""
     if path.exists() and _is_same(path, content):
         return
@@ -99,6 +101,9 @@ def write_new(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(content)
+        if executable:
+            mode = part.stat().st_mode  # by whom it may be read: the umask has said that
+            part.chmod(mode | (mode & 0o444) >> 2)
         try:
             os.link(part, path)  # which fails where one is, as a rename would not
         finally:
@@ -107,9 +112,7 @@ def write_new(path: Path, content: bytes) -> None:
         if isinstance(error, FileExistsError) and _is_same(path, content):
             return  # another one like this was quicker
         reason = (error.strerror or "it is not possible").lower()
-        raise Refused(
-            f"{path} cannot be written: {reason}; convert again when it can"
-        ) from None
+        raise Refused(f"{path} cannot be written: {reason}; {verb} again when it can") from None
 
 
 def _tell(made: Conversion, folder: Path, *, is_written: bool, as_json: bool) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
+from tidewheel.cli.commands.convert import write_new
 from tidewheel.cli.output import safe, say
 from tidewheel.cli.session import AS_JSON, Session, examples_text, option
 from tidewheel.errors import BadSetting, Refused
@@ -80,7 +80,9 @@ def command(context: click.Context, name: str, *, kind: str | None, as_json: boo
     folder = Path(name)
     _check_name(folder)
     files = _files(chosen, folder.name)
-    _write(folder, files)
+    for inside, content in files.items():
+        is_script = content.startswith(b"#!")
+        write_new(folder / inside, content, executable=is_script, verb="make it")
     steps = [
         {"command": one.replace(WORD, _shown(one, folder)), "text": text.replace(WORD, name)}
         for one, text in KINDS[chosen].next
@@ -134,17 +136,3 @@ def _files(kind: str, name: str) -> dict[str, bytes]:
         found[inside] = path.read_bytes().replace(WORD.encode(), name.encode())
     assert found, f"the package lacks {root}"
     return found
-
-
-def _write(folder: Path, files: dict[str, bytes]) -> None:
-    try:
-        for inside, content in files.items():
-            path = folder / inside
-            path.parent.mkdir(parents=True, exist_ok=True)
-            mode = 0o777 if content.startswith(b"#!") else 0o666  # less the umask
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with open(descriptor, "wb") as file:
-                file.write(content)
-    except OSError as error:
-        reason = (error.strerror or "not possible").lower()
-        raise Refused(f"{error.filename or folder} cannot be written: {reason}") from None

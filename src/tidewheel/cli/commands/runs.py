@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     "runs",
     "runs",
     "runs --workflow forecast",
+    "runs --matching 'fore*:stalled'        also ':stalled', fore",
     "runs --delete forecast/run1            shows what goes, and asks",
 )
 @option("--workflow NAME", "Only runs of this workflow.")
+@option("--matching FILTER", "Only runs that fit a filter, as `tidewheel tasks` takes it.")
 @option("--nested", "Also runs that are tasks of a run.")
 @option("-n --limit", "How many to list at most.", type=click.IntRange(1, 1000), shown=100)
 @option(
@@ -39,12 +41,11 @@ if TYPE_CHECKING:
 @option("--yes", "Delete without asking.")
 def runs_command(
     session: Session,
-    workflow: str | None,
-    limit: int,
     unwanted: Words,
     *,
-    nested: bool,
+    limit: int,
     yes: bool,
+    **which: Any,  # noqa: ANN401 - those of `Runs.list`
 ) -> int:
     """List runs, newest first, with their status and whether a scheduler drives them.
 
@@ -55,10 +56,13 @@ def runs_command(
 
     if unwanted:
         return _delete(session, unwanted, yes=yes)
-    page = with_runs(
-        session, lambda runs: runs.list(workflow=workflow, count=limit, nested=nested)
-    )
-    return session.answer(page, lambda page: say_runs(page, workflow))
+    which["matching"] = which["matching"] or ""
+    page = with_runs(session, lambda runs: runs.list(count=limit, **which))
+    is_filtered = bool(which["matching"])
+    session.answer(page, lambda page: say_runs(page, which["workflow"], matching=is_filtered))
+    if is_filtered and page.get("next") is not None:
+        note("there may be more: only so many were looked at; narrow it: --workflow NAME")
+    return ExitCode.DONE
 
 
 def _delete(session: Session, unwanted: Words, *, yes: bool) -> int:
@@ -280,7 +284,7 @@ def _say_log(page: Document, errors_text: Callable[[], str] | None) -> None:
 def _search(
     session: Session, words: Words, wish: Document, given: Document, *, is_other: bool
 ) -> int:
-    from tidewheel.cli.pages.log_search import LogSearch, search_logs
+    from tidewheel.cli.pages.log import LogSearch, search_logs, search_queue_log
 
     if is_other:
         raise click.UsageError("--search and --level go with neither --follow nor --path")
@@ -290,7 +294,14 @@ def _search(
     named: Any = {name: given[name] for name in ("task", "limit", "case")}
     text, level = str(given["text"] or ""), str(given["level"] or "")
     asked = LogSearch(text=text, level=level, match=match, log=wish, **named)
-    search_logs(session, words, asked)
+    try:
+        search_logs(session, words, asked)
+    except Refused:
+        one = words[0] if len(words) == 1 and not given["task"] else None
+        if one is None or this_job(session) is not None:
+            raise
+        if not search_queue_log(session, one, asked):
+            raise
     return ExitCode.DONE
 
 

@@ -31,6 +31,7 @@ from tidewheel.cli.output import (
 )
 from tidewheel.cli.parameters import filter_options
 from tidewheel.cli.session import Session, option, session_command
+from tidewheel.core.queue.access import RUN_QUEUE
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.quantities import show_duration
@@ -52,7 +53,12 @@ DROP = ("QUEUE", "ATTEMPT", "UPDATED", "NAME", "PROGRESS")
 HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "WORK")
 
 
-@session_command("tasks")
+@session_command(
+    "tasks",
+    "tasks --matching 'img-*:failed'        also ':fail', img, =img-0007",
+    "tasks --queue imaging --status ready",
+    "tasks --jobs                           also jobs of runs",
+)
 @filter_options("Only those")
 @option("--limit", "", type=click.IntRange(1, 10_000), shown=100)
 @option(
@@ -64,11 +70,19 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     type=click.Choice([word.value for word in Vocabulary]),
     default=Vocabulary.TIDEWHEEL.value,
 )
+@option("--jobs", "Also jobs of runs; those of one run: --queue run:RUN.")
 @option("--watch", "Show changes as they happen, until Ctrl-C.")
 def tasks_command(
-    session: Session, limit: int, before: int | None, *, watch: bool, **which: Unpack[Filters]
+    session: Session,
+    limit: int,
+    before: int | None,
+    *,
+    watch: bool,
+    **which: Unpack[Filters],
 ) -> int:
-    """List tasks, newest first."""
+    """List tasks of queues, newest first."""
+    if (which.get("queue") or "").startswith(RUN_QUEUE):
+        which["jobs"] = True
     if watch:
         with suppress(KeyboardInterrupt):  # which is how one stops watching
             session.ask_existing(lambda client: _watch(client, session, limit, which))
@@ -81,7 +95,7 @@ async def _list(
 ) -> int:
     limit, before = page
     tasks = await client.list(limit=limit, before=before, **filters)
-    following = tasks[-1].seq if len(tasks) == limit else None
+    following = tasks.next
     words = Vocabulary(filters["vocabulary"])
     if words is not Vocabulary.TIDEWHEEL:
         documents = [await foreign_document(client, task.id, words) for task in tasks]
@@ -93,13 +107,25 @@ async def _list(
         is_filtered = any(value for name, value in filters.items() if name != "vocabulary")
         how = " match" if is_filtered else " yet; submit one: tidewheel submit -- echo hello"
         note(f"no tasks{how}")
+        await _note_jobs(client, filters)
     else:
         say_table(HEADERS, table_rows(tasks, await client.store.now()), drop=DROP)
         if any(task.withdrawn for task in tasks):
             note(WITHDRAWN)
         if following is not None:
             note(f"older ones: --before {following}")
+        await _note_jobs(client, filters)
     return 0
+
+
+async def _note_jobs(client: AsyncClient, filters: Filters) -> None:
+    """Says how many open jobs of runs a list leaves out, if any."""
+    if filters.get("jobs") is not False or filters.get("queue"):
+        return
+    views = [one for one in await client.queues() if one.queue.startswith(RUN_QUEUE)]
+    if count := sum(sum(one.counts.values()) for one in views):
+        so = "is" if count == 1 else "are"
+        note(f"{plural(count, 'open job')} of runs {so} not listed; also those: --jobs")
 
 
 async def foreign_document(
@@ -149,7 +175,7 @@ async def _watch(client: AsyncClient, session: Session, limit: int, filters: Fil
         await _watch_on_terminal(client, limit, filters)
     seen: dict[str, float] = {}
     while True:
-        for task in reversed(await client.list(limit=limit, **filters)):
+        for task in reversed(await _newest(client, limit, filters)):
             if seen.get(task.id) != task.updated_at:
                 seen[task.id] = task.updated_at
                 if session.as_json:
@@ -160,13 +186,22 @@ async def _watch(client: AsyncClient, session: Session, limit: int, filters: Fil
         await asyncio.sleep(WATCH_SECONDS)
 
 
+async def _newest(client: AsyncClient, count: int, filters: Filters) -> Sequence[Task]:
+    """Returns a page of tasks: for a pattern, of those that a store looks at in one go."""
+    from tidewheel.client.fields import task_filter
+    from tidewheel.core.queue.requests import KeysetPage
+
+    return await client.store.list_tasks(task_filter(**filters), KeysetPage(count=count))
+
+
 async def _watch_on_terminal(client: AsyncClient, limit: int, filters: Filters) -> None:
     from rich.live import Live
 
     screen = Live(console=console(), screen=True, auto_refresh=False, redirect_stdout=False)
     with screen as live:
         while True:
-            tasks = await client.list(limit=min(limit, live.console.height - 1), **filters)
+            count = min(limit, live.console.height - 1)
+            tasks = await _newest(client, count, filters)
             rows = table_rows(tasks, await client.store.now())
             table = fitting_table(HEADERS, rows, live.console.width, drop=DROP)
             live.update(table, refresh=True)
@@ -348,6 +383,6 @@ async def _export(client: AsyncClient, path: Path | None, which: Filters) -> int
         else:
             sys.stdout.buffer.write(b"".join(lines))
         count += len(lines)
-        if len(views) < PAGE:
+        if views.next is None:
             return count
-        before = views[-1].seq
+        before = views.next

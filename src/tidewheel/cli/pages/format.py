@@ -1,10 +1,14 @@
-"""Formats words and times of runs as pages show them, with shapes and colours."""
+"""Formats words and times of runs as pages show them, with shapes and colours; why a run does
+not go on, and the exception that ended a handler."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import click
 
@@ -13,15 +17,20 @@ from tidewheel.cli.output import (
     Item,
     StyledWord,
     on_terminal,
+    plural,
     safe,
     say,
     say_columns,
 )
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
+from tidewheel.core.queue.task import TaskError
 from tidewheel.quantities import show_duration
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.pool import TaskPool
+    from tidewheel.core.sched.task_state import Key
+    from tidewheel.scheduler.run_engine import RunEngine
+
 
 Document = Mapping[str, object]
 
@@ -186,3 +195,135 @@ def left_running(run: str, pool: TaskPool | None, status: str) -> Iterator[str]:
     yield f"{which} still {runs} found again when the run is resumed"
     if status == "stopped":
         yield f"to end {what} instead: tidewheel stop {run} --kill --run"
+
+
+# ---- why a run does not go on: failures that are alike in one line, then each other cause ----
+
+CAUSES_MAX = 10
+
+
+def other_causes(shown: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """Returns the causes that are in no group of failures, from the view of a run."""
+    told = {id_ for group in documents(shown, "groups") for id_ in texts(group, "ids")}
+    return [one for one in documents(shown, "causes") if one["id"] not in told]
+
+
+def cause_lines(shown: Mapping[str, object]) -> Iterator[str]:
+    """Yields the lines that say why a run does not go on by itself, from the view of it."""
+    groups, others = documents(shown, "groups"), other_causes(shown)
+    for group in groups[:CAUSES_MAX]:
+        yield str(group["text"])
+        yield from (f"  {one}" for one in texts(group, "commands"))
+    for cause in others[: CAUSES_MAX - len(groups)]:
+        for reason in documents(cause, "reasons"):
+            yield str(reason["text"])
+            yield from (f"  {one}" for one in texts(reason, "commands"))
+    told = sum(cast("int", one["count"]) for one in groups[:CAUSES_MAX])
+    yield from _more(told + len(others[: CAUSES_MAX - len(groups)]), shown)
+
+
+def _more(told: int, shown: Mapping[str, object]) -> Iterator[str]:
+    if (more := len(documents(shown, "causes")) - told) > 0:
+        yield f"and {plural(more, 'task')} more"
+
+
+def causes(engine: RunEngine, errors: Mapping[Key, str]) -> Iterator[str]:
+    """Yields the lines that say why a run stands still, each with the commands that help;
+    `errors` says how jobs ended."""
+    from tidewheel.core.sched.lifecycle import root_causes
+    from tidewheel.core.sched.task_state import PoolState
+    from tidewheel.views.error_groups import (
+        FailedJob,
+        failure_of,
+        group_commands,
+        grouped,
+        told_group,
+    )
+
+    pool, run = engine.pool, engine.run.name
+    found = root_causes(pool)
+    failed = [task for task in found if task.standing is PoolState.INCOMPLETE]
+    jobs = {key: FailedJob(None, error) for key, error in errors.items()}
+    no_job = FailedJob(None, "")
+    failures = (
+        failure_of(pool, one.key, one.ended, jobs.get(one.key, no_job)) for one in failed
+    )
+    groups = grouped(failures)
+    told = 0
+    for those in groups[:CAUSES_MAX]:
+        told += len(those)
+        yield told_group(pool, those)
+        yield from (f"  {one}" for one in group_commands(run, pool, those))
+    others = [one for one in found if one.standing is not PoolState.INCOMPLETE]
+    shown = others[: max(0, CAUSES_MAX - len(groups))]
+    for task in shown:
+        yield from _one_cause(engine, task.key)
+    if (more := len(found) - told - len(shown)) > 0:
+        yield f"and {plural(more, 'task')} more"
+
+
+def _one_cause(engine: RunEngine, key: Key) -> Iterable[str]:
+    from tidewheel.core.sched.explain import why
+    from tidewheel.views.run_facts import command_lines
+
+    reasons = why(engine.pool, key)
+    words = "; ".join(reason.text for reason in reasons)
+    command = next((one.command for one in reasons if one.command), "")
+    name = engine.pool.plan.name_of(key)
+    yield words if words.startswith(name) else f"{name}: {words}"
+    yield from (f"  {one}" for one in command_lines(engine.run.name, command))
+
+
+# ---- the exception that ended a handler: what it was, where, and the last calls to there ----
+# A runner keeps the traceback with the error of the attempt, as Python writes it. Calls inside
+# of libraries are left out, unless there are no others.
+
+FRAMES_SHOWN_MAX = 3
+_BEGIN = "Traceback (most recent call last):\n"
+_FRAME = re.compile(r'^  File "(.+)", line (\d+), in (.+)\n((?:    .*\n)*)', re.MULTILINE)
+_LIBRARY = re.compile(r"[/\\](?:(?:site|dist)-packages|lib[/\\]python3[^/\\]*)[/\\]|^<")
+_MARKS = re.compile(r"^[ ~^]+$")  # below a line of code: which part of it
+
+
+class TraceFrame(NamedTuple):
+    """Holds one call of a traceback: the place, its function, and the line of code there."""
+
+    path: str
+    line: int
+    function: str
+    code: str
+
+    @property
+    def place(self) -> str:
+        return f"{PurePath(self.path).name}:{self.line}"
+
+
+def traceback_of(error: TaskError) -> str:
+    """Returns the traceback that is kept with an error; "" if there is none."""
+    facts = json.loads(error.args)
+    found = facts.get("traceback") if isinstance(facts, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def last_frames(error: TaskError) -> list[TraceFrame]:
+    """Returns the last calls before an exception, innermost last; [] if nothing is known."""
+    last = traceback_of(error).rpartition(_BEGIN)[2]  # others are those that it came from
+    frames = [
+        TraceFrame(path, int(line), function, _first_line(code))
+        for path, line, function, code in _FRAME.findall(last)
+    ]
+    own = [frame for frame in frames if not _LIBRARY.search(frame.path)]
+    return (own or frames)[-FRAMES_SHOWN_MAX:]
+
+
+def _first_line(code: str) -> str:
+    lines = [line.strip() for line in code.splitlines() if not _MARKS.match(line)]
+    return lines[0] if lines else ""
+
+
+def error_text(error: TaskError) -> str:
+    """Returns an error in one line; of an exception also its class and its place."""
+    if not traceback_of(error):
+        return error.description
+    place = "".join(f" ({frame.place})" for frame in last_frames(error)[-1:])
+    return f"{error.code}: {error.description}{place}"

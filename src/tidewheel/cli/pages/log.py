@@ -1,4 +1,5 @@
-"""Prints logs: of attempts of the queue's tasks, of runs, and of their jobs."""
+"""Prints logs: of attempts of the queue's tasks, of runs, and of their jobs; and lines of them
+that have a text or a level, as each step of a search finds them."""
 
 from __future__ import annotations
 
@@ -9,14 +10,23 @@ import stat
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
 from tidewheel.api.tasks import Task
-from tidewheel.cli.output import plural, safe, safe_lines, say, say_json
-from tidewheel.cli.pages.exception_text import traceback_of
-from tidewheel.cli.runs.access import Arguments, find_target, with_runs
+from tidewheel.cli.output import note, plural, safe, safe_lines, say, say_json
+from tidewheel.cli.pages.format import traceback_of
+from tidewheel.cli.runs.access import (
+    Arguments,
+    Document,
+    Target,
+    find_target,
+    look,
+    target_in_job,
+    this_job,
+    with_runs,
+)
 from tidewheel.cli.session import Session
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import STREAMS, attempt_log
@@ -24,8 +34,11 @@ from tidewheel.config import home_directory
 from tidewheel.errors import NotFound, Refused
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.ports.runs import BringsLogs
+from tidewheel.quantities import show_size
 
 if TYPE_CHECKING:
+    from tidewheel.api.log_lines import FileHits
+    from tidewheel.cli.session import Words
     from tidewheel.client.runs import Runs
 
 CHUNK_BYTES = 64 * 1024
@@ -239,3 +252,223 @@ def follow_log(session: Session, words: Sequence[str], arguments: Arguments) -> 
             raise Refused(f"{part.place.path} cannot be read; look on the host where it ran")
 
     with_runs(session, follow)
+
+
+# ---- lines of logs that have a text or a level ----
+
+STEP_HITS = 500
+Ask = Callable[[str, Document], Awaitable[Any]]
+RUN_LOG = "log"  # the file of a line of the run's own log
+
+
+class LogSearch(NamedTuple):
+    """Says what is searched for in logs, and where."""
+
+    text: str
+    level: str
+    match: str
+    case: bool
+    task: str | None  # a glob; None: of all jobs
+    limit: int
+    log: Document  # file, submit and attempt of one log
+
+    @property
+    def wanted(self) -> Document:
+        return {"text": self.text, "level": self.level, "match": self.match, "case": self.case}
+
+
+class FoundLines:
+    """Gathers what the steps of a search find, and prints each line unless JSON is wanted."""
+
+    def __init__(
+        self, run: str | None, asked: LogSearch, say_hit: Callable[[Document], None]
+    ) -> None:
+        self.run, self.asked, self._say = run, asked, say_hit
+        self.hits: list[Document] = []
+        self.files = self.bytes = self.missing = 0
+        self.done = True
+
+    def room(self) -> int:
+        return self.asked.limit - len(self.hits)
+
+    def add(self, hits: list[Document], **place: object) -> None:
+        for one in hits[: max(0, self.room())]:
+            self.hits.append({**place, **one})
+            self._say(self.hits[-1])
+
+    async def search_log(self, ask: Ask, task: str) -> None:
+        """Searches the log of the run, or what the job of a task wrote."""
+        cursor, position = "", 0
+        while self.room() > 0:
+            wish = {**self.asked.wanted, **self.asked.log, "id": task, "cursor": cursor}
+            step = await ask("log-search", {**wish, "count": min(STEP_HITS, self.room())})
+            place = {name: step[name] for name in ("id", "submit", "attempt")}
+            file = self.asked.log["file"] or "out" if step["id"] else RUN_LOG
+            self.add(step["hits"], **place, file=file)
+            self.bytes += step["searched"] - position
+            cursor, position = step["cursor"], step["searched"]
+            if step["done"]:
+                self.files += 1
+                return
+        self.done = False
+
+    async def search_task(
+        self, client: AsyncClient, task: Task, stream: str, attempt: int
+    ) -> None:
+        """Searches what an attempt at a task of the queue wrote to one stream, if it did."""
+        place = {"id": task.id, "submit": None, "attempt": attempt, "file": stream}
+        cursor, position = "", 0
+        while self.room() > 0:
+            wish = {**self.asked.wanted, "cursor": cursor, "attempt": attempt}
+            wish["count"] = min(STEP_HITS, self.room())
+            step = await _step(client, task, stream, wish)
+            if step is None:
+                return
+            self.add(cast("list[Document]", step["hits"]), **place)
+            self.bytes += step["searched"] - position
+            cursor, position = step["cursor"], step["searched"]
+            if step["done"]:
+                self.files += 1
+                return
+        self.done = False
+
+    async def search_jobs(self, ask: Ask) -> None:
+        """Searches what all jobs wrote, or those of some tasks, the newest job first."""
+        cursor = ""
+        only = {"file": self.asked.log["file"] or "", "task": self.asked.task or ""}
+        while self.room() > 0:
+            wish = {**self.asked.wanted, **only, "cursor": cursor}
+            step = await ask("job-log-search", {**wish, "count": min(STEP_HITS, self.room())})
+            self.add(step["hits"])
+            self.files, self.bytes = self.files + step["files"], self.bytes + step["bytes"]
+            self.missing += step["missing"]
+            if step["done"]:
+                return
+            cursor = step["cursor"]
+        self.done = False
+
+    def document(self) -> Document:
+        names = ("run", "hits", "files", "bytes", "missing", "done")
+        return {name: getattr(self, name) for name in names}
+
+
+async def _step(
+    client: AsyncClient, task: Task, stream: str, wish: Document
+) -> FileHits | None:
+    """Returns what one step through a log finds, here or at the server that has it."""
+    if isinstance(client.store, BringsLogs):
+        return await client.store.search_task_log(task.id, stream, wish)
+    from tidewheel.views.log_search import search_file
+
+    home = home_directory()
+    path = await log_path(client, task, stream, cast("int", wish["attempt"]))
+    return await search_file(home / path.relative_to(home).parts[0], path, wish)
+
+
+def search_logs(session: Session, words: Words, asked: LogSearch) -> None:
+    """Prints every line that is searched for, and how much was searched."""
+
+    def say_hit(hit: Document) -> None:
+        if not session.as_json:
+            say(_line(hit, asked))
+
+    async def search(ask: Ask, target: Target) -> FoundLines:
+        if len(target.rest) > 1:
+            raise click.UsageError(f"one task at a time: {target.rest[0]} or {target.rest[1]}?")
+        task = target.rest[0] if target.rest else ""
+        if task and asked.task is not None:
+            raise click.UsageError(f"either the log of {task}, or --task {asked.task}")
+        found = FoundLines(target.run, asked, say_hit)
+        if asked.task is None:
+            await found.search_log(ask, task)
+        if not task and asked.text:
+            await found.search_jobs(ask)
+        return found
+
+    _tell_found(session, _asked(session, words, search))
+
+
+def search_queue_log(session: Session, word: str, asked: LogSearch) -> bool:
+    """Prints the lines of the log of the task of the queue that a word names; returns False if
+    it names none."""
+    stream = _stream(asked.log["file"])
+
+    def say_hit(hit: Document) -> None:
+        if not session.as_json:
+            say(_line(hit, asked))
+
+    async def search(client: AsyncClient) -> FoundLines | None:
+        try:
+            task = await named_task(client, word)
+        except NotFound:
+            return None
+        found = FoundLines(None, asked, say_hit)
+        attempt = cast("int | None", asked.log["attempt"]) or max(1, task.attempt)
+        for one in STREAMS if stream is None else (stream,):
+            await found.search_task(client, task, one, attempt)
+        found.missing = int(not found.files)
+        return found
+
+    found = session.ask(search)
+    if found is None:
+        return False
+    _tell_found(session, found)
+    return True
+
+
+def _tell_found(session: Session, found: FoundLines) -> None:
+    if session.as_json:
+        say_json(found.document())
+    else:
+        note(_summary(found))
+
+
+def _asked(
+    session: Session, words: Words, search: Callable[[Ask, Target], Awaitable[FoundLines]]
+) -> FoundLines:
+    job = this_job(session)
+    if job is None:
+
+        async def near_or_far(runs: Runs) -> FoundLines:
+            target = await find_target(runs, words)
+
+            async def ask(name: str, arguments: Document) -> Document:
+                return await runs.look(name, run=target.run, **arguments)
+
+            return await search(ask, target)
+
+        return with_runs(session, near_or_far)
+    target = target_in_job(job.run, words)
+
+    async def through_worker(name: str, arguments: Document) -> Document:
+        return look(session, name, words, lambda _: arguments)
+
+    async def in_job() -> FoundLines:
+        return await search(through_worker, target)
+
+    return asyncio.run(in_job())
+
+
+def _line(hit: Document, asked: LogSearch) -> str:
+    """Returns a line as it stands in the log; of a search with where it stands."""
+    text = safe(hit["text"]) + (" …" if hit["cut"] else "")
+    if not asked.text:
+        return text
+    where = RUN_LOG
+    if hit["id"] and hit["submit"] is None:
+        where = safe(f"{hit['id']} {hit['file']}")
+    elif hit["id"]:
+        where = safe(f"{hit['id']}/{hit['submit']:02d} {hit['file']}")
+    return f"{where}:{hit['line']}: {text}"
+
+
+def _summary(found: FoundLines) -> str:
+    lines = plural(len(found.hits), "line") if found.hits else "no line"
+    told = f"{lines} in {plural(found.files, 'log')}, {show_size(found.bytes)}"
+    if found.missing:
+        told += (
+            f"; {plural(found.missing, 'attempt')} had no log here, and could not be searched"
+        )
+    if not found.done:
+        told += f"; there may be more than {found.asked.limit}: say --limit N"
+    return told

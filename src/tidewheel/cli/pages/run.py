@@ -53,8 +53,8 @@ NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
 GOES_ON = ("running", "paused", "waiting for release", "stopping")
 
 
-def say_runs(page: Document, workflow: str | None) -> None:
-    """Prints the list of runs, all or those of one workflow."""
+def say_runs(page: Document, workflow: str | None, *, matching: bool = False) -> None:
+    """Prints the list of runs, all or those of one workflow, or those that fit a filter."""
     of = f" of {safe(workflow)}" if workflow else ""
     columns: Columns = {
         "RUN": "name",
@@ -65,6 +65,8 @@ def say_runs(page: Document, workflow: str | None) -> None:
         "REASON": _list_reason,
     }
     empty = f"there are no runs{of} yet; start one: tidewheel run DIR"
+    if matching:
+        empty = f"no run{of} fits the filter"
     say_found(documents(page, "runs"), columns, empty)
 
 
@@ -140,7 +142,7 @@ def say_why_run(page: Document) -> None:
 def _say_causes(run: Document, page: Document) -> bool:
     """Prints what keeps the run, failures that are alike in one line; of a run that has
     completed what failed in it. Returns whether there is anything of it."""
-    from tidewheel.cli.pages.stall_causes import other_causes
+    from tidewheel.cli.pages.format import other_causes
 
     groups, others = documents(page, "groups"), other_causes(page)
     if groups or others:

@@ -211,7 +211,7 @@ class RunPage:
         self._status = status
         self._causes = []
         if status in ("stalled", "waiting for release"):  # most runs go on by themselves
-            from tidewheel.cli.pages.stall_causes import causes
+            from tidewheel.cli.pages.format import causes
 
             self._causes = self._known_causes or list(causes(engine, self._errors))
             waits = engine.run_timers.stall_seconds != 0.0
@@ -320,7 +320,7 @@ class RunPage:
         self._ends.update(_ends_of(shown))
         self._is_of_stages = bool(shown.get("stages"))
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
-        from tidewheel.cli.pages.stall_causes import cause_lines
+        from tidewheel.cli.pages.format import cause_lines
 
         self._causes = list(cause_lines(shown))
 

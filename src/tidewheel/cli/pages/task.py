@@ -19,7 +19,6 @@ from tidewheel.cli.output import (
     say_json,
     say_table,
 )
-from tidewheel.cli.pages.exception_text import last_frames
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Columns,
@@ -27,6 +26,7 @@ from tidewheel.cli.pages.format import (
     at,
     fact,
     flows_text,
+    last_frames,
     moment,
     say_lines,
     say_some,

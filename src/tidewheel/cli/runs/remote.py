@@ -338,7 +338,7 @@ class FarPage(RunPage):
         """Tells why the run does not go on by itself, and what would help."""
         self.telling.has_stalled = False
         self._stall_option = "" if self.telling.stall_waits else " --stall-timeout 1h"
-        from tidewheel.cli.pages.stall_causes import cause_lines
+        from tidewheel.cli.pages.format import cause_lines
 
         self._causes = list(cause_lines(shown))
         stall: Any = shown["stall"]

@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from tidewheel.cli.error_output import what_and_advice
 from tidewheel.cli.output import plural, safe, safe_lines
@@ -102,9 +102,9 @@ class App:
         self._terminal.forget()
         self.show(replace(self.state, size=self._terminal.size))
 
-    def show_page(self, page: Document, cause: str, now: Instant) -> None:
+    def show_page(self, page: Document, now: Instant, *, cause: str, left: str) -> None:
         tree = self.state.tree.changed(page=page, now=now)
-        self.show(replace(self.state, tree=tree, cause=cause, trouble=""))
+        self.show(replace(self.state, tree=tree, cause=cause, left=left, trouble=""))
         if self.state.task is not None:
             self._background.go(keymap.ShowTask(self.state.task, again=True))
 
@@ -292,6 +292,8 @@ class LiveUpdates:
     def __init__(self, client: AsyncClient, runs: Runs, run: str, screen: App) -> None:
         self._client, self._runs, self._run, self._screen = client, runs, run, screen
         self.news = asyncio.Event()  # when it is set, the run is looked at soon
+        self._facts: Document = {}
+        self._usual: dict[str, float] | None = None  # how long runs take; None: not asked yet
 
     async def run(self) -> None:
         """Keeps the tree up to date until it is cancelled or the run is gone."""
@@ -310,6 +312,7 @@ class LiveUpdates:
                 page = await self._runs.tree(self._run, everything=everything)
                 now = await self._client.store.now()
                 cause = await self._cause(now) if page.get("stall") else ""
+                left = await self._left(now) if page["status"] == "running" else ""
             except NotFound:
                 self._screen.show(replace(self._screen.state, trouble=GONE))
                 return
@@ -318,7 +321,7 @@ class LiveUpdates:
                 self._screen.show(replace(self._screen.state, trouble=text))
                 await asyncio.sleep(TROUBLE_SECONDS)
                 continue
-            self._screen.show_page(page, cause, now)
+            self._screen.show_page(page, now, cause=cause, left=left)
             took = time.monotonic() - began
             await asyncio.sleep(max(REST_SECONDS_MIN, 2 * took))
             with suppress(TimeoutError):
@@ -328,6 +331,16 @@ class LiveUpdates:
     async def _cause(self, now: Instant) -> str:
         summary = await self._runs.look("summary", run=self._run)
         return panes.cause_text(summary, now)
+
+    async def _left(self, now: Instant) -> str:
+        """Returns how long the run may still take, as the runs of its workflow before it."""
+        if self._usual is None:
+            facts = await self._runs.look("facts", run=self._run)
+            self._facts = cast("Document", facts["run"])
+            before = await self._runs.list(workflow=str(self._facts["workflow"]))
+            self._usual = panes.usual_seconds(documents(before, "runs"))
+        going = {**self._facts, "status": "running", "driven": True}
+        return panes.left_text(going, self._usual, now)
 
     async def _follow(self) -> None:
         while True:

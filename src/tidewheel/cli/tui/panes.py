@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from datetime import datetime
+from statistics import median_low
 from typing import NamedTuple, cast
 
 from tidewheel.cli.output import plural, safe
@@ -28,7 +29,7 @@ from tidewheel.cli.pages.task import (
 )
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line, shaped
-from tidewheel.cli.tui.tree import Tree
+from tidewheel.cli.tui.tree import Tree, progress_bar
 from tidewheel.cli.verbs import ROWS, Verb
 from tidewheel.core.operator.verbs import VERBS
 from tidewheel.lazy_dataclasses import dataclass
@@ -56,15 +57,16 @@ def _verb_lines() -> Iterator[tuple[str, str]]:
     yield "  ".join(verb.key for verb in (*others, last)), f"{names} and {last.name} the run"
 
 
+KEYS_WIDTH = 20  # so that every line of it fits 80 columns
 HELP = (
     ("Move", ""),
-    ("up down j k, PgUp PgDn, Home End", "where the cursor is"),
+    ("j k  PgUp PgDn  g G", "move; so do up and down, Home and End"),
     ("right left, l h", "open and close; left again goes up"),
     ("enter", "the task: why, prerequisites, outputs, submissions"),
     ("esc", "back"),
     ("n  N", "the next task that failed, the one before"),
     ("Look", ""),
-    ("/", "only what is named so: model, 3/*, :failed, model:held"),
+    ("/", "filter: model, 3/mod*, :fail, model:held, =a"),
     ("tab", "the pool alone, or everything that was"),
     ("a", "all points, or the newest ten"),
     ("o  e  J", "what the job writes: out, err, its script; f follows"),
@@ -117,7 +119,9 @@ class Pane:
 
 def help_pane() -> Pane:
     lines = [
-        line(left, BOLD) if not right else (StyledText(f"  {left:34}"), StyledText(right))
+        line(left, BOLD)
+        if not right
+        else (StyledText(f"  {left:{KEYS_WIDTH}}"), StyledText(right))
         for left, right in HELP
     ]
     lines += [(), line("States", BOLD)]
@@ -215,7 +219,7 @@ def cause_text(summary: Document, now: float) -> str:
 
 
 def _causes(summary: Document) -> list[str]:
-    from tidewheel.cli.pages.stall_causes import other_causes
+    from tidewheel.cli.pages.format import other_causes
 
     found = [safe(one["text"]) for one in documents(summary, "groups")]
     for cause in other_causes(summary):
@@ -226,7 +230,7 @@ def _causes(summary: Document) -> list[str]:
 def all_causes(page: Document) -> tuple[Line, ...]:
     """Returns the lines on what keeps a run back, with the commands that help, from the view
     `show`."""
-    from tidewheel.cli.pages.stall_causes import cause_lines
+    from tidewheel.cli.pages.format import cause_lines
 
     found = [safe(one) for one in cause_lines(page)]
     return tuple(map(line, found or ["no task needs action"]))
@@ -259,7 +263,7 @@ def run_lines(runs: list[Document], summaries: Summaries, now: float) -> tuple[L
     names, done = [safe(one["name"]) for one in runs], [*map(_progress, known)]
     name_width = min(_widest(names), NAME_WIDTH_MAX)
     status_width = _widest([str(one["status"]) for one in runs])
-    done_width = _widest(done)
+    done_width, usual = _widest(done), usual_seconds(runs)
     found: list[Line] = []
     for run, summary, name, progress in zip(runs, known, names, done, strict=True):
         status = str(run["status"])
@@ -267,7 +271,8 @@ def run_lines(runs: list[Document], summaries: Summaries, now: float) -> tuple[L
             StyledText(f"{name:{name_width}}  "),
             shaped(f"{status:{status_width}}", RUN_STATUSES.get(status)),
             StyledText(f"  {progress:{done_width}}"),
-            StyledText(f"  {_remark(run, summary, now)}", DIM),
+            StyledText(f"  {left_text(run, usual, now, ', ')}", DIM),
+            StyledText(_remark(run, summary, now), DIM),
         )
         found.append(spans)
     return tuple(found)
@@ -291,7 +296,31 @@ def _progress(summary: Document | None) -> str:
         return ""
     if summary["total"] is None:
         return f"{summary['done']}/{summary['tasks']}+ done"
-    return f"{summary['done']}/{summary['total']} done"
+    return progress_bar(summary, "total").rstrip() or f"{summary['done']}/0 done"
+
+
+PAST_MAX = 20
+
+
+def usual_seconds(runs: Iterable[Document]) -> dict[str, float]:
+    """Returns how long the latest complete runs of each workflow took, the median, as the page
+    has it (`runOrder.ts`)."""
+    past: dict[str, list[float]] = {}
+    for run in sorted(runs, key=lambda one: cast("int", one["number"]), reverse=True):
+        if run["status"] == "completed" and run["ended_at"] is not None:
+            known = past.setdefault(str(run["workflow"]), [])
+            known.append(_moment(run["ended_at"]) - _moment(run["created_at"]))
+    return {name: median_low(known[:PAST_MAX]) for name, known in past.items()}
+
+
+def left_text(run: Document, usual: Mapping[str, float], now: float, end: str = "") -> str:
+    """Returns how much of that is left, and the end; "" where it took longer already, or where
+    nothing goes on."""
+    seconds = usual.get(str(run["workflow"]))
+    if seconds is None or run["status"] != "running" or not run["driven"]:
+        return ""
+    left = seconds - (now - _moment(run["created_at"]))
+    return f"about {show_duration(max(1, round(left)))} left{end}" if left > 0 else ""
 
 
 def _age(text: object, now: float) -> str:
@@ -299,7 +328,11 @@ def _age(text: object, now: float) -> str:
 
 
 def _seconds_since(text: object, now: float) -> float:
-    return now - datetime.fromisoformat(str(text)).timestamp()
+    return now - _moment(text)
+
+
+def _moment(text: object) -> float:
+    return datetime.fromisoformat(str(text)).timestamp()
 
 
 # ---- the state of the screen as one value; keys and news make another of it ----
@@ -344,6 +377,7 @@ class State:
     choice: Choice | None = None
     typed: str | None = None  # of what is looked for, while it is typed
     cause: str = ""  # why the run is stalled
+    left: str = ""  # how long it may still take
     said: str = ""  # what became of the last command
     trouble: str = ""  # why what is seen may be old
     is_busy: bool = False

@@ -21,7 +21,7 @@ from tidewheel.cli.tui.spans import (
     restyled,
     shaped,
 )
-from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree
+from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree, shown_text, sought, task_count
 from tidewheel.core.queue.status import Status
 
 HINTS = "enter task  o log  / find  n next failure  t trigger  H hold  ? help  q quit"
@@ -47,6 +47,11 @@ def _head(state: State) -> Line:
         counts.update(cast("dict[str, int]", point["counts"]))
     told = ", ".join(f"{number} {word}" for word, number in counts.items())
     tree = state.tree
+    if tree.is_narrowed:
+        outer = [row for row in tree.rows if row.depth == 0]
+        states = [one for row in outer for one in (row.states or (row.state,))]
+        total = sum(map(task_count, documents(tree.page, "points")))
+        told = shown_text(filter(None, states), total)
     remarks = [
         "pool" if tree.pool_only else "",
         f"/{safe(tree.query)}" if tree.query else "",
@@ -58,6 +63,7 @@ def _head(state: State) -> Line:
         StyledText(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
         shaped(status, RUN_STATUSES.get(status)),
         StyledText(f"  {beside}" if beside else ""),
+        StyledText(f"  {state.left}" if state.left else "", DIM),
         StyledText(f"  {told}", DIM),
     )
 
@@ -82,7 +88,9 @@ def _tree(tree: Tree, width: int, height: int) -> list[Line]:
         lines.append(restyled(one, REVERSE) if row.key == tree.cursor else one)
     if not tree.rows:
         text = "there is nothing to show yet"
-        if tree.query:
+        if tree.query and isinstance(wrong := sought(tree.query), str):
+            text = f"{safe(wrong)}; esc clears the filter"
+        elif tree.query:
             text = f"no task matches {safe(tree.query)!r}; esc clears the filter"
         lines.append(cut(line(f"  {text}", DIM), width))
     return _filled(lines, width, height)

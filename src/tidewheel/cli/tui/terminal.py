@@ -26,7 +26,7 @@ ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"
 LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
 SMALLEST = (20, 5)
 # For what cannot show them: shapes as letters, lines as signs.
-SHAPES = dict(zip("○◔▶◌✔✖⊘·◑◕✓‖■│─…▾▸", "o->~+xX.<>v=#|-~v>", strict=True))
+SHAPES = dict(zip("○◔▶◌✔✖⊘·◑◕✓‖■│─…▾▸█░", "o->~+xX.<>v=#|-~v>#.", strict=True))
 ASCII = str.maketrans(SHAPES)
 
 

@@ -6,22 +6,27 @@ row (`Row.key`), not as its number, so that it stays on that row while the run m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import datetime
-from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 from tidewheel.cli.output import safe
 from tidewheel.cli.pages.format import Document, counts_text, documents, flows_text, texts, took
+from tidewheel.core.queue.filters import Filter, read_filter
+from tidewheel.errors import BadSetting
 from tidewheel.lazy_dataclasses import dataclass
 from tidewheel.quantities import show_duration
 from tidewheel.views.error_groups import BAD_ENDS
+from tidewheel.views.status_text import REMARKS, STATES
 
 OPEN_TASKS_MAX = 1_000  # a point with more of them is closed until it is opened
 POINT, FAMILY, TASK = "point", "family", "task"
 SUBMISSION, ATTEMPT = "submission", "attempt"
 INCOMPLETE = "incomplete"
+BAR_WIDTH = 8
 
 
 class Row(NamedTuple):
@@ -38,7 +43,9 @@ class Row(NamedTuple):
     is_open: bool | None = None  # None: there is nothing below
     submit: int | None = None
     attempt: int | None = None
-    shown: tuple[str, ...] = ()  # the tasks below that the filter lets through, if there is one
+    # The tasks below that the filter lets through, if there is one, each with its state.
+    shown: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
     total: int = 1  # tasks that its id means, whether a filter shows them or not
 
     @property
@@ -236,10 +243,21 @@ def _rows(tree: Tree) -> Iterator[Row]:
         if is_open or tree.is_narrowed:
             below = list(_children(tree, documents(point, "children"), text, 1, text))
         if below or not tree.is_narrowed:
-            row = Row(text, POINT, 0, text, f"{text}/*", beside=counts_text(point))
+            beside = f"{progress_bar(point)}{counts_text(point)}"
+            row = Row(text, POINT, 0, text, f"{text}/*", beside=beside)
             yield _branch(tree, row, point, below)._replace(is_open=is_open)
         if is_open:
             yield from below
+
+
+def progress_bar(facts: Document, of: str = "tasks") -> str:
+    """Returns a bar of how many tasks are done, and a space; "" if an older server does not
+    say, or nobody knows how many there will be."""
+    total, done = cast("int | None", facts.get(of)), cast("int", facts.get("done", 0))
+    if not total:
+        return ""
+    filled = BAR_WIDTH * min(done, total) // total  # full only if all are
+    return f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {done}/{total} done  "
 
 
 def _children(tree: Tree, found: object, point: str, depth: int, parent: str) -> Iterator[Row]:
@@ -255,7 +273,7 @@ def _children(tree: Tree, found: object, point: str, depth: int, parent: str) ->
                 yield _branch(tree, row, one, below)._replace(is_open=is_open)
                 if is_open:
                     yield from below
-        elif _is_wanted(tree, one):
+        elif _is_wanted(tree, one, parent):
             yield from _task(tree, one, key, depth, parent)
 
 
@@ -264,15 +282,27 @@ def _branch(tree: Tree, row: Row, one: Document, below: list[Row]) -> Row:
     and says how many of all they are. A closed family has its own tasks in its row."""
     if not tree.is_narrowed:
         return row
-    tasks = (one for row in below for one in ((row.ids,) if row.kind == TASK else row.shown))
-    shown, total = tuple(dict.fromkeys(tasks)), _count(one)
-    beside = row.beside if len(shown) == total else f"{len(shown)} of {total} tasks shown"
-    return row._replace(shown=shown, total=total, beside=beside)
+    tasks: dict[str, str] = {}
+    for below_it in below:
+        own = ((below_it.ids, below_it.state),) if below_it.kind == TASK else ()
+        tasks.update(own or zip(below_it.shown, below_it.states, strict=True))
+    total, states = task_count(one), tuple(tasks.values())
+    beside = row.beside if len(tasks) == total else shown_text(states, total)
+    return row._replace(shown=tuple(tasks), states=states, total=total, beside=beside)
 
 
-def _count(one: Document) -> int:
+def shown_text(states: Iterable[str], total: int) -> str:
+    """Returns how many tasks a filter shows of how many, and in which states those are."""
+    counts = Counter(states)
+    told = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    return f"{counts.total()} of {total} shown: {told}" if told else f"0 of {total} shown"
+
+
+def task_count(one: Document) -> int:
     """Returns the number of tasks in a branch of the page."""
-    return sum(_count(child) if child["family"] else 1 for child in documents(one, "children"))
+    return sum(
+        task_count(child) if child["family"] else 1 for child in documents(one, "children")
+    )
 
 
 def _around(key: str) -> Iterator[str]:
@@ -298,7 +328,7 @@ def _known_below(tree: Tree, branch: Document, parent: str) -> Iterator[tuple[st
         if one["family"]:
             yield key, False
             yield from _known_below(tree, one, key)
-        elif _is_wanted(tree, one):
+        elif _is_wanted(tree, one, parent):
             is_bad = one["state"] in BAD_ENDS or INCOMPLETE in texts(one, "remarks")
             yield key, is_bad
 
@@ -358,19 +388,29 @@ def _how_it_went(one: Document) -> tuple[str, str]:
     return took(one), "" if status is None else f"exit {status}"
 
 
-def _is_wanted(tree: Tree, task: Document) -> bool:
-    """Says whether the filter lets a task through.
+@cache
+def sought(query: str) -> Filter | str:
+    """Returns the filter that was typed, or what is wrong with it."""
+    try:
+        return read_filter(query, (*STATES, *REMARKS))
+    except BadSetting as wrong:
+        return f"{wrong.name} {wrong.value!r}: expected {wrong.accepted}"
 
-    The filter is a part of an id or a glob, and after a colon the beginning of a state or
-    remark: `model`, `3/*`, `:failed`, `model:running`, `:held`.
-    """
+
+def _is_wanted(tree: Tree, task: Document, parent: str) -> bool:
+    """Says whether the filter lets a task through: by its name or those of its families, with
+    a slash by POINT/NAME, and by its state and remarks. One that is wrong lets none through."""
     if tree.pool_only and task["distance"] != 0:
         return False
-    name, _, state = tree.query.partition(":")
-    words = (str(task["state"]), *texts(task, "remarks"))
-    if state and not any(word.startswith(state) for word in words):
+    if not tree.query:
+        return True
+    which = sought(tree.query)
+    if isinstance(which, str):
         return False
-    ids = str(task["id"])
-    if any(sign in name for sign in "*?["):
-        return fnmatchcase(ids, name) or fnmatchcase(ids, f"*/{name}")
-    return name in ids
+    point, *families = parent.split("|")
+    if tree.page.get("stages"):
+        families = [point, *families] if parent else []
+    names = [safe(task.get("shown") or task["name"]), *families]
+    if "/" in tree.query:
+        names = [str(task["id"]), *(f"{point}/{one}" for one in families)]
+    return which.fits(names, (str(task["state"]), *texts(task, "remarks")))

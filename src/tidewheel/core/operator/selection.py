@@ -36,6 +36,7 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import CyclingDef
 from tidewheel.core.graph.findings import nearest
 from tidewheel.core.graph.shown_names import stage_text
+from tidewheel.core.queue.submission import is_glob
 from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.elements import nodes_at, size_at
 from tidewheel.core.sched.pool import TaskPool
@@ -356,10 +357,6 @@ def read_id_of(pool: TaskPool, text: str) -> WrittenId:
     found = read_id(written)._replace(text=text)
     mapped = {one.partition("<")[0]: one for one in plan.graph.mapped}
     return found._replace(name=mapped.get(found.name, found.name))
-
-
-def is_glob(text: str) -> bool:
-    return any(mark in text for mark in "*?[")
 
 
 def read_id(text: str) -> WrittenId:

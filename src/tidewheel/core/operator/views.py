@@ -100,6 +100,16 @@ def is_at_own_stop_point(reason: str) -> bool:
 
 
 OPEN_STATUSES = ("running", "paused", "waiting for release", "stalled", "stopping")
+# Every status of a run: those that need action first.
+RUN_STATES = (
+    "stalled",
+    "error",
+    *OPEN_STATUSES[:3],
+    "stopping",
+    "created",
+    "stopped",
+    "completed",
+)
 CARRY_ON_STATUSES = ("stopped", "stalled", "error")
 # Nobody drives such a run until it is carried on.
 LET_GO_STATUSES = ("stopped", "completed", "error")

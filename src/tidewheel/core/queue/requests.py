@@ -89,6 +89,8 @@ class TaskFilter:
     name: str | None = None
     estimated_runtime_seconds_max: float | None = None
     memory_bytes_min: int | None = None  # asks for at least so much (1 or more)
+    jobs: bool | None = None  # False leaves out jobs of runs
+    matching: str | None = None  # as `filters` reads it: of ids and names
 
 
 PAGE_COUNT_MAX = 10_000  # that one call may ask for

@@ -131,6 +131,11 @@ def name_finding(what: str, text: str) -> str | None:
     return None
 
 
+def is_glob(text: str) -> bool:
+    """Says whether a text stands for all names that fit it, rather than for itself."""
+    return any(mark in text for mark in "*?[")
+
+
 def utf8_length(text: str) -> int:
     """Returns how many bytes a text has in UTF-8, as which it is stored."""
     return len(text.encode(errors="replace"))

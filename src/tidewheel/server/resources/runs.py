@@ -29,7 +29,9 @@ from tidewheel.api.views import (
 from tidewheel.api.wire import answer
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import read_job_name
+from tidewheel.core.operator.views import RUN_STATES
 from tidewheel.core.queue.access import ANY_TEXT, run_name
+from tidewheel.core.queue.filters import read_filter
 from tidewheel.errors import NoAnswer, NotFound, Refused
 from tidewheel.ports.runs import LogPart
 from tidewheel.server.call import Answer, Call, covered_page
@@ -106,7 +108,11 @@ async def list_runs(call: Call) -> object:
         found: Any = (await run_door(call).look("runs", asked))["runs"]
         return list(found)
 
+    sought = read_filter(query.matching, RUN_STATES)
+
     def covers(one: Document) -> bool:
+        if not sought.fits((one["name"],), (one["status"],)):
+            return False
         is_own = call.run is not None and one["name"] == call.run.name
         return is_own or call.covers(run_name(one["name"]))
 

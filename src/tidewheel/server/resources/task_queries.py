@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from operator import attrgetter
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
+from tidewheel.api.log_lines import FileHits
 from tidewheel.api.operation import READ
 from tidewheel.api.operations import HISTORY, PARTS_OF_TASKS, Count, Number
 from tidewheel.api.tasks import EdgeView, Task
+from tidewheel.api.views import TASK_LOG_QUERY
 from tidewheel.api.wire import answer, json_value, out_type, part_type, write
 from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.fields import Filters, explained, task_filter
@@ -38,6 +41,7 @@ _NAMES: list[Any] = [(name, str | None, None) for name in explained(Filters)]
 _FIGURES: list[Any] = [
     ("estimated_runtime_seconds_max", float | None, None),
     ("memory_bytes_min", _SIZE_MIN, None),
+    ("jobs", bool | None, None),  # false leaves out jobs of runs
 ]
 FilterIn: Any = msgspec.defstruct(
     "FilterIn",
@@ -249,15 +253,39 @@ ROUTES += routes_of([HISTORY])
 async def log(call: Call) -> object:
     """Answers with the log of the last attempt, or of the one that the query names, if this
     host has it."""
-    query, task = call.query_as(LogQuery), await call.found_task()
-    stream = call.path["stream"]
+    query = call.query_as(LogQuery)
+    root, path, what = await _log_place(call, query.attempt)
+    return await log_answer(root, path, query, what)
+
+
+@ROUTES.add(
+    "GET /tasks/{id}/logs/{stream}/search",
+    READS_TASK,
+    "The lines of a log that have a text or a level: one step through the whole file.",
+    FileHits,
+    query=TASK_LOG_QUERY,
+)
+async def search_log(call: Call) -> object:
+    from tidewheel.views.log_search import search_file  # noqa: PLC0415 - loads the core
+
+    root, path, what = await _log_place(call, call.query.attempt)
+    found = await search_file(root, path, call.query.arguments())
+    if found is None:
+        raise NotFound("log", what)
+    return found
+
+
+async def _log_place(call: Call, attempt: int | None) -> tuple[Path, Path, str]:
+    """Returns where the log of an attempt is that a request names, None for the last one:
+    below which folder, which file, and what it is called."""
+    task, stream = await call.found_task(), call.path["stream"]
     if stream not in STREAMS:
         raise NotFound("stream", stream)
     home = call.settings.state_directory
-    attempt = query.attempt or max(1, task.attempt)
-    path = await attempt_log(call.store, home, (task.id, task.seq), stream, attempt)
+    number = attempt or max(1, task.attempt)
+    path = await attempt_log(call.store, home, (task.id, task.seq), stream, number)
     root = home / path.relative_to(home).parts[0]
-    return await log_answer(root, path, query, f"{task.id} {stream} of attempt {attempt}")
+    return root, path, f"{task.id} {stream} of attempt {number}"
 
 
 async def why(call: Call) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.api import tasks
 from tidewheel.core.queue.limits import Limit
@@ -20,6 +20,9 @@ from tidewheel.store.transaction import (
     records_in_chunks,
     rows_in_chunks,
 )
+
+if TYPE_CHECKING:
+    from tidewheel.core.queue.filters import Filter
 
 RECENT_TASKS = 2_000  # whose queues are listed though they are idle
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
@@ -73,11 +76,17 @@ def views_of(tx: Transaction, seqs: Sequence[int]) -> list[tasks.Task]:
     return [found[seq] for seq in seqs if seq in found]
 
 
-_FILTERS = tuple(one.name for one in fields(TaskFilter) if one.name != "statuses")
+_PATTERN = "matching"
+_FILTERS = tuple(
+    one.name for one in fields(TaskFilter) if one.name not in ("statuses", _PATTERN)
+)
+LOOKED_AT_ONCE = 1_000
+LOOKED_MAX = 10_000  # tasks, for one page of those that a pattern fits
 
 
 def filter_parameters(which: TaskFilter) -> dict[str, object]:
-    """Returns a filter as query parameters; what is None matches everything."""
+    """Returns a filter as query parameters; what is None matches everything. A pattern is no
+    parameter: see `found_page`."""
     given: dict[str, object] = {name: getattr(which, name) for name in _FILTERS}
     statuses = which.statuses
     given["any_status"] = statuses is None
@@ -85,17 +94,80 @@ def filter_parameters(which: TaskFilter) -> dict[str, object]:
     return given
 
 
-def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[tasks.Task]:
+def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> tasks.TaskList:
     """Returns a page of the tasks that a filter matches, newest first."""
+    found = found_page(tx, which, page)
+    return tasks.TaskList(views_of(tx, found.seqs), found.next, found.looked)
+
+
+class FoundPage(NamedTuple):
+    """Holds which tasks a filter found, newest first, and where the next page begins."""
+
+    seqs: list[int]
+    next: int | None
+    looked: int
+
+
+def found_page(tx: Transaction, which: TaskFilter, page: KeysetPage) -> FoundPage:
+    """Returns which tasks a filter matches. For a pattern, the tasks that all else leaves over
+    are looked at, newest first, so many and no more: the next page goes on behind them."""
     count = page_count(page.count)
-    given = filter_parameters(which) | {
-        "before": page.before if page.before is not None else 2**62,
-        "count": count,
-    }
+    before = page.before if page.before is not None else 2**62
+    if which.matching is None:
+        seqs = _seqs(tx, which, before, count)
+        return FoundPage(seqs, seqs[-1] if len(seqs) == count else None, len(seqs))
+    return _fitting_page(tx, which, read_sought(which), KeysetPage(count=count, before=before))
+
+
+def read_sought(which: TaskFilter) -> Filter:
+    """Returns the pattern of a filter; without one it fits everything."""
+    from tidewheel.core.queue.filters import read_filter  # noqa: PLC0415 - few ask for any
+
+    return read_filter(which.matching or "", [*Status])
+
+
+def _fitting_page(
+    tx: Transaction, which: TaskFilter, sought: Filter, page: KeysetPage
+) -> FoundPage:
+    assert page.before is not None
+    count, before = page.count, page.before
+    which = with_states(which, sought.states)
+    if sought.exact is not None:
+        given = filter_parameters(which) | {"before": before, "exact": sought.exact}
+        rows = tx.rows("find_tasks_by_exact", **given, count=count)
+        return FoundPage([row[0] for row in rows], None, len(rows))
+    found: list[int] = []
+    looked = 0
+    while looked < LOOKED_MAX:
+        part = _seqs(tx, which, before, LOOKED_AT_ONCE)
+        words = {
+            seq: names for seq, *names in rows_in_chunks(tx, "find_task_words", "seqs", part)
+        }
+        for seq in part:
+            looked, before = looked + 1, seq
+            if sought.names_fit(words.get(seq, ())):
+                found.append(seq)
+                if len(found) == count:
+                    return FoundPage(found, before, looked)
+        if len(part) < LOOKED_AT_ONCE:
+            return FoundPage(found, None, looked)
+    return FoundPage(found, before, looked)
+
+
+def with_states(which: TaskFilter, states: frozenset[str] | None) -> TaskFilter:
+    """Returns a filter that also asks for one of these states; None is any."""
+    if states is None:
+        return which
+    asked = Status if which.statuses is None else which.statuses
+    return replace(which, statuses=tuple(one for one in asked if one in states))
+
+
+def _seqs(tx: Transaction, which: TaskFilter, before: int, count: int) -> list[int]:
+    given = filter_parameters(which) | {"before": before, "count": count}
     found = {
         row[0] for query, extra in _finders(which) for row in tx.rows(query, **(given | extra))
     }
-    return views_of(tx, sorted(found, reverse=True)[:count])
+    return sorted(found, reverse=True)[:count]
 
 
 def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
@@ -104,12 +176,13 @@ def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
     for name in _FILTERS:
         if getattr(which, name) is not None and is_common(finder := f"find_tasks_by_{name}"):
             return [(finder, {})]
+    all_of_them = "find_queue_tasks" if which.jobs is False else "find_tasks"
     if which.statuses is not None:
-        return [_finder_of(status) for status in which.statuses]
-    return [("find_tasks", {})]
+        return [_finder_of(status, all_of_them) for status in which.statuses]
+    return [(all_of_them, {})]
 
 
-def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
+def _finder_of(status: Status, all_of_them: str) -> tuple[str, dict[str, object]]:
     """Returns the query that finds tasks of a status, and its parameters. Each status but
     succeeded has a table or an index by which it is found."""
     match status:
@@ -123,7 +196,7 @@ def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
             return "find_unwell_tasks", {"status": status.value}
         case Status.SUCCEEDED:
             # They are so many that any walk by seq soon meets a page of them.
-            return "find_tasks", {"statuses": [status.value]}
+            return all_of_them, {"statuses": [status.value]}
 
 
 def peek(tx: Transaction, queue: str, count: int) -> list[tasks.Task]:

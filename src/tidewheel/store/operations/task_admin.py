@@ -12,9 +12,15 @@ from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import cancel as cancel_step
 from tidewheel.core.queue.submission import SubmitLimits, name_finding, refusal
 from tidewheel.core.queue.task import NewTask, TaskId, TaskState
-from tidewheel.errors import BadSetting, Duplicate, NotFound, WrongStatus
+from tidewheel.errors import BadSetting, Duplicate, NotFound, Refused, WrongStatus
 from tidewheel.store.operations.lanes import fill_lanes, lay_lanes
-from tidewheel.store.operations.queries import filter_parameters, get, page_count
+from tidewheel.store.operations.queries import (
+    filter_parameters,
+    get,
+    page_count,
+    read_sought,
+    with_states,
+)
 from tidewheel.store.operations.submit import list_edge_states
 from tidewheel.store.operations.transitions import (
     Effects,
@@ -24,6 +30,8 @@ from tidewheel.store.operations.transitions import (
     lock_tasks,
 )
 from tidewheel.store.transaction import Transaction, row_of, rows_in_chunks
+
+PORTION, LOOKED_MAX = 10_000, 100_000  # open tasks that are looked at for a pattern
 
 
 def cancel(tx: Transaction, effects: Effects, task_ids: Sequence[TaskId]) -> list[Cancelled]:
@@ -54,9 +62,33 @@ def cancel(tx: Transaction, effects: Effects, task_ids: Sequence[TaskId]) -> lis
 def cancel_matching(
     tx: Transaction, effects: Effects, which: TaskFilter, count_max: int = 1000
 ) -> list[Cancelled]:
-    """Cancels the tasks that a filter finds and that have not ended, oldest first."""
-    found = tx.rows("find_cancellable", **filter_parameters(which), count=page_count(count_max))
-    return cancel(tx, effects, [TaskId(row[0]) for row in found])
+    """Cancels the tasks that a filter finds and that have not ended, oldest first.
+
+    Raises Refused if too many would have to be looked at for a pattern.
+    """
+    ids = _open_fitting(tx, which, page_count(count_max))
+    return cancel(tx, effects, ids)
+
+
+def _open_fitting(tx: Transaction, which: TaskFilter, count_max: int) -> list[TaskId]:
+    """Returns the ids of so many open tasks that a filter finds, oldest first."""
+    sought = read_sought(which)
+    given = filter_parameters(with_states(which, sought.states))
+    portion = count_max if which.matching is None else PORTION
+    found: list[TaskId] = []
+    looked = after = 0
+    while True:
+        rows = tx.rows("find_cancellable", **given, after=after, count=portion)
+        found += [TaskId(id_) for id_, name, _ in rows if sought.names_fit((id_, name))]
+        looked += len(rows)
+        if len(found) >= count_max or len(rows) < portion:
+            return found[:count_max]
+        if looked >= LOOKED_MAX:
+            raise Refused(
+                f"nothing was cancelled: {which.matching} would have to be looked for among "
+                f"more than {LOOKED_MAX} open tasks; name a queue, too"
+            )
+        after = rows[-1][2]
 
 
 def arm(tx: Transaction, effects: Effects, task_id: TaskId) -> None:

@@ -254,7 +254,9 @@ def filter_body(which: requests.TaskFilter) -> Body:
     """Returns the body that says which tasks are meant; a field that is None matches all."""
     body = {one.name: getattr(which, one.name) for one in fields(requests.TaskFilter)}
     statuses = body.pop("statuses")
-    return {"status": None if statuses is None else [one.value for one in statuses], **body}
+    body["status"] = None if statuses is None else [one.value for one in statuses]
+    # What is not asked for is not said: an older server may not know of it.
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def worker_body(worker: requests.NewWorker) -> Body:
@@ -368,7 +370,8 @@ def is_possible(*names: str | None) -> bool:
 
 def is_findable(which: requests.TaskFilter) -> bool:
     """Says whether a filter can match anything."""
-    values = (getattr(which, one.name) for one in fields(requests.TaskFilter))
+    names = [one.name for one in fields(requests.TaskFilter) if one.name != "matching"]
+    values = (getattr(which, name) for name in names)
     return which.statuses != () and is_possible(
         *(one for one in values if isinstance(one, str))
     )

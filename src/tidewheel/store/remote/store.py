@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
 
+from tidewheel.api.log_lines import FileHits
 from tidewheel.api.operation import ServiceName
 from tidewheel.api.operations import check_queue
-from tidewheel.api.tasks import Task
+from tidewheel.api.tasks import Task, TaskList
 from tidewheel.api.wire import NULL, Fields, instant, out_type, read, read_all
 from tidewheel.config import StoreSettings
-from tidewheel.core.queue.access import AuditEntry, NewToken, TokenView
+from tidewheel.core.queue.access import RUN_QUEUE, AuditEntry, NewToken, TokenView
 from tidewheel.core.queue.lease import check_lease_seconds
 from tidewheel.core.queue.requests import (
     Amendment,
@@ -50,7 +51,12 @@ from tidewheel.store.remote.operations import (
     task_body,
     task_path,
 )
-from tidewheel.store.remote.transport import ReceivedProblem, Transport, refusal_from
+from tidewheel.store.remote.transport import (
+    ReceivedProblem,
+    Transport,
+    is_unknown_there,
+    refusal_from,
+)
 from tidewheel.store.remote.workers import RemoteWorkers
 
 if TYPE_CHECKING:
@@ -59,6 +65,10 @@ if TYPE_CHECKING:
 
 PAGE_MAX = 1_000
 TASK_FIELDS = ",".join(out_type(Task).__struct_fields__)
+
+
+def _is_job(task: Task) -> bool:
+    return task.queue.startswith(RUN_QUEUE)
 
 
 class _TaskPage(msgspec.Struct):
@@ -84,25 +94,48 @@ class RemoteReads(ServerPart):
         found = {view.id: view for view in read_all(Task, given)}
         return [found[task_id] for task_id in task_ids]
 
-    async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[Task]:
-        """Returns tasks in as many requests as it takes: one gives at most a thousand."""
+    async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> TaskList:
+        """Returns tasks in as many requests as it takes: one gives at most a thousand. For a
+        pattern one request is made: how far it looked is the server's to say."""
         page_count(page.count)
         if not is_findable(which):
-            return []
-        query = filter_body(which)
-        status = query.pop("status")
-        query |= {"status": ",".join(status) if status else None, "fields": TASK_FIELDS}
-        found: list[Fields] = []
+            return TaskList()
+        query = filter_body(which) | {"fields": TASK_FIELDS}
+        if "status" in query:
+            query["status"] = ",".join(cast("list[str]", query["status"]))
+        if which.jobs is not None:
+            query["jobs"] = str(which.jobs).lower()
+        found: list[Task] = []
         before = page.before
         while (left := page.count - len(found)) > 0:
-            query |= {"limit": min(left, PAGE_MAX), "before": before}
-            response = await self.transport.call("GET", "/tasks", query=query)
-            part = response.read(_TaskPage)
-            found += part.tasks
+            asked = query | {"limit": min(left, PAGE_MAX), "before": before}
+            try:
+                part = await self._task_page(asked)
+            except Refused as refused:
+                if not is_unknown_there(refused) or query["fields"] != TASK_FIELDS:
+                    raise
+                query = await self._as_older(query)
+                continue
+            tasks = read_all(Task, part.tasks)
+            found += [one for one in tasks if which.jobs is not False or not _is_job(one)]
             before = part.next
-            if before is None:
+            if before is None or which.matching is not None:
                 break
-        return read_all(Task, found)
+        return TaskList(found, before, len(found))
+
+    async def _task_page(self, query: Mapping[str, object]) -> _TaskPage:
+        response = await self.transport.call("GET", "/tasks", query=cast("Query", query))
+        return response.read(_TaskPage)
+
+    async def _as_older(self, query: dict[str, object]) -> dict[str, object]:
+        """Returns a query for tasks without what an older server does not know: fields that
+        came later have their defaults then, and jobs of runs are left out here."""
+        one = await self._task_page({"limit": 1})
+        known = {"spec", "spec_text"}.union(*one.tasks)
+        fields = ",".join(name for name in TASK_FIELDS.split(",") if name in known)
+        return {name: value for name, value in query.items() if name != "jobs"} | {
+            "fields": fields
+        }
 
     async def values_of(self, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
         page_count(max(1, len(task_ids)))
@@ -126,6 +159,20 @@ class RemoteReads(ServerPart):
         path = task_path(task_id, "logs", stream)
         try:
             return (await self.transport.call("GET", path, query=query)).body
+        except NotFound as error:
+            if error.kind != "log":
+                raise
+            return None
+
+    async def search_task_log(
+        self, task_id: TaskId, stream: str, asked: Mapping[str, object]
+    ) -> FileHits | None:
+        """Returns what one step of a search in a log finds; None if there is no such log."""
+        query: dict[str, Any] = {**asked, "case": str(bool(asked.get("case"))).lower()}
+        query["limit"] = query.pop("count")
+        path = task_path(task_id, "logs", stream, "search")
+        try:
+            return (await self.transport.call("GET", path, query=query)).read(FileHits)
         except NotFound as error:
             if error.kind != "log":
                 raise

@@ -449,7 +449,10 @@ SERVERS_FAULT = 500
 MESSAGE_LENGTH_MAX = 2_000
 INTERNAL = "internal"  # a bug, which somebody has to find in a log
 # What a server says of fields and paths that came with a later version than its own.
-UNKNOWN_THERE = ("there is no field ", "there is nothing at this path")
+UNKNOWN_THERE = (
+    *("there is no field ", "there is no parameter "),
+    "there is nothing at this path",
+)
 UPGRADE_IT = "if the server is older than this program, upgrade the server first"
 
 
@@ -483,6 +486,11 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
     if any(words in problem.message for words in UNKNOWN_THERE):
         problem.message += f"; {UPGRADE_IT}"
     return error_from(problem)
+
+
+def is_unknown_there(refused: Refused) -> bool:
+    """Says whether a server refused something because it may be older than this program."""
+    return str(refused).endswith(UPGRADE_IT)
 
 
 def error_from(problem: ReceivedProblem) -> TidewheelError:

@@ -9,18 +9,28 @@ export type LogHit = {
   cut: boolean;
 };
 
-/** Holds what one step of a search in a log has found, in the order of the file. `searched` says up to which byte it has come, of `size`. With `cursor` the next step goes on there; `done`: nothing follows by now, and the cursor is for what may be written later. */
-export type LogHits = {
-  run: string;
-  id: string | null;
-  submit: number | null;
-  attempt: number | null;
+/** Holds what one step of a search in a file has found, in its order. `searched` says up to which byte it has come, of `size`. With `cursor` the next step goes on there; `done`: nothing follows by now, and the cursor is for what may be written later. */
+export type FileHits = {
   hits: LogHit[];
   lines: number;
   searched: number;
   size: number;
   cursor: string;
   done: boolean;
+};
+
+/** Holds what one step of a search in a log of a run, or of a job of it, has found. */
+export type LogHits = {
+  hits: LogHit[];
+  lines: number;
+  searched: number;
+  size: number;
+  cursor: string;
+  done: boolean;
+  run: string;
+  id: string | null;
+  submit: number | null;
+  attempt: number | null;
 };
 
 /** Says at which byte a line of a log begins; if it is not `done`, how far it was counted, and `cursor` is where the next step goes on. Behind the end it is the last line. */

@@ -222,9 +222,11 @@ export type TreeBranch = {
   submissions?: SubmissionInTree[];
 };
 
-/** Describes a point of the tree of a run. */
+/** Describes a point of the tree of a run: how many tasks there are, how many of them are done, and those that are known. */
 export type TreePoint = {
   point: string;
+  tasks: number;
+  done: number;
   counts: Record<string, number>;
   children: TreeBranch[];
 };

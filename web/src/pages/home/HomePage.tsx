@@ -7,11 +7,12 @@ import { useFollowing } from "../../api/follow";
 import { gridQuery } from "../../api/queries";
 import type { GridRun } from "../../api/types";
 import { useShortcut } from "../../shell/shortcuts";
+import { FilterField } from "../../ui/FilterField";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { StateIcon } from "../../ui/StateIcon";
 import { countedTitle, useTitle } from "../../ui/title";
 import { RunList } from "../RunsPage";
-import { urgency } from "../runOrder";
+import { RUN_STATES, runFilter, urgency } from "../runOrder";
 import { useAddress } from "../useAddress";
 import { useAlarms } from "./alarms";
 import { needsAction } from "./cells";
@@ -20,8 +21,6 @@ import { SavedViews } from "./SavedViews";
 import { notifies } from "./keep";
 import { useWall } from "./wall";
 import "./home.css";
-
-const STATUSES = ["stalled", "error", "running", "paused", "waiting for release", "stopping", "created", "stopped", "completed"];
 
 /** Those that need action first; of the others as the server has them. */
 const order = (run: GridRun): number => (run.cause !== null ? Math.min(3, urgency(run, undefined)) : urgency(run, undefined));
@@ -33,7 +32,7 @@ export function HomePage() {
   const status = address.status ?? "";
   const wall = address.wall === "1";
   const isList = address.as === "list" && !wall;
-  const { data, error, refetch } = useQuery(gridQuery(useDeferredValue(name), status, notifies()));
+  const { data, error, refetch } = useQuery(gridQuery(useDeferredValue(runFilter(name).problem === "" ? name : ""), status, notifies()));
   const runs = useMemo(() => data && [...data.runs].sort((a, b) => order(a) - order(b)), [data]);
   const alarms = useAlarms(runs);
   const alarming = useAlarming(runs, data?.counts);
@@ -52,7 +51,7 @@ export function HomePage() {
               <button type="button" className="button" aria-pressed={!isList} onClick={() => change({ as: "" })}>Grid</button>
               <button type="button" className="button" aria-pressed={isList} onClick={() => change({ as: "list" })}>List</button>
             </div>
-            <input className="input" type="search" placeholder="Filter by name" aria-label="Filter runs" value={name} onChange={(event) => change({ name: event.target.value })} />
+            <FilterField placeholder="Filter: tide*:stalled" label="Filter runs" value={name} change={(text) => change({ name: text })} problem={runFilter(name).problem} />
             <div className="home-tools">
               <Button look="quiet" aria-pressed={alarms.on} title="A browser notification when a run stalls or fails while this tab is hidden" onClick={alarms.toggle}>Notify me</Button>
               <Button look="quiet" className="wall-button" title="Large cells and nothing else, for a screen on a wall; Escape leaves it" onClick={() => change({ wall: "1", as: "" })}>Wall screen</Button>
@@ -86,7 +85,7 @@ function Grid({ runs, error, retry, wall, leftOut, asked }: { runs: readonly Gri
 
 function StatusChips({ counts, chosen, choose }: { counts: Readonly<Record<string, number>>; chosen: string; choose: (status: string) => void }) {
   const on = chosen.split(",").filter(Boolean);
-  const shown = STATUSES.filter((status) => (counts[status] ?? 0) > 0 || on.includes(status));
+  const shown = RUN_STATES.filter((status) => (counts[status] ?? 0) > 0 || on.includes(status));
   const toggle = (status: string) => choose((on.includes(status) ? on.filter((one) => one !== status) : [...on, status]).join(","));
   return (
     <div className="status-chips" role="group" aria-label="Statuses">

@@ -5,7 +5,8 @@ import { useShortcut } from "../../shell/shortcuts";
 import { STATE_SAYS, TASK_STATES } from "../../ui/palette";
 import { Button } from "../../ui/parts";
 import { StateIcon } from "../../ui/StateIcon";
-import { isFiltering } from "./filters";
+import { FilterField } from "../../ui/FilterField";
+import { isFiltering, nameFilter, REMARKS } from "./filters";
 import { useRunPage } from "./useRunPage";
 
 export function FilterBar({ children }: { children: ReactNode }) {
@@ -26,7 +27,7 @@ export function FilterBar({ children }: { children: ReactNode }) {
   return (
     <div className="filter-bar">
       <div ref={toggles} className="view-toggles" role="group" aria-label="Views">{children}</div>
-      <input ref={name} className="input" type="search" placeholder={stages ? "Stage" : "Name or family"} aria-label={stages ? "Stage, with * and ?" : "Name or family, with * and ?"} value={filters.name} onChange={(event) => setFilter("name", event.target.value)} />
+      <FilterField input={name} placeholder={stages ? "Stage" : "Name or family"} label={stages ? "Filter stages" : "Filter tasks by name or family"} value={filters.name} change={(text) => setFilter("name", text)} problem={nameFilter(filters.name).problem} />
       {!stages && <input className="input point" type="search" placeholder="Point" aria-label="Point, with * and ?" value={filters.point} onChange={(event) => setFilter("point", event.target.value)} />}
       {flows.length > 1 && !stages && (
         <select aria-label="Flow" value={filters.flow} onChange={(event) => setFilter("flow", event.target.value)}>
@@ -51,8 +52,7 @@ function StateChips() {
     }
     return found;
   }, [rows]);
-  const remarks = ["incomplete", "blocked", "held", "retrying", "xtrigger"];
-  const shown = [...TASK_STATES, ...remarks].filter((state) => counts.has(state) || filters.states.includes(state));
+  const shown = [...TASK_STATES, ...REMARKS].filter((state) => counts.has(state) || filters.states.includes(state));
   const toggle = (state: string) => {
     const next = filters.states.includes(state) ? filters.states.filter((one) => one !== state) : [...filters.states, state];
     setFilter("state", next.join(","));
@@ -61,7 +61,7 @@ function StateChips() {
     <div className="state-chips" role="group" aria-label="States">
       {shown.map((state) => (
         <button key={state} type="button" className="chip state-chip" aria-pressed={filters.states.includes(state)} title={STATE_SAYS[state]} onClick={() => toggle(state)}>
-          {!remarks.includes(state) && <StateIcon state={state} size={13} />}{state} <b>{counts.get(state) ?? 0}</b>
+          {!REMARKS.includes(state) && <StateIcon state={state} size={13} />}{state} <b>{counts.get(state) ?? 0}</b>
         </button>
       ))}
     </div>

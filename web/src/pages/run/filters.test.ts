@@ -6,10 +6,10 @@ import { readFilters, rowFilter } from "./filters";
 const row = { state: "waiting", remarks: ["held"], name: "tide_model", point: "20300101T0000Z", flows: [1, 2] };
 const fits = (search: string) => rowFilter(readFilters(parseSearch(search)), () => ["MODELS", "root"])(row);
 
-test.each(["", "?state=waiting", "?state=failed,held", "?name=tide", "?name=t*l", "?name=MODELS", "?name=mod*", "?point=2030*", "?flow=2", "?state=held&flow=1"])("%s means the task", (search) => {
+test.each(["", "?state=waiting", "?state=failed,held", "?name=tide", "?name=t*l", "?name=MODELS", "?name=mod*", "?name=2030*/tide*:held", "?name=:wait", "?name=*/MODELS", "?name==tide_model", "?point=2030*", "?flow=2", "?state=held&flow=1"])("%s means the task", (search) => {
   expect(fits(search)).toBe(true);
 });
-test.each(["?state=failed", "?name=wave", "?name=tide?", "?point=2031*", "?flow=3"])("%s does not mean it", (search) => {
+test.each(["?state=failed", "?name=wave", "?name=tide?", "?name=tide:failed", "?name=2031*/tide*", "?name=2030", "?name==tide", "?point=2031*", "?flow=3"])("%s does not mean it", (search) => {
   expect(fits(search)).toBe(false);
 });
 test("letters that mean something elsewhere mean themselves in a glob", () => {

@@ -1,10 +1,13 @@
 /** Which tasks of a run are meant: the same filters for every view, kept in the address. */
 import type { TaskRow } from "../../api/types";
-import { globMatcher } from "../../ui/globs";
+import { globMatcher, readFilter } from "../../ui/globs";
+import { TASK_STATES } from "../../ui/palette";
+
+export const REMARKS = ["incomplete", "blocked", "held", "retrying", "xtrigger"];
 
 export interface Filters {
   states: string[]; // states or remarks; none: all
-  name: string; // glob over names and families
+  name: string; // a filter: of names and families, with a slash of POINT/NAME
   point: string; // glob
   flow: string; // a number
 }
@@ -26,12 +29,20 @@ export function rowFilter(
   filters: Filters,
   familiesOf: (name: string) => readonly string[] = () => [],
 ): (row: Pick<TaskRow, "state" | "remarks" | "name" | "point" | "flows">) => boolean {
-  const name = globMatcher(filters.name);
+  const sought = nameFilter(filters.name);
+  const isOfIds = filters.name.includes("/");
   const point = globMatcher(filters.point);
   const flow = Number(filters.flow);
   return (row) =>
     (filters.states.length === 0 || filters.states.some((one) => row.state === one || row.remarks.includes(one))) &&
-    (filters.name === "" || name(row.name) || familiesOf(row.name).some(name)) &&
+    (filters.name === "" || sought.fits(namesOf(row, familiesOf(row.name), isOfIds), [row.state, ...row.remarks])) &&
     point(row.point) &&
     (filters.flow === "" || row.flows.includes(flow));
+}
+
+export const nameFilter = (text: string) => readFilter(text, [...TASK_STATES, ...REMARKS, "runahead", "withdrawn"]);
+
+function namesOf(row: Pick<TaskRow, "name" | "point">, families: readonly string[], isOfIds: boolean): string[] {
+  const names = [row.name, ...families.filter((one) => one !== "root")];
+  return isOfIds ? names.map((one) => `${row.point}/${one}`) : names;
 }

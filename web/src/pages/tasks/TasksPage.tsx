@@ -4,15 +4,17 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useFollowing } from "../../api/follow";
 import { post } from "../../api/http";
-import { tasksQuery, wishOf, type TaskName, type TaskWish } from "../../api/storeQueries";
+import { PAGE, RUN_QUEUE, tasksQuery, wishOf, type TaskWish } from "../../api/storeQueries";
 import { useMay } from "../../api/session";
 import { FILTER_NAMES, type QueueFacts, type StoredTask } from "../../api/storeTypes";
 import { Confirm } from "../../ui/Confirm";
+import { FilterField } from "../../ui/FilterField";
+import { readFilter } from "../../ui/globs";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { useAddress } from "../useAddress";
-import { isOver, jobOf, STATUSES } from "./again";
+import { isOver, jobOf, OPEN_STATUSES, STATUSES } from "./again";
 import { Queues, useQueues } from "./Queues";
 import { QueueSettings } from "./QueueSettings";
 import { ResubmitDialog } from "./ResubmitDialog";
@@ -21,12 +23,13 @@ import "./tasks.css";
 
 const ROW_HEIGHT = 34;
 const CANCEL_MAX = 1_000;
-const TYPED_NAMES = FILTER_NAMES.filter((name) => name !== "queue").sort(); // a queue is chosen from a list
+const TYPED_NAMES = FILTER_NAMES.filter((name) => name !== "queue" && name !== "matching").sort(); // a queue is chosen from a list
 
 export function TasksPage() {
   useFollowing("task", ["store"]);
   const [search, change] = useAddress();
   const wish = wishOf(search);
+  const { problem } = readFilter(wish.matching, STATUSES);
   const selected = search.task ?? null;
   const all = search.queues === "all";
   const { queues, left, error, refetch } = useQueues(all, wish.queue);
@@ -41,16 +44,16 @@ export function TasksPage() {
         {(left > 0 || all) && <Button look="quiet" className={may ? "" : "page-end"} aria-pressed={all} onClick={() => change({ queues: all ? "" : "all" })}>Show queues of ended runs{left > 0 ? ` (${left})` : ""}</Button>}
       </div>
       <Queues queues={queues} error={error} retry={() => void refetch()} chosen={wish.queue} choose={(queue) => change({ queue })} />
-      <Filters wish={wish} queues={queues ?? []} change={change} />
+      <Filters wish={wish} queues={queues ?? []} change={change} problem={problem} />
       <div className={selected === null ? "tasks-frame card" : "tasks-frame card with-aside"}>
-        <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change(wishOf({}))} />
+        {problem !== "" ? <Empty title="The filter is not understood">{problem}</Empty> : <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change({ ...wishOf({}), jobs: wish.jobs })} hasJobs={openJobs(queues ?? []) > 0} />}
         {selected !== null && <TaskAside key={selected} id={selected} close={() => change({ task: "" })} select={(id) => change({ task: id })} />}
       </div>
     </div>
   );
 }
 
-function Filters({ wish, queues, change }: { wish: TaskWish; queues: readonly QueueFacts[]; change: (what: Record<string, string>) => void }) {
+function Filters({ wish, queues, change, problem }: { wish: TaskWish; queues: readonly QueueFacts[]; change: (what: Record<string, string>) => void; problem: string }) {
   const chosen = wish.status.split(",").filter(Boolean);
   const toggle = (status: string) => change({ status: (chosen.includes(status) ? chosen.filter((one) => one !== status) : [...chosen, status]).join(",") });
   return (
@@ -64,40 +67,30 @@ function Filters({ wish, queues, change }: { wish: TaskWish; queues: readonly Qu
         <option value="">all queues</option>
         {[...new Set([...queues.map((one) => one.queue), ...(wish.queue ? [wish.queue] : [])])].map((queue) => <option key={queue} value={queue}>{queue}</option>)}
       </select>
-      {TYPED_NAMES.map((field) => <Field key={field} field={field} value={wish[field]} change={change} />)}
+      {!wish.queue.startsWith(RUN_QUEUE) && <button type="button" className="chip state-chip" aria-pressed={wish.jobs === "1"} title="Jobs are triggered, held and killed in their runs" onClick={() => change({ jobs: wish.jobs === "1" ? "" : "1" })}>Jobs of runs ({openJobs(queues)} open)</button>}
+      <FilterField placeholder="Filter: img-*:failed" label="Filter tasks" value={wish.matching} change={(matching) => change({ matching })} problem={problem} pause={350} />
+      {TYPED_NAMES.filter((field) => field !== "name" || wish.name !== "").map((field) => (
+        <FilterField key={field} placeholder={`Its ${field}`} label={`Exactly this ${field}`} value={wish[field]} change={(text) => change({ [field]: text })} pause={350} />
+      ))}
     </div>
   );
 }
 
-/** Asked for when somebody has stopped writing. */
-function Field({ field, value, change }: { field: TaskName; value: string; change: (what: Record<string, string>) => void }) {
-  const [text, setText] = useState(value);
-  const said = useRef(value); // what this field put into the address, or found there
-  useEffect(() => {
-    if (value === said.current) return;
-    said.current = value; // somebody else changed it: a link, or a button that clears all
-    setText(value);
-  }, [value]);
-  useEffect(() => {
-    if (text === said.current) return;
-    const timer = window.setTimeout(() => {
-      said.current = text;
-      change({ [field]: text });
-    }, 350);
-    return () => window.clearTimeout(timer);
-  }, [text, field, change]);
-  return <input className="input" type="search" placeholder={`Exact ${field}`} aria-label={`Exactly this ${field}`} value={text} onChange={(event) => setText(event.target.value)} />;
-}
+const openJobs = (queues: readonly QueueFacts[]): number =>
+  queues.filter((queue) => queue.queue.startsWith(RUN_QUEUE)).reduce((sum, queue) => sum + OPEN_STATUSES.reduce((count, status) => count + (queue.counts[status] ?? 0), 0), 0);
 
-function Tasks({ wish, selected, select, clear }: { wish: TaskWish; selected: string | null; select: (id: string) => void; clear: () => void }) {
+function Tasks({ wish, selected, select, clear, hasJobs }: { wish: TaskWish; selected: string | null; select: (id: string) => void; clear: () => void; hasJobs: boolean }) {
   const found = useInfiniteQuery(tasksQuery(wish));
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
   const [operates, submits] = [useMay("operate"), useMay("submit")];
   const tasks = useMemo(() => found.data?.pages.flatMap((page) => page.tasks) ?? [], [found.data]);
-  const filtered = Object.values(wish).some((value) => value !== "");
+  const filtered = Object.entries(wish).some(([name, value]) => value !== "" && name !== "jobs");
+  const isShort = (found.data?.pages.at(-1)?.tasks.length ?? 0) < PAGE; // and may go on: a pattern looks at so many tasks a page
+  const further = isShort && found.hasNextPage && <Button disabled={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>{found.isFetchingNextPage ? "Looking …" : "Look at older tasks"}</Button>;
   if (found.data === undefined) return found.error === null ? <Loading what="tasks" /> : <Failure error={found.error} retry={() => void found.refetch()} />;
   if (tasks.length === 0) {
-    return filtered ? <Empty title="No task fits"><Button onClick={clear}>Show all</Button></Empty> : <Empty title="No task is here">Submit one: <pre>tidewheel submit --server {location.origin} -- echo hello</pre></Empty>;
+    if (filtered) return <Empty title={further ? "None of the newest tasks fits" : "No task fits"}>{further} <Button onClick={clear}>Show all</Button></Empty>;
+    return wish.jobs !== "1" && found.data.pages[0]?.tasks.length === 0 && hasJobs ? <Empty title="All tasks here are jobs of runs">They are left out: press <b>Jobs of runs</b>, or open their run.</Empty> : <Empty title="No task is here">Submit one: <pre>tidewheel submit --server {location.origin} -- echo hello</pre></Empty>;
   }
   // Open ones can be cancelled, ended ones submitted again; jobs of runs are triggered in their runs.
   const takes = (task: StoredTask) => (isOver(task) ? submits && jobOf(task) === null : operates || submits);
@@ -109,7 +102,8 @@ function Tasks({ wish, selected, select, clear }: { wish: TaskWish; selected: st
   return (
     <div className="tasks-list">
       <TickBar tasks={tasks.filter((task) => ticked.has(task.id))} clear={() => setTicked(new Set())} />
-      <Rows tasks={tasks} ticked={ticked} takes={takes} tick={tick} selected={selected} select={select} more={found.hasNextPage && !found.isFetchingNextPage ? () => void found.fetchNextPage() : null} />
+      <Rows tasks={tasks} ticked={ticked} takes={takes} tick={tick} selected={selected} select={select} more={found.hasNextPage && !found.isFetchingNextPage && !isShort ? () => void found.fetchNextPage() : null} />
+      {further && <p className="look-further">{further}</p>}
     </div>
   );
 }

@@ -54,6 +54,7 @@ export function middleOf(around: string, filters: Pick<Filters, "name" | "point"
   if (around !== "found") return last === "" ? [] : last.split(",");
   if (found.length > 0) return found.slice(0, IDS_MAX);
   // Not spawned yet: the server knows the names of the definition.
+  if (filters.name.includes("/")) return [filters.name];
   return filters.name === "" ? [] : [filters.point === "" ? filters.name : `${filters.point}/${filters.name}`];
 }
 

@@ -6,3 +6,4 @@
    AND (:estimated_runtime_seconds_max::float8 IS NULL
         OR task.estimated_runtime_seconds <= :estimated_runtime_seconds_max::float8)
    AND (:memory_bytes_min::bigint IS NULL OR task.memory_bytes >= :memory_bytes_min::bigint)
+   AND (:jobs::boolean IS NOT FALSE OR task.run IS NULL)
