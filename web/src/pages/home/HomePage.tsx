@@ -1,11 +1,12 @@
 /** Home: which workflows run, cycle by cycle, what needs action first; or every run as a list. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useDeferredValue, useEffect, useMemo } from "react";
+import { useDeferredValue, useEffect, useMemo, useRef } from "react";
 import { useConnection } from "../../api/connection";
 import { useFollowing } from "../../api/follow";
 import { gridQuery } from "../../api/queries";
 import type { GridRun } from "../../api/types";
+import { withKey } from "../../shell/keys";
 import { useShortcut } from "../../shell/shortcuts";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { StateIcon } from "../../ui/StateIcon";
@@ -15,6 +16,7 @@ import { urgency } from "../runOrder";
 import { useAddress } from "../useAddress";
 import { useAlarms } from "./alarms";
 import { needsAction } from "./cells";
+import { goToAlarm } from "./goToAlarm";
 import { RunGrid } from "./RunGrid";
 import { SavedViews } from "./SavedViews";
 import { notifies } from "./keep";
@@ -39,7 +41,11 @@ export function HomePage() {
   const alarming = useAlarming(runs, data?.counts);
   useTitle(countedTitle("Runs", alarming));
   useWall(wall);
-  useShortcut("Escape", "Leave the wall screen", () => { if (wall) change({ wall: "" }); });
+  const filter = useRef<HTMLInputElement>(null);
+  useShortcut("filter", () => filter.current?.focus(), !wall);
+  useShortcut("next failure", () => goToAlarm(1));
+  useShortcut("previous failure", () => goToAlarm(-1));
+  useShortcut("close", () => change({ wall: "" }), wall);
   const nothing = data !== undefined && Object.keys(data.counts).length === 0;
   return (
     <div className={wall ? "home-page wall" : "home-page"}>
@@ -52,7 +58,7 @@ export function HomePage() {
               <button type="button" className="button" aria-pressed={!isList} onClick={() => change({ as: "" })}>Grid</button>
               <button type="button" className="button" aria-pressed={isList} onClick={() => change({ as: "list" })}>List</button>
             </div>
-            <input className="input" type="search" placeholder="Filter by name" aria-label="Filter runs" value={name} onChange={(event) => change({ name: event.target.value })} />
+            <input ref={filter} className="input" type="search" placeholder="Filter by name" title={withKey("Filter by name", "filter")} aria-label="Filter runs" value={name} onChange={(event) => change({ name: event.target.value })} />
             <div className="home-tools">
               <Button look="quiet" aria-pressed={alarms.on} title="A browser notification when a run stalls or fails while this tab is hidden" onClick={alarms.toggle}>Notify me</Button>
               <Button look="quiet" className="wall-button" title="Large cells and nothing else, for a screen on a wall; Escape leaves it" onClick={() => change({ wall: "1", as: "" })}>Wall screen</Button>

@@ -1,6 +1,7 @@
 /** Which tasks are shown, for all views at once. */
 import { useEffect, useMemo, useRef, type ReactNode } from "react";
 import { useLive } from "../../api/runLive";
+import { withKey } from "../../shell/keys";
 import { useShortcut } from "../../shell/shortcuts";
 import { STATE_SAYS, TASK_STATES } from "../../ui/palette";
 import { Button } from "../../ui/parts";
@@ -21,12 +22,12 @@ export function FilterBar({ children }: { children: ReactNode }) {
     const one = pressed?.[pressed.length - 1];
     if (box && one) box.scrollLeft = Math.max(0, one.offsetLeft + one.offsetWidth - box.offsetLeft - box.clientWidth);
   }, [last]);
-  useShortcut("/", "Filter by name", () => name.current?.focus());
+  useShortcut("filter", () => name.current?.focus());
   const flows = useMemo(() => [...new Set(rows.flatMap((row) => row.flows))].sort((a, b) => a - b), [rows]);
   return (
     <div className="filter-bar">
       <div ref={toggles} className="view-toggles" role="group" aria-label="Views">{children}</div>
-      <input ref={name} className="input" type="search" placeholder={stages ? "Stage" : "Name or family"} aria-label={stages ? "Stage, with * and ?" : "Name or family, with * and ?"} value={filters.name} onChange={(event) => setFilter("name", event.target.value)} />
+      <input ref={name} className="input" type="search" title={withKey("Filter by name", "filter")} placeholder={stages ? "Stage" : "Name or family"} aria-label={stages ? "Stage, with * and ?" : "Name or family, with * and ?"} value={filters.name} onChange={(event) => setFilter("name", event.target.value)} />
       {!stages && <input className="input point" type="search" placeholder="Point" aria-label="Point, with * and ?" value={filters.point} onChange={(event) => setFilter("point", event.target.value)} />}
       {flows.length > 1 && !stages && (
         <select aria-label="Flow" value={filters.flow} onChange={(event) => setFilter("flow", event.target.value)}>

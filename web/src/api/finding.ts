@@ -1,0 +1,36 @@
+/** What is looked for by a text, anywhere on the server: a few of each, by the filters that lists have. */
+import { queryOptions } from "@tanstack/react-query";
+import { get, inPath } from "./http";
+import type { RunGrid } from "./generated/runs";
+import type { StoredTask } from "./storeTypes";
+import type { RunFacts, TaskRows } from "./types";
+
+const RUNS_MAX = 20;
+const TASKS_MAX = 10;
+
+/** Open runs and the newest of each workflow, by a part of their names or by status; also such as are not among the newest of all. */
+export const foundRunsQuery = (name: string, status: string) =>
+  queryOptions({
+    queryKey: ["found", "runs", name, status],
+    queryFn: ({ signal }) => get<RunGrid>(`/grid?${new URLSearchParams({ name, status, limit: String(RUNS_MAX), points: "1" }).toString()}`, signal),
+    select: (found): readonly RunFacts[] => found.runs,
+    staleTime: 5_000,
+  });
+
+/** Tasks of queues that have this name, or this tag. */
+export const foundTasksQuery = (field: "name" | "tag", text: string) =>
+  queryOptions({
+    queryKey: ["found", "tasks", field, text],
+    queryFn: ({ signal }) => get<{ tasks: StoredTask[] }>(`/tasks?${new URLSearchParams({ [field]: text, limit: String(TASKS_MAX) }).toString()}`, signal),
+    select: (found) => found.tasks,
+    staleTime: 5_000,
+  });
+
+/** Every task of a run, as its page has them. */
+export const runRowsQuery = (run: string) =>
+  queryOptions({
+    queryKey: ["run", run, "rows"],
+    queryFn: ({ signal }) => get<TaskRows>(`/runs/${inPath(run)}/tasks`, signal),
+    staleTime: 3_000,
+    retry: false,
+  });
