@@ -30,10 +30,10 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
   });
   const keys = (event: KeyboardEvent) => {
     isChosen.current = false;
-    const completes = found[at]?.complete;
+    const completes = found[at]?.complete ?? found.find((one) => one.complete !== undefined)?.complete;
     if (event.key === "ArrowDown") setAt(Math.min(at + 1, found.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
-    else if (event.key === "Tab" && !event.shiftKey && completes !== undefined) type(completes);
+    else if (event.key === "Tab") type(completes ?? text); // there is nothing else in this window
     else if (event.key === "Enter") {
       isChosen.current = found[at] === undefined && isLoading;
       choose(found[at]);
