@@ -58,7 +58,7 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
             <span className="title">{one.title}</span><span className="faint">{one.kind}</span>
           </li>
         ))}
-        {found.length === 0 && <li className="faint">{isLoading ? "Loading runs, tasks and workflows …" : says}</li>}
+        {found.length === 0 && <li role="option" aria-disabled aria-selected={false} className="faint">{isLoading ? "Loading runs, tasks and workflows …" : says}</li>}
       </ul>
     </Dialog>
   );

@@ -5,7 +5,7 @@ import { commandFor, completions, isPoint, readCommand, verbsLike, type Tasks, t
 
 const row = (id: string, state: string, remarks: string[] = []): TaskRow => {
   const [point = "", name = ""] = id.split("/");
-  return { id, point, name, state, remarks, flows: [1], submit: 1, in_pool: true, queued_at: null, started_at: null, ended_at: null, exit_status: null, worker: null } as unknown as TaskRow;
+  return { id, point, name, state, remarks, flows: [1], submit: 1, in_pool: true, queued_at: null, started_at: null, ended_at: null, exit_status: null, worker: null };
 };
 const node = (families: string[]) => ({ families, branch: families }) as unknown as Tasks["nodes"][string];
 
@@ -50,7 +50,8 @@ test.each([
   ["kill all", { verb: "kill", ids: ["20261118T0600Z/m2"] }],
   ["trigger jo*", { verb: "trigger", ids: ["20261118T0600Z/join"] }],
   ["hold 06Z ensemble", { verb: "hold", ids: ["20261118T0600Z/ENSEMBLE"] }],
-  ["hold ENSEMBLE", { verb: "hold", ids: ["*/ENSEMBLE"] }],
+  ["hold ENSEMBLE", { verb: "hold", ids: ["20261118T0600Z/ENSEMBLE", "20261118T1200Z/ENSEMBLE"] }],
+  ["hold storm", { verb: "hold", ids: ["20261118T0600Z/storm", "20261118T1200Z/storm"] }],
   ["release held", { verb: "release", ids: ["20261118T1200Z/m1"] }],
   ["release all", { verb: "release", everything: true }],
 ])("%s names the tasks that it fits", (text, action) => {
@@ -60,6 +61,7 @@ test.each([
 test("a command that fits no task is none", () => {
   expect(commandFor(typed("trigger running in wide"), TASKS)).toBeNull();
   expect(commandFor(typed("trigger  in wide"), TASKS)).toBeNull();
+  expect(commandFor(typed("trigger storm in wide"), TASKS)).toBeNull();
   expect(commandFor(typed("kill all in wide"), { ...TASKS, hasEnded: true })).toBeNull();
 });
 

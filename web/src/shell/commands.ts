@@ -29,6 +29,7 @@ export interface Completion {
   says: string;
 }
 
+const NAME = /^[\p{L}\p{N}_*?][^\s/:,]*$/u; // as definitions have them, or a glob
 const ALL = ["all", "everything"];
 const WORDS_MAX = 12;
 /** By these, names stand for tasks to come as well. */
@@ -65,10 +66,14 @@ export function commandFor({ verb, what }: Typed, tasks: Tasks): Action | null {
   const words = wordsOf(what);
   if (words.length === 0) return null;
   if (verb.verb === "release" && words.length === 1 && ALL.includes(words[0] ?? "")) return { verb: "release", everything: true };
-  const lasting = LASTING.includes(verb.verb) ? lastingIds(words, tasks) : [];
+  const lasting = LASTING.includes(verb.verb) ? lastingIds(words, tasks, false) : [];
   if (lasting.length > 0) return { verb: verb.verb, ids: lasting };
-  const rows = meant(words, tasks).filter((row) => verb.fits?.(row) ?? true);
-  return rows.length === 0 ? null : actionFor(verb.verb, rows, tasks.hasEnded);
+  const named = meant(words, tasks);
+  const rows = named.filter((row) => verb.fits?.(row) ?? true);
+  if (rows.length > 0) return actionFor(verb.verb, rows, tasks.hasEnded);
+  // Nothing is called so yet: whether it will come, the definition knows, and with it the server that is asked first.
+  const toCome = verb.verb === "hold" && named.length === 0 ? lastingIds(words, tasks, true) : [];
+  return toCome.length > 0 ? { verb: verb.verb, ids: toCome } : null;
 }
 
 /** Those that every word is about. */
@@ -94,20 +99,21 @@ export function isPoint(word: string, point: string): boolean {
   return point.toLowerCase() === word.toLowerCase() || (hour !== undefined && new RegExp(`T${hour}(00){0,2}Z$`, "i").test(point));
 }
 
-/** Where only names and points were said: ids that stand for tasks to come, too. */
-function lastingIds(words: readonly string[], { rows, nodes }: Tasks): string[] {
+/** Where only names and points were said: ids that stand for tasks to come, too, at the points that are live if none was said. `unknown`: also a name that no task has had. */
+function lastingIds(words: readonly string[], { rows, nodes }: Tasks, unknown: boolean): string[] {
   const names = new Map([...Object.keys(nodes), ...Object.values(nodes).flatMap(({ families }) => families)].map((name) => [name.toLowerCase(), name]));
   const points = [...new Set(rows.map((row) => row.point))];
   let name: string | undefined;
   let at: string[] | undefined;
   for (const word of words) {
-    const known = names.get(word.toLowerCase());
+    const known = names.get(word.toLowerCase()) ?? (unknown && NAME.test(word) && !points.some((point) => isPoint(word, point)) ? word : undefined);
     const fits = points.filter((point) => isPoint(word, point));
     if (known !== undefined && name === undefined) name = known;
     else if (fits.length > 0 && at === undefined) at = fits;
     else return [];
   }
-  return name === undefined ? [] : (at ?? ["*"]).map((point) => `${point}/${name}`);
+  const live = [...new Set(rows.filter((row) => row.in_pool).map((row) => row.point))];
+  return name === undefined ? [] : (at ?? live).map((point) => `${point}/${name}`);
 }
 
 /** What the last word may become: states that are there, families, names and points; each with how many tasks it would take. */

@@ -52,13 +52,15 @@ export function useCommands(text: string, runs: readonly RunFacts[]): Commands {
   if (target === undefined) return { ...NOTHING, found: others, says: "No run is called like that." };
   if (error !== null) return { ...NOTHING, found: others, says: error.message };
   if (data === undefined) return { ...NOTHING, isLoading: true };
-  return { ...NOTHING, ...ofRun(typed, target.name, data, act), found: [...ofRun(typed, target.name, data, act).found, ...others] };
+  const here = ofRun(typed, target.name, data, act);
+  return { ...NOTHING, ...here, found: [...here.found, ...others] };
 }
 
 /** Those that a command can be about: one that is called exactly so alone, else the open one and those that need action first. */
 function fitting({ verb, isOfRun, run }: Typed, runs: readonly RunFacts[], open: RunFacts | null): RunFacts[] {
   const wanted = run?.toLowerCase() ?? "";
   const possible = runs.filter((one) => !one.reason.startsWith("aborted by ") && (!isOfRun || isPossible(verb.verb, one)));
+  if (run === null && !isOfRun && open !== null) return possible.filter((one) => one.name === open.name);
   const exact = possible.find((one) => one.name.toLowerCase() === wanted);
   if (exact !== undefined) return [exact];
   const order = (one: RunFacts) => (one.name === open?.name ? -1 : urgency(one, undefined));
