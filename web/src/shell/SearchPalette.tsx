@@ -48,6 +48,7 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
         onChange={(event) => type(event.target.value)} onKeyDown={keys}
       />
       <ul id="palette-list" role="listbox" aria-label="Found">
+        {(isLoading ? found.length === 0 : says !== "") && <li role="option" aria-disabled aria-selected={false} className="faint">{isLoading ? "Loading runs, tasks and workflows …" : says}</li>}
         {found.map((one, place) => (
           <li
             key={one.key} id={`palette-${place}`} role="option" aria-selected={place === at}
@@ -58,8 +59,7 @@ export function SearchPalette({ onClose }: { onClose: () => void }) {
             <span className="title">{one.title}</span><span className="faint">{one.kind}</span>
           </li>
         ))}
-        {found.length === 0 && <li role="option" aria-disabled aria-selected={false} className="faint">{isLoading ? "Loading runs, tasks and workflows …" : says}</li>}
-      </ul>
+              </ul>
     </Dialog>
   );
 }

@@ -99,9 +99,12 @@ export function isPoint(word: string, point: string): boolean {
   return point.toLowerCase() === word.toLowerCase() || (hour !== undefined && new RegExp(`T${hour}(00){0,2}Z$`, "i").test(point));
 }
 
-/** Where only names and points were said: ids that stand for tasks to come, too, at the points that are live if none was said. `unknown`: also a name that no task has had. */
+/**
+ * Where only a name and a point were said: ids as they are written by hand. A task at a point may be one to come; families, and names
+ * without a point, are those that are live. `unknown`: also a name that no task has had.
+ */
 function lastingIds(words: readonly string[], { rows, nodes }: Tasks, unknown: boolean): string[] {
-  const names = new Map([...Object.keys(nodes), ...Object.values(nodes).flatMap(({ families }) => families)].map((name) => [name.toLowerCase(), name]));
+  const names = new Map([...Object.values(nodes).flatMap(({ families }) => families), ...Object.keys(nodes)].map((name) => [name.toLowerCase(), name]));
   const points = [...new Set(rows.map((row) => row.point))];
   let name: string | undefined;
   let at: string[] | undefined;
@@ -112,8 +115,12 @@ function lastingIds(words: readonly string[], { rows, nodes }: Tasks, unknown: b
     else if (fits.length > 0 && at === undefined) at = fits;
     else return [];
   }
-  const live = [...new Set(rows.filter((row) => row.in_pool).map((row) => row.point))];
-  return name === undefined ? [] : (at ?? live).map((point) => `${point}/${name}`);
+  if (name === undefined) return [];
+  const called = name;
+  const isOfIt = (row: TaskRow) => unknown || row.name === called || nodes[row.name]?.families.includes(called) === true;
+  const live = [...new Set(rows.filter((row) => row.in_pool && isOfIt(row)).map((row) => row.point))];
+  const isTask = unknown || called in nodes;
+  return (at === undefined ? live : isTask ? at : at.filter((point) => live.includes(point))).map((point) => `${point}/${called}`);
 }
 
 /** What the last word may become: states that are there, families, names and points; each with how many tasks it would take. */

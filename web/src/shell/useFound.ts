@@ -23,6 +23,7 @@ const NAME_MIN = 2; // letters, before a server is asked
 export interface Palette {
   found: Found[];
   isLoading: boolean;
+  /** Why something is not among them; empty: nothing is to be said. */
   says: string;
 }
 
@@ -39,7 +40,8 @@ export function useFound(text: string): Palette {
   const isTyping = settled !== text.trim();
   const found = typed === null ? [...tasks.found, ...searched, ...commands.found] : [...commands.found, ...searched];
   const isLoading = runsAreLoading || known.isLoading || commands.isLoading || tasks.isLoading || queued.isLoading || isTyping;
-  return { found, isLoading, says: typed !== null && commands.says !== "" ? commands.says : "Nothing is called like that." };
+  const says = typed !== null && commands.found.length === 0 ? commands.says : ""; // why the command is none, above what is called so
+  return { found, isLoading, says: says !== "" || found.length > 0 ? says : "Nothing is called like that." };
 }
 
 function useSettled(text: string): string {
