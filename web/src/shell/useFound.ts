@@ -96,7 +96,8 @@ function useKnown(runs: readonly RunFacts[]): { found: Found[]; isLoading: boole
     ...[...new Set(workflows.map((one) => one.name))].map((name): Found => ({
       key: `workflow ${name}`, title: name, kind: "workflow", go: () => void navigate({ to: "/workflows/$workflow", params: { workflow: name } }),
     })),
-    ...queues.map(({ queue }): Found => ({ key: `queue ${queue}`, title: plain(queue), kind: "queue", go: () => void navigate({ to: "/tasks", search: { queue } }) })),
+    // That of a run is called like it: the run is what is meant.
+    ...queues.filter(({ queue }) => !queue.startsWith("run:")).map(({ queue }): Found => ({ key: `queue ${queue}`, title: plain(queue), kind: "queue", go: () => void navigate({ to: "/tasks", search: { queue } }) })),
     { key: "documentation", title: "Documentation", kind: "page", go: () => window.location.assign("/docs/") },
     { key: "theme", title: "Dark or light", kind: "setting", go: toggleTheme },
   ];
