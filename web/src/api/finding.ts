@@ -2,7 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
 import type { RunGrid } from "./generated/runs";
-import type { StoredTask } from "./storeTypes";
+import { FILTER_NAMES, type StoredTask } from "./storeTypes";
 import type { RunFacts, TaskRows } from "./types";
 
 const RUNS_MAX = 20;
@@ -17,12 +17,17 @@ export const foundRunsQuery = (name: string, status: string) =>
     staleTime: 5_000,
   });
 
-/** Tasks of queues that have this name, or this tag. */
-export const foundTasksQuery = (field: "name" | "tag", text: string) =>
+/** Of the fields that lists of tasks are filtered by, those that people give them. */
+const GIVEN = FILTER_NAMES.filter((name) => name !== "queue" && name !== "worker");
+
+/** Tasks of queues that are called so, by any of these fields. */
+export const foundTasksQuery = (text: string) =>
   queryOptions({
-    queryKey: ["found", "tasks", field, text],
-    queryFn: ({ signal }) => get<{ tasks: StoredTask[] }>(`/tasks?${new URLSearchParams({ [field]: text, limit: String(TASKS_MAX) }).toString()}`, signal),
-    select: (found) => found.tasks,
+    queryKey: ["found", "tasks", text],
+    queryFn: async ({ signal }) => {
+      const pages = await Promise.all(GIVEN.map((field) => get<{ tasks: StoredTask[] }>(`/tasks?${new URLSearchParams({ [field]: text, limit: String(TASKS_MAX) }).toString()}`, signal)));
+      return [...new Map(pages.flatMap(({ tasks }) => tasks).map((one) => [one.id, one])).values()];
+    },
     staleTime: 5_000,
   });
 

@@ -121,16 +121,14 @@ function useTasksOf(text: string, runs: readonly RunFacts[]): { found: Found[]; 
   return { found: matching(rows, task), isLoading: false };
 }
 
-/** Tasks of queues have a name of their own, or a tag; both are found whole. */
+/** Tasks of queues are found by the whole of what they are called. */
 function useQueued(text: string): { found: Found[]; isLoading: boolean } {
   const navigate = useNavigate();
   const asks = text.length >= NAME_MIN && !/\s|\/\//.test(text);
-  const named = useQuery({ ...foundTasksQuery("name", text), enabled: asks });
-  const tagged = useQuery({ ...foundTasksQuery("tag", text), enabled: asks });
-  const tasks = asks ? [...(named.data ?? []), ...(tagged.data ?? [])] : [];
-  const found = [...new Map(tasks.map((one) => [one.id, one])).values()].map((one): Found => ({
-    key: `queued ${one.id}`, title: plain(one.name ?? one.tag ?? one.id), kind: `task in queue ${plain(one.queue)}, ${one.status}`, state: [one.status, "statuses"], also: `${one.tag ?? ""} ${one.id}`,
+  const { data = [], isLoading } = useQuery({ ...foundTasksQuery(text), enabled: asks });
+  const found = (asks ? data : []).map((one): Found => ({
+    key: `queued ${one.id}`, title: plain(one.name ?? one.id), kind: `task in queue ${plain(one.queue)}, ${one.status}`, state: [one.status, "statuses"], also: text.toLowerCase(),
     go: () => void navigate({ to: "/tasks", search: { task: one.id } }),
   }));
-  return { found, isLoading: asks && (named.isLoading || tagged.isLoading) };
+  return { found, isLoading: asks && isLoading };
 }
