@@ -40,7 +40,7 @@ def test_colours_are_shown_and_everything_else_is_text(site, noisy, window):
 def test_words_are_found_and_lines_wrapped(site, noisy, page):
     page.goto(address(site, noisy, "?views=logs&select=1/tide"))
     expect(page.get_by_role("log")).to_contain_text("step 400 done")
-    page.keyboard.press("l")
+    page.keyboard.press("s")
     page.keyboard.type("STEP 39")
     expect(page.get_by_text("11 lines")).to_be_visible()
     page.keyboard.press("Enter")

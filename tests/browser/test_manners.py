@@ -54,9 +54,9 @@ def test_nobody_is_kept_out_of_any_view(site, noisy, page):
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm ci in web/")
 def test_dark_can_be_read_too(site, noisy, page):
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()  # which hears keys
-    page.keyboard.press("t")
+    page.keyboard.press("d")
     if page.evaluate("document.documentElement.dataset.theme") != "dark":
-        page.keyboard.press("t")
+        page.keyboard.press("d")
     page.goto(address(site, noisy, "?views=logs,history&select=1/tide"))
     expect(page.get_by_role("log")).to_contain_text("step 400")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"

@@ -186,18 +186,18 @@ def test_everything_can_be_reached_by_keys(tide, page):
     expect(page.locator(".task-box").first).to_be_visible()
     page.keyboard.press("v")
     page.keyboard.press("t")
-    expect(page.get_by_role("table", name="Tasks")).to_be_visible()
+    expect(page.get_by_role("grid", name="Tasks")).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("wind")
     expect(page.locator(".rows-space [role=row]")).to_have_count(3)
-    page.keyboard.press("Tab")
-    page.locator(".rows-space [role=row]").first.focus()
+    page.get_by_role("grid", name="Tasks").focus()
+    page.keyboard.press("Home")
     page.keyboard.press("Enter")
     expect(page.get_by_role("complementary")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("complementary")).to_have_count(0)
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Shortcuts")).to_contain_text("Go to Workers")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Workers")
     page.keyboard.press("Escape")
     page.keyboard.press("g")
     page.keyboard.press("r")
@@ -220,7 +220,7 @@ def test_a_run_that_nobody_knows_is_said_to_be_unknown(site, page):
 def test_dark_is_remembered(page):
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()  # which hears keys
     before = page.evaluate("document.documentElement.dataset.theme ?? null")
-    page.keyboard.press("t")
+    page.keyboard.press("d")
     page.wait_for_function(
         "before => document.documentElement.dataset.theme !== before", arg=before
     )

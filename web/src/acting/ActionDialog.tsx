@@ -4,8 +4,9 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { currentLive } from "../api/runLive";
 import { isOfStages } from "../api/shown";
 import type { Action } from "../api/types";
+import { withKey } from "../shell/keys";
 import { useDeed } from "../ui/deed";
-import { Dialog } from "../ui/Dialog";
+import { Dialog, onControlEnter } from "../ui/Dialog";
 import { Button, Failure, Loading } from "../ui/parts";
 import { say } from "../ui/toasts";
 import { submitsOf, tellOutcome } from "./outcome";
@@ -46,8 +47,9 @@ export function ActionDialog({ run, action, docked, onChange, onClose, onDone }:
   const ended = endedRun(run);
   const waits = giving.isPending || tried.isLoading || tried.error !== null;
   const Frame = docked ? Docked : Dialog;
+  const give = () => { if (!waits) giving.mutate(); };
   return (
-    <Frame title={actionText(action)} onClose={onClose}>
+    <Frame title={actionText(action)} onClose={onClose} onConfirm={give}>
       <h2>{actionText(action)}</h2>
       <p className="muted">{verb.says} <span className="faint">Run {run}.</span></p>
       <Choices action={action} docked={docked} onChange={onChange} />
@@ -58,7 +60,7 @@ export function ActionDialog({ run, action, docked, onChange, onClose, onDone }:
       {giving.error !== null && <Failure error={giving.error} />}
       <div className="dialog-foot">
         <Button onClick={onClose}>Cancel</Button>
-        <Button look={verb.danger ? "danger" : "primary"} {...(verb.danger || hasChoices(action) ? {} : { "data-focus": true })} aria-disabled={waits} onClick={() => { if (!waits) giving.mutate(); }}>
+        <Button look={verb.danger ? "danger" : "primary"} {...(verb.danger || hasChoices(action) ? {} : { "data-focus": true })} aria-disabled={waits} aria-keyshortcuts="Control+Enter" title={withKey("", "confirm")} onClick={give}>
           {giving.isPending ? "Asking the scheduler …" : actionText(action)}
         </Button>
       </div>
@@ -73,7 +75,7 @@ function endedRun(name: string): string | null {
 }
 
 /** Beside the drawing instead of over it: what would happen is seen, and can be clicked. */
-function Docked({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
+function Docked({ title, onClose, onConfirm, children }: { title: string; onClose: () => void; onConfirm: () => void; children: ReactNode }) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -89,7 +91,7 @@ function Docked({ title, onClose, children }: { title: string; onClose: () => vo
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []); // eslint-disable-line react-hooks/exhaustive-deps -- once, while it stands there
-  return <div ref={box} className="docked dialog-body" role="dialog" aria-label={title} tabIndex={-1}>{children}</div>;
+  return <div ref={box} className="docked dialog-body" role="dialog" aria-label={title} tabIndex={-1} onKeyDown={onControlEnter(onConfirm)}>{children}</div>;
 }
 
 /** Before these the focus begins, not at the button that does it. */

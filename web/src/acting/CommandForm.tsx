@@ -4,11 +4,12 @@ import { isOfStages } from "../api/shown";
 import type { Action } from "../api/types";
 import { Dialog } from "../ui/Dialog";
 import { Button } from "../ui/parts";
-import { commandOf, FORMS, formsFor } from "./forms";
+import { commandOf, FORMS, formsFor, namedAtFirst } from "./forms";
 
-export function CommandFormDialog({ onDone, onClose }: { onDone: (action: Action) => void; onClose: () => void }) {
+/** `ids`: the tasks it is about, unless others are written. */
+export function CommandFormDialog({ ids, onDone, onClose }: { ids: readonly string[]; onDone: (action: Action) => void; onClose: () => void }) {
   const [id, setId] = useState("trigger");
-  const [written, setWritten] = useState<Record<string, string>>({});
+  const [written, setWritten] = useState<Record<string, string>>(() => namedAtFirst(ids));
   const form = FORMS.find((one) => one.id === id) ?? FORMS[0];
   const action = commandOf(form, written);
   const submit = (event: SubmitEvent) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commandOf, FORMS, type CommandForm } from "./forms";
+import { commandOf, FORMS, type CommandForm, namedAtFirst } from "./forms";
 
 const form = (id: string) => FORMS.find((one) => one.id === id) as CommandForm;
 
@@ -17,4 +17,10 @@ test.each([
 test("nothing is asked for while something is missing", () => {
   expect(commandOf(form("hold"), { ids: "  " })).toBeNull();
   expect(commandOf(form("stop at"), { ids: "3/a" })).toBeNull();
+});
+
+test("a command begins with the tasks that are ticked or open", () => {
+  expect(namedAtFirst(["1/a"])).toEqual({ ids: "1/a", id: "1/a", after_task: "1/a" });
+  expect(namedAtFirst(["1/a", "1/b"])).toEqual({ ids: "1/a, 1/b" });
+  expect(namedAtFirst([])).toEqual({ ids: "" });
 });

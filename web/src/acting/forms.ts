@@ -54,6 +54,12 @@ export const FORMS: readonly [CommandForm, ...CommandForm[]] = [
 /** In a run of stages nobody has written a point. */
 export const formsFor = (stages: boolean): readonly CommandForm[] => (stages ? FORMS.filter(({ id }) => id !== "hold after" && id !== "stop at") : FORMS);
 
+/** What the fields for tasks have before anything is written. */
+export function namedAtFirst(ids: readonly string[]): Record<string, string> {
+  const [only] = ids;
+  return { ids: ids.join(", "), ...(only !== undefined && ids.length === 1 ? { id: only, after_task: only } : {}) };
+}
+
 /** What was written, as a command; null while something is missing. */
 export function commandOf(form: CommandForm, written: Readonly<Record<string, string>>): Action | null {
   const action: Action = { verb: form.verb, ...form.given };

@@ -8,6 +8,7 @@ import { useMay } from "../api/session";
 import type { ListedRun, RunFacts, RunSummary } from "../api/types";
 import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
 import { plain } from "../ui/plain";
+import { useRoving } from "../ui/roving";
 import { StateWord } from "../ui/StateIcon";
 import { Ago, durationText, useNow } from "../ui/time";
 import { StallAge } from "./home/StallAge";
@@ -19,6 +20,7 @@ export function RunList({ name, status }: { name: string; status: string }) {
   const runs = useMemo(() => data?.pages.flatMap((page) => page.runs), [data]);
   const summaries = useMemo(() => new Map((runs ?? []).flatMap((run) => (run.summary == null ? [] : [[run.name, { ...run.summary, run }] as const]))), [runs]);
   const usual = useMemo(() => usualSeconds(runs ?? []), [runs]);
+  const roving = useRoving<HTMLUListElement>("li");
   const sorted = useMemo(() => inOrder(runs ?? [], summaries), [runs, summaries]);
   if (error !== null && runs === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (runs === undefined) return <Loading what="runs" />;
@@ -28,7 +30,7 @@ export function RunList({ name, status }: { name: string; status: string }) {
   return (
     <>
       {runs.length > 0 && shown.length === 0 && <Empty title="No run fits">None of {runs.length} runs has this name and status.</Empty>}
-      <ul className="run-list">
+      <ul {...roving} className="run-list">
         {shown.map((run) => (
           <li key={run.number}>
             <ActingProvider run={run.name}><RunLine run={run} summary={summaries.get(run.name)} usual={usual.get(run.workflow) ?? null} /></ActingProvider>
@@ -45,7 +47,7 @@ function RunLine({ run, summary, usual }: { run: ListedRun; summary: RunSummary 
   return (
     <article className={alarm ? "run-line card alarm" : "run-line card"}>
       <div className="run-name">
-        <Link to="/runs/$run" params={{ run: run.name }}>{run.name}</Link>
+        <Link to="/runs/$run" params={{ run: run.name }} data-stop tabIndex={-1}>{run.name}</Link>
         <StateWord state={run.status} kind="runs" />
       </div>
       <div className="run-progress">
@@ -89,7 +91,7 @@ function Trouble({ run, summary }: { run: ListedRun; summary: RunSummary | undef
   const more = summary.causes_count - 1;
   return (
     <p className="run-trouble">
-      <Link to="/runs/$run" params={{ run: run.name }} search={{ select: cause.id }}>{cause.id}</Link>{" "}
+      <Link to="/runs/$run" params={{ run: run.name }} search={{ select: cause.id }} data-stop tabIndex={-1}>{cause.id}</Link>{" "}
       {plain(cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state)}{more > 0 ? `, and ${more} more` : ""}
     </p>
   );
@@ -101,10 +103,10 @@ function RunButtons({ run }: { run: RunFacts }) {
   const goes = run.driven || run.offered;
   return (
     <div className="run-buttons">
-      {run.status === "paused" && <Button onClick={() => act({ verb: "resume" })}>Resume</Button>}
-      {goes && ["running", "stalled"].includes(run.status) && <Button look="quiet" onClick={() => act({ verb: "pause" })}>Pause</Button>}
-      {goes && !isOver(run) && run.status !== "stopping" && <Button look="quiet" onClick={() => act({ verb: "stop" })}>Stop</Button>}
-      {(isAbandoned(run) || ["stopped", "error"].includes(run.status)) && !run.offered && <Button onClick={() => act({ verb: "run" })}>Continue</Button>}
+      {run.status === "paused" && <Button data-stop tabIndex={-1} onClick={() => act({ verb: "resume" })}>Resume</Button>}
+      {goes && ["running", "stalled"].includes(run.status) && <Button look="quiet" data-stop tabIndex={-1} onClick={() => act({ verb: "pause" })}>Pause</Button>}
+      {goes && !isOver(run) && run.status !== "stopping" && <Button look="quiet" data-stop tabIndex={-1} onClick={() => act({ verb: "stop" })}>Stop</Button>}
+      {(isAbandoned(run) || ["stopped", "error"].includes(run.status)) && !run.offered && <Button data-stop tabIndex={-1} onClick={() => act({ verb: "run" })}>Continue</Button>}
     </div>
   );
 }

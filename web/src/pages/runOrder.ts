@@ -18,6 +18,16 @@ export function urgency(run: RunFacts, summary: RunSummary | undefined): number 
 
 export const isOver = (run: RunFacts): boolean => ["completed", "stopped"].includes(run.status);
 
+/** Whether a verb for a whole run makes sense now. */
+export function isPossible(verb: string, run: RunFacts): boolean {
+  const goes = (run.driven || run.offered) && !isOver(run);
+  if (verb === "pause") return goes && run.status !== "paused" && run.status !== "stopping";
+  if (verb === "resume") return run.status === "paused";
+  if (verb === "stop") return goes && run.status !== "stopping";
+  if (verb === "run") return isAbandoned(run) || run.status === "stopped" || run.status === "error";
+  return goes;
+}
+
 /** It should go on, and no scheduler drives it or is asked to. */
 export const isAbandoned = (run: RunFacts): boolean =>
   !run.driven && !run.offered && ["running", "paused", "stopping", "waiting for release"].includes(run.status);

@@ -8,11 +8,13 @@ import { useEnded, useMayAct, useTaskRow } from "../api/runLive";
 import { isOfStages, shownId } from "../api/shown";
 import type { Action, Reason, TaskDocument } from "../api/types";
 import { useRunPage, useViewOption } from "../pages/run/useRunPage";
+import { keyOfVerb, withKey } from "../shell/keys";
 import { FlowMarks } from "../ui/FlowMark";
 import { Button, Failure, Loading } from "../ui/parts";
 import { StateWord } from "../ui/StateIcon";
 import { plain } from "../ui/plain";
 import { Due } from "../ui/time";
+import { PANEL, useEntered } from "./entering";
 import { Environment, LogLinks, NestedRuns, Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
 import { UsagePlot } from "./UsagePlot";
 import "./panel.css";
@@ -24,14 +26,15 @@ export function TaskPanel({ id }: { id: string }) {
   const row = useTaskRow(id);
   const { data: task, error, refetch } = useQuery(taskQuery(run, id));
   const state = row ?? task;
+  const panel = useEntered(id);
   return (
-    <aside className={folded ? "task-panel folded" : "task-panel"} aria-label={`${isOfStages() ? "Stage" : "Task"} ${shownId(id)}`}>
+    <aside ref={panel} id={PANEL} tabIndex={-1} data-of={id} className={folded ? "task-panel folded" : "task-panel"} aria-label={`${isOfStages() ? "Stage" : "Task"} ${shownId(id)}`}>
       <header>
         <div className="panel-title">
           <h2 className="mono">{shownId(id)}</h2>
           <span className="panel-buttons">
             <Button look="quiet" className="fold-button" aria-expanded={!folded} onClick={() => setFolded(folded ? "" : "yes")}>{folded ? "▴ Unfold" : "▾ Fold"}</Button>
-            <Button look="quiet" aria-label="Close the task" title="Close (Esc)" onClick={() => select(null)}>✕</Button>
+            <Button look="quiet" aria-label="Close the task" title={withKey("Close", "close")} onClick={() => select(null)}>✕</Button>
           </span>
         </div>
         {state && <StateWord state={state.state} remarks={state.remarks} />}
@@ -52,11 +55,16 @@ function Verbs({ task }: { task: TaskDocument }) {
   return (
     <div className="panel-verbs" role="group" aria-label="Actions">
       {taskVerbs(ended !== null).filter(({ fits }) => fits?.(task) ?? true).map(({ verb, button, says, danger }) => (
-        <Button key={verb} title={ended === null ? says : `${says} Reopens the run, which is ${ended}.`} className={danger ? "risky" : ""} onClick={() => act(actionFor(verb, [task], ended !== null))}>{button}</Button>
+        <Button key={verb} title={tooltip(verb, ended === null ? says : `${says} Reopens the run, which is ${ended}.`)} aria-keyshortcuts={keyOfVerb(verb)?.keys} className={danger ? "risky" : ""} onClick={() => act(actionFor(verb, [task], ended !== null))}>{button}</Button>
       ))}
     </div>
   );
 }
+
+const tooltip = (verb: string, says: string): string => {
+  const key = keyOfVerb(verb);
+  return key === null ? says : withKey(says, key.id);
+};
 
 /** Why it does not run stands above what can be done about it. */
 function Body({ task, verbs }: { task: TaskDocument; verbs: ReactNode }) {

@@ -1,30 +1,40 @@
 /** What surrounds every page: bar, navigation, connection, palette, messages. */
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { Link, Outlet, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useState, type MouseEvent } from "react";
+import { ActionDialog } from "../acting/ActionDialog";
+import { forget, useAsked, type Asked } from "../acting/asking";
 import { useConnection } from "../api/connection";
 import { post } from "../api/http";
 import { sessionQuery } from "../api/queries";
+import type { Action } from "../api/types";
+import { PANEL } from "../panel/entering";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
+import { useKeptFocus } from "../ui/focus";
+import { useMenu } from "../ui/menus";
 import { Button, Keys } from "../ui/parts";
 import { toggleTheme, useTheme } from "../ui/theme";
 import { timeZone } from "../ui/time";
 import { Toasts } from "../ui/toasts";
+import { keyOf, shownKeys, withKey } from "./keys";
 import { usePlaces, type Place } from "./places";
 import { SearchPalette } from "./SearchPalette";
 import { ShortcutList } from "./ShortcutList";
 import { useShortcut, useShortcutKeys } from "./shortcuts";
 import "./shell.css";
 
+const CONTENT = "content";
+
 export function Shell() {
   const [open, setOpen] = useState<"search" | "keys" | null>(null);
   useShortcutKeys();
-  useShortcut("Control+k", "Search and go anywhere", () => setOpen(open === "search" ? null : "search"));
-  useShortcut("?", "Show these shortcuts", () => setOpen("keys"));
-  useShortcut("t", "Dark or light", toggleTheme);
+  useKeptFocus(CONTENT);
+  useShortcut("palette", () => setOpen(open === "search" ? null : "search"));
+  useShortcut("help", () => setOpen("keys"));
+  useShortcut("theme", toggleTheme);
   return (
     <div className="shell">
-      <a className="skip" href="#content">Skip to the content</a>
+      <SkipLinks />
       <header className="bar">
         <Link to="/runs" className="brand" aria-label="tidewheel: all runs">
           <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden>
@@ -37,9 +47,9 @@ export function Shell() {
         </nav>
         <div className="bar-end">
           <ConnectionSign />
-          <Button look="quiet" className="search-button" onClick={() => setOpen("search")} title="Search (Ctrl K)">
+          <Button look="quiet" className="search-button" onClick={() => setOpen("search")} title={withKey("Search and act", "palette")}>
             <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M10.5 10.5 14 14M11.5 7a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0Z" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round" /></svg>
-            <span className="wide">Search</span> <Keys keys="Ctrl K" />
+            <span className="wide">Search</span> <Keys keys={shownKeys(keyOf("palette").keys)} />
           </Button>
           <ThemeButton />
           <a className="button quiet docs-button" href="/docs/" aria-label="Documentation" title="Documentation">
@@ -48,21 +58,48 @@ export function Shell() {
           <Who />
         </div>
       </header>
-      <main id="content" tabIndex={-1}>
+      <main id={CONTENT} tabIndex={-1}>
         <ErrorBoundary what="This page"><Outlet /></ErrorBoundary>
       </main>
       {open === "search" && <SearchPalette onClose={() => setOpen(null)} />}
       {open === "keys" && <ShortcutList onClose={() => setOpen(null)} />}
+      <AskedDialog />
       <Toasts />
     </div>
   );
 }
 
+/** Past the bar, and past the views to the task that is open. */
+function SkipLinks() {
+  const { select }: { select?: string } = useSearch({ strict: false });
+  const isOfRun = useParams({ strict: false, select: (found) => "run" in found });
+  const to = (id: string) => (event: MouseEvent) => {
+    event.preventDefault(); // the address stays as it is
+    document.getElementById(id)?.focus();
+  };
+  return (
+    <>
+      <a className="skip" href={`#${CONTENT}`} onClick={to(CONTENT)}>Skip to the content</a>
+      {isOfRun && select !== undefined && <a className="skip" href={`#${PANEL}`} onClick={to(PANEL)}>Skip to the task</a>}
+    </>
+  );
+}
+
+/** What the palette asks for where no run is on the screen. */
+function AskedDialog() {
+  const asked = useAsked();
+  const isOfRun = useParams({ strict: false, select: (found) => "run" in found });
+  const [changed, setChanged] = useState<{ of: Asked; action: Action } | null>(null);
+  if (asked === null || isOfRun) return null;
+  const shown = changed?.of === asked ? changed.action : asked.action;
+  return <ActionDialog run={asked.run} action={shown} docked={false} onChange={(action) => setChanged({ of: asked, action })} onClose={forget} onDone={() => undefined} />;
+}
+
 function NavLink({ place }: { place: Place }) {
   const navigate = useNavigate();
-  useShortcut(place.keys, `Go to ${place.title}`, () => void navigate({ to: place.to }));
+  useShortcut(place.to, () => void navigate({ to: place.to }));
   return (
-    <Link to={place.to} aria-label={place.title} title={place.title} activeProps={{ className: "active", "aria-current": "page" }}>
+    <Link to={place.to} aria-label={place.title} title={withKey(place.title, place.to)} activeProps={{ className: "active", "aria-current": "page" }}>
       <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d={place.icon} /></svg>
       <span>{place.title}</span>
     </Link>
@@ -95,20 +132,7 @@ function ThemeButton() {
 
 function Who() {
   const { data } = useQuery(sessionQuery);
-  const box = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    // A click elsewhere or Escape closes it, as menus do.
-    const close = (event: Event) => {
-      const inside = event.target instanceof Node && box.current?.contains(event.target);
-      if (box.current !== null && (event instanceof KeyboardEvent ? event.key === "Escape" : !inside)) box.current.open = false;
-    };
-    document.addEventListener("pointerdown", close);
-    document.addEventListener("keydown", close);
-    return () => {
-      document.removeEventListener("pointerdown", close);
-      document.removeEventListener("keydown", close);
-    };
-  }, []);
+  const [box] = useMenu();
   if (data === undefined) return null;
   const may = data.scopes.join(", ");
   const leave = () => void post("/logout").catch(() => undefined).then(() => location.reload());

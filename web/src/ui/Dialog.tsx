@@ -1,9 +1,17 @@
 /** A window over the page: the browser keeps the focus inside and gives it back; `data-focus` says where it begins. */
-import { useLayoutEffect, useRef, type ReactNode } from "react";
+import { useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
 
-export function Dialog({ title, onClose, children, className = "" }: {
+/** From wherever one is in it. */
+export const onControlEnter = (confirm: (() => void) | undefined) => (event: KeyboardEvent) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  confirm?.();
+};
+
+export function Dialog({ title, onClose, onConfirm, children, className = "" }: {
   title: string;
   onClose: () => void;
+  onConfirm?: () => void;
   children: ReactNode;
   className?: string;
 }) {
@@ -20,6 +28,7 @@ export function Dialog({ title, onClose, children, className = "" }: {
       ref={ref}
       className={`dialog ${className}`}
       aria-label={title}
+      onKeyDown={onControlEnter(onConfirm)}
       onCancel={(event) => {
         event.preventDefault();
         onClose();

@@ -39,6 +39,9 @@ export function lookOf(state: string, kind: Kind = "tasks"): Look {
   return (tables[kind] as Record<string, Look>)[state] ?? UNKNOWN;
 }
 
+/** Every status of a run. */
+export const RUN_STATUSES: readonly string[] = Object.keys(tables.runs);
+
 /** Every state of a task, in the order in which counts are shown. */
 export const TASK_STATES: readonly string[] = [
   "running",

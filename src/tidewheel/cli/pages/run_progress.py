@@ -300,7 +300,7 @@ class RunPage:
     def recalls(self, shown: Mapping[str, object]) -> None:
         """Takes from a view of a stalled run why it is stalled: its jobs ended before it was
         resumed, so this page has not seen how."""
-        from tidewheel.cli.pages.stall_causes import cause_lines
+        from tidewheel.cli.pages.format import cause_lines
 
         self._known_causes = list(cause_lines(shown))
 

@@ -1,7 +1,7 @@
 /** Home: which workflows run, cycle by cycle, what needs action first; or every run as a list. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useDeferredValue, useEffect, useMemo } from "react";
+import { useDeferredValue, useEffect, useMemo, useRef } from "react";
 import { useConnection } from "../../api/connection";
 import { useFollowing } from "../../api/follow";
 import { gridQuery } from "../../api/queries";
@@ -16,6 +16,7 @@ import { RUN_STATES, runFilter, urgency } from "../runOrder";
 import { useAddress } from "../useAddress";
 import { useAlarms } from "./alarms";
 import { needsAction } from "./cells";
+import { goToAlarm } from "./goToAlarm";
 import { RunGrid } from "./RunGrid";
 import { SavedViews } from "./SavedViews";
 import { notifies } from "./keep";
@@ -38,7 +39,11 @@ export function HomePage() {
   const alarming = useAlarming(runs, data?.counts);
   useTitle(countedTitle("Runs", alarming));
   useWall(wall);
-  useShortcut("Escape", "Leave the wall screen", () => { if (wall) change({ wall: "" }); });
+  const filter = useRef<HTMLInputElement>(null);
+  useShortcut("filter", () => filter.current?.focus(), !wall);
+  useShortcut("next failure", () => goToAlarm(1));
+  useShortcut("previous failure", () => goToAlarm(-1));
+  useShortcut("close", () => change({ wall: "" }), wall);
   const nothing = data !== undefined && Object.keys(data.counts).length === 0;
   return (
     <div className={wall ? "home-page wall" : "home-page"}>
@@ -51,7 +56,7 @@ export function HomePage() {
               <button type="button" className="button" aria-pressed={!isList} onClick={() => change({ as: "" })}>Grid</button>
               <button type="button" className="button" aria-pressed={isList} onClick={() => change({ as: "list" })}>List</button>
             </div>
-            <FilterField placeholder="Filter: tide*:stalled" label="Filter runs" value={name} change={(text) => change({ name: text })} problem={runFilter(name).problem} />
+            <FilterField input={filter} placeholder="Filter: tide*:stalled" label="Filter runs" value={name} change={(text) => change({ name: text })} problem={runFilter(name).problem} />
             <div className="home-tools">
               <Button look="quiet" aria-pressed={alarms.on} title="A browser notification when a run stalls or fails while this tab is hidden" onClick={alarms.toggle}>Notify me</Button>
               <Button look="quiet" className="wall-button" title="Large cells and nothing else, for a screen on a wall; Escape leaves it" onClick={() => change({ wall: "1", as: "" })}>Wall screen</Button>

@@ -2,70 +2,27 @@
  * Runs by points: a row for each run, a cell for each point, the newest at the right.
  *
  * Points of different workflows are different times, so a row has its own, with the day above the
- * first of each. One element of the grid can be reached by Tab; arrows go from there (WAI-ARIA).
+ * first of each.
  */
 import { Link, useNavigate } from "@tanstack/react-router";
-import { memo, useCallback, useRef, type KeyboardEvent } from "react";
+import { memo, type KeyboardEvent } from "react";
 import { shownId } from "../../api/shown";
 import type { GridCell, GridRun } from "../../api/types";
 import { plain } from "../../ui/plain";
+import { useRoving } from "../../ui/roving";
 import { StateIcon, stateStyle, StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { isAbandoned } from "../runOrder";
 import { cellCount, cellState, cellText, headings, needsAction, pointFilter, shortPoint } from "./cells";
 import { StallAge } from "./StallAge";
 
-const STOP = "[data-stop]"; // what arrows stop at
-
 export function RunGrid({ runs, wall }: { runs: readonly GridRun[]; wall: boolean }) {
-  const box = useRef<HTMLDivElement>(null);
-  const move = useCallback((event: KeyboardEvent) => {
-    const next = box.current === null ? null : neighbour(box.current, event);
-    if (next === null) return;
-    event.preventDefault();
-    focusOn(next);
-  }, []);
+  const roving = useRoving<HTMLDivElement>("[role=row]", "right");
   return (
-    <div ref={box} className={wall ? "run-grid wall" : "run-grid"} role="grid" aria-label="Runs by cycle point" aria-rowcount={runs.length} onKeyDown={move} onFocus={(event) => makeStop(box.current, event.target)}>
+    <div {...roving} className={wall ? "run-grid wall" : "run-grid"} role="grid" aria-label="Runs by cycle point" aria-rowcount={runs.length}>
       {runs.map((run, place) => <Row key={run.number} run={run} first={place === 0} />)}
     </div>
   );
-}
-
-function focusOn(one: HTMLElement): void {
-  one.focus();
-  one.scrollIntoView({ block: "nearest", inline: "nearest" });
-}
-
-/** Tab comes back to where one was. */
-function makeStop(box: HTMLElement | null, one: EventTarget): void {
-  if (box === null || !(one instanceof HTMLElement) || !one.matches(STOP)) return;
-  box.querySelectorAll<HTMLElement>(`${STOP}[tabindex="0"]`).forEach((old) => { old.tabIndex = -1; });
-  one.tabIndex = 0;
-}
-
-/** Where an arrow leads to; in another row to what is as far from its right end. */
-function neighbour(box: HTMLElement, event: KeyboardEvent): HTMLElement | null {
-  const rows = [...box.querySelectorAll<HTMLElement>("[role=row]")];
-  const row = rows.findIndex((one) => one.contains(event.target as Node));
-  const stops = (place: number) => [...(rows[place]?.querySelectorAll<HTMLElement>(STOP) ?? [])];
-  const here = stops(row);
-  const column = here.indexOf(event.target as HTMLElement);
-  if (row < 0 || column < 0) return null;
-  const beside = (place: number) => {
-    const found = stops(place);
-    const isLink = here[column]?.tagName === "A";
-    return (isLink ? found[0] : found[Math.max(0, found.length - (here.length - column))]) ?? null;
-  };
-  switch (event.key) {
-    case "ArrowRight": return here[column + 1] ?? null;
-    case "ArrowLeft": return here[column - 1] ?? null;
-    case "ArrowDown": return beside(row + 1);
-    case "ArrowUp": return beside(row - 1);
-    case "Home": return (event.ctrlKey ? stops(0) : here)[0] ?? null;
-    case "End": return (event.ctrlKey ? stops(rows.length - 1) : here).at(-1) ?? null;
-    default: return null;
-  }
 }
 
 const Row = memo(function Row({ run, first }: { run: GridRun; first: boolean }) {

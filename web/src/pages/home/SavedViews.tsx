@@ -1,6 +1,7 @@
 /** Views by link: everything that is chosen stands in the address; this browser keeps some with names. */
-import { useEffect, useRef, useState, type SyntheticEvent } from "react";
+import { useState, type SyntheticEvent } from "react";
 import { useNavigate } from "@tanstack/react-router";
+import { useMenu } from "../../ui/menus";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { say } from "../../ui/toasts";
@@ -10,21 +11,8 @@ import { keepViews, savedViews, withView, type SavedView } from "./keep";
 export function SavedViews() {
   const [views, setViews] = useState(savedViews);
   const [name, setName] = useState("");
-  const box = useRef<HTMLDetailsElement>(null);
+  const [box, closeMenu] = useMenu();
   const navigate = useNavigate();
-  useEffect(() => {
-    // A click elsewhere or Escape closes it, as menus do.
-    const close = (event: Event) => {
-      const inside = event.target instanceof Node && box.current?.contains(event.target);
-      if (box.current !== null && (event instanceof KeyboardEvent ? event.key === "Escape" : !inside)) box.current.open = false;
-    };
-    document.addEventListener("pointerdown", close);
-    document.addEventListener("keydown", close);
-    return () => {
-      document.removeEventListener("pointerdown", close);
-      document.removeEventListener("keydown", close);
-    };
-  }, []);
   const put = (next: SavedView[]) => {
     setViews(next);
     keepViews(next);
@@ -36,7 +24,7 @@ export function SavedViews() {
     setName("");
   };
   const open = (view: SavedView) => {
-    if (box.current !== null) box.current.open = false;
+    closeMenu();
     void navigate({ to: "/runs", search: parseSearch(view.search) });
   };
   return (

@@ -3,11 +3,12 @@ import { useMemo } from "react";
 import { useActing } from "../../acting/Acting";
 import { actionFor, taskVerbs } from "../../acting/verbs";
 import { useEnded, useLiveOf, useLiveStore, useMayAct } from "../../api/runLive";
+import { keyOfVerb } from "../../shell/keys";
 import { Button } from "../../ui/parts";
 import { useTicks } from "./ticks";
 
 /** A task that has not come yet, as the graph shows some. */
-const FUTURE = { state: "future", remarks: [], in_pool: false, flows: [] };
+export const FUTURE = { state: "future", remarks: [], in_pool: false, flows: [] };
 
 export function BulkBar() {
   const { ticked } = useTicks();
@@ -29,7 +30,7 @@ function Bar() {
         const those = rows.filter((row) => fits?.(row) ?? true);
         const ids = those.map((row) => row.id);
         return (
-          <Button key={verb} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Fits ${ids.length} of them.`} onClick={() => act(actionFor(verb, those, ended !== null), clear)}>
+          <Button key={verb} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Fits ${ids.length} of them.`} aria-keyshortcuts={keyOfVerb(verb)?.keys} onClick={() => act(actionFor(verb, those, ended !== null), clear)}>
             {button}{ids.length < rows.length && ids.length > 0 ? ` (${ids.length})` : ""}
           </Button>
         );

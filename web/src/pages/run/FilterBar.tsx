@@ -22,7 +22,7 @@ export function FilterBar({ children }: { children: ReactNode }) {
     const one = pressed?.[pressed.length - 1];
     if (box && one) box.scrollLeft = Math.max(0, one.offsetLeft + one.offsetWidth - box.offsetLeft - box.clientWidth);
   }, [last]);
-  useShortcut("/", "Filter by name", () => name.current?.focus());
+  useShortcut("filter", () => name.current?.focus());
   const flows = useMemo(() => [...new Set(rows.flatMap((row) => row.flows))].sort((a, b) => a - b), [rows]);
   return (
     <div className="filter-bar">

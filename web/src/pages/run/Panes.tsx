@@ -1,5 +1,6 @@
 /** The views of a run: tabs choose one, Split puts another beside it, and the line between two is dragged. */
 import { Fragment, Suspense, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
+import { withKey } from "../../shell/keys";
 import { useShortcut } from "../../shell/shortcuts";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import { Loading } from "../../ui/parts";
@@ -27,9 +28,9 @@ export function ViewTabs() {
 
 function ViewTab({ view }: { view: ViewDefinition }) {
   const { views, showView } = useRunPage();
-  useShortcut(view.keys, `Show the view ${view.title}`, () => showView(view.id));
+  useShortcut(`view ${view.id}`, () => showView(view.id));
   return (
-    <button type="button" className="button" aria-pressed={views.includes(view.id)} title={`${view.says} (${view.keys})`} onClick={() => showView(view.id)}>
+    <button type="button" className="button" aria-pressed={views.includes(view.id)} title={withKey(view.says, `view ${view.id}`)} onClick={() => showView(view.id)}>
       {view.title}
     </button>
   );

@@ -7,12 +7,14 @@ import { factsQuery, summaryQuery } from "../../api/queries";
 import { useLive, useMayAct } from "../../api/runLive";
 import { useMay } from "../../api/session";
 import type { RunFacts, RunSummary } from "../../api/types";
+import { withKey } from "../../shell/keys";
 import { Button, CountsBar } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
-import { isAbandoned, isOver, progressText, withDriver } from "../runOrder";
+import { isAbandoned, isOver, isPossible, progressText, withDriver } from "../runOrder";
 import { Banner } from "./Banner";
+import { useMeant } from "./TaskKeys";
 import { useRunPage } from "./useRunPage";
 
 export function RunHeader() {
@@ -58,21 +60,14 @@ function StopPoint({ points, over }: { points: RunSummary["points"]; over: boole
 
 function RunVerbs({ run }: { run: RunFacts }) {
   const { act, write } = useActing();
+  const meant = useMeant();
   if (!useMayAct()) return null;
-  const goes = (run.driven || run.offered) && !isOver(run);
-  const possible: Record<string, boolean> = {
-    pause: goes && run.status !== "paused" && run.status !== "stopping",
-    resume: run.status === "paused",
-    stop: goes && run.status !== "stopping",
-    run: isAbandoned(run) || run.status === "stopped" || run.status === "error",
-    reload: goes,
-  };
   return (
     <div className="run-verbs">
-      {RUN_VERBS.filter(({ verb }) => possible[verb]).map(({ verb, button, says }) => (
+      {RUN_VERBS.filter(({ verb }) => isPossible(verb, run)).map(({ verb, button, says }) => (
         <Button key={verb} look="quiet" title={says} onClick={() => act({ verb })}>{button}</Button>
       ))}
-      <Button look="quiet" title="Any command: about a glob, a point, a message from outside" onClick={write}>Command …</Button>
+      <Button look="quiet" title={withKey("Any command: about a glob, a point, a message from outside", "command")} onClick={() => write(meant())}>Command …</Button>
     </div>
   );
 }

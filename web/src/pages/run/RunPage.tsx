@@ -13,6 +13,7 @@ import { BulkBar } from "./BulkBar";
 import { FilterBar } from "./FilterBar";
 import { Panes, ViewTabs } from "./Panes";
 import { RunHeader } from "./RunHeader";
+import { TaskKeys } from "./TaskKeys";
 import { TicksProvider } from "./ticks";
 import { useRunPage } from "./useRunPage";
 import "./run.css";
@@ -21,7 +22,7 @@ export function RunPage() {
   const { run, views } = useRunPage();
   return (
     <RunLiveProvider run={run} key={run}>
-      <ActingProvider run={run} draws={views.includes("graph")}>
+      <ActingProvider run={run} draws={views.includes("graph")} takes>
         <TicksProvider><Frame /></TicksProvider>
       </ActingProvider>
     </RunLiveProvider>
@@ -35,7 +36,7 @@ function Frame() {
   const live = useLiveStore();
   const { docked, leave } = useActing();
   useTitle(runTitle(run, useLiveOf((state) => state.run?.status ?? "")));
-  useShortcut("Escape", "Close the task", () => { if (selected !== null) select(null); });
+  useShortcut("close", () => select(null), selected !== null);
   useEffect(() => {
     if (phase === "deleted") leave();
   }, [phase]); // eslint-disable-line react-hooks/exhaustive-deps -- once, when it is gone
@@ -50,6 +51,7 @@ function Frame() {
   const shown = VIEWS.filter((view) => views.includes(view.id));
   return (
     <div className="run-page">
+      <TaskKeys />
       <RunHeader />
       <FilterBar><ViewTabs /></FilterBar>
       <div className={selected === null && !docked ? "run-frame" : "run-frame with-panel"}>

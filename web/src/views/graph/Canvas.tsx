@@ -1,6 +1,6 @@
 /** The canvas on which the graph of a run is drawn, moved and clicked. */
 import { Background, BackgroundVariant, Controls, ReactFlow, useReactFlow, useStore, type FitViewOptions, type NodeMouseHandler } from "@xyflow/react";
-import { memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from "react";
+import { memo, useEffect, useMemo, useRef, useState, type FocusEvent, type KeyboardEvent, type RefObject } from "react";
 import "@xyflow/react/dist/style.css";
 import { useActing } from "../../acting/Acting";
 import { withBound, withPoint } from "../../acting/Bounds";
@@ -8,6 +8,7 @@ import { useMayAct } from "../../api/runLive";
 import { rowFilter } from "../../pages/run/filters";
 import { useTicks } from "../../pages/run/ticks";
 import { useRunPage } from "../../pages/run/useRunPage";
+import { elementOf } from "../../ui/focus";
 import { Empty, Failure, Loading } from "../../ui/parts";
 import { drawable, type Drawing } from "./drawing";
 import { EdgeLayer } from "./EdgeLayer";
@@ -18,6 +19,7 @@ import { BunchBox, FoldBox, FrameBox, GroupBox, TaskBox, type GraphNode } from "
 import { Overview } from "./Overview";
 import { DOTS, HELD, Settling, usePanning } from "./panning";
 import type { Preview } from "./preview";
+import { startAt, stepFrom } from "./steps";
 import { useLayout } from "./useLayout";
 
 const NODE_TYPES = { task: TaskBox, fold: FoldBox, family: GroupBox, bunch: BunchBox, frame: FrameBox };
@@ -50,6 +52,15 @@ export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop, unf
   const isMapped = hasMap && !window.matchMedia(NARROW).matches;
   const fit = useMemo(() => fitOf(placed ?? NO_SIZE, { width, height }, isMapped), [placed, width, height, isMapped]);
   const start = useMemo(() => startOf(placed ?? NO_SIZE, { width, height }, isMapped, placed && laidOut && focusOf(laidOut, placed)), [placed, laidOut, width, height, isMapped]);
+  const { setCenter, getZoom } = useReactFlow();
+  const at = useRef<string | null>(null); // the box that had the focus last
+  /** Of boxes that are too far away to be drawn, the canvas comes first. */
+  const focus = (id: string) => {
+    at.current = id;
+    const box = placed?.boxes.get(id);
+    if (elementOf(id) === null && box !== undefined) void setCenter(box.x + 60, box.y + 20, { zoom: getZoom() }).then(() => elementOf(id)?.focus());
+    else elementOf(id)?.focus();
+  };
   const choose = (id: string) => {
     if (preview?.picking && action !== null) change(withBound(action, id));
     else select(id);
@@ -62,16 +73,28 @@ export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop, unf
     else choose(node.id);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const id = event.target instanceof HTMLElement ? event.target.dataset.id : undefined;
-    if ((event.key !== "Enter" && event.key !== " ") || id === undefined || !(drawing.tasks.has(id) || drawing.folds.has(id))) return;
-    event.preventDefault();
-    if (drawing.folds.has(id)) unfold(id);
+    const id = event.target instanceof HTMLElement ? event.target.dataset.task : undefined;
+    if (id === undefined || placed === null || event.ctrlKey || event.metaKey) return;
+    const next = stepFrom(event.key, id, drawing, placed);
+    if (next !== null) focus(next);
+    else if (event.key === " " && may && preview === null) tick([id], !ticked.has(id));
+    else if (event.key !== "Enter" && event.key !== " ") return;
+    else if (drawing.folds.has(id)) unfold(id);
     else choose(id);
+    event.preventDefault();
   };
   if (error !== null && placed === null) return <Failure error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
   if (drawing.tasks.size + drawing.folds.size === 0) return <Empty title="No task is here">None has come yet, or none fits the filters.</Empty>;
+  const enter = (event: FocusEvent<HTMLDivElement>) => {
+    const task = event.target.closest<HTMLElement>("[data-task]")?.dataset.task;
+    if (task !== undefined) at.current = task;
+    event.currentTarget.tabIndex = task === undefined ? 0 : -1; // Shift Tab leaves the graph
+    const start = at.current !== null && placed.boxes.has(at.current) ? at.current : startAt(selected, drawing, placed);
+    if (event.target === event.currentTarget && start !== null && event.currentTarget.matches(":focus-visible")) focus(start); // not by a click
+  };
   return (
+    <div className="graph-canvas" role="group" aria-label="Boxes of the graph; arrows move" tabIndex={0} onFocus={enter} onBlur={(event) => { event.currentTarget.tabIndex = 0; }}>
     <ReactFlow<GraphNode>
       className={nodes.length > CALM_MAX ? "many" : ""} viewport={HELD} onViewportChange={panning.move}
       nodes={nodes} nodeTypes={NODE_TYPES} onNodeClick={onNodeClick} onPaneClick={() => { if (preview === null && selected !== null) select(null); }} onKeyDown={onKeyDown}
@@ -88,6 +111,7 @@ export const Canvas = memo(function Canvas({ drawing: wanted, preview, stop, unf
       <Follow selected={selected} placed={placed} />
       <Fit of={laidOut} fit={start} moved={moved} />
     </ReactFlow>
+    </div>
   );
 });
 

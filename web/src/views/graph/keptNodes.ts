@@ -17,6 +17,9 @@ export interface Looks {
 
 const STILL = { draggable: false, selectable: false, focusable: false } as const;
 
+/** Tab comes to the graph once; arrows lead from box to box (`steps.ts`). */
+const roving = (id: string) => ({ tabIndex: -1, "data-task": id });
+
 export class KeptNodes {
   private kept = new Map<string, GraphNode>();
 
@@ -75,10 +78,10 @@ function boxesOf(drawing: Drawing, placed: Placed, { selected, fits, preview }: 
     const mark = preview?.marks.get(id);
     if (task) {
       found.push({
-        id, type: "task", position, width, height, focusable: true, ariaLabel: [id, task.state, markText(mark)].filter(Boolean).join(", "),
+        id, type: "task", position, width, height, focusable: true, domAttributes: roving(id), ariaLabel: [id, task.state, markText(mark)].filter(Boolean).join(", "),
         data: { task, framed: frames[0] === task.point, selected: id === selected, beside: beside.has(id), faded: preview === null ? !fits(task) : mark === undefined, ...(mark ? { mark } : {}) },
       });
-    } else if (fold) found.push({ id, type: "fold", position, width, height, focusable: true, ariaLabel: `${id}, ${foldText(fold)}, folded`, data: { fold } });
+    } else if (fold) found.push({ id, type: "fold", position, width, height, focusable: true, domAttributes: roving(id), ariaLabel: `${id}, ${foldText(fold)}, folded`, data: { fold } });
     else if (group) found.push({ id, type: "family", position, width, height, data: { group }, ...STILL });
   }
   return found;

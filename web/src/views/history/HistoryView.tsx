@@ -22,9 +22,9 @@ export function HistoryView() {
   const moment = useMoment();
   const { run, now, batch, past, go, playing } = moment;
   const [as, setAs] = useViewOption("history", "as", "list");
-  useShortcut("[", "History: one batch back", () => go(batch - 1));
-  useShortcut("]", "History: one batch on", () => go(batch + 1));
-  useShortcut("v p", "History: play or pause", moment.play);
+  useShortcut("batch back", () => go(batch - 1));
+  useShortcut("batch on", () => go(batch + 1));
+  useShortcut("play", moment.play);
   if (now === 0) return <Empty title="Nothing has happened yet">The history begins when a scheduler begins with the run.</Empty>;
   return (
     <div className="history-view" onKeyDown={(event) => hear(event, batch, now, go)}>

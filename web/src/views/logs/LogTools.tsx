@@ -3,6 +3,7 @@ import { useRef, useState, type KeyboardEvent } from "react";
 import type { LogHit } from "../../api/generated/log_lines";
 import { address } from "../../api/http";
 import { useViewOption } from "../../pages/run/useRunPage";
+import { withKey } from "../../shell/keys";
 import { useShortcut } from "../../shell/shortcuts";
 import { Button } from "../../ui/parts";
 import { logPath, type LogPlace, type LogState } from "./follower";
@@ -34,16 +35,16 @@ export function LogTools(props: LogToolsProps) {
   const [, setLevel] = useViewOption("logs", place.id === "" ? "run-level" : "level", place.id === "" ? "info" : "debug");
   const [line, setLine] = useState("");
   const field = useRef<HTMLInputElement>(null);
-  useShortcut("l", "Search in the log", () => field.current?.focus());
+  useShortcut("search log", () => field.current?.focus());
   const keys = (event: KeyboardEvent<HTMLInputElement>) => {
     if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
-    else if (event.key === "Escape") { setAsked({ ...asked, text: "" }); event.currentTarget.blur(); }
+    else if (event.key === "Escape") { setAsked({ ...asked, text: "" }); event.currentTarget.closest(".logs-view")?.querySelector<HTMLElement>("[role=log]")?.focus(); }
   };
   const found = search?.hits.length ?? 0;
   return (
     <div className="logs-tools">
       <span className="logs-field">
-        <input ref={field} className="input" type="search" placeholder="Search the log (l)" aria-label="Search in the log" value={asked.text} onChange={(event) => setAsked({ ...asked, text: event.target.value })} onKeyDown={keys} />
+        <input ref={field} className="input" type="search" placeholder={withKey("Search the log", "search log")} aria-label="Search in the log" value={asked.text} onChange={(event) => setAsked({ ...asked, text: event.target.value })} onKeyDown={keys} />
         <Button look="quiet" aria-pressed={asked.case} title="Capital letters count" aria-label="Match case" onClick={() => setAsked({ ...asked, case: !asked.case })}>Aa</Button>
         <Button look="quiet" aria-pressed={asked.match === "glob"} title="A * in the text stands for any letters of a line" aria-label="A * stands for any letters" onClick={() => setAsked({ ...asked, match: asked.match === "glob" ? "text" : "glob" })}>*</Button>
       </span>

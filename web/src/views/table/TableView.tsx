@@ -1,7 +1,7 @@
 /** Every task as a row; only those on the screen are drawn, so thousands are as quick as ten. */
 import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useMemo, useRef } from "react";
+import { useMemo, useRef, useState, type KeyboardEvent } from "react";
 import { useLive, useMayAct } from "../../api/runLive";
 import { shownId, taskWord } from "../../api/shown";
 import type { TaskRow } from "../../api/types";
@@ -12,6 +12,7 @@ import { needsAction, useOpenAt } from "../../pages/run/trouble";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
 import { countText } from "../../ui/quantities";
+import { stepIn, useRoving } from "../../ui/roving";
 import { COLUMNS } from "./columns";
 import "./table.css";
 
@@ -94,42 +95,76 @@ function Rows({ table, rows, folds, unfold }: RowsProps) {
   useOpenAt(virtual, rows.findIndex((row) => (selected === null ? needsAction(row.original) : row.id === selected)));
   const widths = `${may ? "34px " : ""}${table.getVisibleLeafColumns().map((one) => `minmax(${Math.max(one.columnDef.minSize ?? 0, one.getSize() * 0.75)}px, ${one.getSize()}fr)`).join(" ")}`;
   const all = rows.length > 0 && rows.every((row) => ticked.has(row.id));
-  const choose = (id: string) => (folds.has(id) ? unfold(id) : select(id));
+  const [at, setAt] = useAt(selected);
+  const head = useRoving<HTMLDivElement>("[role=row]");
+  const choose = (id: string) => {
+    setAt(id);
+    if (folds.has(id)) unfold(id);
+    else select(id);
+  };
+  const place = rows.findIndex((row) => row.id === at);
+  const hear = (event: KeyboardEvent) => {
+    if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey) return;
+    const next = stepIn(event.key, place, rows.length);
+    const here = rows[place];
+    if (next !== null) {
+      setAt(rows[next]?.id ?? null);
+      virtual.scrollToIndex(next, { align: "auto" });
+    } else if (event.key === "Enter" && here !== undefined) choose(here.id);
+    else if (event.key === " " && here !== undefined && may) tick([here.id], !ticked.has(here.id));
+    else return;
+    event.preventDefault();
+  };
   return (
-    <div className="rows" ref={scroller} role="table" aria-label="Tasks" aria-rowcount={rows.length}>
-      <div className="row head" role="row" style={{ gridTemplateColumns: widths }}>
-        {may && <span role="columnheader"><input type="checkbox" aria-label="Tick all that are shown" checked={all} onChange={() => tick(rows.map((row) => row.id), !all)} /></span>}
+    <div
+      className="rows" ref={scroller} role="grid" aria-label="Tasks" aria-rowcount={rows.length} aria-multiselectable={may} tabIndex={0} onKeyDown={hear}
+      {...(place >= 0 ? { "aria-activedescendant": rowId(rows[place]?.id ?? "") } : {})}
+    >
+      <div {...head} className="row head" role="row" style={{ gridTemplateColumns: widths }}>
+        {may && <span role="columnheader"><input type="checkbox" data-stop tabIndex={-1} aria-label="Tick all that are shown" checked={all} onChange={() => tick(rows.map((row) => row.id), !all)} /></span>}
         {table.getFlatHeaders().map((header) => (
           <span key={header.id} role="columnheader" aria-sort={header.column.getIsSorted() === "asc" ? "ascending" : header.column.getIsSorted() === "desc" ? "descending" : "none"}>
-            <button type="button" onClick={header.column.getToggleSortingHandler()}>
+            <button type="button" data-stop tabIndex={-1} onClick={header.column.getToggleSortingHandler()}>
               {flexRender(header.column.columnDef.header, header.getContext())}
               <i aria-hidden>{{ asc: "↑", desc: "↓" }[header.column.getIsSorted() as string] ?? ""}</i>
             </button>
           </span>
         ))}
       </div>
-      <div className="rows-space" style={{ height: virtual.getTotalSize() }}>
+      <div className="rows-space" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map((item) => {
           const row = rows[item.index];
           if (row === undefined) return null;
           return (
             <div
-              key={row.id} role="row" tabIndex={0} aria-selected={row.id === selected} aria-rowindex={item.index + 1} className="row"
+              key={row.id} id={rowId(row.id)} data-task={row.id} role="row" aria-selected={row.id === selected} aria-rowindex={item.index + 1} className={row.id === at ? "row at" : "row"}
               style={{ gridTemplateColumns: widths, transform: `translateY(${item.start}px)` }}
               {...(folds.has(row.id) ? { title: "Click to see each element" } : {})}
               onClick={() => choose(row.id)}
-              onKeyDown={(event) => { if (event.key === "Enter") choose(row.id); }}
             >
               {may && (
-                <span role="cell" onClick={(event) => event.stopPropagation()}>
-                  <input type="checkbox" aria-label={`Tick ${shownId(row.id)}`} checked={ticked.has(row.id)} onChange={(event) => tick([row.id], event.target.checked)} />
+                <span role="gridcell" onClick={(event) => event.stopPropagation()}>
+                  <input type="checkbox" tabIndex={-1} aria-label={`Tick ${shownId(row.id)}`} checked={ticked.has(row.id)} onChange={(event) => tick([row.id], event.target.checked)} />
                 </span>
               )}
-              {row.getVisibleCells().map((cell) => <span key={cell.id} role="cell">{flexRender(cell.column.columnDef.cell, cell.getContext())}</span>)}
+              {row.getVisibleCells().map((cell) => <span key={cell.id} role="gridcell">{flexRender(cell.column.columnDef.cell, cell.getContext())}</span>)}
             </div>
           );
         })}
       </div>
     </div>
   );
+}
+
+const rowId = (id: string): string => `row-${id.replaceAll(" ", "_")}`;
+
+/** The row that keys are about: where arrows led to, or what was selected since, here or elsewhere. */
+function useAt(selected: string | null): [string | null, (id: string | null) => void] {
+  const [at, setAt] = useState(selected);
+  const [seen, setSeen] = useState(selected);
+  if (seen !== selected) {
+    setSeen(selected);
+    if (selected !== null) setAt(selected);
+  }
+  return [at, setAt];
 }

@@ -67,7 +67,13 @@ function Lines({ lines, toggle }: { lines: readonly Line[]; toggle: (line: Line)
   const { selected, select } = useRunPage();
   const { ticked, tick } = useTicks();
   const may = useMayAct();
-  const [active, setActive] = useState<string | null>(null);
+  const [active, setActive] = useState<string | null>(selected === null ? null : `task ${selected}`);
+  const [seen, setSeen] = useState(selected);
+  if (seen !== selected) {
+    setSeen(selected);
+    const isThere = selected === null || active === `task ${selected}` || active?.startsWith(`task ${selected} `);
+    if (!isThere) setActive(`task ${selected}`); // it was selected elsewhere
+  }
   const virtual = useVirtualizer({ count: lines.length, getScrollElement: () => scroller.current, estimateSize: () => LINE_HEIGHT, overscan: 15 });
   useOpenAt(virtual, lines.findIndex((line) => line.of.kind === "task" && needsAction(line.of.row)), selected === null);
   const byKey = useMemo(() => new Map(lines.map((line, place) => [line.key, place])), [lines]);
@@ -84,6 +90,7 @@ function Lines({ lines, toggle }: { lines: readonly Line[]; toggle: (line: Line)
   }, [selected]); // eslint-disable-line react-hooks/exhaustive-deps -- only what was selected just now is brought into sight
   const hear = (event: KeyboardEvent) => {
     const here = active === null ? undefined : lines[byKey.get(active) ?? -1];
+    if (event.ctrlKey || event.metaKey) return;
     if (event.key === "Enter") choose(here);
     else if (event.key === " " && here?.of.kind === "task" && may) tick([here.of.row.id], !ticked.has(here.of.row.id));
     else {
@@ -110,7 +117,7 @@ function Lines({ lines, toggle }: { lines: readonly Line[]; toggle: (line: Line)
           const id = line.of.kind === "task" ? line.of.row.id : null;
           return (
             <div
-              key={line.key} id={lineId(line.key)} role="treeitem" aria-level={line.depth + 1} className={`tree-line ${line.of.kind}${line.key === active ? " active" : ""}`}
+              key={line.key} id={lineId(line.key)} {...(taskOf(line) === null ? {} : { "data-task": taskOf(line) })} role="treeitem" aria-level={line.depth + 1} className={`tree-line ${line.of.kind}${line.key === active ? " active" : ""}`}
               aria-selected={id !== null && (id === selected || ticked.has(id))} {...(line.open === null ? {} : { "aria-expanded": line.open })}
               style={{ transform: `translateY(${item.start}px)`, "--depth": line.depth } as CSSProperties}
               onClick={() => choose(line)}
@@ -125,4 +132,6 @@ function Lines({ lines, toggle }: { lines: readonly Line[]; toggle: (line: Line)
   );
 }
 
+/** The task that keys at a line are about. */
+const taskOf = ({ of }: Line): string | null => (of.kind === "task" ? of.row.id : of.kind === "attempt" ? of.task.id : null);
 const lineId = (key: string): string => `tree-${key.replaceAll(" ", "_")}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { matching } from "./SearchPalette";
+import { matching } from "./found";
 
 const ALL = ["Runs", "Workers", "forecast/run1", "night/run1", "night/run2"].map((title) => ({ title }));
 const found = (text: string) => matching(ALL, text).map((one) => one.title);
