@@ -289,6 +289,17 @@ THERE = {
     ),
     "network_mode: container:db|": f"container db must exist on {ENGINE}",
     "external_links: ['db:sql']|": f"container db must exist on {ENGINE}",
+    "volumes: ['../sky:/sky']|": (
+        "../sky, from the job's folder, must exist on each node of a Swarm that runs it"
+    ),
+    "logging: {driver: fluentd}|": "fluentd must listen at localhost:24224 for its logs",
+    "logging: {driver: fluentd, options: {fluentd-address: 'a:1'}}|": (
+        "fluentd must listen at a:1 for its logs"
+    ),
+    "deploy: {placement: {constraints: [node.labels.send == 01]}}|": (
+        "on a Swarm, a node must have the label send=01 "
+        "(docker node update --label-add send=01 NODE)"
+    ),
     "volumes: ['/mnt/sky:/sky']|": "/mnt/sky must exist on each node of a Swarm that runs it",
 }
 
@@ -315,11 +326,26 @@ def test_what_a_file_uses_and_nothing_makes_is_told_with_the_command_that_makes_
             "volumes: ['./x:/x', 'y:/y']|volumes: {y: }",
         ),
         "volumes: ['/mnt/sky:/sky']\n    privileged: true|",
+        "logging: {driver: fluentd, options: {fluentd-async: 'true'}}|",
+        *("logging: {driver: json-file}|", "logging: {driver: syslog}|"),
+        "deploy: {placement: {constraints: [node.role == worker, node.labels.a != b]}}|",
     ],
 )
 def test_what_the_engine_has_or_makes_itself_is_not_asked_for(case):
     own, _, top = case.partition("|")
-    assert not any("must exist" in one for one in needs(service(own) + top + "\n"))
+    told = needs(service(own) + top + "\n")
+    assert not any(" must " in one for one in told), told
+
+
+@pytest.mark.req("R004-49")
+@pytest.mark.parametrize("name", ["host", "bridge", "none"])
+def test_a_network_cannot_be_made_with_the_name_of_one_that_each_engine_has(name):
+    text = service("networks: [lab]") + f"networks: {{lab: {{name: {name}}}}}\n"
+    judgement = validate(sip(definition(stage("a")), {"a": {"docker_compose.yaml": text}}))
+    (error,) = found(judgement.all_findings(), Severity.ERROR)
+    assert f"networks.lab has the name '{name}'" in error.message
+    assert "add external: true" in error.hint
+    assert needs(text.replace("name: ", "external: true, name: "))
 
 
 def test_a_secret_from_a_file_or_of_no_service_needs_no_docker_compose_2():

@@ -8,6 +8,7 @@ worker that allows it, instead of being refused by one that does not.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from tidewheel.config import COMPOSE, CONTAINERS, SWARM
 from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.core.queue.resources import COMPOSE_2_LABEL, allow_label
+from tidewheel.runners.containers.placement import NODE_LABELS, constraints_in
 from tidewheel.runners.containers.policy import (
     OWN_NETWORKS,
     SOCKETS,
@@ -74,7 +76,55 @@ def mounted_of_host(document: object, task: str) -> list[str]:
     ground, services = _ground(task), _resolved(_placed(document))["services"].values()
     mounts = [mount_of(one) for each in services for one in each.get("volumes") or ()]
     paths = [source for kind, source in mounts if kind == "bind"]
-    return sorted({one for one in paths if not ground.holds(one)})
+    return sorted({_as_written(one) for one in paths if not ground.holds(one)})
+
+
+def _as_written(path: str) -> str:
+    if path.startswith(f"{_ROOT}/"):
+        return f"{posixpath.relpath(path, _FILES)}, from the job's folder,"
+    return f"~{path.removeprefix(_HOME)}" if path.startswith(f"{_HOME}/") else path
+
+
+# By driver: the option that says where logs are sent to, and what that is without it.
+_RECEIVERS = {
+    "fluentd": ("fluentd-address", "localhost:24224"),
+    "gelf": ("gelf-address", ""),
+    "splunk": ("splunk-url", ""),
+    "syslog": ("syslog-address", ""),
+}
+_LATER = frozenset({"fluentd-async", "fluentd-async-connect"})  # options: not at the start
+
+
+def log_receivers(document: object) -> list[str]:
+    """Returns what must listen, and where, so that containers of a file can be started: engines
+    connect to it before."""
+    found: dict[str, None] = {}
+    for service in _services(document) if isinstance(document, dict) else ():
+        logging = service.get("logging")
+        driver = str(logging.get("driver")) if isinstance(logging, dict) else ""
+        options = logging.get("options") if isinstance(logging, dict) else None
+        given = {str(key): str(value) for key, value in (options or {}).items()}
+        option, usual = _RECEIVERS.get(driver, ("", ""))
+        where = given.get(option, usual)
+        is_later = any(given.get(one, "").lower() == "true" for one in _LATER)
+        if where and not is_later and not where.startswith("udp:"):
+            found[f"{driver} must listen at {where} for its logs"] = None
+    return list(found)
+
+
+def node_labels_of(document: object) -> list[str]:
+    """Returns the labels with values, as NAME=VALUE, that nodes of a Swarm must have so that
+    each service of a file has a node."""
+    said = (
+        one
+        for service in (_services(document) if isinstance(document, dict) else ())
+        for one in constraints_in(service)
+    )
+    found = (_LABEL_CONSTRAINT.fullmatch(one) for one in said)
+    return list(dict.fromkeys(f"{one[1]}={one[2]}" for one in found if one is not None))
+
+
+_LABEL_CONSTRAINT = re.compile(rf"\s*{re.escape(NODE_LABELS)}(\S+?)\s*==\s*(\S+)\s*")
 
 
 def runner_for(document: object, *, is_for_swarm: bool) -> str:

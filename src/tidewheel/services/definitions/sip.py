@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from tidewheel.config import COMPOSE, SWARM
@@ -37,7 +38,9 @@ from tidewheel.runners.containers.needs import (
     compose_2_keys,
     externals,
     handed_by_swarm,
+    log_receivers,
     mounted_of_host,
+    node_labels_of,
     runner_for,
 )
 from tidewheel.runners.containers.placement import said_constraints
@@ -104,9 +107,18 @@ def note_needs(validation: Validation) -> None:
 def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
     """Says what must be on the engine or Swarm before a stage runs, since nothing makes it."""
     found = [one.sentence(runner) for one in externals(rendered.document)]
-    paths = [] if runner == COMPOSE else mounted_of_host(rendered.document, stage)
+    found += log_receivers(rendered.document)
+    if runner == COMPOSE:
+        return found
     nodes = "each node that runs it" if runner == SWARM else "each node of a Swarm that runs it"
-    return [*found, *(f"{path} must exist on {nodes}" for path in paths)]
+    found += [
+        f"{one} must exist on {nodes}" for one in mounted_of_host(rendered.document, stage)
+    ]
+    for label in node_labels_of(rendered.document):
+        where = "a node of the Swarm" if runner == SWARM else "on a Swarm, a node"
+        command = f"docker node update --label-add {quote(label)} NODE"
+        found.append(f"{where} must have the label {label} ({command})")
+    return found
 
 
 def _note_swarm(
