@@ -1,6 +1,7 @@
 """Scheduling block instances, what runs wait for, and buffer objects (seed 004)."""
 
 import itertools
+from collections import defaultdict
 from dataclasses import replace
 
 import pytest
@@ -359,6 +360,49 @@ def test_an_instance_counts_its_blocks_and_is_found_by_status_and_subarray(block
     assert ids(subarray="0", count=1, before="SBI-2") == ["SBI-0"]
     assert ids(status=BlockStatus.ABORTED) == ["SBI-1"]
     assert ids(status=BlockStatus.ABORTED, subarray="0") == []
+
+
+# The runs of two blocks, and what their instance is called.
+TOGETHER = {
+    ("", ""): "created",
+    ("running", ""): "running",
+    ("paused", "completed"): "running",
+    ("completed", ""): "running",
+    ("completed", "completed"): "completed",
+    ("stalled", ""): "failed",
+    ("stalled", "running"): "running",
+    ("aborted: it stalled", "completed"): "failed",
+    ("aborted by ada", "stalled"): "failed",
+    ("aborted by ada", "completed"): "aborted",
+    ("aborted by ada", "stopped by ada"): "aborted",
+    ("stopped by ada", "completed"): "stopped",
+    ("stopped by ada", ""): "stopped",
+}
+
+
+@pytest.mark.req("R004-61")
+def test_an_instance_is_found_by_the_status_of_its_blocks_together(blocks, clock):
+    expected = defaultdict(list)
+    for number, (runs, status) in enumerate(TOGETHER.items()):
+        pair = [new_block(f"PB-{number}-{letter}") for letter in "ab"]
+        blocks.create_sbi(new_sbi(*pair, sbi_id=f"SBI-{number}", fingerprint=str(number)))
+        for block, said in zip(pair, runs, strict=True):
+            if " " in said:
+                assert blocks.stop_run(blocks.find_run(block.run.name).number, said)
+            elif said:
+                drive(blocks, block.run.name).write(status=said, ends=said == "completed")
+        expected[status].insert(0, f"SBI-{number}")
+        clock.advance(1.0)
+    for status in BlockStatus:
+        found = blocks.sbis(status=status)
+        assert ([one.id for one in found], {str(one.status) for one in found} - {status}) == (
+            expected[status],
+            set(),
+        )
+        pages = [blocks.sbis(1, None, status=status)]
+        while pages[-1]:
+            pages.append(blocks.sbis(1, pages[-1][0].id, status=status))
+        assert [one.id for page in pages for one in page] == expected[status]
 
 
 def test_the_statuses_of_a_run_are_kept_one_after_the_other(blocks, clock):

@@ -7,7 +7,7 @@ import pytest
 from tests.support.container_engine import until_nothing_is_left
 from tests.support.patience import eventually, eventually_told
 from tests.support.run_crew import run_crew
-from tests.support.sip_files import waiting, write_sip
+from tests.support.sip_files import one_service, waiting, write_sip
 from tests.support.sips import definition, stage
 
 ABORTED, OTHER = "PB-20261115-sip-aborted", "PB-20261115-sip-other"
@@ -124,3 +124,72 @@ def test_a_stage_that_no_node_takes_says_so_and_its_abort_leaves_nothing(crew, s
     assert shown()["reason"].endswith(": no such node")
     until_nothing_is_left(*swarm)
     assert swarm[0].docker("service", "ls", "-q") == ""
+
+
+# The stages of a block, how the block is when it is aborted, and how its stages are afterwards.
+STATES = {
+    "hungry": (
+        {"a": waiting("a", network_mode="host")},
+        (stage("a"),),
+        ("waiting_for_resources", 0),
+        {"a": "aborted"},
+    ),
+    "between": (
+        {"a": one_service("true"), "b": waiting("b")},
+        (stage("a"), stage("b", "a complete", "object:never present")),
+        ("waiting_for_object", 0),
+        {"a": "succeeded", "b": "aborted"},
+    ),
+    "serving": (
+        {"a": waiting("a"), "b": waiting("b")},
+        (stage("a", more="until: b"), stage("b", "a running")),
+        ("running", 2),
+        {"a": "aborted", "b": "aborted"},
+    ),
+    "paused": (
+        {"a": waiting("a"), "b": waiting("b")},
+        (stage("a"), stage("b", "a complete")),
+        ("running", 1),
+        {"a": "aborted", "b": "aborted"},
+    ),
+}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.req("R004-60", "R004-61", "R004-57")
+def test_an_abort_ends_a_block_of_containers_in_each_state_and_leaves_nothing(crew, engine):
+    names = {name: f"PB-20261115-sip-{name}" for name in STATES}
+    for name, (files, stages, _, _) in STATES.items():
+        folder = crew.home / "states"
+        write_sip(folder / name, f"{name}-1.0.0.yaml", definition(*stages), files)
+        path = str(folder / name / f"{name}-1.0.0.yaml")
+        assert crew.ask("register", path)[0] == 0
+    asked = [
+        {"id": names[one], "type": "offline", "workflow": {"id": one, "version": "1.0.0"}}
+        for one in STATES
+    ]
+    request = instance() | {"processing_blocks": asked}
+    (crew.home / "states.json").write_text(json.dumps(request))
+    status, said = crew.ask("sbi", "submit", str(crew.home / "states.json"))
+    assert status == 0, said
+    crew.scheduler()
+    crew.start("worker", "--queue", "run:*", "--slots", "9", "--runner", "compose")
+
+    def running(name):
+        return len(containers([engine], names[name]))
+
+    def seen():
+        there = blocks(crew)
+        return {one: (there[names[one]]["status"], running(one)) for one in STATES}
+
+    wanted = {name: one[2] for name, one in STATES.items()}
+    eventually_told(lambda: seen() == wanted, lambda: f"each is in its state: {seen()}", 150.0)
+    assert crew.ask("pause", names["paused"])[0] == 0
+    assert crew.ask("sbi", "abort", "SBI-20261115-sip-1", "--reason", "rain")[0] == 0
+    over = dict.fromkeys(STATES, ("aborted", 0))
+    eventually_told(lambda: seen() == over, lambda: f"all are aborted: {seen()}", 150.0)
+    for name, (_, _, _, after) in STATES.items():
+        shown = json.loads(crew.ask("blocks", "show", names[name], "--json")[1])
+        assert {one["stage"]: one["status"] for one in shown["stages"] if one["stage"]} == after
+        assert shown["reason"].endswith(": rain")
+    until_nothing_is_left(engine)

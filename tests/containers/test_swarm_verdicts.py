@@ -193,12 +193,12 @@ def test_a_constraint_is_readable_if_a_swarm_reads_it_and_some_node_may_meet_it(
     manager.clear()
 
 
-def played(engine, tmp_path, text):
+def played(engine, tmp_path, text, kind="swarm"):
     async def play():
-        task = claimed(command="true", spec=stage_spec("swarm", text))
+        task = claimed(command="true", spec=stage_spec(kind, text))
         assignment = assigned(task, tmp_path)
         reports = RecordedReports()
-        async with opened_runner("swarm", engine, tuple(ALLOWABLE)) as runner:
+        async with opened_runner(kind, engine, tuple(ALLOWABLE)) as runner:
             job = await runner.start(assignment, reports)
             async with asyncio.timeout(DEADLINE_SECONDS):
                 end = await job.wait()
@@ -231,3 +231,51 @@ def test_what_a_swarm_would_leave_out_is_refused_where_containers_would_be_other
     assert end.ending is Ending.FAILED
     for key in ("privileged", "group_add", "network_mode"):
         assert f"services.a.{key}: a Swarm " in end.error.description, end.error
+
+
+def using(**sections):
+    """A stage of one service that uses a network, a volume and so on, each called `lab`."""
+    uses = {kind: ["lab:/lab" if kind == "volumes" else "lab"] for kind in sections}
+    document = json.loads(compose_text(a=service("true", **uses)))
+    return json.dumps(document | {kind: {"lab": body} for kind, body in sections.items()})
+
+
+OVERLAY = ("network", "create", "--driver", "overlay")
+
+
+@pytest.mark.req("R004-50")
+def test_what_nothing_makes_is_named_with_the_command_that_makes_it_and_then_the_stage_runs(
+    swarm, tmp_path
+):
+    """Before any container is made: an engine of its own, and a Swarm."""
+    manager, _ = swarm
+    text = using(networks={"external": True}, volumes={"external": {"name": "all-sky"}})
+    end, _, _ = played(manager, tmp_path / "1", text, "compose")
+    lacking = (
+        "network lab does not exist on the engine of this worker (docker network create lab)",
+        "volume all-sky does not exist on the engine of this worker "
+        "(docker volume create all-sky)",
+    )
+    assert (end.ending, end.error.code) == (Ending.FAILED, "refused")
+    assert all(one in end.error.description for one in lacking), end.error
+    manager.docker("network", "create", "lab")
+    manager.docker("volume", "create", "all-sky")
+    end, _, _ = played(manager, tmp_path / "2", text, "compose")
+    assert end.ending is Ending.SUCCEEDED, end
+    end, _, _ = played(manager, tmp_path / "3", using(networks={"external": True}))
+    assert "network lab is of one engine, and services of a Swarm cannot join it" in str(end)
+    manager.docker("network", "rm", "lab")
+    manager.docker(*OVERLAY, "lab")
+    given = using(networks={"external": True}, secrets={"external": True, "name": "key"})
+    end, _, _ = played(manager, tmp_path / "4", given)
+    assert "secret key does not exist on the Swarm of this worker (docker secret" in str(end)
+    assert "network lab" not in str(end)
+    (tmp_path / "key").write_text("42")
+    manager.docker("secret", "create", "key", str(tmp_path / "key"))
+    end, _, _ = played(manager, tmp_path / "5", given)
+    assert end.ending is Ending.SUCCEEDED, end
+    end, _, _ = played(manager, tmp_path / "6", text, "compose")
+    assert "network lab is of a Swarm, and was made without --attachable" in str(end)
+    manager.docker("network", "rm", "lab")
+    manager.docker("secret", "rm", "key")
+    manager.docker("volume", "rm", "all-sky")

@@ -42,6 +42,16 @@ async def why(world, task_id):
             "No worker allows compose files host-pid, ports, for which it asks; start one: "
             "tidewheel worker --queue default --allow-compose host-pid --allow-compose ports",
         ),
+        (
+            {
+                "resources": Resources(labels=frozenset({"allow:external"})),
+                "spec": '{"runner": "compose", "compose": "'
+                "services: {a: {image: x, networks: [lab], secrets: 5}}\\n"
+                'networks: {lab: {external: true}}\\nvolumes: [5]"}',
+            },
+            "--allow-compose external; network lab must exist on the engine of the worker that "
+            "runs it (docker network create lab)",
+        ),
         ({"resources": Resources(labels=frozenset({"allow:build"}))}, ""),
         (
             {"resources": Resources(labels=frozenset({"compose:2", "fast"}))},

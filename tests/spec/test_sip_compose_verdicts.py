@@ -222,7 +222,6 @@ def test_a_key_that_only_docker_compose_2_knows_is_a_need_and_no_error():
     assert judgement.rendered["a"].newer == ("annotations", "pids")
 
 
-SECRET = "secrets: {key: {external: true}}\n"
 NODES = "[{type: nodes, number: %d, flavour: compute, exclusive: true}]"
 
 
@@ -238,8 +237,7 @@ def needs(compose, resources="[]"):
     ("compose", "key"),
     [
         (service("configs: [c]") + "configs: {c: {file: /etc/c}}\n", "configs"),
-        (service("secrets: [key]") + SECRET, "external secrets"),
-        (service("secrets: [{source: key, target: k}]") + SECRET, "external secrets"),
+        (service("configs: [{source: c}]") + "configs: {c: {file: /etc/c}}\n", "configs"),
     ],
 )
 def test_what_docker_compose_1_leaves_out_needs_docker_compose_2_but_for_a_swarm(compose, key):
@@ -249,6 +247,105 @@ def test_what_docker_compose_1_leaves_out_needs_docker_compose_2_but_for_a_swarm
     document = judged(compose).rendered["a"].document
     assert "compose:2" in need_labels(document, (), "a", is_for_swarm=False)
     assert "compose:2" not in need_labels(document, (), "a", is_for_swarm=True)
+
+
+@pytest.mark.req("R004-50")
+@pytest.mark.parametrize("entry", ["[key]", "[{source: key, target: k}]"])
+@pytest.mark.parametrize("kind", ["secret", "config"])
+def test_secrets_and_configs_that_others_made_need_a_swarm_which_alone_has_them(kind, entry):
+    """docker-compose 1 leaves them out, docker compose 2 refuses them."""
+    compose = service(f"{kind}s: {entry}") + f"{kind}s: {{key: {{external: true}}}}\n"
+    told = needs(compose)
+    assert "stage a needs a worker for a Swarm (--runner swarm)" in told
+    assert not any("docker compose 2" in one for one in told)
+    there = f"stage a: {kind} key must exist on the Swarm of the worker that runs it"
+    assert f"{there} (docker {kind} create key FILE)" in told
+    alone = service(f"privileged: true\n    {kind}s: {entry}")
+    text = alone + f"{kind}s: {{key: {{external: true}}}}\n"
+    judgement = validate(sip(definition(stage("a")), {"a": {"docker_compose.yaml": text}}))
+    note_needs(judgement)
+    assert not judgement.runnable
+    hints = [one.hint for one in judgement.obstacles]
+    assert any(f"give it without {kind} key, which only a Swarm has" in one for one in hints)
+
+
+OVERLAY = "docker network create --driver overlay --attachable"
+ENGINE, EITHER = "the engine of the worker that runs it", "the engine or Swarm of the worker"
+THERE = {
+    "networks: [lab]|networks: {lab: {external: true}}": (
+        f"network lab must exist on {EITHER} that runs it "
+        f"(docker network create lab; on a Swarm: {OVERLAY} lab)"
+    ),
+    "init: true|networks: {default: {external: {name: 'a b'}}}": (
+        f"network a b must exist on {EITHER} that runs it "
+        f"(docker network create 'a b'; on a Swarm: {OVERLAY} 'a b')"
+    ),
+    "privileged: true|networks: {default: {external: true, name: lab}}": (
+        f"network lab must exist on {ENGINE} (docker network create lab)"
+    ),
+    "init: true|volumes: {sky: {external: true, name: all-sky}}": (
+        f"volume all-sky must exist on {EITHER} that runs it "
+        "(docker volume create all-sky, on each node of a Swarm)"
+    ),
+    "network_mode: container:db|": f"container db must exist on {ENGINE}",
+    "external_links: ['db:sql']|": f"container db must exist on {ENGINE}",
+    "volumes: ['../sky:/sky']|": (
+        "../sky, from the job's folder, must exist on each node of a Swarm that runs it"
+    ),
+    "logging: {driver: fluentd}|": "fluentd must listen at localhost:24224 for its logs",
+    "logging: {driver: fluentd, options: {fluentd-address: 'a:1'}}|": (
+        "fluentd must listen at a:1 for its logs"
+    ),
+    "deploy: {placement: {constraints: [node.labels.send == 01]}}|": (
+        "on a Swarm, a node must have the label send=01 "
+        "(docker node update --label-add send=01 NODE)"
+    ),
+    "volumes: ['/mnt/sky:/sky']|": "/mnt/sky must exist on each node of a Swarm that runs it",
+}
+
+
+@pytest.mark.req("R004-50")
+@pytest.mark.parametrize("case", THERE)
+def test_what_a_file_uses_and_nothing_makes_is_told_with_the_command_that_makes_it(case):
+    own, _, top = case.partition("|")
+    assert f"stage a: {THERE[case]}" in needs(service(own) + top + "\n")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(
+            "networks: [lab]|networks: {lab: {}}",
+            "init: true|networks: {lab: {external: true}}",
+        ),
+        "networks: [host]|networks: {host: {external: true}}",
+        "networks: [lab]|networks: {lab: {external: 'false'}}",
+        *(
+            "network_mode: host|",
+            "network_mode: none|",
+            "volumes: ['./x:/x', 'y:/y']|volumes: {y: }",
+        ),
+        "volumes: ['/mnt/sky:/sky']\n    privileged: true|",
+        "logging: {driver: fluentd, options: {fluentd-async: 'true'}}|",
+        *("logging: {driver: json-file}|", "logging: {driver: syslog}|"),
+        "deploy: {placement: {constraints: [node.role == worker, node.labels.a != b]}}|",
+    ],
+)
+def test_what_the_engine_has_or_makes_itself_is_not_asked_for(case):
+    own, _, top = case.partition("|")
+    told = needs(service(own) + top + "\n")
+    assert not any(" must " in one for one in told), told
+
+
+@pytest.mark.req("R004-49")
+@pytest.mark.parametrize("name", ["host", "bridge", "none"])
+def test_a_network_cannot_be_made_with_the_name_of_one_that_each_engine_has(name):
+    text = service("networks: [lab]") + f"networks: {{lab: {{name: {name}}}}}\n"
+    judgement = validate(sip(definition(stage("a")), {"a": {"docker_compose.yaml": text}}))
+    (error,) = found(judgement.all_findings(), Severity.ERROR)
+    assert f"networks.lab has the name '{name}'" in error.message
+    assert "add external: true" in error.hint
+    assert needs(text.replace("name: ", "external: true, name: "))
 
 
 def test_a_secret_from_a_file_or_of_no_service_needs_no_docker_compose_2():

@@ -307,7 +307,7 @@ def test_elements_are_rendered_although_another_stage_has_a_mistake():
 @pytest.mark.parametrize(
     "broken",
     [
-        {"parameters.yaml": "n: [1\n"},
+        {"parameters.yaml": "n: '1' s\n"},
         {"parameters.yaml": "- n\n"},
         {"parameters.json": b"\xff".decode("latin-1")},
         {"parameters.txt": "n: 1\n"},
@@ -476,3 +476,26 @@ def test_a_condition_of_a_dependency_of_an_unknown_type_is_no_second_mistake():
     text = definition(stage("a", "object:x present").replace("buffer_object", "buffer"))
     (error,) = found(judged(text, "a").findings)
     assert error.message == "type of dependency 1 of stage a is 'buffer'"
+
+
+@pytest.mark.req("R004-49")
+def test_a_mistake_in_the_syntax_of_a_file_hides_no_other_of_it_or_of_other_files():
+    first, second = "version: '3'\nservices:\n  one:\n", "    image: busybox\n    comand: x\n"
+    source = sip(
+        definition(stage("a"), stage("b").replace("60s", "60x").replace("type: p", "type p")),
+        {
+            "a": {"docker_compose.yaml": f"{first}{second}  two\n{second}", "args.json": "{,}"},
+            "b": {"docker_compose.yaml": f"{first}{second}", "parameters.yaml": "x: 1\n y: 'z"},
+        },
+    )
+    assert told(source) == [
+        ("args.json", 1, "json-syntax"),
+        ("docker_compose.yaml", 5, "compose-key"),
+        ("docker_compose.yaml", 5, "compose-key"),
+        ("docker_compose.yaml", 6, "yaml-syntax"),
+        ("docker_compose.yaml", 8, "compose-key"),
+        ("flow-1.0.0.yaml", 10, "yaml-syntax"),
+        ("flow-1.0.0.yaml", 11, "value-kind"),
+        ("parameters.yaml", 2, "yaml-syntax"),
+        ("parameters.yaml", 2, "yaml-syntax"),
+    ]

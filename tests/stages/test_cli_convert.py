@@ -203,3 +203,11 @@ def test_every_command_about_definitions_says_that_it_is_version_1(tidewheel, wo
     assert told.out == ""
     assert told.err.count("error:") == 1
     assert "this is a version 1 definition" in told.err
+
+
+def test_a_folder_without_anything_to_convert_is_said_to_be_one(tidewheel):
+    (tidewheel.folder / "other").mkdir()
+    (tidewheel.folder / "other" / "process.json").write_text('{"processes": [], "ins": []}')
+    made = tidewheel("convert", "other")
+    assert made.status == 2
+    assert "nothing was written: no definition and no request was found" in made.out

@@ -1,5 +1,6 @@
 """`tidewheel run` with a SIP definition whose stages are scripts and commands."""
 
+import json
 import os
 import signal
 
@@ -218,6 +219,25 @@ def test_what_a_stage_asks_of_its_host_is_told_by_every_verdict(tidewheel, flow,
     assert needs in tidewheel("workflows", "check", "vis", "-p", "site=x").out
     told = tidewheel("workflows", "show", "vis", "--json").json["findings"]
     assert ("worker-needs", "note") in {(one["code"], one["severity"]) for one in told}
+
+
+@pytest.mark.req("R004-50")
+def test_what_must_exist_before_a_stage_runs_is_told_by_every_verdict(tidewheel, flow, stage):
+    (tidewheel.folder / "stages/make/1.0.0/script.sh").unlink()
+    joined = "    networks: [lab]\nnetworks: {lab: {external: true}}\n"
+    stage("make", "docker_compose.yaml", f"{COMPOSE}{joined}")
+    told = "stage make: network lab must exist on the engine or Swarm of the worker"
+    made = "(docker network create lab; on a Swarm: docker network create --driver overlay"
+    for words in (("validate", flow), ("register", flow), ("workflows", "show", "vis")):
+        said = " ".join(tidewheel(*words).out.split())
+        assert told in said and made in said, words
+    given = {"id": "vis", "version": "1.0.0", "parameters": {"use": {"site": "x"}}}
+    block = {"id": "PB-20260101-a-1", "type": "offline", "workflow": given}
+    request = {"id": "SBI-20260101-a-1", "version": "2.0", "processing_blocks": [block]}
+    request["scheduling_block"] = {"id": "x"}
+    (tidewheel.folder / "sbi.json").write_text(json.dumps(request))
+    submitted = tidewheel("sbi", "submit", "sbi.json")
+    assert told in " ".join((submitted.out + submitted.err).split())
 
 
 @pytest.mark.req("R004-50")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.compose_2 import compose_2_folder
 from tests.support.container_engine import DOCKER
 from tests.support.debian_packages import Part
 from tests.support.postgres_binaries import find_binaries
@@ -19,6 +20,8 @@ NETWORKS = Part(
 if __name__ == "__main__":
     find_binaries()
     find_library()
+    if compose_2_folder() is None:
+        print("Tests of docker compose 2 will be skipped: apt-get could not fetch it.")
     for part in (BUBBLEWRAP, NETWORKS, SYSTEMD, DOCKER, SLURM):
         if reason := part.missing_reason():
             print(f"Tests that need {part.name} will be skipped: {reason}.")

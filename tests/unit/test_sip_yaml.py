@@ -96,10 +96,10 @@ BOMB = "a: &a [x, x]\n" + "".join(
         ("a: 1\n---\nb: 2\n", "several-documents", 2),
         ("", "empty-file", 1),
         ("# only a remark\n", "empty-file", 1),
-        ("a: b: c", "yaml-syntax", 1),
-        ("a: [1, 2\nb: 3", "yaml-syntax", 1),
-        ("a: 'x", "yaml-syntax", 1),
-        ("a: 1\n b: 2", "yaml-syntax", 2),
+        ("a: |\n  x\n b: 1", "yaml-syntax", 3),
+        ("a: [1,\n  b, 2\n  c", "yaml-syntax", 1),
+        ("a: 'x' y", "yaml-syntax", 1),
+        ("a:\n   b: 1\n  c: 2", "yaml-syntax", 3),
         ("a: \x01", "yaml-syntax", 1),
         ("a:\n\t- b", "yaml-syntax", 2),
     ],
@@ -111,8 +111,40 @@ def test_what_is_refused_has_its_code_and_its_line(text, code, line):
     assert error.hint
 
 
+MEANT = {
+    "a: b: c": ({"a": "b: c"}, [1]),
+    "a: b's: c\nd: 1": ({"a": "b's: c", "d": 1}, [1]),
+    "a: [1, 2\nb: 3": ({"a": [1, 2], "b": 3}, [1]),
+    "a: {x: 1\nb: 2": ({"a": {"x": 1}, "b": 2}, [1]),
+    "a: 'x\nb: 3": ({"a": "x", "b": 3}, [1]),
+    "a: 1\n b: 2": ({"a": 1, "b": 2}, [2]),
+    "a\n  b: 1": ({"a": {"b": 1}}, [2]),
+    "a: 1\nb\n  c: 1\nd: 2": ({"a": 1, "b": {"c": 1}, "d": 2}, [2]),
+    "image busybox\nb: 1": ({"image": "busybox", "b": 1}, [2]),
+    "a: 1\nimage:busybox\nb: 1": ({"a": 1, "image": "busybox", "b": 1}, [2]),
+    "- id b\n  v: 1\n- id: c": ([{"id": "b", "v": 1}, {"id": "c"}], [2]),
+    "a: 1\n b: 2\nc\n  d: 3\ne: 'x": ({"a": 1, "b": 2, "c": {"d": 3}, "e": "x"}, [2, 3, 5]),
+}
+
+
+@pytest.mark.req("R004-49")
+@pytest.mark.parametrize("text", MEANT)
+def test_a_mistake_of_which_it_is_clear_what_is_meant_does_not_hide_the_next(text):
+    node, findings = read(text)
+    meant, lines = MEANT[text]
+    assert plain_value(node) == meant
+    assert [one.position.line for one in findings] == lines
+    assert {one.code for one in findings} == {"yaml-syntax"}
+
+
+def test_no_more_mistakes_of_one_file_are_told_than_a_person_reads():
+    node, findings = read("a: 1\n" + " b: 2\n" * 50)
+    assert node is None
+    assert 10 < len(list(findings)) < 50
+
+
 def test_a_quote_that_is_not_closed_is_shown_where_it_opens():
-    error = refusal("a: 1\nb: 'x\nc: 2\nd: 3\n")
+    _, (error,) = read("a: 1\nb: 'x\nc: 2\nd: 3\n")
     assert (error.position.line, error.position.column) == (2, 4)
     assert "a quote is opened here" in error.message
 

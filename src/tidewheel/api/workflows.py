@@ -213,7 +213,8 @@ class StageFile(DefinitionFile):
 class StageDocument(TypedDict):
     """Describes a stage of a definition. `when` is false if it is switched off; `executes` is
     the path of its compose file, command or script; `allow`: what its worker must allow;
-    `compose_2`: keys of its compose file that only docker compose 2 knows."""
+    `compose_2`: keys of its compose file that only docker compose 2 knows; `externals`: what
+    must exist on the engine before it runs, in words."""
 
     id: str
     version: str
@@ -227,6 +228,7 @@ class StageDocument(TypedDict):
     executes: str | None
     allow: list[str]
     compose_2: list[str]
+    externals: list[str]
     parameters: list[StageParameter]
     outputs: list[str]
     files: list[StageFile]

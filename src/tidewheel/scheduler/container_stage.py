@@ -11,14 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidewheel.config import COMPOSE, CONTAINERS, SWARM, runner_labels
+from tidewheel.config import SWARM, runner_labels
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.queue.resources import Resources, runner_label
 from tidewheel.formats.sip.model import SipDefinition, Stage
 from tidewheel.lazy_dataclasses import dataclass
-from tidewheel.runners.containers.needs import asked_of_host, need_labels
+from tidewheel.runners.containers.needs import asked_of_host, need_labels, runner_for
 from tidewheel.runners.containers.stage_spec import NETWORK_KEY, stage_fields
-from tidewheel.runners.containers.swarm_keys import refused, swarm_troubles
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.stage_renderer import RenderedStage
@@ -26,14 +25,9 @@ if TYPE_CHECKING:
 
 
 def runner_of(stage: Stage, rendered: RenderedStage | None) -> str:
-    """Returns the name by which a stage with a compose file asks for its runner.
-
-    What no Swarm does as the file says is for the engine beside a worker.
-    """
-    if stage.is_for_swarm:
-        return SWARM
+    """Returns the name by which a stage with a compose file asks for its runner."""
     document = None if rendered is None else rendered.document
-    return COMPOSE if refused(swarm_troubles(document)) else CONTAINERS
+    return runner_for(document, is_for_swarm=stage.is_for_swarm)
 
 
 def stages_denied(
@@ -44,7 +38,7 @@ def stages_denied(
     found: dict[tuple[str, ...], list[str]] = {}
     for stage, rendered in source.rendered.items():
         told = source.parameters.definition.stage(stage)
-        is_for_swarm = told is not None and told.is_for_swarm
+        is_for_swarm = told is not None and runner_of(told, rendered) == SWARM
         asked = asked_of_host(rendered.document, stage, is_for_swarm=is_for_swarm)
         if lacking := tuple(one for one in asked if one not in allowed):
             found.setdefault(lacking, []).append(stage)
@@ -101,7 +95,7 @@ def container_stage(
         told[NETWORK_KEY] = list(dict.fromkeys((stage.id, node.name)))
     others = node.resources.labels - set(labels)
     needs = need_labels(
-        rendered.document, rendered.newer, node.name, is_for_swarm=stage.is_for_swarm
+        rendered.document, rendered.newer, node.name, is_for_swarm=runner == SWARM
     )
     return ContainerStage(
         **stage_fields(runner, rendered.compose, told),

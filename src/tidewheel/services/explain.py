@@ -24,6 +24,7 @@ from tidewheel.core.queue.resources import (
     COMPOSE_2_LABEL,
     RUNNER_LABEL_PREFIX,
     Resources,
+    allow_label,
     fits,
     needs_runner,
     offered_in,
@@ -266,7 +267,25 @@ def _start_one(task: Task, short: Container[str] = ()) -> str:
     options += map(label_option, sorted(asked.labels - {COMPOSE_2_LABEL}))
     which = "" if task.handler is None else f" where handler {task.handler!r} is registered"
     installed = "; install docker compose 2 there" if COMPOSE_2_LABEL in asked.labels else ""
-    return f"start one{which}: tidewheel worker {' '.join(options)}{installed}"
+    started = f"start one{which}: tidewheel worker {' '.join(options)}{installed}"
+    made = _externals(task) if allow_label("external") in asked.labels else []
+    return "; ".join([started, *made])
+
+
+def _externals(task: Task) -> list[str]:
+    """Says what must exist on the engine of a worker before it can run a stage."""
+    from tidewheel.runners.containers.compose_build import read_compose_text
+    from tidewheel.runners.containers.needs import externals
+    from tidewheel.runners.containers.stage_spec import BadStage, read_stage_spec, runner_named
+
+    runner = runner_named(task.spec_text)
+    if task.spec_text is None or runner not in (CONTAINERS, *CONTAINER_RUNNERS):
+        return []
+    try:
+        document = read_compose_text(read_stage_spec(task.spec_text).compose)
+    except BadStage:  # its worker will say so
+        return []
+    return [one.sentence(runner) for one in externals(document)]
 
 
 def nodes_text(asked: Resources) -> str:

@@ -15,6 +15,8 @@ from tidewheel.core.operator.blocks import (
     NeedState,
     NeedView,
     block_status,
+    plain_status,
+    sbi_status,
 )
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.status import FINAL, Status
@@ -157,12 +159,25 @@ def get_sbi(t: Tables, id: str) -> list[Row]:
     return [] if row is None else [tuple(row[name] for name in _SBI)]
 
 
-def list_sbis(t: Tables, *, count: int, before: str | None) -> list[Row]:
-    rows = [tuple(row[name] for name in _SBI) for row in t.sbi.values()]
+def list_sbis(
+    t: Tables, *, count: int, before: str | None, status: str | None, statuses: Sequence[str]
+) -> list[Row]:
+    rows = [
+        tuple(row[name] for name in _SBI)
+        for row in t.sbi.values()
+        if status is None or _is_sbi_with(t, row["id"], status, statuses)
+    ]
     rows.sort(key=lambda row: (row[3], row[0]), reverse=True)
     ids = [row[0] for row in rows]
     start = 0 if before is None else ids.index(before) + 1 if before in ids else len(rows)
     return rows[start : start + count]
+
+
+def _is_sbi_with(t: Tables, sbi: str, status: str, statuses: Sequence[str]) -> bool:
+    runs = [t.run[one["run"]] for one in t.processing_block.values() if one["sbi"] == sbi]
+    kept = [run for run in runs if run["status"] != "deleted"]
+    counts = Counter(plain_status(run["status"], run["reason"]) for run in kept)
+    return any(run["status"] in statuses for run in runs) and sbi_status(counts) == status
 
 
 def list_blocks(  # noqa: PLR0913 - the parameters of the statement

@@ -63,7 +63,8 @@ def command(
         _tell(made, folder, is_written=is_written, as_json=as_json)
     except BrokenPipeError:
         return stop_writing()
-    if not made.findings.has_errors:
+    is_empty = not (made.converted or made.unchanged)
+    if not made.findings.has_errors and not is_empty:
         return ExitCode.DONE
     return ExitCode.FAILED if is_written else ExitCode.REFUSED
 
@@ -134,7 +135,9 @@ def _tell(made: Conversion, folder: Path, *, is_written: bool, as_json: bool) ->
     for name in made.unchanged:
         say(f"{safe(name)}: it is 2.0 already")
     if not is_written:
-        say("nothing was written")
+        is_empty = not (made.converted or made.unchanged or findings)
+        none = ": no definition and no request was found" if is_empty else ""
+        say(f"nothing was written{none}")
         return
     count = plural(len(made.files()), "file")
     say(f"{count} in {safe(folder)}")

@@ -109,6 +109,12 @@ def run_statuses(status: BlockStatus) -> list[str]:
     return [one for one, of in _OF_RUN.items() if of is plain] + ["stopped"] * can_be_stopped
 
 
+def run_statuses_of_sbi(status: BlockStatus) -> list[str]:
+    """Returns the statuses of runs of which each instance with this status has one."""
+    among = run_statuses(status)
+    return [*among, "created"] if status is BlockStatus.RUNNING else among
+
+
 def read_block_status(text: str) -> BlockStatus:
     """Returns the status that somebody wrote, with blanks or hyphens if they like."""
     word = text.strip().lower().replace(" ", "_").replace("-", "_")

@@ -26,6 +26,8 @@ _UNITS = {"": 1, "b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _SIZE = re.compile(r"(?i:(\d+(?:\.\d+)?)\s*([bkmgt]?)i?b?)", re.ASCII)
 _GATEWAY = "host-gateway"
 _OF_HOST = "host"  # the name that engines give to the network of the host
+_ENGINES_OWN = (_OF_HOST, "bridge", "none")
+_OFF = ("false", "no", "off", "n")
 _SHOWN_LENGTH_MAX = 60
 
 
@@ -173,7 +175,8 @@ def _memory(path: str, node: Node | None) -> Iterator[ImpossibleValue]:
 def _networks(
     path: str, node: Node | None, networks: Mapping[str, Node]
 ) -> Iterator[ImpossibleValue]:
-    """Yields the network of the host among others: no container is in both."""
+    """Yields the network of the host among others, since no container is in both, and networks
+    with a name that nobody can give to one."""
     entries = [key for key, _ in node] if isinstance(node, Fields) else []
     if isinstance(node, Items):
         entries = [one for one in node.items if isinstance(one, Scalar)]
@@ -181,14 +184,25 @@ def _networks(
         if len(entries) > 1 and _is_of_host(one.text, networks.get(one.text)):
             seen = f"{path} is in the network of the host, {_shown(one.text)}, and in another"
             yield ImpossibleValue(seen, "keep one of them", one.position)
+        body = networks.get(one.text)
+        given = body.get("name") if isinstance(body, Fields) else None
+        real = _known(given)
+        if given is not None and real in _ENGINES_OWN and not _is_external(body):
+            seen = f"networks.{one.text[:_SHOWN_LENGTH_MAX]} has the name {real!r}"
+            hint = "each engine has that network, and nobody can make it: add external: true"
+            yield ImpossibleValue(seen, hint, given.position)
+
+
+def _is_external(body: Node | None) -> bool:
+    external = body.get("external") if isinstance(body, Fields) else None
+    is_off = isinstance(external, Scalar) and external.text.lower() in _OFF
+    return external is not None and not is_off
 
 
 def _is_of_host(name: str, body: Node | None) -> bool:
-    external = body.get("external") if isinstance(body, Fields) else None
-    if not isinstance(body, Fields) or external is None:
+    if not isinstance(body, Fields) or not _is_external(body):
         return False
-    if isinstance(external, Scalar) and external.text.lower() in ("false", "no", "off", "n"):
-        return False
+    external = body.get("external")
     given = external.get("name") if isinstance(external, Fields) else body.get("name")
     return (_known(given) or name) == _OF_HOST
 

@@ -116,6 +116,10 @@ class Builder:
         self._values = values
         self._count = 0
 
+    def anew(self) -> Builder:
+        """Returns a builder for the same file, read from its beginning."""
+        return Builder(self._findings, self._values)
+
     def scalar(self, text: str, quoted: bool, position: Position) -> Node:
         """Returns a text; or a structure, where a template printed one and nothing else."""
         self._counted(position)

@@ -5,9 +5,11 @@ The files are what is registered, and all that is read afterwards: a run needs n
 YAML is read from the parser's events, so that an alias is refused before it could stand for a
 billion nodes and a tag before it could name anything. Scalars are texts; the schema types them.
 
-In JSON one mistake does not hide the next: a text whose closing quote is missing is reported
-and taken to end with its line, and a comma that is missing between two values is reported and
-taken to be there, as a person would read it.
+One mistake does not hide the next, where a person would be sure what is meant. It is reported,
+and the rest is read as if it were right. In JSON a text whose closing quote is missing is taken
+to end with its line, and a comma that is missing between two values to be there. In YAML the
+same is done for quotes and brackets, for a key without its colon, for a colon inside a value,
+and for a key that stands too far to the right.
 """
 
 from __future__ import annotations
@@ -43,22 +45,87 @@ def read_yaml(
     text: str, position_of: PositionOf, builder: Builder, findings: Findings
 ) -> Node | None:
     """Returns the only document of a file; None, with a finding, if there is none."""
-    reader = _YamlReader(position_of, builder, findings)
-    try:
-        return reader.read(text)
-    except Unreadable:
-        return None
-    except yaml.MarkedYAMLError as error:
-        seen, hint, mark = _described(error, text, position_of)
-        place = position_of(mark.line, mark.column) if mark is not None else position_of(0, 0)
-        findings.error("yaml-syntax", seen, hint, place)
-    except yaml.reader.ReaderError as error:
-        before = text[: error.position]
-        place = position_of(before.count("\n"), len(before) - before.rfind("\n") - 1)
-        seen = f"a character is not accepted in YAML: {error.reason}"
-        hint = "remove it, or write it as an escape in double quotes"
-        findings.error("yaml-syntax", seen, hint, place)
+    for _ in range(_MISTAKES_MAX):
+        reader = _YamlReader(position_of, builder.anew(), findings)
+        try:
+            return reader.read(text)
+        except Unreadable:
+            return None
+        except yaml.MarkedYAMLError as error:
+            seen, hint, mark = _described(error, text, position_of)
+            at = (mark.line, mark.column) if mark is not None else (0, 0)
+            findings.error("yaml-syntax", seen, hint, position_of(*at))
+            lines = text.split("\n")
+            meant = _meant_line(lines, *at) if at[0] < len(lines) else None
+            if meant is None:
+                return None
+            number, line = meant
+            text = "\n".join([*lines[:number], line, *lines[number + 1 :]])
+        except yaml.reader.ReaderError as error:
+            before = text[: error.position]
+            place = position_of(before.count("\n"), len(before) - before.rfind("\n") - 1)
+            seen = f"a character is not accepted in YAML: {error.reason}"
+            hint = "remove it, or write it as an escape in double quotes"
+            findings.error("yaml-syntax", seen, hint, place)
+            return None
     return None
+
+
+_MISTAKES_MAX = 20  # of one file that are reported; each is a reading of it
+_WORD_AND_VALUE = re.compile(r"(?P<key>[A-Za-z_][\w.-]*)(?P<colon>:?)[ ]*(?P<value>[^\s:#].*)?")
+_KEY_AND_VALUE = re.compile(r"[A-Za-z_][\w.-]*:(?P<value> .*)?")
+_BRACKETS = {"[": "]", "{": "}"}
+
+
+def _meant_line(lines: list[str], line: int, column: int) -> tuple[int, str] | None:
+    """Returns the line that the parser could not read, or the one before it, as its author
+    meant it, with its number; None if that is not certain."""
+    written = lines[line].rstrip()
+    sign, column_of_key = written[column : column + 1], _key_column(written)
+    begun, rest = written[:column_of_key], written[column_of_key:]
+    after = next((one for one in lines[line + 1 :] if one.strip()), "")
+    if sign and sign in "'\"" and written.count(sign, column) == 1:
+        return line, written + sign
+    if sign in _BRACKETS and written.count(sign) == written.count(_BRACKETS[sign]) + 1:
+        is_over = not after or _KEY_AND_VALUE.match(after.lstrip(" -")) is not None
+        return (line, written + _BRACKETS[sign]) if is_over else None
+    if column == column_of_key and ": " not in rest:
+        lacking = _with_colon(rest, is_above=_key_column(after) > column_of_key)
+        return (line, begun + lacking) if lacking is not None else None
+    found = _KEY_AND_VALUE.fullmatch(rest)
+    if found is None or column < column_of_key:
+        return None
+    value = (found["value"] or "").strip()
+    if ": " in value and not value.startswith(("'", '"', "[", "{", "|", ">")):
+        quoted = value.replace("'", "''")
+        return line, f"{begun}{rest[: found.start('value')]} '{quoted}'"
+    return _key_beside(lines, line)
+
+
+def _with_colon(rest: str, *, is_above: bool) -> str | None:
+    """Returns a key that lacks its colon, or the blank behind it, with both; ``is_above`` says
+    that what belongs to it stands below it."""
+    found = _WORD_AND_VALUE.fullmatch(rest)
+    if found is None or (found["value"] is None) != is_above:
+        return None
+    return f"{found['key']}: {found['value'] or ''}".rstrip()
+
+
+def _key_beside(lines: list[str], line: int) -> tuple[int, str] | None:
+    """Returns a line whose key the parser takes for a part of the value before it: that one
+    lacks its colon, or this one stands too far to the right."""
+    number = next((one for one in range(line - 1, -1, -1) if lines[one].strip()), None)
+    if number is None:
+        return None
+    written, before = lines[line], lines[number].rstrip()
+    key, above = _key_column(written), _key_column(before)
+    if key >= above and ": " not in before:
+        lacking = _with_colon(before[above:], is_above=key > above)
+        return (number, before[:above] + lacking) if lacking is not None else None
+    found = _KEY_AND_VALUE.fullmatch(before[above:])
+    is_pair = found is not None and bool((found["value"] or "").strip())
+    is_plain = written[:key].strip() == "" and key > above
+    return (line, " " * above + written[key:]) if is_pair and is_plain else None
 
 
 @dataclass(frozen=True, slots=True)

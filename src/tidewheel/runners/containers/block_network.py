@@ -31,6 +31,7 @@ from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Assignment, Leftover
 from tidewheel.runners.containers.docker_cli import Cli, json_format, json_rows
+from tidewheel.runners.containers.policy import OWN_NETWORKS
 from tidewheel.runners.containers.project import (
     ATTEMPT,
     DIGEST_LENGTH,
@@ -100,9 +101,6 @@ def as_networks(networks: object) -> dict[str, Any]:
     return dict.fromkeys(map(str, networks or ("default",)))  # type: ignore[call-overload]
 
 
-_OWN_NETWORKS = frozenset({"host", "bridge", "none"})  # that an engine has by itself
-
-
 def _engines_own(networks: Mapping[str, Any]) -> dict[str, str]:
     """Returns the networks of a file that an engine has by itself, by their names there."""
     own: dict[str, str] = {}
@@ -110,7 +108,7 @@ def _engines_own(networks: Mapping[str, Any]) -> dict[str, str]:
         external = (body or {}).get("external")
         named = external.get("name") if isinstance(external, dict) else None
         real = (body or {}).get("name") or named or name
-        if external and real in _OWN_NETWORKS:
+        if external and real in OWN_NETWORKS:
             own[name] = real
     return own
 

@@ -29,6 +29,7 @@ from tidewheel.runners.containers import policy
 from tidewheel.runners.containers.block_network import attach, network_name
 from tidewheel.runners.containers.docker_cli import Cli
 from tidewheel.runners.containers.logs import SAY, SPEC, prefix_of
+from tidewheel.runners.containers.needs import externals, handed_by_swarm, real_name
 from tidewheel.runners.containers.policy import SOCKETS, HostFolders, is_below, mount_of
 from tidewheel.runners.containers.project import (
     NAME_LENGTH_MAX,
@@ -204,6 +205,7 @@ async def prepare(
         raise BadStage(
             f"docker-compose 1 ignores {', '.join(lost)}; use docker compose 2 or a Swarm"
         )
+    await require_externals(engine, document)
     if "limits" not in allowed:
         policy.with_limits(document)
     notes = await engine.place(document, spec)
@@ -221,6 +223,66 @@ async def prepare(
     write_whole(folder / EXECUTED, json.dumps(document, indent=1).encode(), mode=0o600)
     write_whole(folder / PLAN, msgspec.json.encode(plan), mode=0o600)
     return plan
+
+
+# How docker is asked for what others made: which of these are there, and what they are.
+_ASKED = {
+    "network": (("network", "inspect"), (".Name", ".Scope", ".Attachable")),
+    "volume": (("volume", "inspect"), (".Name",)),
+    "secret": (("secret", "inspect"), (".Spec.Name",)),
+    "config": (("config", "inspect"), (".Spec.Name",)),
+    "container": (("inspect", "--type", "container"), (".Name",)),
+}
+
+
+async def require_externals(engine: Engine, document: Document) -> None:
+    """Raises BadStage, with all of them, if things that a resolved file uses and does not make
+    are not there.
+
+    Of volumes on other nodes of a Swarm nobody here knows. docker compose 2 takes an overlay
+    that it does not see for one that comes with its first container.
+    """
+    cli, is_swarm = engine.cli, not engine.parts_are_here
+    bodies = (document.get("networks") or {}).items()
+    overlays = {
+        real_name(key, one) for key, one in bodies if (one or {}).get("driver") == "overlay"
+    }
+    wanted = [
+        one
+        for one in externals(document)
+        if one.kind not in (("volume",) if is_swarm else ("secret", "config"))
+        and not (cli.is_compose_2 and not is_swarm and one.name in overlays)
+    ]
+    missing = [
+        f"{one} can only be had on a Swarm" for one in handed_by_swarm(document) if not is_swarm
+    ]
+    for kind, (how, fields) in _ASKED.items():
+        asked = [one for one in wanted if one.kind == kind]
+        # What begins otherwise is no name, and could be an option of docker.
+        names = [one.name for one in asked if one.name[:1].isalnum()]
+        rows = await cli.inspect(how, fields, names) if names else []
+        there = {str(name).removeprefix("/"): rest for name, *rest in rows}
+        for one in asked:
+            if trouble := _trouble(there.get(one.name), is_swarm=is_swarm):
+                missing.append(f"{one} {trouble}{one.remedy(engine.name)}")
+    if missing:
+        told = "; ".join(missing)
+        raise BadStage(f"what the compose file uses must exist before it runs: {told}")
+
+
+def _trouble(found: list[Any] | None, *, is_swarm: bool) -> str:
+    """Says why something cannot be used; "" if it can. ``found`` is what docker says of it
+    beside its name: of a network its scope, and whether containers may join it."""
+    if found is None:
+        return f"does not exist on the {'Swarm' if is_swarm else 'engine'} of this worker"
+    if not found:
+        return ""
+    scope, is_attachable = found
+    if is_swarm and scope != "swarm":
+        return "is of one engine, and services of a Swarm cannot join it"
+    if not is_swarm and scope == "swarm" and not is_attachable:
+        return "is of a Swarm, and was made without --attachable"
+    return ""
 
 
 async def resolve(

@@ -8,17 +8,24 @@ worker that allows it, instead of being refused by one that does not.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
+from typing import Any, NamedTuple
 
+from tidewheel.config import COMPOSE, CONTAINERS, SWARM
 from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.core.queue.resources import COMPOSE_2_LABEL, allow_label
+from tidewheel.runners.containers.placement import NODE_LABELS, constraints_in
 from tidewheel.runners.containers.policy import (
+    OWN_NETWORKS,
     SOCKETS,
     HostFolders,
     denials,
     early_denials,
+    mount_of,
 )
+from tidewheel.runners.containers.swarm_keys import refused, swarm_troubles
 
 ONLY_POINT = "1"  # of stages, which do not repeat
 # Folders that no host has, in place of those that a job will have.
@@ -43,14 +50,7 @@ def asked_of_host(document: object, task: str, *, is_for_swarm: bool) -> list[st
     """
     if not isinstance(document, dict):
         return []
-    ground = HostFolders(
-        files=_FILES,
-        project="\0",  # no name begins so
-        folders=(f"{_RUN}/share", f"{_RUN}/work/{ONLY_POINT}/{task}"),
-        sockets=SOCKETS,
-        root=_ROOT,
-    )
-    written = _placed(document)
+    ground, written = _ground(task), _placed(document)
     found = [
         *early_denials(written),
         *denials(_resolved(written), ground, is_swarm=is_for_swarm),
@@ -58,21 +58,210 @@ def asked_of_host(document: object, task: str, *, is_for_swarm: bool) -> list[st
     return sorted({one.what for one in found if one.what})
 
 
+def _ground(task: str) -> HostFolders:
+    return HostFolders(
+        files=_FILES,
+        project="\0",  # no name begins so
+        folders=(f"{_RUN}/share", f"{_RUN}/work/{ONLY_POINT}/{task}"),
+        sockets=SOCKETS,
+        root=_ROOT,
+    )
+
+
+def mounted_of_host(document: object, task: str) -> list[str]:
+    """Returns the files and folders of the host, beside those of the job, that a compose file
+    mounts: an engine makes a folder that is not there, a Swarm refuses to."""
+    if not isinstance(document, dict):
+        return []
+    ground, services = _ground(task), _resolved(_placed(document))["services"].values()
+    mounts = [mount_of(one) for each in services for one in each.get("volumes") or ()]
+    paths = [source for kind, source in mounts if kind == "bind"]
+    return sorted({_as_written(one) for one in paths if not ground.holds(one)})
+
+
+def _as_written(path: str) -> str:
+    if path.startswith(f"{_ROOT}/"):
+        return f"{posixpath.relpath(path, _FILES)}, from the job's folder,"
+    return f"~{path.removeprefix(_HOME)}" if path.startswith(f"{_HOME}/") else path
+
+
+# By driver: the option that says where logs are sent to, and what that is without it.
+_RECEIVERS = {
+    "fluentd": ("fluentd-address", "localhost:24224"),
+    "gelf": ("gelf-address", ""),
+    "splunk": ("splunk-url", ""),
+    "syslog": ("syslog-address", ""),
+}
+_LATER = frozenset({"fluentd-async", "fluentd-async-connect"})  # options: not at the start
+
+
+def log_receivers(document: object) -> list[str]:
+    """Returns what must listen, and where, so that containers of a file can be started: engines
+    connect to it before."""
+    found: dict[str, None] = {}
+    for service in _services(document) if isinstance(document, dict) else ():
+        logging = service.get("logging")
+        driver = str(logging.get("driver")) if isinstance(logging, dict) else ""
+        options = logging.get("options") if isinstance(logging, dict) else None
+        given = {str(key): str(value) for key, value in (options or {}).items()}
+        option, usual = _RECEIVERS.get(driver, ("", ""))
+        where = given.get(option, usual)
+        is_later = any(given.get(one, "").lower() == "true" for one in _LATER)
+        if where and not is_later and not where.startswith("udp:"):
+            found[f"{driver} must listen at {where} for its logs"] = None
+    return list(found)
+
+
+def node_labels_of(document: object) -> list[str]:
+    """Returns the labels with values, as NAME=VALUE, that nodes of a Swarm must have so that
+    each service of a file has a node."""
+    said = (
+        one
+        for service in (_services(document) if isinstance(document, dict) else ())
+        for one in constraints_in(service)
+    )
+    found = (_LABEL_CONSTRAINT.fullmatch(one) for one in said)
+    return list(dict.fromkeys(f"{one[1]}={one[2]}" for one in found if one is not None))
+
+
+_LABEL_CONSTRAINT = re.compile(rf"\s*{re.escape(NODE_LABELS)}(\S+?)\s*==\s*(\S+)\s*")
+
+
+def runner_for(document: object, *, is_for_swarm: bool) -> str:
+    """Returns the name by which a stage with a compose file asks for its runner.
+
+    ``is_for_swarm`` says that the stage itself asks for nodes that only a Swarm has. Secrets
+    and configs that others made only a Swarm has, too. What no Swarm does as the file says is
+    for the engine beside a worker.
+    """
+    if is_for_swarm or handed_by_swarm(document):
+        return SWARM
+    return COMPOSE if refused(swarm_troubles(document)) else CONTAINERS
+
+
 def compose_2_keys(
     document: object, newer: Sequence[str], *, is_for_swarm: bool
 ) -> tuple[str, ...]:
     """Returns the keys of a compose file for which it takes docker compose 2. ``newer`` are
-    those that version 1 does not know; others it knows, and leaves out, but for a Swarm."""
+    those that version 1 does not know; `configs` it knows, and leaves out, but for a Swarm."""
     if is_for_swarm or not isinstance(document, dict):
         return tuple(newer)
-    services = [one for one in document["services"].values() if isinstance(one, dict)]
-    dropped = ["configs"] if any(one.get("configs") for one in services) else []
-    handed = [each for one in services for each in one.get("secrets") or ()]
-    names = {each.get("source") if isinstance(each, dict) else each for each in handed}
-    secrets = document.get("secrets") or {}
-    if any(_is_external(body) for name, body in secrets.items() if name in names):
-        dropped.append("external secrets")
+    dropped = ["configs"] if any(one.get("configs") for one in _services(document)) else []
     return (*newer, *dropped)
+
+
+class External(NamedTuple):
+    """Names something that a compose file uses and that has to be there before."""
+
+    kind: str  # network, volume, secret, config or container
+    name: str  # on the engine
+
+    def sentence(self, runner: str) -> str:
+        """Says where it must be, and how to make it there."""
+        return f"{self} must exist on {_WHERE[runner]}{self.remedy(runner)}"
+
+    def remedy(self, runner: str) -> str:
+        """Returns the command that makes it, in brackets; none for a container."""
+        if self.kind == "container":
+            return ""
+        name = quote(self.name)
+        command = f"docker {self.kind} create {name}"
+        overlay = f"docker network create --driver overlay --attachable {name}"
+        if self.kind == "network":
+            both = f"{command}; on a Swarm: {overlay}"
+            command = {SWARM: overlay, COMPOSE: command}.get(runner, both)
+        elif self.kind != "volume":
+            command += " FILE"
+        elif runner != COMPOSE:
+            command += ", on each node of a Swarm"
+        return f" ({command})"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+_WHERE = {
+    COMPOSE: "the engine of the worker that runs it",
+    SWARM: "the Swarm of the worker that runs it",
+    CONTAINERS: "the engine or Swarm of the worker that runs it",
+}
+
+
+def handed_by_swarm(document: object) -> list[External]:
+    """Returns the external secrets and configs that services of a file are handed: no engine
+    has such, also none with docker compose 2."""
+    return [one for one in externals(document) if one.kind in ("secret", "config")]
+
+
+def externals(document: object) -> list[External]:
+    """Returns all that a compose file uses and does not make, in the order of the file.
+
+    The file may be one that no engine accepts. docker-compose looks for every external volume
+    of the file, and for those networks, secrets and configs that a service uses. What each
+    engine has by itself is not among them.
+    """
+    if not isinstance(document, dict):
+        return []
+    services = _services(document)
+    found = list(_of_services(services))
+    used: Mapping[str, set[str]] = {
+        "networks": {one for service in services for one in _joined(service)},
+        "secrets": {_source(one) for each in services for one in _entries(each, "secrets")},
+        "configs": {_source(one) for each in services for one in _entries(each, "configs")},
+    }
+    for section in ("networks", "volumes", "secrets", "configs"):
+        bodies = document.get(section)
+        for key, body in bodies.items() if isinstance(bodies, dict) else ():
+            if _is_external(body) and (section == "volumes" or key in used[section]):
+                found.append(External(section.removesuffix("s"), real_name(str(key), body)))
+    own = {External("network", name) for name in OWN_NETWORKS}
+    return [one for one in dict.fromkeys(found) if one not in own]
+
+
+def _of_services(services: Sequence[Mapping[str, Any]]) -> Iterator[External]:
+    """Yields containers, and networks by their names, of others that services name."""
+    for service in services:
+        for key in ("network_mode", "pid", "ipc"):
+            kind, colon, name = str(service.get(key) or "").partition(":")
+            if kind == "container" and colon:
+                yield External("container", name)
+            elif key == "network_mode" and kind and not colon and kind != "default":
+                yield External("network", kind)
+        for link in _entries(service, "external_links"):
+            yield External("container", str(link).partition(":")[0])
+        for one in _entries(service, "volumes_from"):
+            kind, colon, name = str(one).partition(":")
+            if kind == "container" and colon:
+                yield External("container", name.partition(":")[0])
+
+
+def _services(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [one for one in document["services"].values() if isinstance(one, dict)]
+
+
+def _joined(service: Mapping[str, Any]) -> list[str]:
+    """Returns the networks of a service, as its file calls them."""
+    if service.get("network_mode"):
+        return []
+    return [str(one) for one in _entries(service, "networks")] or ["default"]
+
+
+def _entries(service: Mapping[str, Any], key: str) -> list[Any]:
+    """Returns the entries of a list, or the keys of a mapping; none of anything else."""
+    there = service.get(key)
+    return list(there) if isinstance(there, list | dict) else []
+
+
+def _source(entry: object) -> str:
+    return str(entry.get("source") if isinstance(entry, dict) else entry)
+
+
+def real_name(key: str, body: Mapping[str, Any] | None) -> str:
+    """Returns the name on the engine of what a file calls by a key."""
+    body = body or {}
+    external = body.get("external")
+    named = external.get("name") if isinstance(external, dict) else None
+    return str(named or body.get("name") or key)
 
 
 def _is_external(body: object) -> bool:

@@ -30,6 +30,7 @@ from tidewheel.lazy_dataclasses import dataclass
 
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SOCKETS = ("/var/run/docker.sock", "/run/docker.sock")  # where an engine listens
+OWN_NETWORKS = frozenset({"host", "bridge", "none"})  # that an engine has by itself
 MOUNT_TYPES = frozenset({"bind", "volume", "tmpfs", "image"})
 
 

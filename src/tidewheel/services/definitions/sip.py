@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from tidewheel.config import COMPOSE, SWARM
@@ -32,7 +33,16 @@ from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.translation import workflow_of
 from tidewheel.formats.sip.validation import ELEMENTS_CHECKED_MAX, Validation, validate
 from tidewheel.lazy_dataclasses import dataclass
-from tidewheel.runners.containers.needs import asked_of_host, compose_2_keys
+from tidewheel.runners.containers.needs import (
+    asked_of_host,
+    compose_2_keys,
+    externals,
+    handed_by_swarm,
+    log_receivers,
+    mounted_of_host,
+    node_labels_of,
+    runner_for,
+)
 from tidewheel.runners.containers.placement import said_constraints
 from tidewheel.runners.containers.stage_spec import node_labels
 from tidewheel.runners.containers.swarm_keys import refused, swarm_troubles
@@ -68,12 +78,14 @@ def note_needs(validation: Validation) -> None:
         compose = folders[stage].compose
         definition = validation.definition
         told = definition.stage(stage) if definition is not None else None
-        is_for_swarm = told is not None and told.is_for_swarm and rendered.compose is not None
-        words = asked_of_host(rendered.document, stage, is_for_swarm=is_for_swarm)
+        asks_swarm = told is not None and told.is_for_swarm and rendered.compose is not None
+        runner = runner_for(rendered.document, is_for_swarm=asks_swarm)
+        is_for_swarm = runner == SWARM
+        allow = asked_of_host(rendered.document, stage, is_for_swarm=is_for_swarm)
         place = Position(compose.path) if compose is not None else Position("")
-        if words:
-            options = " ".join(f"--allow-compose {one}" for one in words)
-            needs = f"needs a worker that allows {', '.join(words)}"
+        if allow:
+            options = " ".join(f"--allow-compose {one}" for one in allow)
+            needs = f"needs a worker that allows {', '.join(allow)}"
             seen = f"stage {stage} {needs} ({options})"
             hint = "who starts the worker decides that; else leave it out of the compose file"
             validation.findings.note(WORKER_NEEDS, seen, hint, place)
@@ -84,18 +96,43 @@ def note_needs(validation: Validation) -> None:
             hint = f"such a worker offers the label {COMPOSE_2_LABEL}; or leave it out"
             validation.findings.note(WORKER_NEEDS, seen, hint, place)
         if told is not None and is_for_swarm:
-            _note_swarm(told, place, validation.findings)
+            _note_swarm(told, rendered, place, validation.findings)
+        for words in must_exist(rendered, stage, runner):
+            hint = "nothing makes it for the stage, which fails without it"
+            validation.findings.note(WORKER_NEEDS, f"stage {stage}: {words}", hint, place)
         if told is not None and told.is_on and rendered.compose is not None:
             _judge_for_swarm(told, rendered, place, validation)
 
 
-def _note_swarm(stage: Stage, place: Position, findings: Findings) -> None:
+def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
+    """Says what must be on the engine or Swarm before a stage runs, since nothing makes it."""
+    found = [one.sentence(runner) for one in externals(rendered.document)]
+    found += log_receivers(rendered.document)
+    if runner == COMPOSE:
+        return found
+    nodes = "each node that runs it" if runner == SWARM else "each node of a Swarm that runs it"
+    found += [
+        f"{one} must exist on {nodes}" for one in mounted_of_host(rendered.document, stage)
+    ]
+    for label in node_labels_of(rendered.document):
+        where = "a node of the Swarm" if runner == SWARM else "on a Swarm, a node"
+        command = f"docker node update --label-add {quote(label)} NODE"
+        found.append(f"{where} must have the label {label} ({command})")
+    return found
+
+
+def _note_swarm(
+    stage: Stage, rendered: RenderedStage, place: Position, findings: Findings
+) -> None:
     """Notes that only a worker for a Swarm takes a stage, and with which nodes."""
     asked = stage.asked()
     nodes = node_options(asked) if asked.flavours or asked.nodes > 1 else []
     options = " ".join([label_option(runner_label(SWARM)), *nodes])
     seen = f"stage {stage.id} needs a worker for a Swarm ({options})"
     hint = "else ask for one node, without a label"
+    if handed := handed_by_swarm(rendered.document):
+        what = ", ".join(map(str, handed))
+        hint = f"only a Swarm has external secrets and configs: {what}"
     if labels := stage.node_labels:
         hint = f"nodes of that Swarm have the label {', '.join(labels)}; {hint}"
     findings.note(WORKER_NEEDS, seen, hint, place)
@@ -108,7 +145,8 @@ def _judge_for_swarm(
     that it is for an engine alone."""
     labels = node_labels(stage.node_labels) if len(stage.node_labels) == 1 else []
     troubles = swarm_troubles(rendered.document, said_constraints(labels))
-    if not stage.is_for_swarm:
+    handed = handed_by_swarm(rendered.document)
+    if not stage.is_for_swarm and not handed:
         if found := refused(troubles):
             option = label_option(runner_label(COMPOSE))
             seen = f"stage {stage.id} needs a worker with an engine of its own ({option})"
@@ -127,7 +165,10 @@ def _judge_for_swarm(
             place,
         )
         if one.is_refused:
-            hint = f"{one.hint}; or {ONE_ENGINE}"
+            instead = ONE_ENGINE
+            if handed:
+                instead = f"give it without {handed[0]}, which only a Swarm has"
+            hint = f"{one.hint}; or {instead}"
             validation.obstacles.error(SWARM_KEY, seen, hint, at)
         else:
             validation.findings.warning(SWARM_KEY, seen, one.hint, at)

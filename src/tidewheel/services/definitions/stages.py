@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
+from tidewheel.config import SWARM
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.operator.definition import StoredDefinition, StoredFile
 from tidewheel.formats.sip.keys import RESOURCES
@@ -29,8 +30,12 @@ from tidewheel.formats.sip.stage_folder import StageFolder
 from tidewheel.formats.sip.stage_renderer import RenderedStage
 from tidewheel.formats.sip.validation import Validation, validate
 from tidewheel.ports.runs import Document
-from tidewheel.runners.containers.needs import asked_of_host, compose_2_keys
-from tidewheel.services.definitions.sip import source_of
+from tidewheel.runners.containers.needs import (
+    asked_of_host,
+    compose_2_keys,
+    runner_for,
+)
+from tidewheel.services.definitions.sip import must_exist, source_of
 
 # More is told by the definition itself, which is sent whole.
 FILE_TEXT_BYTES_MAX = 64 * 1024
@@ -115,16 +120,20 @@ def _made_of(stage: Stage, seen: Validation, request: Values) -> Document:
     """Returns what the files of a stage say: what is executed, what that needs, and values."""
     source, rendered = seen.parameters, seen.rendered.get(stage.id)
     folder = None if source is None else source.folders.get(stage.id)
-    swarm = stage.is_for_swarm
     allow: list[str] = []
     newer: tuple[str, ...] = ()
+    needed: list[str] = []
     if rendered is not None:
+        runner = runner_for(rendered.document, is_for_swarm=stage.is_for_swarm)
+        swarm = runner == SWARM
+        needed = must_exist(rendered, stage.id, runner)
         allow = asked_of_host(rendered.document, stage.id, is_for_swarm=swarm)
         newer = compose_2_keys(rendered.document, rendered.newer, is_for_swarm=swarm)
     told: Document = {
         "executes": None,
         "allow": allow,
         "compose_2": list(newer),
+        "externals": needed,
         "parameters": [],
         "outputs": [],
     }

@@ -19,6 +19,7 @@ from tidewheel.core.operator.blocks import (
     StatusSince,
     plain_status,
     run_statuses,
+    run_statuses_of_sbi,
     subarray_of,
 )
 from tidewheel.core.operator.definition import SIP
@@ -120,12 +121,14 @@ def list_sbis(
     """Returns scheduling block instances without their blocks, newest first: those that are
     older than one, or all; with any status and subarray, or one."""
     wanted, shown = page_count(count), list[SbiView]()
-    is_any = status is None and subarray is None
-    portion = wanted if is_any else max(wanted, LOOKED_AT_ONCE)
+    portion = wanted if subarray is None else max(wanted, LOOKED_AT_ONCE)
+    asked: dict[str, object] = {"status": None, "statuses": []}
+    if status is not None:
+        asked = {"status": str(status), "statuses": run_statuses_of_sbi(status)}
     while True:
-        found = tx.records("list_sbis", SbiView, count=portion, before=before)
+        found = tx.records("list_sbis", SbiView, count=portion, before=before, **asked)
         fitting = [one for one in found if subarray in (None, subarray_of(one.body, subarray))]
-        shown += [one for one in _counted(tx, fitting) if status in (None, one.status)]
+        shown += _counted(tx, fitting)
         if len(found) < portion or len(shown) >= wanted:
             return shown[:wanted]
         before = found[-1].id

@@ -198,7 +198,7 @@ export type StageFile = {
   text: string | null;
 };
 
-/** Describes a stage of a definition. `when` is false if it is switched off; `executes` is the path of its compose file, command or script; `allow`: what its worker must allow; `compose_2`: keys of its compose file that only docker compose 2 knows. */
+/** Describes a stage of a definition. `when` is false if it is switched off; `executes` is the path of its compose file, command or script; `allow`: what its worker must allow; `compose_2`: keys of its compose file that only docker compose 2 knows; `externals`: what must exist on the engine before it runs, in words. */
 export type StageDocument = {
   id: string;
   version: string;
@@ -212,6 +212,7 @@ export type StageDocument = {
   executes: string | null;
   allow: string[];
   compose_2: string[];
+  externals: string[];
   parameters: StageParameter[];
   outputs: string[];
   files: StageFile[];

@@ -3,7 +3,7 @@ import { elementsText, factsOf, inOrder, resourceText } from "./stages";
 
 const STAGE = {
   id: "image", version: "1.0.0", type: "processing", timeout_seconds: 60, resources: [], dependencies: [], when: true, for_each: null, until: [],
-  executes: "stages/image/1.0.0/script.sh", allow: [], compose_2: [], parameters: [], outputs: [], files: [],
+  executes: "stages/image/1.0.0/script.sh", allow: [], compose_2: [], externals: [], parameters: [], outputs: [], files: [],
 };
 const file = (path: string) => ({ path, size: 1, executable: false, text: "" });
 
@@ -33,9 +33,9 @@ describe("the facts of a stage", () => {
 
   it("say what it waits for, and which worker can do it", () => {
     const dependencies = [{ type: "stage", value: "ingest", condition: "complete" }, { type: "buffer_object", value: "vis.1", condition: "present" }];
-    const facts = new Map(factsOf({ ...STAGE, dependencies, allow: ["bind-mounts", "host-network"], compose_2: ["services.a.attach"], when: false, until: ["plot"], timeout_seconds: null }));
+    const facts = new Map(factsOf({ ...STAGE, dependencies, allow: ["bind-mounts", "host-network"], compose_2: ["services.a.attach"], externals: ["network lab must exist (docker network create lab)"], when: false, until: ["plot"], timeout_seconds: null }));
     expect(facts.get("Depends on")).toBe("ingest complete, buffer object vis.1 present");
-    expect(facts.get("Needs")).toBe("a worker that allows bind-mounts, host-network (--allow-compose bind-mounts --allow-compose host-network); a worker with docker compose 2, because of services.a.attach");
+    expect(facts.get("Needs")).toBe("a worker that allows bind-mounts, host-network (--allow-compose bind-mounts --allow-compose host-network); a worker with docker compose 2, because of services.a.attach; network lab must exist (docker network create lab)");
     expect(facts.get("When")).toContain("switched off");
     expect(facts.get("Until")).toBe("plot ended: it is a service");
     expect(facts.get("Timeout")).toBe("none");

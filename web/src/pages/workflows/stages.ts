@@ -26,6 +26,7 @@ export function factsOf(stage: StageDocument): [what: string, text: string][] {
   const needs = [
     ...(stage.allow.length > 0 ? [`a worker that allows ${stage.allow.join(", ")} (${stage.allow.map((one) => `--allow-compose ${one}`).join(" ")})`] : []),
     ...(stage.compose_2.length > 0 ? [`a worker with docker compose 2, because of ${stage.compose_2.join(", ")}`] : []),
+    ...stage.externals,
   ];
   const facts: [string, string][] = [
     ["Depends on", waits.join(", ")],
