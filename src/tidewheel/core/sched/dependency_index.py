@@ -198,6 +198,19 @@ class Ask:
     parents: tuple[IndexedSequence, ...]
     nodes: dict[str, IndexedNode] = field(default_factory=dict)
 
+    def may_be_in_vain(self, start: Point) -> bool:
+        """Says whether a parent may be off its sequence at all, in a run that starts there. On
+        the child's own sequence none is that lies some of its steps before the child."""
+        shift, first = self.leaf.shift, self.sequence.sequence.first
+        return (
+            shift is None
+            or shift > 0
+            or first is None
+            or first > start
+            or self.sequence not in self.parents
+            or not self.sequence.sequence.repeats_after(-shift)
+        )
+
     def is_in_vain(self, point: Point, plan: DependencyIndex, start: Point) -> bool:
         """Says whether parents of a task at this point would be off their sequences.
 

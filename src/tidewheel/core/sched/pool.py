@@ -159,6 +159,9 @@ class TaskPool:
         self.flows: dict[int, FlowState] = {1: FlowState(1)}
         # Derived.
         self.everyone_counts = plan.policy.every_task_counts
+        # In which ways parents are asked for that may be off their sequences.
+        prunes = plan.policy.prunes_unreachable
+        self.asks = [one for one in plan.asks if prunes and one.may_be_in_vain(run.start)]
         self.standings = [0] * len(PoolState)
         self.counted = PointCounter()
         self.population = PointCounter()
