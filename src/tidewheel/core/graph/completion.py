@@ -10,7 +10,7 @@ a list of alternatives, each a set of outputs that suffices.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 
@@ -77,15 +77,18 @@ class _Standing:
 
 def completion_of(
     node: str,
-    marks: Iterable[OutputMark],
+    marks: Sequence[OutputMark],
     used: Collection[str],
     *,
     marked_by_policy: bool,
     findings: Findings,
 ) -> Completion:
     """Returns the completion that the graph asks of a task; `used` are outputs waited for."""
-    marks = list(marks)
-    reason = next((one for one in marks if one.explicit and one.optional), None)
+    reason = None
+    for one in marks:
+        if one.explicit and one.optional:
+            reason = one
+            break
     if reason is None and not marked_by_policy:
         make = _unmarked if len(used) <= ALIKE_MAX else _unmarked.__wrapped__
         return make(tuple(used))
