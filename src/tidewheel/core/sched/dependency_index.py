@@ -198,19 +198,6 @@ class Ask:
     parents: tuple[IndexedSequence, ...]
     nodes: dict[str, IndexedNode] = field(default_factory=dict)
 
-    def may_be_in_vain(self, start: Point) -> bool:
-        """Says whether a parent may be off its sequence at all, in a run that starts there. On
-        the child's own sequence none is that lies some of its steps before the child."""
-        shift, first = self.leaf.shift, self.sequence.sequence.first
-        return (
-            shift is None
-            or shift > 0
-            or first is None
-            or first > start
-            or self.sequence not in self.parents
-            or not self.sequence.sequence.repeats_after(-shift)
-        )
-
     def is_in_vain(self, point: Point, plan: DependencyIndex, start: Point) -> bool:
         """Says whether parents of a task at this point would be off their sequences.
 
@@ -479,7 +466,9 @@ class DependencyIndex:
 
     def name_of(self, key: Key) -> str:
         """Returns a task as people read it: its id, or in a run of stages its stage."""
-        return shown_names.task_text(self.graph, *key) if self.is_of_stages else self.id_of(key)
+        if self.is_of_stages:
+            return shown_names.task_text(self.graph, *key)
+        return f"{self.texts[key[0]]}/{key[1]}"
 
     def output_of(self, key: Key, output: str) -> str:
         """Returns an output as people read it: `1/a:succeeded`, `the success of a`."""

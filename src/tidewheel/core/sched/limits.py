@@ -244,6 +244,7 @@ def _capped(pool: TaskPool, limit: Point) -> Point:
 
 
 _READY, _ACTIVE, _PREPARING = PoolState.READY, PoolState.ACTIVE, JobPhase.PREPARING
+_tuple = tuple.__new__  # as a tuple, what is made for each task costs a third
 
 
 def submit_ready(context: StepContext) -> None:
@@ -292,7 +293,8 @@ def launch(context: StepContext, task: PooledTask) -> None:
     pool.stand(task, _ACTIVE)
     pool.queues[task.plan.limit].active += 1
     context.touched.tasks[key] = None
-    context.effects.append(Submit(key, task.submit, task.try_number, task.flows))
+    submit = (key, task.submit, task.try_number, task.flows)
+    context.effects.append(_tuple(Submit, submit))
     if task.plan.expiry is not None:
         context.effects.append(CancelTimer(key, EXPIRY))
     if not pool.run.has_submitted:

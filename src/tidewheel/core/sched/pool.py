@@ -27,7 +27,7 @@ from typing import Protocol
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointWords
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.dependency_index import AtomMeaning, DependencyIndex, IndexedNode
+from tidewheel.core.sched.dependency_index import Ask, AtomMeaning, DependencyIndex, IndexedNode
 from tidewheel.core.sched.events import Effect, Notice
 from tidewheel.core.sched.task_state import (
     AtomValue,
@@ -161,7 +161,7 @@ class TaskPool:
         self.everyone_counts = plan.policy.every_task_counts
         # In which ways parents are asked for that may be off their sequences.
         prunes = plan.policy.prunes_unreachable
-        self.asks = [one for one in plan.asks if prunes and one.may_be_in_vain(run.start)]
+        self.asks = [one for one in plan.asks if prunes and _may_be_in_vain(one, run.start)]
         self.standings = [0] * len(PoolState)
         self.counted = PointCounter()
         self.population = PointCounter()
@@ -310,6 +310,20 @@ class TaskPool:
 
     def node(self, name: str) -> IndexedNode:
         return self.plan.nodes[name]
+
+
+def _may_be_in_vain(ask: Ask, start: Point) -> bool:
+    """Says whether a parent may be off its sequence at all, in a run that starts there. On the
+    child's own sequence none is that lies some of its steps before the child."""
+    shift, first = ask.leaf.shift, ask.sequence.sequence.first
+    return (
+        shift is None
+        or shift > 0
+        or first is None
+        or first > start
+        or ask.sequence not in ask.parents
+        or not ask.sequence.sequence.repeats_after(-shift)
+    )
 
 
 class PointCounter:
