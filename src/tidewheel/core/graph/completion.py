@@ -27,13 +27,13 @@ from tidewheel.core.graph.outputs import (
     SUBMITTED,
     SUCCEEDED,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 ALTERNATIVES_MAX = 256  # of one `completion`: more cannot be read by a person either
 MARKED_KNOWN_MAX = 1_024  # ways in which the outputs of a task are marked
 ALIKE_MAX = 20  # outputs and marks of a task; with more it is hardly like others
 
-_WORD = re.compile(r"\s*(?:(?P<sign>[()])|(?P<word>\w+)|(?P<wrong>\S))")
+_WORD = pattern(r"\s*(?:(?P<sign>[()])|(?P<word>\w+)|(?P<wrong>\S))")
 
 
 @dataclass(frozen=True, slots=True)

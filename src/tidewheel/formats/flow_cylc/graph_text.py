@@ -18,7 +18,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.sections import Item, PlacedFindings, Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.values import BadValue, unquoted
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 # The texts under `[scheduling] [[graph]]`, line by line, each with its place in the source.
 
@@ -80,7 +80,7 @@ def _lines(item: Item, source: SourceText) -> list[GraphLine]:
 ARROW, AND, OR, OPEN, CLOSE = "=>", "&", "|", "(", ")"
 OPERATORS = (ARROW, AND, OR)
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""
     \s*(?:
       (?P<comment>\#.*)
@@ -97,7 +97,7 @@ _TOKEN = re.compile(
 )
 
 # A node without parameters, and the arrow or the end behind it: nearly all lines are of these.
-_SIDE = re.compile(
+_SIDE = pattern(
     r"""
     \s*(\w[\w\-+%@]*+)
     (?:\s*\[([^\[\]]*)\])?
@@ -107,7 +107,7 @@ _SIDE = re.compile(
     re.VERBOSE,
 )
 
-_POLLED = re.compile(r"(\w[\w\-+%@]*)<([\w.\-/]+::[\w\-+%@]+(?::[\w\-]+)?)>")
+_POLLED = pattern(r"(\w[\w\-+%@]*)<([\w.\-/]+::[\w\-+%@]+(?::[\w\-]+)?)>")
 
 # What people write who come from other languages, longest first, with what to write here.
 _MISTAKEN = (
@@ -266,7 +266,8 @@ def read_chains(lines: Iterable[GraphLine], findings: Findings) -> list[Chain]:
     for line, is_apart in zip(lines, _are_apart(lines), strict=True):
         chain = _plain_chain(line) if is_apart else None
         if chain is None:
-            others.append(line)
+            if line.text and not line.text.isspace():
+                others.append(line)
             continue
         if others:
             chains += _read_tokens(others, findings)

@@ -7,7 +7,6 @@ not touch is its ancestors' very value.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, cast
@@ -37,12 +36,11 @@ _NODE = NodeDef(name="")
 _GROUPS = NodeDef.__slots__[3:-1]
 _PAIRED = ("environment", "inputs", "meta", "outputs")
 _VALUES = ("completion", "time_limit_seconds", "workflow")
-GROUP_OF = {section or item: group for section, item, group, _ in node_fields()}
-# By group: section, item and field of each item.
-_ITEMS = {
-    group: [(section, item, name) for section, item, one, name in node_fields() if one == group]
-    for group in GROUP_OF.values()
-}
+GROUP_OF: dict[str, str] = {}
+_ITEMS: dict[str, list[tuple[str, str, str]]] = {}  # by group: section, item, field of each
+for _section, _item, _group, _field in node_fields():
+    GROUP_OF[_section or _item] = _group
+    _ITEMS.setdefault(_group, []).append((_section, _item, _field))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,6 @@ def handlers_of(
 
 # `[runtime]`: headings become namespaces, each with what its own sections say.
 
-_PLAIN_NAME = re.compile(r"[^<>,\s]+")
 NAMESPACES_MAX = 100_000  # after parameters were expanded
 NOBODY = "None"
 
@@ -192,7 +189,7 @@ class Namespaces:
         return False
 
     def _read(self, section: Section, values: Values) -> None:
-        if _PLAIN_NAME.fullmatch(section.name):  # one name, without parameters
+        if section.name.isidentifier():  # one name, without parameters
             self._add(section.name, {}, values, section)
             return
         try:

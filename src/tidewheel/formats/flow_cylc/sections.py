@@ -7,24 +7,23 @@ up. After a mistake reading goes on with the next line: all mistakes are found a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import field
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.source_text import SourceText
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 SECTION_DEPTH_MAX = 20  # brackets in a heading; the language has four
 SET_TWICE_MAX = 50  # warnings: they must not crowd out errors
 
-_END = re.compile(r"\s*(?:#|\Z)")
-_NAME = re.compile(r"[\w+\-:.,!/()^$ ]+")
-_PARAMETERS = re.compile(r"\s*<[^<>]*>\s*\Z")
+_END = pattern(r"\s*(?:#|\Z)")
+_NAME = pattern(r"[\w+\-:.,!/()^$ ]+")
+_PARAMETERS = pattern(r"\s*<[^<>]*>\s*\Z")
 _TRIPLE_QUOTES = ('"""', "'''")
 # The last line of a text that was never closed: the next item's opening quotes end it.
-_OPENING = re.compile(r"\s*[\w+\-:.,!/()^$ ]+=\s*(\"\"\"|''')\s*\Z")
-_ODD_ITEM = re.compile(r"\s*([^=\[\]\"'#{<>]+?)\s*=\s*(?:\"\"\"|''')")
+_OPENING = pattern(r"\s*[\w+\-:.,!/()^$ ]+=\s*(\"\"\"|''')\s*\Z")
+_ODD_ITEM = pattern(r"\s*([^=\[\]\"'#{<>]+?)\s*=\s*(?:\"\"\"|''')")
 _GRAPHS = (("scheduling", "graph"), ("scheduling", "dependencies"))
 
 
