@@ -2,7 +2,8 @@
 
 Calls are those of functions of ours for one completion, in each shape of P6. Rows are what is
 stored of one task that is spawned by one batch and ends in a later one, as most tasks of a wide
-cycle do. Counted are many of them less a few, so what it takes to begin is left out.
+cycle do. Counted are many of them less a few, so what it takes to begin is left out. So it is
+with the calls for a task of a definition that is read, compiled and checked (P12).
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ from itertools import islice
 from pathlib import Path
 from types import FrameType
 
+from bench.compile.generated import workflow
 from bench.counts import SOURCE
 from bench.scheduler import shapes
 from bench.scheduler.core_rate import NOW
 from bench.scheduler.one_process import read_flow
+from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted, Submit
 from tidewheel.core.sched.persistence import changes
 from tidewheel.core.sched.pool import TaskPool, Touched
 from tidewheel.core.sched.step import new_pool, step
+from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_workflow
 
 FEW, MANY = 100, 400  # tasks
 BATCH = 40  # steps of one that is counted: fewer than a wide cycle has tasks of a kind
@@ -50,6 +54,11 @@ def of_each_task_of_a_wide_cycle() -> dict[str, float]:
     return {kind: (many[kind] - few[kind]) / (2 * (MANY - FEW)) for kind in sorted(many)}
 
 
+def of_each_task_that_is_read() -> float:
+    """Returns the calls for a task of a definition, with its lines of the graph."""
+    return (_calls_to_read(MANY) - _calls_to_read(FEW)) / (MANY - FEW)
+
+
 def _graph(shape: shapes.Shape) -> Graph:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "flow.cylc").write_text(shape.flow())
@@ -59,21 +68,40 @@ def _graph(shape: shapes.Shape) -> Graph:
 
 
 def _calls(shape: shapes.Shape) -> int:
-    graph, calls = _graph(shape), 0
+    graph = _graph(shape)
+    for _ in _steps(graph, new_pool(graph)):
+        pass  # once before: classes are compiled when they are first used
+    steps = _steps(graph, new_pool(graph))
+    next(steps)  # the start looks at every node once
+    return _counted(lambda: deque(steps, maxlen=0))
+
+
+def _calls_to_read(tasks: int) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "flow.cylc"
+        path.write_text(workflow(tasks))
+
+        def read() -> None:
+            findings = Findings()
+            load_workflow(path, LoadOptions(now=0.0), findings)
+            assert not findings.has_errors, findings.sorted()[:3]
+
+        read()  # once before, as above
+        return _counted(read)
+
+
+def _counted(work: Callable[[], object]) -> int:
+    """Returns how often functions of ours are called meanwhile."""
+    calls = 0
 
     def hook(frame: FrameType, event: str, argument: object) -> None:
         nonlocal calls
         del argument
         calls += event == "call" and frame.f_code.co_filename.startswith(SOURCE)
 
-    for _ in _steps(graph, new_pool(graph)):
-        pass  # once before: classes are compiled when they are first used
-    steps = _steps(graph, new_pool(graph))
-    next(steps)  # the start looks at every node once
     sys.setprofile(hook)
     try:
-        for _ in steps:
-            pass
+        work()
     finally:
         sys.setprofile(None)
     return calls

@@ -15,11 +15,12 @@ import re
 from collections.abc import Callable
 
 from tidewheel.core.queue.submission import DIGITS_MAX, checked_digits
+from tidewheel.lazy_dataclasses import pattern
 
 # Only from where a row of digits begins: so every character is looked at once.
-_LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{%d}" % (DIGITS_MAX + 1))
+_LONG_NUMBER = pattern(rb"(?<![0-9])[0-9]{%d}" % (DIGITS_MAX + 1))
 # A string that is not closed matches up to the end of the text, so that no search begins in it.
-_TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_TEXTS = pattern(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 _SHORTEST = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))

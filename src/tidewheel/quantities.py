@@ -9,11 +9,11 @@ Sizes: a number of bytes, or a number with ``B kB MB GB TB`` (powers of 1000) or
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 from tidewheel.errors import BadSetting
+from tidewheel.lazy_dataclasses import pattern
 
 DURATIONS_ACCEPTED = "seconds, a number with ms, s, m, h or d (90s, 10m), or ISO 8601 (PT1H30M)"
 SIZES_ACCEPTED = "bytes, or a number with kB, MB, GB, TB, KiB, MiB, GiB or TiB (512MiB)"
@@ -31,8 +31,8 @@ _BYTES = {
     # One letter alone: 1024, as free, ls and Slurm take it.
     **{letter: 1024**power for power, letter in enumerate("kmgt", 1)},
 }
-_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]*)")
-_ISO = re.compile(
+_NUMBER = pattern(r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]*)")
+_ISO = pattern(
     r"P(?:(?P<w>\d+)W)?(?:(?P<d>\d+(?:\.\d+)?)D)?"
     r"(?:T(?:(?P<h>\d+(?:\.\d+)?)H)?(?:(?P<m>\d+(?:\.\d+)?)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?"
 )
@@ -71,7 +71,7 @@ RETRIES_ACCEPTED = (
     "how often (3), the delay before one retry (1m, PT1M, a timedelta), or a list of delays"
 )
 REPEATED_MAX = 10_000
-_REPEATED = re.compile(r"(\d{1,5}) ?\* ?(.+)")  # 3*PT1M
+_REPEATED = pattern(r"(\d{1,5}) ?\* ?(.+)")  # 3*PT1M
 
 
 def parse_retries(

@@ -10,7 +10,6 @@ tasks of a run find: those of the definition in force, with what was broadcast o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
@@ -34,6 +33,7 @@ from tidewheel.formats.flow_cylc.items import (
     node_fields,
 )
 from tidewheel.formats.flow_cylc.values import BadValue, ValueKind, unquoted
+from tidewheel.lazy_dataclasses import pattern
 
 EVERY_POINT = "*"
 Setting = tuple[str, str]  # the item with its section, and the value as it was written
@@ -75,8 +75,8 @@ _UNCHANGEABLE = {
     "[remote]owner": "it is no longer accepted; name a platform on which jobs run as that user",
 }
 
-_PART = re.compile(r"\s*\[([^\]]*)\]")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PART = pattern(r"\s*\[([^\]]*)\]")
+_VARIABLE = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _ONE_TEXT = (ValueKind.TEXT,)
 
 

@@ -211,7 +211,8 @@ def _news(
     else:
         return []
     task, submit = event.task, event.submit
-    return [News(output, task, submit) for output in outputs]
+    # As tuples: there are three for each task.
+    return [tuple.__new__(News, (output, task, submit, "")) for output in outputs]
 
 
 def _failure(event: JobEnded, retry: Notice | None, *, was_running: bool) -> News:

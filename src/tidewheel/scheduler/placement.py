@@ -9,7 +9,6 @@ should a job be asked for there all the same, it waits for a worker that offers 
 from __future__ import annotations
 
 import json
-import re
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -29,7 +28,7 @@ from tidewheel.core.queue.secret_references import (
     is_reference,
     reference_findings,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 from tidewheel.platforms import PLATFORMS_FILE, Platform
 from tidewheel.runners.slurm import directives as slurm
 
@@ -38,9 +37,9 @@ UNKNOWN_PLATFORM = "unknown-platform"
 SLURM = Platform(name=slurm.RUNNER, runner=slurm.RUNNER)  # unless a file says more of it
 # The batch systems by which Cylc means its own host.
 _OURS = ("", "background", "at")
-_HOST_VARIABLE = re.compile(r"\$\{?HOST(NAME)?\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
-_SHELL = re.compile(r"[$`]")  # what a shell would put something in place of
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # TOML
+_HOST_VARIABLE = pattern(r"\$\{?HOST(NAME)?\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
+_SHELL = pattern(r"[$`]")  # what a shell would put something in place of
+_BARE_KEY = pattern(r"[A-Za-z0-9_-]+")  # TOML
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

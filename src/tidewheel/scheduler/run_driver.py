@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -54,6 +53,7 @@ from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
 from tidewheel.core.sched.services import end_of_service
 from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
+from tidewheel.lazy_dataclasses import pattern
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.deferred_submissions import RENDERING
 from tidewheel.scheduler.inbox import (
@@ -447,7 +447,7 @@ def _in_words(error: Exception) -> str:
 
 CYLC_PACE_SECONDS = 0.5
 
-_CALL = re.compile(rb"\b(cylc|tidewheel)[ _]")  # cylc__job__… waits for the log of the run
+_CALL = pattern(rb"\b(cylc|tidewheel)[ _]")  # cylc__job__… waits for the log of the run
 
 
 def at_once(_options: RunOptions, _definition: StoredDefinition) -> float:

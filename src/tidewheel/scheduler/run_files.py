@@ -92,9 +92,10 @@ class RunFiles:
         for one in entries:
             if isinstance(one, WayLines):
                 name, way = one
-                if way not in around:
-                    around[way] = way.around_names(f"{when} ")
-                lines.append(printable(name).join(around[way]))
+                pieces = around.get(way)
+                if pieces is None:
+                    pieces = around[way] = way.around_names(f"{when} ")
+                lines.append((name if name.isprintable() else printable(name)).join(pieces))
             else:
                 level, text = one
                 shown = text if text.isprintable() else _spelled(text)

@@ -32,7 +32,7 @@ from tidewheel.core.queue.secret_references import is_reference
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.events import Submit
 from tidewheel.core.sched.task_state import Key
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.broadcasts import EVERY_POINT, settings_for, with_settings
 from tidewheel.scheduler.placement import ANY_WORKER, JobPlace, job_place
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 SHEBANG = "#!/usr/bin/env bash\n"
 NO_WISHES = (ANYWHERE, NO_RESOURCES, None)  # of a node whose jobs any worker may run
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
 JobXtriggers = tuple[tuple[str, Mapping[str, object]], ...]  # (label, result)
 
@@ -363,8 +363,8 @@ _LAST_PARTS = (("err_script", "on_error"), ("exit_script", "on_exit"))
 _NEEDS_GUARD = "cylc__job__disable_fail_signals"  # its caller handles failures itself
 
 # Only a possible user's name stands without quotes, as values may come from outside.
-_USERS_FOLDER = re.compile(r"(~[\w.@+-]*/)(.*)", re.DOTALL | re.ASCII)
-_USER = re.compile(r"~[\w.@+-]*", re.ASCII)
+_USERS_FOLDER = pattern(r"(~[\w.@+-]*/)(.*)", re.DOTALL | re.ASCII)
+_USER = pattern(r"~[\w.@+-]*", re.ASCII)
 
 
 def facts_text(facts: Mapping[str, str]) -> str:

@@ -27,6 +27,7 @@ from tidewheel.core.operator.definition import (
 )
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import Refused, RunnerUnable, Unavailable
+from tidewheel.lazy_dataclasses import pattern
 from tidewheel.runners.job_directory import make_private_directory, write_whole
 from tidewheel.services.paths import STORE, note_store
 
@@ -37,7 +38,7 @@ HELD = Path("log", "config", "definition")
 LOCK = Path("log", "config", "definition.lock")
 HEAD_LENGTH_MAX = 10_000
 RUNS_REMEMBERED_MAX = 1_000
-_DIGEST = re.compile(
+_DIGEST = pattern(
     rf"^TIDEWHEEL_{DEFINITION}=([0-9a-f]{{1,128}}(?:{TRUSTED_MARK})?)$", re.MULTILINE
 )
 

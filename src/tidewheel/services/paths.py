@@ -18,6 +18,7 @@ from pathlib import Path
 from tidewheel.core.operator.definition import JobName
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import pattern
 from tidewheel.runners.job_directory import make_private_directory, write_whole
 
 RUNS_REMEMBERED_MAX = 1024
@@ -82,7 +83,7 @@ def attempt_directory(tasks: Path, task_seq: int, attempt: int) -> Path:
 
 OWNER = Path("log", "config", "run")
 STORE = Path("log", "config", "store")  # which store knows it, by its id
-_NUMBERED = re.compile(r"run([0-9]{1,9})")
+_NUMBERED = pattern(r"run([0-9]{1,9})")
 
 
 def owner_text(run: RunView) -> str:

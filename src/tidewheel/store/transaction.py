@@ -15,7 +15,6 @@ in other columns, or as text, is said once for its type, or for one field (``STO
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -38,6 +37,7 @@ import msgspec
 
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import NotFound, Unavailable
+from tidewheel.lazy_dataclasses import pattern
 
 if TYPE_CHECKING:
     from tidewheel.store.rows import ClaimedRow
@@ -308,7 +308,7 @@ def found_one(found: Sequence[Record], kind: str, name: str) -> Record:
 
 # No database takes these in a text. Nothing is stored with them, so a query for such a name is
 # to find nothing: the name becomes one that nothing can have, for it cannot be printed.
-_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
+_UNSPEAKABLE = pattern("[\0\ud800-\udfff]")
 NUL_IN_JSON = "\\u0000"
 AS_THEY_ARE = frozenset({int, float, bool, bytes, type(None)})  # every database takes these
 _encoder = msgspec.json.Encoder()

@@ -185,11 +185,13 @@ class RunPage:
         self._waited_for = waited_for
 
     def on_news(self, engine: RunEngine, one: News) -> None:
+        if one.event not in TOLD:
+            return
         remark = remark_of(engine, one)
         if is_awaited(engine, one):
             if words := arrival(engine, one):
                 self.line(words)
-        elif one.event in TOLD and not (remark and one.event == "started"):
+        elif not (remark and one.event == "started"):
             name = engine.pool.plan.name_of(one.key)
             words = one.text.removeprefix(name).strip() if one.text else ""
             because = self._because(one) if one.event in FAILURES else ""

@@ -435,6 +435,12 @@ class Sequence:
             yield point
             point = self.next_after(point)
 
+    def repeats_after(self, units: int) -> bool:
+        """Says whether whatever lies so far before a point of it, and not before its first, is
+        surely a point of it, too."""
+        points = self._points
+        return self._is_plain and isinstance(points, Exact) and units % points.units == 0
+
     def covers(self, other: Sequence) -> bool:
         """Says whether this surely has every point of another sequence, between its bounds."""
         mine, theirs = self._points, other._points

@@ -39,7 +39,7 @@ from tidewheel.core.cycling.calendar import (
     week_date,
     weeks_in_year,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 FORMAT_LENGTH_MAX = 100
 EXPANDED_YEAR_DIGITS_MAX = 6
@@ -104,11 +104,11 @@ _STRFTIME: dict[str, tuple[str | _Piece, ...]] = {
     "%z": (_ZONE["+"], _ZONE["hh"], _ZONE["mm"]),
     "%s": ((FormatPart.EPOCH, "%d", r"(-?\d{1,18})"),),
 }
-_DATE_LETTERS = re.compile(r"\+(?=X)|X|CCYY|CC|YY|MM|DDD|DD|Www|D|z")
-_TIME_LETTERS = re.compile(r"hh|mm|ss|ii|nn|tt")
-_ZONE_LETTERS = re.compile(r"hh|mm|\+")
-_ZONE_AT_END = re.compile(r"(?P<zone>Z|[+-](?:hh(?::?mm)?|\d\d(?::?\d\d)?))$")
-_STRFTIME_LETTERS = re.compile(r"%.?")
+_DATE_LETTERS = pattern(r"\+(?=X)|X|CCYY|CC|YY|MM|DDD|DD|Www|D|z")
+_TIME_LETTERS = pattern(r"hh|mm|ss|ii|nn|tt")
+_ZONE_LETTERS = pattern(r"hh|mm|\+")
+_ZONE_AT_END = pattern(r"(?P<zone>Z|[+-](?:hh(?::?mm)?|\d\d(?::?\d\d)?))$")
+_STRFTIME_LETTERS = pattern(r"%.?")
 _OF_A_DAY = (FormatPart.HOUR, FormatPart.MINUTE, FormatPart.SECOND)
 _CHAINS = (
     (FormatPart.YEAR, FormatPart.MONTH, FormatPart.DAY, *_OF_A_DAY),
@@ -235,7 +235,7 @@ def _bad(text: str, why: str) -> BadCycling:
 FORMAT_DEFAULT = "CCYYMMDDThhmmZ"
 INTEGER_POINT_MAX = 10**17  # well inside what every database stores exactly
 
-_INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+_INTEGER = pattern(r"[-+]?[0-9]{1,18}")
 _YEARS_WRITTEN = 10_000
 
 

@@ -50,14 +50,14 @@ _GroupKey = tuple[str, tuple[str, ...], bool]
 class _NodeDraft:
     """Holds what is known of a node while the arrows are being read."""
 
-    sequences: dict[Sequence, None] = field(default_factory=dict)
-    arrows: list[int] = field(default_factory=list)
-    suicides: list[int] = field(default_factory=list)
-    links: dict[str, list[Link]] = field(default_factory=dict)
-    groups: dict[str, list[int]] = field(default_factory=dict)
-    xtriggers: dict[tuple[Sequence, str], None] = field(default_factory=dict)
-    marks: list[OutputMark] = field(default_factory=list)
-    used: dict[str, None] = field(default_factory=dict)  # of its outputs, by arrows
+    sequences: dict[int, Sequence] = field(init=False, default_factory=dict)  # by id
+    arrows: list[int] = field(init=False, default_factory=list)
+    suicides: list[int] = field(init=False, default_factory=list)
+    links: dict[str, list[Link]] = field(init=False, default_factory=dict)
+    groups: dict[str, list[int]] = field(init=False, default_factory=dict)
+    xtriggers: dict[tuple[Sequence, str], None] = field(init=False, default_factory=dict)
+    marks: list[OutputMark] = field(init=False, default_factory=list)
+    used: dict[str, None] = field(init=False, default_factory=dict)  # of its outputs, by arrows
 
 
 class _Compiler:
@@ -78,13 +78,17 @@ class _Compiler:
         self._group_index: dict[_GroupKey, int] = {}
 
     def read(self) -> None:
+        nodes = self.nodes
+        known: dict[Sequence, Sequence] = {}
         for section in self._workflow.sections:
+            sequence = known.setdefault(section.sequence, section.sequence)
+            key = id(sequence)
             for placement in section.placements:
-                self.nodes[placement.node].sequences.setdefault(section.sequence)
+                nodes[placement[0]].sequences[key] = sequence
             for arrow in section.arrows:
-                self._read_arrow(section.sequence, arrow)
+                self._read_arrow(sequence, arrow)
         for mark in self._workflow.marks:
-            self.nodes[mark.node].marks.append(mark)
+            nodes[mark[0]].marks.append(mark)
         for template, over in self._workflow.mapped.items():
             if template in self.nodes:
                 self._wait_for_source(template, over)
@@ -93,7 +97,7 @@ class _Compiler:
         """Lets a mapped task wait for its list wherever the graph does not say so: by its
         source, or by an element of another task over the same list."""
         draft = self.nodes[template]
-        for sequence in list(draft.sequences):
+        for sequence in list(draft.sequences.values()):
             arrows = [self.arrows[index] for index in draft.arrows]
             if not any(
                 one.sequence == sequence and self._comes_after(one.condition, over)
@@ -110,21 +114,25 @@ class _Compiler:
         )
 
     def _read_arrow(self, sequence: Sequence, arrow: Arrow) -> None:
-        condition, labels = _without_xtriggers(arrow.condition)
-        for target in arrow.targets:
-            if not arrow.suicide:
-                self.nodes[target].sequences.setdefault(sequence)
-            for label in labels:
-                self.nodes[target].xtriggers.setdefault((sequence, label))
+        condition: Condition | None = arrow.condition
+        targets, suicide, labels = arrow.targets, arrow.suicide, None
+        if type(condition) is not Atom:
+            condition, labels = _without_xtriggers(arrow.condition)
+        index, key = len(self.arrows), id(sequence)
+        for target in targets:
+            draft = self.nodes[target]
+            if not suicide:
+                draft.sequences[key] = sequence
+            for label in labels or ():
+                draft.xtriggers.setdefault((sequence, label))
+            if condition is not None:
+                (draft.suicides if suicide else draft.arrows).append(index)
         if condition is None:
             return
-        index = len(self.arrows)
-        self.arrows.append(
-            CompiledArrow(sequence, condition, arrow.targets, arrow.suicide, arrow.position)
-        )
-        for target in arrow.targets:
-            draft = self.nodes[target]
-            (draft.suicides if arrow.suicide else draft.arrows).append(index)
+        self.arrows.append(CompiledArrow(sequence, condition, targets, suicide, arrow.position))
+        if type(condition) is Atom:
+            self._read_atom(condition, index)
+            return
         found = leaves(condition)
         for leaf in found if len(found) == 1 else dict.fromkeys(found):
             if isinstance(leaf, Atom):
@@ -134,12 +142,16 @@ class _Compiler:
                 self._read_group(leaf, index)
 
     def _read_atom(self, atom: Atom, arrow: int) -> None:
-        draft = self.nodes[atom.node]
-        draft.used.setdefault(atom.output)
-        if (point := self._absolute_point(atom.offset)) is not None:
-            self.absolute.setdefault((atom.node, point, atom.output), []).append(arrow)
+        draft, output, offset = self.nodes[atom.node], atom.output, atom.offset
+        draft.used[output] = None
+        if offset is not None and (point := self._absolute_point(offset)) is not None:
+            self.absolute.setdefault((atom.node, point, output), []).append(arrow)
+            return
+        link = tuple.__new__(Link, (arrow, offset))
+        if output in draft.links:
+            draft.links[output].append(link)
         else:
-            draft.links.setdefault(atom.output, []).append(Link(arrow, atom.offset))
+            draft.links[output] = [link]
 
     def _read_group(self, group: Group, arrow: int) -> None:
         members = self.families[group.family].members
@@ -198,16 +210,16 @@ def _nodes(
         yield (
             name,
             Node(
-                name=name,
-                definition=definition,
-                completion=_completion(definition, draft, workflow, findings),
-                sequences=tuple(draft.sequences),
-                arrows=tuple(draft.arrows),
-                suicides=tuple(draft.suicides),
-                links=_frozen(draft.links),
-                groups=_frozen(draft.groups),
-                xtriggers=tuple(draft.xtriggers),
-                implicit=defined is None,
+                name,
+                definition,
+                _completion(definition, draft, workflow, findings),
+                tuple(draft.sequences.values()),
+                tuple(draft.arrows),
+                tuple(draft.suicides),
+                _frozen(draft.links) if draft.links else {},
+                _frozen(draft.groups) if draft.groups else {},
+                tuple(draft.xtriggers),
+                defined is None,
             ),
         )
 

@@ -10,7 +10,7 @@ a list of alternatives, each a set of outputs that suffices.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 
@@ -27,13 +27,13 @@ from tidewheel.core.graph.outputs import (
     SUBMITTED,
     SUCCEEDED,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 ALTERNATIVES_MAX = 256  # of one `completion`: more cannot be read by a person either
 MARKED_KNOWN_MAX = 1_024  # ways in which the outputs of a task are marked
 ALIKE_MAX = 20  # outputs and marks of a task; with more it is hardly like others
 
-_WORD = re.compile(r"\s*(?:(?P<sign>[()])|(?P<word>\w+)|(?P<wrong>\S))")
+_WORD = pattern(r"\s*(?:(?P<sign>[()])|(?P<word>\w+)|(?P<wrong>\S))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +77,18 @@ class _Standing:
 
 def completion_of(
     node: str,
-    marks: Iterable[OutputMark],
+    marks: Sequence[OutputMark],
     used: Collection[str],
     *,
     marked_by_policy: bool,
     findings: Findings,
 ) -> Completion:
     """Returns the completion that the graph asks of a task; `used` are outputs waited for."""
-    marks = list(marks)
-    reason = next((one for one in marks if one.explicit and one.optional), None)
+    reason = None
+    for one in marks:
+        if one.explicit and one.optional:
+            reason = one
+            break
     if reason is None and not marked_by_policy:
         make = _unmarked if len(used) <= ALIKE_MAX else _unmarked.__wrapped__
         return make(tuple(used))

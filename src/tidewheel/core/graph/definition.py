@@ -231,7 +231,7 @@ def template_name(task: str, parameter: str) -> str:
 
 def parameter_of(node: str) -> str:
     """Returns the parameter of a mapped task, `file` of `process<file>`; "" for any other."""
-    return node.partition("<")[2].removesuffix(">")
+    return node.partition("<")[2].removesuffix(">") if "<" in node else ""
 
 
 def element_name(template: str, index: int) -> str:
@@ -249,7 +249,8 @@ NO_RETRIES = Retries()
 ANYWHERE = NodePlace()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not by names only: a reader makes thousands, and names cost as much as the rest.
+@dataclass(frozen=True, slots=True)
 class NodeDef:
     """Describes one named step of a workflow, or a family that others inherit from."""
 
@@ -347,7 +348,7 @@ def any_of(terms: tuple[Condition, ...]) -> Condition:
 
 def leaves(condition: Condition) -> tuple[Leaf, ...]:
     """Returns the atoms, groups and xtriggers of a condition from left to right."""
-    if not isinstance(condition, (AllOf, AnyOf)):  # nearly all are one leaf
+    if type(condition) is Atom or not isinstance(condition, (AllOf, AnyOf)):  # nearly all
         return (condition,)
     found: list[Leaf] = []
     waiting: list[Condition] = [condition]

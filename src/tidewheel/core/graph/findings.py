@@ -10,7 +10,6 @@ it is so like another that it must be a slip.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from difflib import get_close_matches
@@ -19,7 +18,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from tidewheel.errors import Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 SHOWN_MAX = 20  # findings in the message of an exception
 FINDINGS_MAX = 1000  # of one definition; what follows is counted only
@@ -181,7 +180,7 @@ LIKENESS_MIN = 0.6
 LOOKALIKE_LENGTH_MIN = 4  # among shorter words everything is like everything
 
 # What numbers things that belong together: `model_1`, `model_2`; `member_a`, `member_b`.
-_NUMBERING = re.compile(r"\d+|(?<![^\W_])[^\W_](?![^\W_])")
+_NUMBERING = pattern(r"\d+|(?<![^\W_])[^\W_](?![^\W_])")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

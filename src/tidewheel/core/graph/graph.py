@@ -66,7 +66,7 @@ class CountedGroup:
     links: tuple[Link, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Node:
     """Holds a named step: its sequences, the arrows into it and those that wait for it."""
 

@@ -9,16 +9,16 @@ from dataclasses import field
 
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.queue.task import Instant
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 NO_VERSION = "0.0.0"
 NAME_LENGTH_MAX = 200
 
-_NAME = re.compile(r"\w[\w.+@%-]*(/\w[\w.+@%-]*)*", re.ASCII)
-_VERSION_LIKE = re.compile(r"v?\d")  # the beginning of a part that can be no name's last
-_VERSION = re.compile(r"\w[\w.+-]*", re.ASCII)
-_OF_A_RUN = re.compile(r"run\d+")
-_PARTS = re.compile(r"(\d+)|([^\W\d_]+)", re.ASCII)
+_NAME = pattern(r"\w[\w.+@%-]*(/\w[\w.+@%-]*)*", re.ASCII)
+_VERSION_LIKE = pattern(r"v?\d")  # the beginning of a part that can be no name's last
+_VERSION = pattern(r"\w[\w.+-]*", re.ASCII)
+_OF_A_RUN = pattern(r"run\d+")
+_PARTS = pattern(r"(\d+)|([^\W\d_]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,6 +70,7 @@ _LEVELS = {
 # What is told by a line of its own, in the shape that is known elsewhere.
 _TOLD = ("trigger", "expired")
 BY_REQUEST, BY_SUICIDE = "request", "suicide trigger"  # why a task left without an end
+_tuple = tuple.__new__  # as tuples, the entries of the log cost a third
 WAYS_KNOWN_MAX = 4_096  # each from one state to another
 
 
@@ -151,7 +152,7 @@ class RunLog:
         pool = self._pool
         for effect in outcome.effects:
             if type(effect) is Submit:
-                found.append(RunLogLine(INFO, trigger_line(pool, effect)))
+                found.append(_tuple(RunLogLine, (INFO, trigger_line(pool, effect))))
             elif type(effect) is Notice and effect.event not in _TOLD:
                 found += self._news(effect)
         if isinstance(event, events.RunReloaded):
@@ -176,7 +177,7 @@ class RunLog:
         if before is not None and before.word in _JOB_WORDS and before.submit == event.submit:
             name = self._pool.plan.name_of(event.task)
             if event.how is JobEnd.SUCCEEDED:
-                found.append(WayLines(name, _success(before)))
+                found.append(_tuple(WayLines, (name, _success(before))))
             elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
                 name = shown(name, before)
                 found.append(RunLogLine(DEBUG, f"[{name}] (received){FAILED}/{failure}"))
@@ -196,7 +197,7 @@ class RunLog:
             if before is not None:
                 del self._seen[key]
                 way = _way_out(before, _end_word(pool, key, before, event))
-                found.append(WayLines(pool.plan.name_of(key), way))
+                found.append(_tuple(WayLines, (pool.plan.name_of(key), way)))
             return
         now = glance(task)
         if before == now:
@@ -212,7 +213,7 @@ class RunLog:
         else:
             way = _way_in_and_on(now, task.admitted)
         if way.lines:
-            found.append(WayLines(name, way))
+            found.append(_tuple(WayLines, (name, way)))
 
     def _holding(self, name: str, task: PooledTask, found: list[LogEntry]) -> None:
         after, why = self._pool.run.hold_after, "as requested earlier"
@@ -257,7 +258,7 @@ def glance(task: PooledTask) -> Glance:
         word, marks = _STAGES.get(task.stage) or task.ended, ""
     if task.held:
         marks = f"(held){marks}"
-    return Glance(word, marks, task.submit, task.flows)
+    return _tuple(Glance, (word, marks, task.submit, task.flows))
 
 
 def shown(name: str, at: Glance) -> str:
@@ -374,10 +375,15 @@ def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
 
 def trigger_line(pool: TaskPool, submit: events.Submit) -> str:
     """Returns `POINT/NAME -triggered off ['P/N', …] in flow N[,M]`; ask right after a step."""
-    name_of = pool.plan.name_of
-    parents = [name_of(key) for key in triggered_off(pool, pool.tasks[submit.task])]
-    flows = ",".join(map(str, sorted(submit.flows))) or "none"
-    return f"{name_of(submit.task)} -triggered off {parents}{pool.plan.in_flow(flows)}"
+    plan = pool.plan
+    parents = list(map(plan.name_of, triggered_off(pool, pool.tasks[submit.task])))
+    where = plan.in_flow(_numbers(submit.flows))
+    return f"{plan.name_of(submit.task)} -triggered off {parents}{where}"
+
+
+@lru_cache(maxsize=16)
+def _numbers(flows: Flows) -> str:
+    return ",".join(map(str, sorted(flows))) or "none"
 
 
 def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:

@@ -42,6 +42,7 @@ from tidewheel.core.sched.elements import nodes_at, size_at
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState, VerdictKind
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import pattern
 
 IDS_MAX = 10_000  # of one command
 NAMED_MAX = 5  # tasks in one sentence
@@ -414,7 +415,7 @@ def status_words(task: PooledTask) -> tuple[str, ...]:
 
 INITIAL, FINAL = "^", "$"
 
-_DATE = re.compile(
+_DATE = pattern(
     r"(?P<year>[0-9]{4}|[-+][0-9]{5,})(?:-?(?P<month>[0-9]{2})(?:-?(?P<day>[0-9]{2}))?)?"
     r"(?:T(?P<hour>[0-9]{2})(?::?(?P<minute>[0-9]{2})(?::?(?P<second>[0-9]{2}))?)?)?"
     r"(?P<zone>Z|[-+][0-9]{2}(?::?[0-9]{2})?)?"

@@ -9,7 +9,6 @@ graph removed (suicide), nor one that succeeds without a job because its run mod
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -18,7 +17,7 @@ from tidewheel.core.queue.access import covers, run_name, workflow_name
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 if TYPE_CHECKING:  # who only lists runs would load the core with it
     from tidewheel.core.cycling.calendar import Point
@@ -31,7 +30,7 @@ UNDONE_KINDS: tuple[UndoneKind, ...] = ("lost", "skipped")
 # What views of a completed run say of a task that had succeeded and failed when it ran again,
 # alone: the task and the run stay what they were.
 FAILED_AGAIN = "failed again"
-_COMPLETED = re.compile(r"completed(?:, (?P<lost>\d+) lost)?(?:, (?P<skipped>\d+) skipped)?")
+_COMPLETED = pattern(r"completed(?:, (?P<lost>\d+) lost)?(?:, (?P<skipped>\d+) skipped)?")
 ABORTED_BY = "aborted by "  # so begins the reason of a block that somebody has aborted
 _ABORTED_FOR = "aborted: "
 _OWN_STOP_POINT = "stopped: at its stop point "

@@ -8,15 +8,16 @@ for every job of a worker that has it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+
+from tidewheel.lazy_dataclasses import pattern
 
 REFERENCE = "secret:"
 NAME_LENGTH_MAX = 200
 # No part is "..", hidden or an option of a program; none has a *, a : or a ~, which mean
 # something in patterns and in the names of systemd's credentials.
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*"
-_NAME = re.compile(rf"{_PART}(?:/{_PART})*")
+_NAME = pattern(rf"{_PART}(?:/{_PART})*")
 ACCEPTED = (
     f"a secret is named {REFERENCE}NAME or {REFERENCE}TEAM/NAME: letters, digits, _ . @ + and "
     f"- (at the start of a part only letters, digits and _), up to {NAME_LENGTH_MAX} in all"

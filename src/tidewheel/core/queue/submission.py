@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from tidewheel.core.queue.retry import DELAY_SECONDS_MAX, retry_findings
 from tidewheel.core.queue.secret_references import reference_findings
 from tidewheel.core.queue.task import PRIORITY_MAX, AlikeTasks, NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge, Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 NAME_LENGTH_MAX = 256
 DEPENDENCIES_MAX = 10_000  # needs of one task; continuations are as many
@@ -27,7 +26,7 @@ MESSAGES_BYTES_MAX = 16 * 1024 * 1024  # of all messages of one attempt together
 MESSAGE_BYTES_MAX = 64 * 1024
 COUNT_MAX = 1_000_000  # retries and lapses: a bound on everything
 OWN_VARIABLES = "TIDEWHEEL_"  # how those begin that tell a job what it is
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 ALIKE_MIN = 2  # of tasks that are worth being recognised as alike
 DIGITS_MAX = 4_300  # of a number in JSON; Python itself reads no more
 

@@ -15,14 +15,14 @@ import base64
 import binascii
 import hashlib
 import hmac
-import re
 from typing import NamedTuple
 
 from tidewheel.core.queue.task import TaskId
+from tidewheel.lazy_dataclasses import pattern
 
 PREFIX = "twa."
 LENGTH_MAX = 2_000
-_FORM = re.compile(
+_FORM = pattern(
     r"twa\.([1-9][0-9]{0,18})\.([1-9][0-9]{0,9})\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})"
 )
 
@@ -79,7 +79,7 @@ def challenge_of(verifier: str) -> str:
     return _text(hashlib.sha256(verifier.encode()).digest())
 
 
-_TOKEN_FORM = re.compile(r"tw_([1-9][0-9]{0,18})_([A-Za-z0-9_-]{43})")
+_TOKEN_FORM = pattern(r"tw_([1-9][0-9]{0,18})_([A-Za-z0-9_-]{43})")
 
 
 def split_token(text: str) -> tuple[int, str] | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tidewheel.errors import BadValues, Refused
+from tidewheel.lazy_dataclasses import pattern
 
 VALUES_BYTES_MAX = 64 * 1024
 INPUTS_BYTES_MAX = 1024 * 1024  # of all tasks before one
 RETURN = "return"  # the name of a value that is no object
 FILE = "$file"  # the name in an object that stands for a file
-_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_SHA256 = pattern(r"[0-9a-f]{64}\Z")
 DEPTH_MAX = 100  # of objects and arrays; their readers may have little room left
 DIGITS_MAX = 20  # of an integer, with its sign
 

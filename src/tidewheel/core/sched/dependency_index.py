@@ -466,7 +466,9 @@ class DependencyIndex:
 
     def name_of(self, key: Key) -> str:
         """Returns a task as people read it: its id, or in a run of stages its stage."""
-        return shown_names.task_text(self.graph, *key) if self.is_of_stages else self.id_of(key)
+        if self.is_of_stages:
+            return shown_names.task_text(self.graph, *key)
+        return f"{self.texts[key[0]]}/{key[1]}"
 
     def output_of(self, key: Key, output: str) -> str:
         """Returns an output as people read it: `1/a:succeeded`, `the success of a`."""

@@ -64,9 +64,8 @@ def admit_within_limit(context: StepContext) -> bool:
     pool = context.pool
     pool.may_admit = pool.counted.emptied = False
     base = pool.counted.earliest()
-    asks = pool.plan.asks and pool.plan.policy.prunes_unreachable
     if base is None:
-        if asks:
+        if pool.asks:
             _evaluate_next_in_vain(context)
         return _admit_up_to(context, max(pool.beyond_limit, default=pool.run.start))
     if base != pool.base:
@@ -74,7 +73,7 @@ def admit_within_limit(context: StepContext) -> bool:
         pool.limit = None
     if pool.limit is None:
         pool.limit = limit_from(pool, base)
-    if asks:
+    if pool.asks:
         _evaluate_in_vain(context, base, _capped(pool, pool.limit))
     return _admit_up_to(context, pool.limit)
 
@@ -89,7 +88,7 @@ def _evaluate_in_vain(context: StepContext, base: Point, limit: Point) -> None:
     first = max(base, first_known(pool))
     if looked_at is not None and looked_at[0] <= base <= looked_at[1]:
         first = Point(looked_at[1] + 1)
-    for ask in pool.plan.asks:
+    for ask in pool.asks:
         for point in _points_in_vain(pool, ask, first, limit):
             _evaluate_everywhere(context, ask, point)
 
@@ -105,7 +104,7 @@ def _evaluate_next_in_vain(context: StepContext) -> None:
     last = final if stop is None or (final is not None and final < stop) else stop
     found = [
         (point, ask)
-        for ask in pool.plan.asks
+        for ask in pool.asks
         if (point := next(_points_in_vain(pool, ask, first, last), None)) is not None
     ]
     if found:
@@ -245,6 +244,7 @@ def _capped(pool: TaskPool, limit: Point) -> Point:
 
 
 _READY, _ACTIVE, _PREPARING = PoolState.READY, PoolState.ACTIVE, JobPhase.PREPARING
+_tuple = tuple.__new__  # as a tuple, what is made for each task costs a third
 
 
 def submit_ready(context: StepContext) -> None:
@@ -293,7 +293,8 @@ def launch(context: StepContext, task: PooledTask) -> None:
     pool.stand(task, _ACTIVE)
     pool.queues[task.plan.limit].active += 1
     context.touched.tasks[key] = None
-    context.effects.append(Submit(key, task.submit, task.try_number, task.flows))
+    submit = (key, task.submit, task.try_number, task.flows)
+    context.effects.append(_tuple(Submit, submit))
     if task.plan.expiry is not None:
         context.effects.append(CancelTimer(key, EXPIRY))
     if not pool.run.has_submitted:

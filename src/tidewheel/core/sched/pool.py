@@ -27,7 +27,7 @@ from typing import Protocol
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointWords
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.dependency_index import AtomMeaning, DependencyIndex, IndexedNode
+from tidewheel.core.sched.dependency_index import Ask, AtomMeaning, DependencyIndex, IndexedNode
 from tidewheel.core.sched.events import Effect, Notice
 from tidewheel.core.sched.task_state import (
     AtomValue,
@@ -159,6 +159,9 @@ class TaskPool:
         self.flows: dict[int, FlowState] = {1: FlowState(1)}
         # Derived.
         self.everyone_counts = plan.policy.every_task_counts
+        # In which ways parents are asked for that may be off their sequences.
+        prunes = plan.policy.prunes_unreachable
+        self.asks = [one for one in plan.asks if prunes and _may_be_in_vain(one, run.start)]
         self.standings = [0] * len(PoolState)
         self.counted = PointCounter()
         self.population = PointCounter()
@@ -236,10 +239,18 @@ class TaskPool:
         """Puts a task into the pool, to wait beyond the limit unless it was admitted."""
         point, standing = task.point, task.standing
         self.tasks[task.key] = task
-        self.population.add(point)
+        there = self.population.counts
+        if point in there:  # as nearly always: a call costs more than the counting
+            there[point] += 1
+        else:
+            self.population.add(point)
         self.standings[standing] += 1
         if standing is not _WAITING or self.everyone_counts:
-            self.counted.add(point)
+            there = self.counted.counts
+            if point in there:
+                there[point] += 1
+            else:
+                self.counted.add(point)
         counts = self.flow_counts
         for flow in task.flows:
             counts[flow] = counts.get(flow, 0) + 1
@@ -258,19 +269,32 @@ class TaskPool:
         """Takes a task out of the pool."""
         key, point, standing = task.key, task.point, task.standing
         del self.tasks[key]
-        self.population.remove(point)
+        there = self.population.counts
+        if there[point] > 1:
+            there[point] -= 1
+        else:
+            self.population.remove(point)
         self.standings[standing] -= 1
         if standing is not _WAITING or self.everyone_counts:
-            self.counted.remove(point)
+            there = self.counted.counts
+            if there[point] > 1:
+                there[point] -= 1
+            else:
+                self.counted.remove(point)
+        counts = self.flow_counts
         for flow in task.flows:
-            self.flow_counts[flow] -= 1
+            counts[flow] -= 1
         if not task.admitted:
-            self.beyond_limit[task.point].pop(key, None)
+            self.beyond_limit[point].pop(key, None)
         if self.hearing:
             self.hearing.pop(key, None)
         if task.plan.waits_for_absolute:
             for waiting in self.waiting_for.values():
                 waiting.pop(key, None)
+
+    def flows_without(self, task: PooledTask) -> list[int]:
+        """Returns the flows that have tasks, but not this one."""
+        return [flow for flow in self.flow_counts if flow not in task.flows]
 
     def last_admitted(self) -> Point:
         """Returns the last point that holds an admitted task; the start if none is."""
@@ -286,6 +310,20 @@ class TaskPool:
 
     def node(self, name: str) -> IndexedNode:
         return self.plan.nodes[name]
+
+
+def _may_be_in_vain(ask: Ask, start: Point) -> bool:
+    """Says whether a parent may be off its sequence at all, in a run that starts there. On the
+    child's own sequence none is that lies some of its steps before the child."""
+    shift, first = ask.leaf.shift, ask.sequence.sequence.first
+    return (
+        shift is None
+        or shift > 0
+        or first is None
+        or first > start
+        or ask.sequence not in ask.parents
+        or not ask.sequence.sequence.repeats_after(-shift)
+    )
 
 
 class PointCounter:

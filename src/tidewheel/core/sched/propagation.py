@@ -109,8 +109,7 @@ def _announce(
     pool, point = context.pool, key[0]
     states = pool.flows
     if len(states) > 1:  # one of them may have been asked to end with this task
-        ending = {flow for flow in fresh & states.keys() if key in states[flow].until_tasks}
-        fresh -= ending
+        fresh = _going_on(pool, key, fresh)
         if not fresh:
             return
     groups = node.groups
@@ -126,6 +125,13 @@ def _announce(
         for link in node.absolute[(point, output)]:
             for flow in sorted(fresh):
                 settle_absolute(context, link, flow, AtomValue.TRUE)
+
+
+def _going_on(pool: TaskPool, key: Key, flows: Flows) -> Flows:
+    """Returns those of these flows that were not asked to end with this task."""
+    states = pool.flows
+    ending = {flow for flow in flows & states.keys() if key in states[flow].until_tasks}
+    return flows - ending
 
 
 def _tell_pooled(context: StepContext, node: IndexedNode, point: Point, output: str) -> None:
@@ -177,7 +183,8 @@ def _along(context: StepContext, link: IndexedLink, point: Point, flows: Flows) 
         points = context.plan.child_points(link, point)
     for child in points:
         if arrow.suicide:
-            context.suicides.extend((node, child, flows) for node, _ in arrow.targets)
+            for node, _ in arrow.targets:
+                context.suicides.append((node, child, flows))
         else:
             for target in arrow.targets:
                 satisfy_child(context, link, target, child, flows)
@@ -200,20 +207,27 @@ def satisfy_child(
     if task is None:
         spawn_on_demand(context, node, point, flows, 1 << (base + number))
         return
-    if flows == task.flows or not flows.isdisjoint(task.flows):
+    if flows == task.flows:
         satisfy(context, task, link.arrow, base, number)
-    if flows != task.flows:
-        context.evaluate_pruned(task.key, task.memory, flows - task.flows)
-        known = task.memory.spawned.union(task.memory.verdicts)
-        new = frozenset(
-            flow for flow in flows - task.flows - known if may_spawn(context.pool, flow, point)
-        )
-        if new and context.plan.mapped:
-            new = flows_there(context.pool, node, point, new)
-            new = flows_with_its_list(context.pool, node, task, new)
-        if new:
-            merge(context, task, new)
-            satisfy(context, task, link.arrow, base, number)  # of one that is active, too
+        return
+    if not flows.isdisjoint(task.flows):
+        satisfy(context, task, link.arrow, base, number)
+    context.evaluate_pruned(task.key, task.memory, flows - task.flows)
+    known = task.memory.spawned.union(task.memory.verdicts)
+    new = _spawning(context.pool, flows - task.flows - known, point)
+    if new and context.plan.mapped:
+        new = flows_there(context.pool, node, point, new)
+        new = flows_with_its_list(context.pool, node, task, new)
+    if new:
+        merge(context, task, new)
+        satisfy(context, task, link.arrow, base, number)  # of one that is active, too
+
+
+# What hot functions ask for seldom stands in functions of its own: a variable that a
+# comprehension uses, too, is slower wherever it is used.
+def _spawning(pool: TaskPool, flows: Flows, point: Point) -> Flows:
+    """Returns those of these flows in which tasks may be spawned at a point."""
+    return frozenset(flow for flow in flows if may_spawn(pool, flow, point))
 
 
 def spawn_on_demand(
@@ -235,7 +249,7 @@ def spawn_on_demand(
             fresh = fresh.difference(memory.verdicts)
     states = pool.flows
     if len(states) > 1 or states[1].stopped or point < pool.run.start:
-        fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
+        fresh = _spawning(pool, fresh, point)
     if node.element is not None:
         fresh = flows_there(pool, node, point, fresh)
     if fresh and (pool.plan.leads_forward or not evaluation.never_comes(pool, node, point)):

@@ -181,9 +181,9 @@ def show_next_blocked(context: StepContext, task: PooledTask) -> None:
 
 def leave(context: StepContext, task: PooledTask) -> None:
     """Takes a task out of the pool; its timers and checks go with it."""
-    context.pool.dismiss(task)
-    key = task.key
-    context.touched.tasks[key] = context.touched.memory[key] = None
+    pool, touched, key = context.pool, context.touched, task.key
+    pool.dismiss(task)
+    touched.tasks[key] = touched.memory[key] = None
     task.memory.submits = task.submit
     if task.waits and task.admitted:
         end_checks(context, task)
@@ -193,17 +193,15 @@ def leave(context: StepContext, task: PooledTask) -> None:
         context.chains_to_advance.append(task)
     if task.blocked:
         show_next_blocked(context, task)
-    flows = context.pool.flow_counts
-    if len(flows) > 1 or not task.flows:
+    if len(pool.flow_counts) > 1 or not task.flows:
         # While it was here, nothing of it could come, or be blocked, in other flows.
-        context.to_evaluate.extend((key, flow) for flow in flows if flow not in task.flows)
-    meets = context.plan.mapped and len(context.pool.flows) > 1
-    if meets and lists_behind(task.plan, task.point):
+        context.evaluate(key, pool.flows_without(task))
+    if context.plan.mapped and len(pool.flows) > 1 and lists_behind(task.plan, task.point):
         context.elements_left.append((task.plan, task.point))
-    held = context.pool.run.held_tasks
+    held = pool.run.held_tasks
     if held and key in held:
         del held[key]
-        context.touched.run = True
+        touched.run = True
 
 
 def no_longer_waits(context: StepContext, task: PooledTask, name: str) -> None:

@@ -41,6 +41,7 @@ from tidewheel.core.sched.task_state import PoolState
 # What an active task says of itself: it holds the base, and its children lie beyond it.
 REPORTS = (events.JobSubmitted, events.OutputMade, events.JobEnded)
 _ACTIVE, _RUNNING = PoolState.ACTIVE, RunStatus.RUNNING
+_tuple = tuple.__new__  # as a tuple, what is made for each step costs a third
 ROUNDS_MAX = 100_000  # of looking at what follows from one event
 
 Rule = Callable[[StepContext, Event], None]
@@ -132,7 +133,7 @@ def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
     goes_on = run.status is _RUNNING and pool.standings[_ACTIVE] > len(pool.serving)
     if not goes_on or run.stopping or run.paused:
         update_status(context)
-    return Outcome(pool, context.touched, context.effects)
+    return _tuple(Outcome, (pool, context.touched, context.effects))
 
 
 def _follow_up(context: StepContext) -> None:

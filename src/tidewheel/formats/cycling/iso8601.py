@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -41,7 +40,7 @@ from tidewheel.core.cycling.calendar import (
 )
 from tidewheel.core.cycling.offset import TruncatedPoint
 from tidewheel.core.cycling.sequence import Reckoning
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 if TYPE_CHECKING:
     from metomi.isodatetime.parsers import TimePointParser
@@ -244,6 +243,8 @@ def _time_fields(
 
 
 def _fraction(text: str, digits: str, unit_seconds: int) -> int:
+    from fractions import Fraction
+
     seconds = Fraction(f"0.{digits}") * unit_seconds
     if seconds.denominator != 1:
         raise BadCycling(f"{text!r} has a fraction of a second", "points are whole seconds")
@@ -258,18 +259,16 @@ INTERVALS_ACCEPTED = "write ISO 8601 such as P1D, PT6H, P1Y2M, P1W or P1DT12H30M
 
 _NUMBER = r"\d{1,15}"
 _DECIMAL = rf"{_NUMBER}(?:[.,]\d{{1,15}})?"
-_INTEGER = re.compile(rf"P({_NUMBER})", re.ASCII)
-_WEEKS = re.compile(rf"P({_NUMBER})W", re.ASCII)
-_UNITS = re.compile(
+_INTEGER = pattern(rf"P({_NUMBER})", re.ASCII)
+_WEEKS = pattern(rf"P({_NUMBER})W", re.ASCII)
+_UNITS = pattern(
     rf"P(?=.)(?:({_NUMBER})Y)?(?:({_NUMBER})M)?(?:({_NUMBER})D)?"
     rf"(?:T(?=.)(?:({_DECIMAL})H)?(?:({_DECIMAL})M)?(?:({_DECIMAL})S)?)?",
     re.ASCII,
 )
 # The form of ISO 8601 that looks like a date: P0001-02-03T04:05:06.
-_LIKE_A_DATE = re.compile(
-    r"P(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?(\d\d))?)?", re.ASCII
-)
-_SIGNED = re.compile(r"([+-])(P[^+-]*)")
+_LIKE_A_DATE = pattern(r"P(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?(\d\d))?)?", re.ASCII)
+_SIGNED = pattern(r"([+-])(P[^+-]*)")
 
 
 def read_interval(calendar: Calendar, text: str) -> Interval:
@@ -301,6 +300,8 @@ def read_chain(calendar: Calendar, text: str) -> tuple[str, tuple[Interval, ...]
 
 
 def _read_date_time_interval(text: str, unsigned: str) -> Interval:
+    from fractions import Fraction
+
     if weeks := _WEEKS.fullmatch(unsigned):
         return Interval(units=int(weeks[1]) * 7 * SECONDS_PER_DAY)
     found = _UNITS.fullmatch(unsigned) or _LIKE_A_DATE.fullmatch(unsigned)
@@ -329,7 +330,7 @@ RECURRENCES_ACCEPTED = (
     "R[n]/interval/end or R[n]/start/end, where a start or end may be ^ or $"
 )
 
-_REPETITIONS = re.compile(r"R(\d{0,15})", re.ASCII)
+_REPETITIONS = pattern(r"R(\d{0,15})", re.ASCII)
 
 
 class RecurrenceKind(Enum):

@@ -42,7 +42,7 @@ from tidewheel.formats.cycling.iso8601 import (
     split_exclusions,
     split_recurrences,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 # Works out point expressions in their context: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $.
 
@@ -136,7 +136,7 @@ INITIAL_POINTS_ACCEPTED = (
     "T00, or next(T00;T12)-PT1H, previous(--0101) and the like"
 )
 
-_CALL = re.compile(r"(next|previous)\(([^()]*)\)(.*)")
+_CALL = pattern(r"(next|previous)\(([^()]*)\)(.*)")
 
 
 def now_in(calendar: Calendar, now: float) -> Point:
@@ -365,8 +365,8 @@ MODES = {
     "366_day": Calendar.DAYS_366,
 }
 
-_TIME_ZONE = re.compile(r"([+-])(\d\d)(?::?([0-5]\d))?", re.ASCII)
-_NOT_IN_FORMATS = re.compile(r"[/:\s]")
+_TIME_ZONE = pattern(r"([+-])(\d\d)(?::?([0-5]\d))?", re.ASCII)
+_NOT_IN_FORMATS = pattern(r"[/:\s]")
 
 
 class CyclingReader:

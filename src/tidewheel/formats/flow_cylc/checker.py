@@ -46,24 +46,25 @@ class Checker:
     def check(self, section: Section, spec: SectionSpec, path: Path) -> Values:
         """Returns the values of a section that could be read; the others have a finding."""
         values: Values = {}
-        known = self._known
+        known, specs, other = self._known, spec.entries, spec.other
         for name, entry in section.entries.items():
-            entry_spec = spec.entries.get(name) or spec.other
+            entry_spec = specs.get(name) or other
             if type(entry) is Item and type(entry_spec) is ItemSpec:
                 if entry_spec.idle_because:
                     self._note(entry_spec.idle_because, (*path, name), entry)
-                key = (entry_spec.read, entry.text)
+                read, text = entry_spec.read, entry.text
+                key = (read, text)
                 if key in known and not entry_spec.choices:
                     values[name] = known[key]
                     continue
                 try:
-                    value = entry_spec.read(entry.text)
+                    value = read(text)
                 except BadValue as error:
                     seen = f"{where((*path, name), entry)}: {error}"
                     self._findings.error("bad-value", seen, error.hint, entry)
                     continue
                 known[key] = value
-                if entry.text[-1:] == '"' and entry.text[0] != '"':
+                if text[-1:] == '"' and text[0] != '"':
                     self._check_quotes((*path, name), entry)
                 if entry_spec.choices and value and value not in entry_spec.choices:
                     self._bad_choice(entry_spec.choices, str(value), (*path, name), entry)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from typing import cast
 
 from tidewheel.core.cycling.calendar import BadCycling
 from tidewheel.core.cycling.offset import Offset
@@ -57,9 +58,7 @@ Marks = dict[tuple[str, str, bool, bool, bool], definition.OutputMark]
 class Lowered:
     """Holds the arrows, placements and marks that the chains of one section stand for."""
 
-    arrows: dict[tuple[definition.Condition, tuple[str, ...]], definition.Arrow] = field(
-        default_factory=dict
-    )
+    arrows: dict[tuple[object, ...], definition.Arrow] = field(default_factory=dict)
     placements: dict[str, definition.Placement] = field(default_factory=dict)
     marks: Marks = field(default_factory=dict)
     polled: dict[str, str] = field(default_factory=dict)  # task -> workflow::task:status
@@ -72,7 +71,8 @@ class Lowering:
     _families: Mapping[str, tuple[str, ...]]
     _read_offset: Callable[[str], Offset]
     _findings: Findings
-    _offsets: dict[str, Offset] = field(default_factory=dict)
+    _offsets: dict[str, Offset] = field(default_factory=dict)  # by text
+    _equal_offsets: dict[Offset, Offset] = field(default_factory=dict)  # of which one is used
     _arrow_count: int = 0
 
     def lower(self, chains: Iterable[Chain]) -> Lowered:
@@ -92,6 +92,10 @@ class Lowering:
         return lowered
 
     def _lower_chain(self, chain: Chain, lowered: Lowered) -> None:
+        outputs = self._plain_outputs(chain.sides)
+        if outputs is not None:
+            self._lower_plain(cast("tuple[Token, ...]", chain.sides), outputs, lowered)
+            return
         for token in nodes_of(chain.sides[0]):
             if token.suicide:
                 raise _suicide_on_the_left(token)
@@ -102,6 +106,46 @@ class Lowering:
             self._lower_pair(
                 chain.sides[at], chain.sides[at + 1], lowered, leads_on=at + 1 < last
             )
+
+    def _plain_outputs(self, sides: tuple[Expression, ...]) -> list[str] | None:
+        """Returns the outputs that are asked for if each side is one task, and neither a family
+        nor mapped, and nothing else is said than its output; None for any other chain."""
+        outputs = []
+        for side in sides:
+            if type(side) is not Token or side.kind is not _NODE or side.suicide:
+                return None
+            name, qualifier = side.text, side.qualifier
+            if side.polled is not None or name in self._families or "<" in name:
+                return None
+            output = SUCCEEDED if qualifier is None else standard_name(qualifier)
+            if output == FINISHED or qualifier in FAMILY_QUALIFIERS:
+                return None
+            outputs.append(output)
+        has_end = len(sides) > 1 and cast("Token", sides[-1]).offset is not None
+        return None if has_end else outputs
+
+    def _lower_plain(
+        self, sides: tuple[Token, ...], outputs: list[str], lowered: Lowered
+    ) -> None:
+        """Lowers a chain such as `a => b:x? => c[-P1] => d`, as nearly all are: the same that
+        the general way would, in one pass."""
+        placements, marks, last = lowered.placements, lowered.marks, len(sides) - 1
+        parent: definition.Atom | None = None
+        for at, token in enumerate(sides):
+            _, name, place, text, qualifier, optional, _, _ = token
+            offset = None
+            if text is not None:
+                offset = self._offset(token)
+            elif name not in placements:
+                placements[name] = tuple.__new__(definition.Placement, (name, place))
+            if optional or at < last or qualifier is not None:
+                key = (name, outputs[at], optional, False, True)
+                if key not in marks:
+                    marks[key] = tuple.__new__(definition.OutputMark, (*key, place))
+            if parent is not None and text is None:
+                self._add(lowered, parent, (name,), place, suicide=False)
+            if at < last:
+                parent = definition.Atom(name, outputs[at], offset)
 
     def _lower_pair(
         self, left: Expression, right: Expression, lowered: Lowered, *, leads_on: bool
@@ -136,24 +180,28 @@ class Lowering:
             same = targets
             if len(parameters) > 1:
                 same = [name for name in targets if _mapped_by(name) == parameter]
-            self._add(lowered, condition, same, position, suicide=False)
+            self._add(lowered, condition, tuple(same), position, suicide=False)
         if doomed:
-            self._add(lowered, self._condition(left, ""), doomed, position, suicide=True)
+            condition = self._condition(left, "")
+            self._add(lowered, condition, tuple(doomed), position, suicide=True)
 
     def _add(
         self,
         lowered: Lowered,
         condition: definition.Condition,
-        targets: list[str],
+        targets: tuple[str, ...],
         position: Position,
         *,
         suicide: bool,
     ) -> None:
         if not targets:
             return
-        key = (condition, tuple(targets))
-        arrow = definition.Arrow(condition, key[1], suicide, position)
-        known = lowered.arrows.setdefault(key, arrow)  # once: a condition is slow to hash
+        # A condition is slow to hash, and so is an offset, of which equal ones are one.
+        key: tuple[object, ...] = (condition, targets)
+        if type(condition) is definition.Atom:
+            key = (condition.node, condition.output, id(condition.offset), targets)
+        arrow = definition.Arrow(condition, targets, suicide, position)
+        known = lowered.arrows.setdefault(key, arrow)
         if known is arrow:
             self._arrow_count += len(targets)
         elif known.suicide is not suicide:
@@ -324,7 +372,8 @@ class Lowering:
             return None
         if text not in self._offsets:
             try:
-                self._offsets[text] = self._read_offset(text)
+                offset = self._read_offset(text)
+                self._offsets[text] = self._equal_offsets.setdefault(offset, offset)
             except BadCycling as bad:
                 seen = f"the offset of {token.text}[{text}] is not understood: {bad.message}"
                 raise _Wrong("offset", seen, bad.hint, token.position) from None

@@ -10,7 +10,7 @@ comments in between do not count.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.sections import Item, PlacedFindings, Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.values import BadValue, unquoted
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 # The texts under `[scheduling] [[graph]]`, line by line, each with its place in the source.
 
@@ -68,19 +68,19 @@ def _lines(item: Item, source: SourceText) -> list[GraphLine]:
     start = first_line.find(raw.split("\n", 1)[0], first_line.find("="))
     if quoted:
         start += 3 if raw[:3] in ('"""', "'''") else 1
-    lines = []
-    for number, line in enumerate(text.split("\n")):
-        column = start + 1 if number == 0 else 1
-        lines.append(GraphLine(line, source.position(item.line + number, column)))
-    return lines
+    position, at = source.position, item.line
+    return [
+        _tuple(GraphLine, (line, position(at + number, 1 if number else start + 1)))
+        for number, line in enumerate(text.split("\n"))
+    ]
 
 
 # Graph text as tokens: arrows, operators, parentheses and nodes.
 
 ARROW, AND, OR, OPEN, CLOSE = "=>", "&", "|", "(", ")"
-OPERATORS = frozenset({ARROW, AND, OR})
+OPERATORS = (ARROW, AND, OR)
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""
     \s*(?:
       (?P<comment>\#.*)
@@ -96,7 +96,18 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
-_POLLED = re.compile(r"(\w[\w\-+%@]*)<([\w.\-/]+::[\w\-+%@]+(?::[\w\-]+)?)>")
+# A node without parameters, and the arrow or the end behind it: nearly all lines are of these.
+_SIDE = pattern(
+    r"""
+    \s*(\w[\w\-+%@]*+)
+    (?:\s*\[([^\[\]]*)\])?
+    (?:\s*:\s*([\w\-]+))?
+    (?:\s*(\?))?
+    \s*(?:=>|\Z)""",
+    re.VERBOSE,
+)
+
+_POLLED = pattern(r"(\w[\w\-+%@]*)<([\w.\-/]+::[\w\-+%@]+(?::[\w\-]+)?)>")
 
 # What people write who come from other languages, longest first, with what to write here.
 _MISTAKEN = (
@@ -129,6 +140,7 @@ class GraphTokenKind(StrEnum):
 
 
 _SIGN, _NODE, _XTRIGGER = GraphTokenKind  # to look one up costs more than to make a tuple
+_tuple = tuple.__new__  # tokens and places are made as the tuples that they are: there are many
 
 
 class Token(NamedTuple):
@@ -145,6 +157,9 @@ class Token(NamedTuple):
     polled: str | None = None
 
 
+_PLAIN = (None, None, False, False, None)  # of a token: what nodes have besides their names
+
+
 def tokens_of(line: GraphLine, findings: Findings) -> list[Token] | None:
     """Returns the tokens of one line; None after a finding, so that the line is passed over."""
     found: list[Token] = []
@@ -153,8 +168,8 @@ def tokens_of(line: GraphLine, findings: Findings) -> list[Token] | None:
     for match in _TOKEN.finditer(line.text.rstrip()):
         last = match.lastgroup
         if last == "sign":
-            at = column + match.start(last) if column else 0
-            found.append(Token(_SIGN, match[last], Position(file, number, at)))
+            place = _tuple(Position, (file, number, column + match.start(2) if column else 0))
+            found.append(_tuple(Token, (_SIGN, match[2], place, *_PLAIN)))
         elif last == "comment":
             break
         elif last == "wrong":
@@ -164,27 +179,23 @@ def tokens_of(line: GraphLine, findings: Findings) -> list[Token] | None:
             place = _place(line, match.start("xtrigger") - 1)
             found.append(Token(_XTRIGGER, match["xtrigger"], place))
         else:
-            found.append(_node(line, match))
+            place = _tuple(Position, (file, number, column + match.start(5) if column else 0))
+            found.append(_node(match, place))
     return found
 
 
-def _node(line: GraphLine, match: re.Match[str]) -> Token:
+def _node(match: re.Match[str], place: Position) -> Token:
     _, _, _, suicide, name, offset, qualifier, optional, _ = match.groups()
     polled = None
     if "<" in name:
         name = "".join(name.split())
         if "::" in name and (found := _POLLED.fullmatch(name)):
             name, polled = found.groups()
-    return Token(
-        _NODE,
-        name,
-        _place(line, match.start("name")),
-        None if offset is None else "".join(offset.split()),
-        qualifier,
-        optional is not None,
-        suicide is not None,
-        polled,
-    )
+    if offset is not None:
+        offset = "".join(offset.split())
+    is_optional, is_suicide = optional is not None, suicide is not None
+    what = (_NODE, name, place, offset, qualifier, is_optional, is_suicide, polled)
+    return _tuple(Token, what)
 
 
 def _place(line: GraphLine, at: int) -> Position:
@@ -249,6 +260,36 @@ def nodes_of(side: Expression) -> Iterator[Token]:
 
 def read_chains(lines: Iterable[GraphLine], findings: Findings) -> list[Chain]:
     """Returns every chain that can be read; what cannot becomes a finding."""
+    lines = tuple(lines)
+    chains: list[Chain] = []
+    others: list[GraphLine] = []  # that are read token by token
+    for line, is_apart in zip(lines, _are_apart(lines), strict=True):
+        chain = _plain_chain(line) if is_apart else None
+        if chain is None:
+            if line.text and not line.text.isspace():
+                others.append(line)
+            continue
+        if others:
+            chains += _read_tokens(others, findings)
+            others = []
+        chains.append(chain)
+    return chains + _read_tokens(others, findings)
+
+
+def _are_apart(lines: Sequence[GraphLine]) -> list[bool]:
+    """Says of each line whether it neither goes on with the next one nor follows another."""
+    apart = [True] * len(lines)
+    last, before = 0, ""
+    for at, line in enumerate(lines):
+        text = line.text.partition("#")[0].strip()
+        if text:
+            if text.startswith(OPERATORS) or before.endswith(OPERATORS):
+                apart[last] = apart[at] = False
+            last, before = at, text
+    return apart
+
+
+def _read_tokens(lines: Iterable[GraphLine], findings: Findings) -> list[Chain]:
     chains = []
     for tokens in _logical_lines(lines, findings):
         sides = _plain_sides(tokens)
@@ -284,6 +325,29 @@ def _logical_lines(lines: Iterable[GraphLine], findings: Findings) -> Iterator[l
         joined = joined + tokens
     if joined:
         yield joined
+
+
+def _plain_chain(line: GraphLine) -> Chain | None:
+    """Returns the chain of a line such as `a => b => c`; None for any other."""
+    text = line.text.rstrip()
+    file, number, column = line.position
+    sides: list[Token] = []
+    at, end = 0, len(text)
+    while at < end:
+        match = _SIDE.match(text, at)
+        if match is None:
+            return None
+        name, offset, qualifier, optional = match.groups()
+        if offset is not None:
+            offset = "".join(offset.split())
+        place = _tuple(Position, (file, number, column + match.start(1) if column else 0))
+        is_optional = optional is not None
+        node = (_NODE, name, place, offset, qualifier, is_optional, False, None)
+        sides.append(_tuple(Token, node))
+        at = match.end()
+    if not sides or text[-1] == ">":  # it goes on
+        return None
+    return Chain(tuple(sides), sides[0].position)
 
 
 def _is_operator(token: Token) -> bool:

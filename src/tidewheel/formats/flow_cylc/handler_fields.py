@@ -29,28 +29,26 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 # A field with its conversion, %%, or whatever else begins with a percent sign.
-FIELD = re.compile(
+FIELD = pattern(
     r"%(?:%|\((?P<name>[^)]*)\)(?P<conversion>[-+ 0#]*\d*(?:\.\d+)?[a-zA-Z])|.?)", re.DOTALL
 )
 _BARE, _DOUBLE, _SINGLE, _ANSI = "", '"', "'", "$'"
 _MARK = "\ue000"  # stands for a field in a word
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh"})
-_FLAGS = re.compile(r"-[aefluvx]+")
-_SCRIPT_FLAG = re.compile(r"-[aefluvx]*c")
+_FLAGS = pattern(r"-[aefluvx]+")
+_SCRIPT_FLAG = pattern(r"-[aefluvx]*c")
 # They take the name of a file, and then what that file is given.
-_RUNS_A_FILE = re.compile(
-    r"(?:(?:ba|da|a|k|z)?sh|python|pypy|perl|ruby|node|php|Rscript)[-\d.]*"
-)
-_FILE = re.compile(
+_RUNS_A_FILE = pattern(r"(?:(?:ba|da|a|k|z)?sh|python|pypy|perl|ruby|node|php|Rscript)[-\d.]*")
+_FILE = pattern(
     r"(?!.*\b(?:dev|proc)\b)(?:(?:\$\w+|\$\{\w+\}|~)?/)?[\w.][\w./:@%+,=-]*", re.ASCII
 )
 # Whatever their arguments or their input are, these may run it: as any word of a command, since
 # another program may call them.
-_READERS = re.compile(
+_READERS = pattern(
     r"(?:(?:rb|ba|da|a|k|pdk|mk|z|c|tc|ya|po|fi|pw|la)?sh|busybox|toybox|xonsh"
     r"|python|pypy|ipython|perl|ruby|irb|node|nodejs|deno|bun|php|lua|luajit|R|Rscript|julia"
     r"|octave|tclsh|wish|expect|osascript|guile|ghci|groovy|[gmn]?awk|sed|gsed)[-\d.]*"
@@ -58,28 +56,28 @@ _READERS = re.compile(
     r"|unshare|nsenter|watch|flock|xargs|parallel|systemd-run"
 )
 # The same, where they are the command itself; they are common words, too.
-_READING_COMMANDS = re.compile(
+_READING_COMMANDS = pattern(
     r"at|batch|crontab|find|g?make|m4|ed|ex|vim?|emacs|dc|sqlite3|psql|mysql|gdb|gnuplot|script"
     r"|screen|tmux|srun|sbatch|salloc|qsub|docker|podman|kubectl|entr|[ls]trace|alias|bind"
     r"|complete|compgen|coproc|declare|enable|export|fc|function|getopts|hash|history|let|local"
     r"|mapfile|read|readarray|readonly|set|shopt|typeset|unset|wait"
 )
-_WRAPPERS = re.compile(
+_WRAPPERS = pattern(
     r"nice|nohup|timeout|setsid|exec|command|builtin|time|env|stdbuf|ionice|chrt|taskset"
 )
 _KEYWORDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{", "!"})
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
-_POWERFUL = re.compile(
+_ASSIGNMENT = pattern(r"([A-Za-z_]\w*)\+?=", re.ASCII)
+_POWERFUL = pattern(
     r"PATH|ENV|IFS|PS\d|PROMPT_COMMAND|SHELL|SHELLOPTS|EDITOR|VISUAL|PAGER|LESSOPEN"
     r"|[A-Z]*SECONDS|S?RANDOM|LINENO|OPTIND|HIST\w*|EPOCH\w*"  # numbers: arithmetic
     r"|(?:BASH|LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT)_?\w*"
 )
-_COMMAND = re.compile(
+_COMMAND = pattern(
     r"(?:\$\w+/|\$\{\w+\}/|~/)?[\w./:@%+,=-]*[\w:.@%+,-]|\[\[?|\]\]?|\}", re.ASCII
 )
-_EXPANSION = re.compile(r"#?\w+|\w+(?::?[-=+]|##?|%%?)[\w ./*@,-]*", re.ASCII)
-_DESCRIPTOR = re.compile(r"\d*-?")
-_NUMBER = re.compile(r"[\d.]+[smhd]?")
+_EXPANSION = pattern(r"#?\w+|\w+(?::?[-=+]|##?|%%?)[\w ./*@,-]*", re.ASCII)
+_DESCRIPTOR = pattern(r"\d*-?")
+_NUMBER = pattern(r"[\d.]+[smhd]?")
 _THIS_SHELL = frozenset({"$SHELL", "${SHELL}", "$BASH", "${BASH}", "$0", "${0}"})
 _COMMAND_OPTIONS = frozenset({"-c", "--command", "-exec", "--exec", "--eval", "--rsh"})
 _MAILERS = frozenset({"mail", "mailx", "s-nail", "mutt"})  # -c is a copy

@@ -16,17 +16,17 @@ from tidewheel.core.graph.findings import meant
 from tidewheel.core.graph.outputs import FINISHED, SHORT_FORMS, STANDARD
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.values import ListSource
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 # Names that are accepted.
 
 RESERVED_PREFIX = "_cylc"
 
-_TASK = re.compile(r"\w[\w\-+%@]*")
-_MAPPED = re.compile(r"(?<=.)<\w+>\Z")  # the parameter of a mapped task
-_OUTPUT = re.compile(r"[\w\-]+")
-_VARIABLE = re.compile(r"[a-zA-Z_]\w*")
-_XTRIGGER = re.compile(r"[a-zA-Z0-9_]+")
+_TASK = pattern(r"\w[\w\-+%@]*")
+_MAPPED = pattern(r"(?<=.)<\w+>\Z")  # the parameter of a mapped task
+_OUTPUT = pattern(r"[\w\-]+")
+_VARIABLE = pattern(r"[a-zA-Z_]\w*")
+_XTRIGGER = pattern(r"[a-zA-Z0-9_]+")
 _BASES = ("succeed", "fail", "finish", "start", "submit", "submit-fail", "expire")
 QUALIFIERS = frozenset(
     {*STANDARD, FINISHED, *SHORT_FORMS}
@@ -93,11 +93,11 @@ COMBINATIONS_MAX = 100_000  # of parameters in one heading or graph line
 Value = str | int
 Chosen = dict[str, Value]
 
-_NAMES = re.compile(r"(?:[^,<]|<[^>]*>?)+")
-_GROUP = re.compile(r"<([^<>]*)>")
-_REFERENCE = re.compile(r"\s*(\w+)\s*(?:([-+])\s*(\d{1,9})|=\s*([\w\-+%@]+))?\s*")
-_TEMPLATE_FIELD = re.compile(r"%\((\w+)\)[-+ 0#]*\d{0,2}(?:\.\d{1,2})?[sdiouxXeEfFgG]")
-_WHOLE = re.compile(r"[+-]?\d{1,18}")
+_NAMES = pattern(r"(?:[^,<]|<[^>]*>?)+")
+_GROUP = pattern(r"<([^<>]*)>")
+_REFERENCE = pattern(r"\s*(\w+)\s*(?:([-+])\s*(\d{1,9})|=\s*([\w\-+%@]+))?\s*")
+_TEMPLATE_FIELD = pattern(r"%\((\w+)\)[-+ 0#]*\d{0,2}(?:\.\d{1,2})?[sdiouxXeEfFgG]")
+_WHOLE = pattern(r"[+-]?\d{1,18}")
 
 
 class BadParameter(Refused):

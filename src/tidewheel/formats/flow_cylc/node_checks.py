@@ -47,31 +47,36 @@ class SectionChecks:
     def __init__(self, findings: PlacedFindings) -> None:
         self._findings = findings
         self._legacy_warned = False
+        self._sound_names: set[str] = set()  # of environment variables
 
     def check(self, section: Section, values: Values) -> None:
-        here = f"[runtime][{section.name}]"
         if "parameter environment templates" in values:
-            self._merge_templates(section, values, here)
-        for name in cast("Values", values.get("environment", {})):
+            self._merge_templates(section, values)
+        for name in cast("Values", values.get("environment", ())):
+            if name in self._sound_names:
+                continue
             if problem := variable_name_problem(name):
                 seen = f"{name!r} cannot be the name of an environment variable"
                 self._findings.error("bad-name", seen, problem, section, "environment", name)
+            else:
+                self._sound_names.add(name)
         if "outputs" in values:
             self._check_outputs(section, values)
         if len(cast("str", values.get("completion") or "")) > COMPLETION_LENGTH_MAX:
             del values["completion"]
-            seen = f"{here}completion has more than {COMPLETION_LENGTH_MAX} characters"
+            item = f"{_here(section)}completion"
+            seen = f"{item} has more than {COMPLETION_LENGTH_MAX} characters"
             hint = "name fewer outputs"
             self._findings.error("bad-value", seen, hint, section, "completion")
         if "job" in values or "remote" in values:
-            self._check_place(section, values, here)
+            self._check_place(section, values)
         if "`" in cast("str", values.get("platform") or ""):
-            seen = f"{here}platform: backticks are not accepted"
+            seen = f"{_here(section)}platform: backticks are not accepted"
             self._findings.error("bad-value", seen, "write $(command)", section, "platform")
 
-    def _merge_templates(self, section: Section, values: Values, here: str) -> None:
+    def _merge_templates(self, section: Section, values: Values) -> None:
         """Moves parameter environment templates before the other variables; warns of them."""
-        old = "parameter environment templates"
+        here, old = _here(section), "parameter environment templates"
         own = cast("Values", values.pop(old))
         present = cast("Values", values.get("environment", {}))
         first = {name: value for name, value in own.items() if name not in present}
@@ -88,7 +93,8 @@ class SectionChecks:
                 seen = f"{message!r} cannot be the message of output {name!r}"
                 self._findings.error("bad-value", seen, problem, section, "outputs", name)
 
-    def _check_place(self, section: Section, values: Values, here: str) -> None:
+    def _check_place(self, section: Section, values: Values) -> None:
+        here = _here(section)
         if cast("Values", values.get("remote", {})).get("owner"):
             seen = f"{here}[remote]owner is no longer accepted"
             hint = "name a platform on which jobs run as that user"
@@ -106,6 +112,10 @@ class SectionChecks:
                 seen = f"{here}[{name}]{item} is an old way to say where jobs run"
                 hint = "write platform = NAME"
                 self._findings.warning("obsolete", seen, hint, section, name, item)
+
+
+def _here(section: Section) -> str:
+    return f"[runtime][{section.name}]"
 
 
 def check_tasks(

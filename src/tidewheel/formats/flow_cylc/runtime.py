@@ -7,7 +7,6 @@ not touch is its ancestors' very value.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, cast
@@ -33,14 +32,15 @@ from tidewheel.lazy_dataclasses import dataclass
 # Groups of a node's settings (scripts, events, …), each made of the items that name its fields.
 
 _NODE = NodeDef(name="")
+# In the order of the fields of a node, between its parameters and its position.
+_GROUPS = NodeDef.__slots__[3:-1]
 _PAIRED = ("environment", "inputs", "meta", "outputs")
 _VALUES = ("completion", "time_limit_seconds", "workflow")
-GROUP_OF = {section or item: group for section, item, group, _ in node_fields()}
-# By group: section, item and field of each item.
-_ITEMS = {
-    group: [(section, item, name) for section, item, one, name in node_fields() if one == group]
-    for group in GROUP_OF.values()
-}
+GROUP_OF: dict[str, str] = {}
+_ITEMS: dict[str, list[tuple[str, str, str]]] = {}  # by group: section, item, field of each
+for _section, _item, _group, _field in node_fields():
+    GROUP_OF[_section or _item] = _group
+    _ITEMS.setdefault(_group, []).append((_section, _item, _field))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,26 @@ class Inherited:
 
     def extended(self, owns: Iterable[Values]) -> Inherited:
         """Returns these settings with an heir's own ones over them, item by item."""
-        touched: set[str] = set()
-        values: Values = dict(self.values)
+        touched: dict[str, None] = {}
+        values: Values = {}
         for own in owns:
             for name, value in own.items():
                 group = GROUP_OF.get(name)
                 if group is None:
                     continue
-                touched.add(group)
+                if not touched:
+                    values = self.values.copy()
+                touched[group] = None
                 before = values.get(name)
                 if type(value) is dict and type(before) is dict:
                     value = {**before, **value}  # noqa: PLW2901 - the merged section
                 values[name] = value
         if not touched:
             return self
-        return Inherited(
-            values, {**self.groups, **{one: _made(one, values) for one in touched}}
-        )
+        groups = self.groups.copy()
+        for group in touched:
+            groups[group] = _made(group, values)
+        return Inherited(values, groups)
 
 
 class Inheritance:
@@ -76,7 +79,7 @@ class Inheritance:
 
     def __init__(self, owns: Mapping[str, Iterable[Values]]) -> None:
         self._owns = owns
-        groups = {group: getattr(_NODE, group) for group in _ITEMS}
+        groups = {group: getattr(_NODE, group) for group in _GROUPS}
         self._known: dict[tuple[str, ...], Inherited] = {(): Inherited({}, groups)}
 
     def of(self, lineage: tuple[str, ...]) -> Inherited:
@@ -90,12 +93,13 @@ class Inheritance:
 def _made(group: str, values: Values) -> object:
     """Returns one field of a node, made of its items; those not given keep the default."""
     if group in _PAIRED:
-        chosen = _filtered(values) if group == "environment" else values.get(group, {})
-        return tuple(cast("Values", chosen).items())
+        chosen: Any = values.get(group) or {}
+        if "environment filter" in values and group == "environment":
+            chosen = _filtered(values)
+        return tuple(chosen.items())
     said: dict[str, Any] = {}
-    sections = cast("Mapping[str, Values]", values)
     for section, item, name in _ITEMS[group]:
-        own = sections.get(section) if section else values
+        own: Any = values.get(section) if section else values
         if not own:
             continue
         value = own.get(item) if item else tuple(own.items())
@@ -112,8 +116,6 @@ def _made(group: str, values: Values) -> object:
 def _filtered(values: Values) -> Values:
     """Returns the variables that `[[[environment filter]]]` leaves; without `include` all."""
     variables = cast("Values", values.get("environment", {}))
-    if "environment filter" not in values:
-        return variables
     chosen = cast("dict[str, tuple[str, ...]]", values["environment filter"])
     include, exclude = chosen.get("include"), chosen.get("exclude") or ()
     return {
@@ -173,8 +175,10 @@ class Namespaces:
         counted before any is made, because making too many would be the harm."""
         count = 0
         for section in sections:
-            with contextlib.suppress(BadParameter):  # reported where it is expanded
+            try:
                 count += self.parameters.count_names(section.name)
+            except BadParameter:
+                continue  # reported where it is expanded
             if count > NAMESPACES_MAX:
                 seen = f"with this heading there are {count} tasks and families"
                 most = f"{seen}; at most {NAMESPACES_MAX} are accepted"
@@ -185,6 +189,9 @@ class Namespaces:
         return False
 
     def _read(self, section: Section, values: Values) -> None:
+        if section.name.isidentifier():  # one name, without parameters
+            self._add(section.name, {}, values, section)
+            return
         try:
             expanded = list(self.parameters.expand_heading(section.name))
         except BadParameter as error:
@@ -306,13 +313,11 @@ class _Resolver:
         inputs: Pairs = groups["inputs"]
         if inputs and any("<" in text for _, text in inputs):
             groups = {**groups, "inputs": self._expanded(inputs, namespace)}
-        return NodeDef(
-            name=name,
-            lineage=lineage,
-            parameters=tuple(namespace.parameters.items()),
-            position=self._namespaces.findings.position(namespace.section),
-            **groups,
-        )
+        position = self._namespaces.findings.position_of_line(namespace.section.line)
+        parameters = tuple(namespace.parameters.items())
+        # The groups have the order of `_GROUPS`.
+        fields: tuple[Any, ...] = (name, lineage, parameters, *groups.values(), position)
+        return NodeDef(*fields)
 
     def _expanded(self, inputs: Pairs, namespace: Namespace) -> Pairs:
         """Returns the inputs with `process<m>` replaced by the process of the task's own m; a

@@ -7,24 +7,23 @@ up. After a mistake reading goes on with the next line: all mistakes are found a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import field
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.source_text import SourceText
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 SECTION_DEPTH_MAX = 20  # brackets in a heading; the language has four
 SET_TWICE_MAX = 50  # warnings: they must not crowd out errors
 
-_END = re.compile(r"\s*(?:#|\Z)")
-_NAME = re.compile(r"[\w+\-:.,!/()^$ ]+")
-_PARAMETERS = re.compile(r"\s*<[^<>]*>\s*\Z")
+_END = pattern(r"\s*(?:#|\Z)")
+_NAME = pattern(r"[\w+\-:.,!/()^$ ]+")
+_PARAMETERS = pattern(r"\s*<[^<>]*>\s*\Z")
 _TRIPLE_QUOTES = ('"""', "'''")
 # The last line of a text that was never closed: the next item's opening quotes end it.
-_OPENING = re.compile(r"\s*[\w+\-:.,!/()^$ ]+=\s*(\"\"\"|''')\s*\Z")
-_ODD_ITEM = re.compile(r"\s*([^=\[\]\"'#{<>]+?)\s*=\s*(?:\"\"\"|''')")
+_OPENING = pattern(r"\s*[\w+\-:.,!/()^$ ]+=\s*(\"\"\"|''')\s*\Z")
+_ODD_ITEM = pattern(r"\s*([^=\[\]\"'#{<>]+?)\s*=\s*(?:\"\"\"|''')")
 _GRAPHS = (("scheduling", "graph"), ("scheduling", "dependencies"))
 
 
@@ -98,9 +97,10 @@ class PlacedFindings:
         return self.position_of_line(entry.line)
 
     def position_of_line(self, index: int) -> Position:
-        lines = self.source.lines
+        source = self.source
+        lines = source.lines
         line = lines[index] if 0 <= index < len(lines) else ""
-        return self.source.position(index, len(line) - len(line.lstrip()) + 1)
+        return source.position(index, len(line) - len(line.lstrip()) + 1)
 
 
 def parse_sections(findings: PlacedFindings) -> Section:
@@ -121,6 +121,7 @@ class _Parser:
         self._stop = 0
         self._last_item: Item | None = None
         self._names: dict[str, str] = {}  # what stands before `=`, and the name that it is
+        self._headings: dict[str, tuple[int, str, int]] = {}
 
     def parse(self) -> Section:
         index = 0
@@ -132,17 +133,20 @@ class _Parser:
             if not stripped or stripped[0] == "#":
                 index += 1
             elif stripped[0] == "[":
-                self._heading(index, line)
+                self._heading(index, stripped)
                 index += 1
             else:
                 index = self._item(index, line)
         return self._root
 
     def _heading(self, index: int, line: str) -> None:
-        heading = split_heading(line)
+        heading = self._headings.get(line)
+        if heading is None:  # many are like earlier ones
+            heading = split_heading(line)
         if heading is None:
             seen = "this heading is not closed, or something follows it"
             return self._error("bad-heading", seen, "write for example [[name]]", index)
+        self._headings[line] = heading
         depth, name, closed = heading
         if not name:
             return self._error("bad-heading", "this heading has no name", "", index)
@@ -168,7 +172,7 @@ class _Parser:
     def _enter(self, name: str, index: int) -> None:
         entries = self._path[-1].entries
         section = entries.get(name)
-        if not isinstance(section, Section):
+        if type(section) is not Section:
             if section is not None:
                 seen = f"{name!r} is a section here and an item {self._in_line(section.line)}"
                 self._error("item-and-section", seen, "", index)
@@ -198,7 +202,13 @@ class _Parser:
             hint = 'write graphs as R1 = """ … """ under [scheduling] [[graph]]'
             self._error("graph-outside-text", seen, hint, index)
             return following
-        self._set(Item(name, text, index))
+        item = Item(name, text, index)
+        entries = self._path[-1].entries
+        if name in entries:
+            self._set_again(item)
+        else:
+            self._set_here.add(name)
+            self._last_item = entries[name] = item
         return following
 
     def _odd_item(self, index: int, line: str) -> int:
@@ -211,13 +221,14 @@ class _Parser:
         text, following = self._long_text(index, line[found.end() - 3 :].strip())
         if self._in_graph():
             # The reader of recurrences says what is wrong.
-            self._set(Item(found[1], text, index))
+            self._set_again(Item(found[1], text, index))
         else:
             hint = "names have letters, digits, spaces and the signs + - : . , ! / ( ) ^ $"
             self._error("bad-name", f"{found[1]!r} cannot be the name of an item", hint, index)
         return following
 
-    def _set(self, item: Item) -> None:
+    def _set_again(self, item: Item) -> None:
+        """Puts an item into its section, in which there may be something of its name."""
         section = self._path[-1]
         before = section.entries.get(item.name)
         if before is not None:

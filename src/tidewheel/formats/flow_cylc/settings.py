@@ -30,7 +30,7 @@ from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.upgrade import upgrade
 from tidewheel.formats.flow_cylc.values import BadValue, ListSource, duration_seconds
 from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, xtrigger_of
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 QUEUE_LIMIT_DEFAULT = 100
 
@@ -161,8 +161,8 @@ class FlowSettings:
 
 # `[scheduler]` and `[scheduling]`: checked values become settings with their places.
 
-_POINTS = re.compile(r"P\d{1,9}")
-_SPECIAL = re.compile(r"([^\s()]+)\s*(?:\(\s*(.*?)\s*\))?", re.DOTALL)
+_POINTS = pattern(r"P\d{1,9}")
+_SPECIAL = pattern(r"([^\s()]+)\s*(?:\(\s*(.*?)\s*\))?", re.DOTALL)
 _CLOCKS = ("clock-trigger", "clock-expire")
 _SPECIAL_FORMS = {
     "clock-trigger": "task(PT1H)",

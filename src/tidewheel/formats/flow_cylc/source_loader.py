@@ -32,7 +32,7 @@ from tidewheel.formats.flow_cylc.template_variables import (
     read_variables,
     warn_of_unused,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 if TYPE_CHECKING:
     from tidewheel.formats import templates
@@ -42,9 +42,9 @@ OLD_FLOW_FILE = "suite.rc"
 # The version of Cylc whose language this is; templates ask for it.
 CYLC_VERSION = "8.5.4"
 
-_JINJA2 = re.compile(r"#!jinja2", re.IGNORECASE)
-_EMPY = re.compile(r"#!empy", re.IGNORECASE)
-_SIP_NAME = re.compile(r"\.(yaml|yml|json)(\.j2)?$")
+_JINJA2 = pattern(r"#!jinja2", re.IGNORECASE)
+_EMPY = pattern(r"#!empy", re.IGNORECASE)
+_SIP_NAME = pattern(r"\.(yaml|yml|json)(\.j2)?$")
 _OTHER_KINDS = {
     "a SIP definition": (
         re.compile(r"\s*[\"']?(schema_version|stages)[\"']?\s*:"),
@@ -52,12 +52,12 @@ _OTHER_KINDS = {
     ),
     "Python": (re.compile(r"(from|import)\s+tidewheel\b"), "NAME.py"),
 }
-_SIP_KEY = re.compile(rb"""(^|[\s{,])["']?(schema_version|stages)["']?\s*:""", re.MULTILINE)
+_SIP_KEY = pattern(rb"""(^|[\s{,])["']?(schema_version|stages)["']?\s*:""", re.MULTILINE)
 _READ_MAX = 64 * 1024  # bytes
 _LOOKED_AT_MAX = 100  # lines: a definition says early what it is
 _LISTED_MAX = 1_000
 _NAMED_MAX = 5
-_TEMPLATE_TEXT = re.compile(r"\{\{.*\}\}|\{%.*%\}")
+_TEMPLATE_TEXT = pattern(r"\{\{.*\}\}|\{%.*%\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

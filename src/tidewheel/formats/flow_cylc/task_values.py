@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tidewheel.core.graph import definition
@@ -11,6 +10,7 @@ from tidewheel.core.graph.graph import element_of
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.names import variable_name_problem
 from tidewheel.formats.flow_cylc.values import ListSource
+from tidewheel.lazy_dataclasses import pattern
 
 # Mapped tasks: their elements are made at run time, of a list that another task returns.
 
@@ -103,7 +103,7 @@ def _mapping_problem(
 
 # Which values a task takes of those before it: `[[[inputs]]] NAME = model[-P1].path`.
 
-_REFERENCE = re.compile(
+_REFERENCE = pattern(
     r"(?P<node>[\w%@+-]+(?:<\w+>)?)\s*(?:\[(?P<offset>[^\]]*)\])?(?P<path>(?:\.[\w-]+)*)"
 )
 _INPUT_HINT = "write TASK.NAME, TASK[-P1].NAME, or TASK for all of its values"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tidewheel.core.graph.definition import ELEMENTS_DEFAULT, ELEMENTS_MAX
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import pattern
 
 LIST_ITEMS_MAX = 10_000
 PARAMETER_VALUES_MAX = 10_000  # of one parameter, which may also be given as a list
@@ -30,11 +31,11 @@ _SHORT = {
     "'": re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'\s*(?:#.*)?\Z", re.DOTALL),
 }
 # One item of a list: quoted text, parameters in angle brackets, or anything but a comma.
-_PIECE = re.compile(
+_PIECE = pattern(
     r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<\w[^<>\n]*>|[^,#"'<]+|(?P<comma>,)|(?P<end>\#)|.""",
     re.DOTALL,
 )
-_DURATION = re.compile(
+_DURATION = pattern(
     r"(?P<sign>[-+]?)P(?=.)(?:(?P<weeks>\d+(?:[.,]\d+)?)W"
     r"|(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+(?:[.,]\d+)?)D)?"
     r"(?:T(?=.)(?:(?P<hours>\d+(?:[.,]\d+)?)H)?(?:(?P<minutes>\d+(?:[.,]\d+)?)M)?"
@@ -144,7 +145,7 @@ def duration_seconds(text: str) -> float:
     return -seconds if sign == "-" else seconds
 
 
-_TIMES = re.compile(r"(\d+) ?[x×X] ?(P\S+)")
+_TIMES = pattern(r"(\d+) ?[x×X] ?(P\S+)")
 
 
 def _duration_advice(text: str) -> str:
@@ -187,9 +188,9 @@ def _shown(text: str) -> str:
 # The kinds of values.
 
 # So long that nobody means it: Python itself refuses to read longer numbers.
-_INTEGER = re.compile(r"[+-]?\d{1,18}")
-_RANGE = re.compile(r"([+-]?\d{1,18})\s*\.\.\s*([+-]?\d{1,18})(?:\s*\.\.\s*(\d{1,18}))?")
-_PARAMETER_VALUE = re.compile(r"[\w\-+%@]+")
+_INTEGER = pattern(r"[+-]?\d{1,18}")
+_RANGE = pattern(r"([+-]?\d{1,18})\s*\.\.\s*([+-]?\d{1,18})(?:\s*\.\.\s*(\d{1,18}))?")
+_PARAMETER_VALUE = pattern(r"[\w\-+%@]+")
 
 
 class ValueKind(Enum):
@@ -266,11 +267,11 @@ class ListSource(NamedTuple):
     elements_max: int = ELEMENTS_DEFAULT
 
 
-_LIST_SOURCE = re.compile(
+_LIST_SOURCE = pattern(
     r"(?P<task>[A-Za-z_][\w\-+%@]*)\.(?P<value>[\w-]+)(?:\s+max\s+(?P<max>\d{1,9}))?"
 )
 
-_LIST_ELSEWHERE = re.compile(r"[A-Za-z_][\w\-+%@]*\[[^\]]*\]\.[\w-]+.*")
+_LIST_ELSEWHERE = pattern(r"[A-Za-z_][\w\-+%@]*\[[^\]]*\]\.[\w-]+.*")
 
 
 def read_parameter(raw: str) -> object:

@@ -6,7 +6,6 @@ goes on as far as it can, so that one call finds whatever is wrong.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from itertools import product
@@ -51,11 +50,11 @@ from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions, 
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.task_values import read_inputs, read_mapped
 from tidewheel.formats.growth import BYTES_PER_NAME, grow
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 # The cycling of a workflow: its mode, and the points at which it begins and ends.
 
-_POINTS_AHEAD = re.compile(r"P(\d+)")
+_POINTS_AHEAD = pattern(r"P(\d+)")
 COMMAND_LINE = Position("command line")
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from tidewheel.core.graph.definition import XtriggerDef
 from tidewheel.core.graph.findings import Findings, Position, meant
 from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds, span_seconds
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 # `name(argument, key=value):PT10S`: the call of an xtrigger's function, read into a value.
 
 INTERVAL_SECONDS_DEFAULT = 10.0
 CALL_ACCEPTED = "write for example wall_clock(offset=PT1H) or poll(a, key=1):PT30S"
 
-_CALL = re.compile(r"(\w+)\((.*)\)\s*(?::\s*(\S+))?", re.DOTALL)
-_TEMPLATE = re.compile(r"(?<!%)%\((\w*)\)s")
+_CALL = pattern(r"(\w+)\((.*)\)\s*(?::\s*(\S+))?", re.DOTALL)
+_TEMPLATE = pattern(r"(?<!%)%\((\w*)\)s")
 TEMPLATE_NAMES = frozenset(
     {"point", "debug", "workflow_run_dir", "workflow_share_dir", "id", "name", "user_name"}
     | {"workflow", "workflow_name", "suite_name", "suite_run_dir", "suite_share_dir"}

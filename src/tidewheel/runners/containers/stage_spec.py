@@ -11,7 +11,6 @@ job's own.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from typing import NamedTuple
 from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
 from tidewheel.errors import Refused
 from tidewheel.exact_json import encode
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 
 COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64
@@ -28,9 +27,9 @@ STAGE_TITLE = "a stage for the runner"  # in its command, for its readers
 NETWORK_KEY = "block_network"  # the names of a stage in the network of its run
 NETWORK_NAMES_MAX = 4
 OWN_KEYS = frozenset({"runner", "compose", NETWORK_KEY})
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_STAGE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+.-]{0,199}")
-_CONSTRAINT = re.compile(r"[A-Za-z0-9_.\-/]+ *(==|!=) *[^\s=!][^\n\r\0]*")
+_VARIABLE = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_STAGE_NAME = pattern(r"[A-Za-z0-9_][A-Za-z0-9_+.-]{0,199}")
+_CONSTRAINT = pattern(r"[A-Za-z0-9_.\-/]+ *(==|!=) *[^\s=!][^\n\r\0]*")
 
 
 class BadStage(Refused):

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -35,7 +34,7 @@ from typing import Protocol
 
 from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.queue.requests import End, UsageSample
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import dataclass, pattern
 from tidewheel.ports.runners import Assignment, JobReports
 from tidewheel.runners import OUTLIVED
 from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, write_whole
@@ -225,7 +224,7 @@ class SlurmReports:
 NAME_LENGTH_MAX = 200
 REPEAT_SECONDS = 5.0  # a job that does not end is killed again, should Slurm not have heard it
 KILLED = -signal.SIGKILL
-_UNUSUAL = re.compile(r"[^A-Za-z0-9_.:/+@-]")
+_UNUSUAL = pattern(r"[^A-Za-z0-9_.:/+@-]")
 
 
 class Stopping(Protocol):

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tidewheel.errors import BadSetting, Refused, Unavailable
+from tidewheel.lazy_dataclasses import pattern
 from tidewheel.runners.job_environment import inherited_environment
 from tidewheel.runners.sanitize import printable, storable
 
@@ -50,7 +51,7 @@ _SILENCE = (
 
 
 # `slurm_load_jobs error: …`: the same sentence follows with the program's own name.
-_LEAD = re.compile(r"^(?:\w+ )?error: ", re.MULTILINE)
+_LEAD = pattern(r"^(?:\w+ )?error: ", re.MULTILINE)
 
 
 class SlurmRefused(Refused):

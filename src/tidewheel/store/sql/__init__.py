@@ -28,13 +28,15 @@ import re
 from functools import cache
 from pathlib import Path
 
+from tidewheel.lazy_dataclasses import pattern
+
 # A plain path: importlib.resources would take longer to load than all the files to read.
 HERE = Path(__file__).parent
 
 _QUIET = r"--[^\n]*|'(?:[^']|'')*'|\"[^\"]*\""
-_FRAGMENT = re.compile(rf"{_QUIET}|\{{(?P<prefix>:|\w+\.)?(?P<fragment>\w+)\}}")
-_FOR_POSTGRES = re.compile(rf"(?P<quiet>{_QUIET}|::)|:(?P<name>\w+)|%")
-_FOR_SQLITE = re.compile(
+_FRAGMENT = pattern(rf"{_QUIET}|\{{(?P<prefix>:|\w+\.)?(?P<fragment>\w+)\}}")
+_FOR_POSTGRES = pattern(rf"(?P<quiet>{_QUIET}|::)|:(?P<name>\w+)|%")
+_FOR_SQLITE = pattern(
     r"\bCOLLATE\s+\"C\""
     rf"|(?P<quiet>{_QUIET})"
     r"|\bjson_to_recordset\((?P<rows>:\w+)::json\)\s+AS\s+(?P<alias>\w+)\s*\((?P<columns>[^()]*)\)"

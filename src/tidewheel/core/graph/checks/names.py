@@ -23,6 +23,7 @@ from tidewheel.core.graph.findings import (
 from tidewheel.core.graph.graph import Graph, atoms_of
 from tidewheel.core.graph.outputs import STANDARD
 
+_STANDARD = frozenset(STANDARD)
 NAMED_MAX = 10  # names in one message
 
 IMPLICIT_TASKS = "implicit-tasks"  # the finding's code
@@ -46,14 +47,13 @@ def some(names: Iterable[str]) -> str:
 def _check_outputs(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
     asked: dict[tuple[str, str], Position] = {}
     for mark in workflow.marks:
-        asked.setdefault((mark.node, mark.output), mark.position)
+        if mark.output not in _STANDARD:
+            asked.setdefault((mark.node, mark.output), mark.position)
     for arrow in graph.arrows:
         for leaf in leaves(arrow.condition):
-            if isinstance(leaf, Atom):
+            if type(leaf) is Atom and leaf.output not in _STANDARD:
                 asked.setdefault((leaf.node, leaf.output), arrow.position)
     for (name, output), position in asked.items():
-        if output in STANDARD:
-            continue
         declared = dict(graph.nodes[name].definition.outputs)
         if output in declared:
             continue
@@ -69,14 +69,20 @@ def _check_outputs(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         )
 
 
-def _check_xtriggers(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+def _xtriggers_asked(workflow: WorkflowDef) -> dict[str, Position]:
     asked: dict[str, Position] = {}
-    for section in workflow.sections:
-        for arrow in section.arrows:
-            for leaf in leaves(arrow.condition):
-                if isinstance(leaf, XtriggerTerm):
-                    asked.setdefault(leaf.label, arrow.position)
-    for label, position in asked.items():
+    arrows = (one for section in workflow.sections for one in section.arrows)
+    for arrow in arrows:
+        if type(arrow.condition) is Atom:
+            continue
+        for leaf in leaves(arrow.condition):
+            if isinstance(leaf, XtriggerTerm):
+                asked.setdefault(leaf.label, arrow.position)
+    return asked
+
+
+def _check_xtriggers(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    for label, position in _xtriggers_asked(workflow).items():
         if label not in workflow.xtriggers and label != WALL_CLOCK:
             near = nearest(label, workflow.xtriggers)
             findings.error(

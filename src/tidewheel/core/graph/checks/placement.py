@@ -44,21 +44,9 @@ class _Look:
 def check_placement(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
     _check_unplaced(workflow, graph, findings)
     _check_sequences(workflow, findings)
-    asked: dict[tuple[Sequence, str, Offset], Position] = {}
-    for arrow in graph.arrows:
-        for leaf in leaves(arrow.condition):
-            assert isinstance(leaf, (Atom, Group)), "xtriggers are waited for beside the arrows"
-            if leaf.offset is None:
-                continue
-            if isinstance(leaf, Atom):
-                names: tuple[str, ...] = (leaf.node,)
-            else:
-                names = graph.families[leaf.family].members
-            for name in names:
-                asked.setdefault((arrow.sequence, name, leaf.offset), arrow.position)
     # Many nodes stand on the same sequences and are asked for alike: one look serves them all.
     looks: dict[tuple[Sequence, Offset, tuple[Sequence, ...]], _Look] = {}
-    for (sequence, name, offset), position in asked.items():
+    for (sequence, name, offset), position in _asked_elsewhere(graph).items():
         node = graph.nodes[name]
         if not node.sequences:
             continue
@@ -69,6 +57,26 @@ def check_placement(workflow: WorkflowDef, graph: Graph, findings: Findings) -> 
             _report_missing(graph, node, offset, looks[alike], position, findings)
     _check_lists(graph, findings)
     _check_surprises(workflow, findings)
+
+
+def _asked_elsewhere(graph: Graph) -> dict[tuple[Sequence, str, Offset], Position]:
+    """Returns which parents are asked for with an offset, on which sequence, where first."""
+    asked: dict[tuple[Sequence, str, Offset], Position] = {}
+    for arrow in graph.arrows:
+        condition = arrow.condition
+        if type(condition) is Atom and condition.offset is None:
+            continue
+        for leaf in leaves(condition):
+            assert isinstance(leaf, (Atom, Group)), "xtriggers are waited for beside the arrows"
+            if leaf.offset is None:
+                continue
+            if isinstance(leaf, Atom):
+                names: tuple[str, ...] = (leaf.node,)
+            else:
+                names = graph.families[leaf.family].members
+            for name in names:
+                asked.setdefault((arrow.sequence, name, leaf.offset), arrow.position)
+    return asked
 
 
 def _check_lists(graph: Graph, findings: Findings) -> None:
