@@ -62,7 +62,7 @@ NO_DIGEST = ""
 class InboxRow(NamedTuple):
     """Holds one row of list_events: an event that waits for its run's scheduler."""
 
-    seq: int
+    seq: int | None  # None: there is no event, and the row has nothing but the time
     at: Instant
     kind: str
     task_id: TaskId
@@ -98,13 +98,12 @@ def read_inbox(tx: Transaction, number: int, count_max: int) -> requests.Inbox:
     """Returns what happened to a run and its scheduler has not handled yet, oldest first."""
     rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
-        if not (found := tx.rows("get_run_now", run=number)):
-            get_run(tx, number)  # says that there is none
-        return requests.Inbox(Instant(found[0][0]), [])
+        get_run(tx, number)  # says that there is none
     happenings = []
     for row in rows:
-        kind, told = _HAPPENINGS[row.kind]
-        happenings.append(kind._make(told(row)))
+        if row.seq is not None:
+            kind, told = _HAPPENINGS[row.kind]
+            happenings.append(kind._make(told(row)))
     return requests.Inbox(rows[0].now, happenings)
 
 
