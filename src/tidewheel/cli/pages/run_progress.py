@@ -29,7 +29,7 @@ from tidewheel.core.sched.lifecycle import DROPPED
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.services import ending_jobs
 from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
-from tidewheel.core.sched.task_state import Key, PoolState
+from tidewheel.core.sched.task_state import JobPhase, Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.runners.sanitize import printable
 from tidewheel.scheduler.inbox import MISTAKEN
@@ -180,6 +180,13 @@ class RunPage:
         if waited_for and waited_for != self._waited_for:
             self.line(waited_for)
         self._waited_for = waited_for
+
+    def untaken(self) -> frozenset[tuple[Key, int]] | None:
+        """Returns the submissions that no worker has taken yet; None before the first batch."""
+        if self._pool is None:
+            return None
+        tasks, queued = self._pool.tasks.values(), (JobPhase.PREPARING, JobPhase.SUBMITTED)
+        return frozenset((task.key, task.submit) for task in tasks if task.stage in queued)
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         remark = remark_of(engine, one)

@@ -14,6 +14,7 @@ from tidewheel.errors import Refused, Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tidewheel.core.sched.task_state import Key
     from tidewheel.ports.runs import RunDoor
 
 ASKED_MAX = 20  # of those that wait; one look at a worker's queue each
@@ -22,6 +23,8 @@ UNTAKEN_SECONDS = 5.0  # after a submission: a worker that can take it has done 
 SHARE_MAX = 0.05  # of the time, for looking at a run that is driven here
 
 Causes = dict[str, list[str]]  # what would help, and the tasks that wait for it
+# The submissions that no worker has taken, as (task, number); None: that is unknown.
+Untaken = frozenset[tuple["Key", int]] | None
 
 
 class UntakenWaits:
@@ -48,13 +51,25 @@ class UntakenWaits:
         )
         return [*lines[:TOLD_MAX], more] if len(lines) > TOLD_MAX else lines
 
-    async def watch(self, submitted: asyncio.Event, tell: Callable[[str], None]) -> None:
-        """Tells, some seconds after each submission, which tasks no worker has taken."""
+    async def watch(
+        self,
+        submitted: asyncio.Event,
+        untaken: Callable[[], Untaken],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Tells, some seconds after each submission, which tasks no worker has taken.
+
+        ``untaken`` says what is in the queue, as the run's driver knows it: while workers take
+        all of it in time there is nothing to look for, and a look costs as much as many jobs.
+        """
         loop, pause = asyncio.get_running_loop(), UNTAKEN_SECONDS
         while True:
             await submitted.wait()
             submitted.clear()
+            before = untaken()
             await asyncio.sleep(pause)
+            if before is not None and before.isdisjoint(untaken() or ()):
+                continue
             began = loop.time()
             with suppress(Unavailable, Refused):
                 for line in await self.new_lines():
