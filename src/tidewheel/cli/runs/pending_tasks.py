@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,8 @@ UNTAKEN_SECONDS = 5.0  # after a submission: a worker that can take it has done 
 SHARE_MAX = 0.05  # of the time, for looking at a run that is driven here
 
 Causes = dict[str, list[str]]  # what would help, and the tasks that wait for it
-# The submissions that no worker has taken, as (task, number); None: that is unknown.
-Untaken = frozenset[tuple["Key", int]] | None
+Submission = tuple["Key", int]
+Untaken = Sequence[Submission] | None  # what no worker has taken, in order; None: unknown
 
 
 class UntakenWaits:
@@ -60,21 +61,35 @@ class UntakenWaits:
         """Tells, some seconds after each submission, which tasks no worker has taken.
 
         ``untaken`` says what is in the queue, as the run's driver knows it: while workers take
-        all of it in time there is nothing to look for, and a look costs as much as many jobs.
+        one after the other there is nothing to look for, and a look costs as much as many jobs.
         """
         loop, pause = asyncio.get_running_loop(), UNTAKEN_SECONDS
+        overtaken: set[Submission] = set()
         while True:
             await submitted.wait()
             submitted.clear()
             before = untaken()
             await asyncio.sleep(pause)
-            if before is not None and before.isdisjoint(untaken() or ()):
-                continue
+            if before is not None:
+                left, passed = set(untaken() or ()), overtaken
+                overtaken = _overtaken(before, left)
+                is_standing = left.issuperset(before)  # nothing of it was taken
+                if not before or not (is_standing or overtaken & passed):
+                    if left:
+                        submitted.set()
+                    continue
             began = loop.time()
             with suppress(Unavailable, Refused):
                 for line in await self.new_lines():
                     tell(line)
             pause = max(UNTAKEN_SECONDS, (loop.time() - began) / SHARE_MAX)
+
+
+def _overtaken(before: Sequence[Submission], left: Container[Submission]) -> set[Submission]:
+    """Returns those that are left although a later one was taken. Some are for a moment only,
+    as starts are heard a little later."""
+    last = max((place for place, one in enumerate(before) if one not in left), default=0)
+    return {one for one in before[:last] if one in left}
 
 
 async def _causes(door: RunDoor, run: str, *, only_queues: bool = False) -> Causes:
