@@ -182,16 +182,20 @@ def _strike_out(tx: Transaction, run: int, batch: requests.RunBatch, effects: Ef
     their worker had brought them.
 
     Raises Overtaken if one of these is refused, as its lease is lost or its task was cancelled,
-    or if the run was told something of such a task that the batch does not know of.
+    or if the run was told something of such a task that the batch does not know of: a message,
+    or values that go with those of its end.
     """
     if batch.consumed:
         _put(tx, "delete_events", run, "seqs", batch.consumed)
     if not batch.job_reports:
         return
     ids = [one.holder.task_id for one in batch.job_reports]
-    effects.known = frozenset(ids)
+    effects.known = {
+        one.holder.task_id: None if one.end is None else one.end.values
+        for one in batch.job_reports
+    }
     answers = report(tx, effects, batch.job_reports, _no_chance)
-    effects.known = frozenset()
+    effects.known = {}
     pairs = zip(batch.job_reports, answers, strict=True)
     is_so = all(
         answer.refused is None and (one.end is None or answer.status is Status.SUCCEEDED)
