@@ -7,7 +7,7 @@ Leaves belong to arrows and not to targets, so an arrow of N atoms into M tasks 
 too. A family on the left is one leaf, however many members it has (SEMANTICS §2).
 
 Bits live in memory only: another version may number the same graph otherwise. What is stored of
-a task are its atoms by what they mean (`IndexedNode.atoms_of` and `mask_of`): the point and the
+a task are its atoms by what they mean (`persistence.atoms_of`, `mask_of`): the point and the
 name of a task, and its output; for a family its name, and what of all or any of its members.
 
 The policy of a run says where Cylc 8 and tidewheel schedule differently (SEMANTICS §14). The
@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Sequenced
 from dataclasses import field, replace
-from itertools import compress
 from typing import TypeVar, overload
 
 from tidewheel.core.cycling.calendar import Interval, Point
@@ -41,11 +40,8 @@ from tidewheel.lazy_dataclasses import dataclass
 
 Other = TypeVar("Other")
 POINTS_KNOWN_MAX = 4096  # of one sequence; forgotten all at once
-MANY_ATOMS = 16  # from here on the meanings of all are kept
-IS_SET = "1".__eq__
 # What is waited for, by what it means: point of the parent, task or family, output or outputs.
 AtomMeaning = tuple[Point, str, str]
-NO_ATOM = (Point(0), "", "")  # of a bit that no arrow has, and which is never set
 ANY_END = Completion(tuple(frozenset({end}) for end in ENDS), marked=False)
 
 
@@ -246,7 +242,7 @@ class IndexedNode:
     element: tuple[MappedTasks, int] | None = None
     # The mapped tasks over lists that it returns.
     lists: tuple[MappedTasks, ...] = ()
-    # What its bits stand for at (point, initial point), with so many arrows: `_all_atoms`.
+    # What its bits stand for at (point, initial point), with so many arrows.
     meanings: tuple[tuple[Point, Point, int], list[AtomMeaning]] | None = field(
         default=None, init=False
     )
@@ -282,33 +278,6 @@ class IndexedNode:
         while point is not None and point <= last:
             yield point
             point = self.next_after(point)
-
-    def atoms_of(self, point: Point, true: int, initial: Point) -> tuple[AtomMeaning, ...]:
-        """Returns the atoms, by their meaning, that the bits of a task at a point stand for."""
-        # As text, since to shift a number with a bit for each of many parents is slow.
-        bits = f"{true:b}"[::-1]
-        if self.atoms >= MANY_ATOMS:
-            made = compress(self._all_atoms(point, initial), map(IS_SET, bits))
-            return tuple(dict.fromkeys(made))
-        found: dict[AtomMeaning, None] = {}
-        for arrow, base in self.arrows:
-            for leaf in arrow.leaves:
-                if bits[base + leaf.number : base + leaf.number + 1] == "1":
-                    found[(leaf.parent_point(point, initial), *leaf.term)] = None
-        return tuple(found)
-
-    def _all_atoms(self, point: Point, initial: Point) -> Sequenced[AtomMeaning]:
-        """Returns what each bit of a task at a point stands for; of one point it is kept, as a
-        task with many parents is written whenever some of them have ended."""
-        asked = (point, initial, len(self.arrows))
-        if self.meanings is None or self.meanings[0] != asked:
-            found = {
-                base + leaf.number: (leaf.parent_point(point, initial), *leaf.term)
-                for arrow, base in self.arrows
-                for leaf in arrow.leaves
-            }
-            self.meanings = asked, [found.get(bit, NO_ATOM) for bit in range(self.atoms)]
-        return self.meanings[1]
 
     def mask_of(self, point: Point, atoms: Iterable[AtomMeaning], initial: Point) -> int:
         """Returns the bits of these atoms at a point; atoms that no arrow asks for get none."""
