@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.folders import data_folder
+from bench.folders import data_folder, put_aside
 from bench.goals import Verdict, judged
 from bench.scheduler.bounded import Failed, run
 from bench.scheduler.tidewheel_side import NOT_PASSED_ON, PROGRAM
@@ -46,7 +45,7 @@ def cpu_seconds(folder: Path, text: str, tasks: int) -> float:
     flow, home = folder / "flow", folder / "home"
     flow.mkdir(exist_ok=True)
     (flow / "flow.cylc").write_text(text.format(tasks=tasks))
-    shutil.rmtree(home, ignore_errors=True)
+    put_aside(home)
     kept = {name: value for name, value in os.environ.items() if name not in NOT_PASSED_ON}
     environment = kept | {"TIDEWHEEL_HOME": str(home)}
     log = folder / "run.log"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.folders import put_aside
 from bench.scheduler import live_peers, shapes
 from bench.scheduler.measuring import Bench, measured_or_listed
 from bench.scheduler.report import Section, count, pair, times
@@ -76,7 +76,7 @@ def _bare_rate(bench: Bench, work: Work) -> float:
     """Of the jobs that tidewheel has just run."""
     where = bench.folder / "bare"
     seconds = bench.child("bare_loop", _run_folder(bench), where, work.at_once)
-    shutil.rmtree(where, ignore_errors=True)
+    put_aside(where)
     return work.shape.size / float(seconds)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 
 from bench.environments import ensure_python_peer, python_version_of
+from bench.folders import put_aside
 from bench.scheduler.bounded import Failed, run
 from bench.scheduler.job_files import JobFiles, read_scripts
 from bench.scheduler.shapes import Shape
@@ -30,21 +30,21 @@ def rate_of_jobs(
 ) -> float:
     """Tasks per second of jobs that tidewheel left in ``run_folder``; their files lie ready."""
     where = folder / "peer-jobs"
-    shutil.rmtree(where, ignore_errors=True)
+    put_aside(where)
     files = JobFiles(where)
     jobs = [asdict(files.prepare(script)) for script in read_scripts(run_folder)]
     tasks = [
         {**job, "parents": parents} for parents, job in zip(shape.parents, jobs, strict=True)
     ]
     rate = _rate(name, tasks, folder, at_once)
-    shutil.rmtree(where, ignore_errors=True)
+    put_aside(where)
     return rate
 
 
 def _rate(name: str, tasks: list[dict[str, object]], folder: Path, at_once: int) -> float:
     interpreter = ensure_python_peer(DISTRIBUTIONS[name])
     where = folder / "peer"
-    shutil.rmtree(where, ignore_errors=True)
+    put_aside(where)
     where.mkdir()
     work = where / "work.json"
     work.write_text(json.dumps(tasks))
@@ -55,7 +55,7 @@ def _rate(name: str, tasks: list[dict[str, object]], folder: Path, at_once: int)
     if not answer.exists():
         raise Failed(f"{name}: no answer within {SECONDS_MAX:.0f} s: {ran.output[-300:]}")
     seconds = float(answer.read_text())
-    shutil.rmtree(where, ignore_errors=True)
+    put_aside(where)
     return len(tasks) / seconds
 
 

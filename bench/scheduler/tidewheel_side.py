@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.folders import put_aside
 from bench.scheduler.bounded import Failed, Ran, run
 from bench.scheduler.shapes import Shape
 
@@ -67,7 +67,7 @@ class Tidewheel:
             raise Failed(f"tidewheel run {shape.name}: not complete: {ran.output[-300:]}")
         self._check(ran, shape)
         if not keep:
-            shutil.rmtree(self.home, ignore_errors=True)
+            put_aside(self.home)
         return Figures(tasks=shape.size, **json.loads(answer.read_text()))
 
     def best_of(self, rounds: int, shape: Shape, *options: str) -> Figures:
@@ -86,7 +86,7 @@ class Tidewheel:
         return flow
 
     def _ran(self, command: Sequence[str]) -> Ran:
-        shutil.rmtree(self.home, ignore_errors=True)
+        put_aside(self.home)
         environment = {
             **{name: value for name, value in os.environ.items() if name not in NOT_PASSED_ON},
             "TIDEWHEEL_HOME": str(self.home),

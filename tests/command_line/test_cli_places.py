@@ -139,3 +139,17 @@ def test_a_job_that_no_worker_takes_is_told_where_the_run_is_driven_once_for_eac
         running.send(signal.SIGTERM)
         running.wait()
     assert how in tidewheel("task", "flow/run1/1/model/1").out + tidewheel("why", "1/model").out
+
+
+def test_it_is_told_as_well_while_workers_take_others_that_came_later(tidewheel):
+    tidewheel.state.mkdir(parents=True)
+    (tidewheel.state / "platforms.toml").write_text('[moon]\nlabels = ["big"]\n')
+    short = "[[b<n>]]\n        script = sleep 1\n    [[model]]"
+    text = FLOW.replace("R1 = model", "R1 = model & b<n>").replace("[[model]]", short)
+    write_flow(tidewheel, "[task parameters]\n    n = 1..40\n" + text)
+    with tidewheel.started("run", "flow", "--slots", "1") as running:
+        running.read_until(" succeeded")
+        running.read_until("1/model waits: No worker offers the label 'big'")
+        running.read_until(" succeeded")
+        running.send(signal.SIGKILL)
+        running.wait()

@@ -54,6 +54,30 @@ def test_a_batch_and_the_successes_it_was_decided_upon_are_written_together(stor
     assert store.verify() == []
 
 
+def returning(held, values):
+    end = End(ending=Ending.SUCCEEDED, exit_status=0, values=values)
+    return Report(holder=held.holder, started=True, end=end)
+
+
+def test_values_are_kept_with_the_success_that_returns_them(store):
+    driver = Driver.of(store)
+    [a] = held_of(driver, "a")
+    driver.write(job_reports=[returning(a, '{"n": 1}')], changes=ends("a"))
+    assert (store.status(a.id), driver.inbox()) == ("succeeded", [])
+    assert store.values_of([a.id]) == {a.id: '{"n": 1}'}
+    assert store.verify() == []
+
+
+@pytest.mark.parametrize("values", [' {"n": 1} ', "no object"])
+def test_values_that_are_not_what_the_run_would_be_told_undo_the_batch(store, values):
+    driver = Driver.of(store)
+    [a] = held_of(driver, "a")
+    before = seen(store, driver)
+    with pytest.raises(Overtaken):
+        driver.write(job_reports=[returning(a, values)], changes=ends("a"))
+    assert seen(store, driver) == before
+
+
 def test_a_start_that_a_batch_was_decided_upon_is_written_and_not_told(store):
     driver = Driver.of(store)
     [a] = held_of(driver, "a")

@@ -319,7 +319,8 @@ def test_a_job_with_many_processes_does_not_take_the_worker_s_file_descriptors()
         for one in held:
             one.stdin.close()
         assert await waiting
-        assert len(os.listdir("/proc/self/fd")) <= before - many
+        kept = 1  # in which the loop watches processes, one at a time or many
+        assert len(os.listdir("/proc/self/fd")) <= before - many + kept
         return taken
 
     taken = asyncio.run(wait_for_them())

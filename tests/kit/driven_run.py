@@ -294,13 +294,17 @@ class DrivenRun:
         error = TaskError(code="start", description="no such program")
         return self._report(names, end=End(ending=Ending.FAILED, error=error))
 
-    def says(self, name: str, text: str = "", output: str | None = None) -> Self:
-        return self.says_unheard(name, text, output).goes_on()
+    def says(
+        self, name: str, text: str = "", output: str | None = None, values: str | None = None
+    ) -> Self:
+        return self.says_unheard(name, text, output, values).goes_on()
 
-    def says_unheard(self, name: str, text: str = "", output: str | None = None) -> Self:
+    def says_unheard(
+        self, name: str, text: str = "", output: str | None = None, values: str | None = None
+    ) -> Self:
         """It says something, and the scheduler has not looked yet."""
         self._heard[name] += 1
-        said = JobMessage(number=self._heard[name], text=text, output=output)
+        said = JobMessage(number=self._heard[name], text=text, output=output, values=values)
         self._tell_store((name,), messages=(said,))
         return self
 

@@ -182,8 +182,8 @@ RUN_BUGS = (
         (
             Edit(
                 ENGINE,
-                "        self.lease = replace(self.lease, batch=self.lease.batch + 1)\n",
-                "        self.lease = replace(self.lease, batch=self.lease.batch)\n",
+                "            batch=lease.batch + 1,\n",
+                "            batch=lease.batch,\n",
             ),
         ),
     ),

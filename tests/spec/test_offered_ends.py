@@ -97,16 +97,45 @@ def test_what_was_said_before_is_heard_before(tmp_path):
     run.close()
 
 
-@pytest.mark.parametrize("what", ["values", "nobody", "an ended job"])
+@pytest.mark.parametrize("what", ["nobody", "an ended job"])
 def test_what_needs_more_than_a_batch_is_reported_by_itself(run, what):
-    if what == "values":
-        assert run.offers("1/a", word="hello") is None
-    elif what == "nobody":
+    if what == "nobody":
         run.tasks["1/c"] = run.tasks["1/a"]
         assert run.offers("1/a", "1/c") is None
     else:
         run.ends("1/a")
         assert run.offers("1/a") is None
+
+
+VALUES = """
+[scheduling]
+    [[graph]]
+        R1 = a => b
+[runtime]
+    [[a]]
+    [[b]]
+        [[[inputs]]]
+            WORD = a.word
+"""
+
+
+def test_an_end_with_values_and_the_task_that_is_given_them_are_one_batch(tmp_path):
+    run = DrivenRun(tmp_path, VALUES)
+    batch = run.view.batch
+    assert run.offers("1/a", word="hello") is True
+    assert (run.view.batch, unheard(run)) == (batch + 1, [])
+    assert "hello" in run.tasks["1/b"].command
+    assert run.crash().running == ["1/b/1"]
+    run.close()
+
+
+def test_values_that_a_job_told_before_its_end_send_the_end_by_itself(tmp_path):
+    run = DrivenRun(tmp_path, VALUES.replace("a.word", "a.other"))
+    run.says("1/a", values='{"other": "there"}')
+    assert run.offers("1/a", word="hello") is False
+    run.ends("1/a", word="hello")
+    assert "there" in run.tasks["1/b"].command
+    run.close()
 
 
 def test_a_run_whose_tasks_are_runs_takes_none_as_their_definitions_have_to_be_read(tmp_path):

@@ -104,6 +104,7 @@ class JobDirectory:
     def write_job(self, command: str, spec: str | None, inputs: str | None = None) -> None:
         """Makes the directory and puts the command, the spec and the inputs into it."""
         folder = str(self.path)
+        _make(folder.rpartition("/")[0])  # first: that of a task's first attempt is not there
         write = write_new if make_private_directory(folder) else write_whole
         if spec is not None:
             write(f"{folder}/{SPEC_NAME}", spec.encode(), mode=0o600)
@@ -267,8 +268,17 @@ def read_plain(
 
 @contextmanager
 def open_plain_file(path: StrPath, at: int | None = None) -> Iterator[int]:
-    """Opens a file that a job may have made, for the block; raises OSError if it is no plain
-    one: a link leads to what is not the job's, a pipe would be waited for.
+    """Opens a file that a job may have made, for the block, as ``open_plain`` does."""
+    descriptor = open_plain(path, at)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def open_plain(path: StrPath, at: int | None = None) -> int:
+    """Opens a file that a job may have made; raises OSError if it is no plain one: a link leads
+    to what is not the job's, a pipe would be waited for.
 
     Where jobs are of other users, a file of this worker's with a second name is none, either:
     the name may be the job's, for what it cannot read itself.
@@ -280,9 +290,10 @@ def open_plain_file(path: StrPath, at: int | None = None) -> Iterator[int]:
         is_borrowed = facts.st_nlink > 1 and facts.st_uid == os.geteuid()
         if not stat.S_ISREG(facts.st_mode) or (is_borrowed and _files_for["others"]):
             raise OSError(errno.EINVAL, "is not a plain file", str(path))
-        yield descriptor
-    finally:
+    except OSError:
         os.close(descriptor)
+        raise
+    return descriptor
 
 
 def prepare_run_folders(assignment: Assignment, *, only_logs: bool = False) -> bool:
@@ -319,9 +330,12 @@ def script_name(assignment: Assignment) -> str:
 
 
 def _make(folder: str) -> None:
-    with suppress(FileExistsError):
-        try:
-            os.mkdir(folder, 0o700)
-        except FileNotFoundError:
-            _make(os.path.dirname(folder))
+    """Makes a folder that only this user may enter, and those above it; one may be there."""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        _make(folder.rpartition("/")[0])
+        with suppress(FileExistsError):  # another worker of this machine was quicker
             os.mkdir(folder, 0o700)

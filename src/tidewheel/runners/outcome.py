@@ -28,7 +28,7 @@ from tidewheel.runners.job_directory import (
     JobDirectory,
     StrPath,
     last_line,
-    open_plain_file,
+    open_plain,
 )
 from tidewheel.runners.processes import Exit, ProcessId
 from tidewheel.runners.sanitize import LAST_LINE, storable
@@ -143,9 +143,12 @@ def read_values(path: StrPath) -> str | None:
     Raises BadValues for a file that cannot be handed on.
     """
     try:
-        with open_plain_file(path) as descriptor:
+        descriptor = open_plain(path)  # of most jobs there is none
+        try:
             size = os.fstat(descriptor).st_size
             content = os.pread(descriptor, FILE_BYTES_MAX + 1, 0)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return None
     except OSError as error:

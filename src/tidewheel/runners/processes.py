@@ -3,8 +3,8 @@
 Theory of operation
 -------------------
 ``posix_spawn`` starts a process without copying this one, twice as fast as asyncio's own way.
-A pidfd becomes readable when its process ends, for our children and for others alike, so one
-``add_reader`` per job replaces SIGCHLD, polling and threads. A pid alone names nothing: it is
+A pidfd becomes readable when its process ends, for our children and for others alike, so a
+descriptor per job replaces SIGCHLD, polling and threads. A pid alone names nothing: it is
 used again. A pid with the kernel's start time, on one boot and in one pid namespace, names
 one process for ever.
 
@@ -31,6 +31,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import select
 import signal
 import socket
 from collections import defaultdict
@@ -39,6 +40,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.lazy_dataclasses import dataclass
@@ -339,21 +341,49 @@ def watch(process: ProcessId, ended: Callable[[], None]) -> Callable[[], None] |
 def watch_descriptor(descriptor: int, ended: Callable[[], None]) -> Callable[[], None]:
     """Has ``ended`` called when the process ends that a pidfd stands for, and closes that."""
     loop = asyncio.get_running_loop()
-
-    def stop_watching() -> None:
-        if loop.remove_reader(descriptor):
-            os.close(descriptor)
-
-    def readable() -> None:
-        stop_watching()
-        ended()
-
+    watched = _watched.get(loop)
     try:
-        loop.add_reader(descriptor, readable)
+        if watched is None:
+            watched = _watched[loop] = WatchedProcesses(loop)
+        watched.add(descriptor, ended)
     except OSError:
         os.close(descriptor)
         raise
-    return stop_watching
+    return partial(watched.remove, descriptor)
+
+
+class WatchedProcesses:
+    """Holds the pidfds that one event loop waits for, in a descriptor that the loop reads.
+
+    A reader of the loop for each of them would cost ten times as much as its place here.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._epoll = select.epoll()
+        self._ended: dict[int, Callable[[], None]] = {}
+        loop.add_reader(self._epoll, self._hear)
+
+    def add(self, descriptor: int, ended: Callable[[], None]) -> None:
+        self._epoll.register(descriptor, select.EPOLLIN)
+        self._ended[descriptor] = ended
+
+    def remove(self, descriptor: int) -> None:
+        """Stops watching, and closes the pidfd; nothing more is heard of it."""
+        if self._ended.pop(descriptor, None) is not None:
+            # Before it is closed: what another process has a copy of stays in the set.
+            self._epoll.unregister(descriptor)
+            os.close(descriptor)
+
+    def _hear(self) -> None:
+        """Tells of those that have ended. If one of the told fails, the others stay ready."""
+        for descriptor, _ in self._epoll.poll(0):
+            ended = self._ended.get(descriptor)
+            if ended is not None:  # else it was removed by one before it
+                self.remove(descriptor)
+                ended()
+
+
+_watched: WeakKeyDictionary[asyncio.AbstractEventLoop, WatchedProcesses] = WeakKeyDictionary()
 
 
 WATCHED_MAX = 64  # at once: a job with many processes must not take all file descriptors

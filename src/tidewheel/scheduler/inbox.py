@@ -74,7 +74,7 @@ def told_by(now: Instant, one: Report) -> requests.Happening:
     the store; without a seq, as it is not there."""
     if one.end is None:
         return requests.JobStarted(UNSTORED, now, one.holder.task_id, one.holder.attempt)
-    told = (Status.SUCCEEDED.value, None, None, one.end.exit_status)
+    told = (Status.SUCCEEDED.value, None, None, one.end.exit_status, one.end.values)
     return requests.JobOver(UNSTORED, now, one.holder.task_id, one.holder.attempt, *told)
 
 

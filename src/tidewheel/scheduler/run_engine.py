@@ -504,7 +504,13 @@ class RunEngine:
 
     def written(self, now: Instant) -> None:
         """Writes logs and delivers events of a batch that was stored; begins the next one."""
-        self.lease = replace(self.lease, batch=self.lease.batch + 1)
+        lease = self.lease  # each by name: `replace` would take four times as long
+        self.lease = requests.RunLease(
+            run=lease.run,
+            epoch=lease.epoch,
+            batch=lease.batch + 1,
+            lease_seconds=lease.lease_seconds,
+        )
         self.has_written = True
         if self.pool.run.horizon is not None:
             self.past.written()

@@ -60,6 +60,11 @@ from tidewheel.store.transaction import (
 
 READERS = 2
 PLAIN = "claim_tasks"  # of tasks that stand in no lane
+# What is done together: to tasks that are stored, claimed, or have succeeded.
+CREATE = ("add_creations", "add_ready")
+TAKE_PLAIN = ("take_leases", "add_claims", "leave_ready")
+TAKE = ("take_leases", "add_claims", "remove_ready")
+SUCCEED = ("keep_successes", "drop_leases", "add_successes")
 _STOP = object()
 
 
@@ -80,6 +85,15 @@ class SqliteTransaction(Transaction):
         self._found = self.connection.execute(self._queries[query], given)
         return self._found
 
+    def carry_out(self, queries: tuple[str, ...], **parameters: object) -> None:
+        """Runs queries that find nothing, one after the other, each with those of the
+        parameters that it names: so what Python takes to ask is paid once."""
+        given = {
+            name: value if type(value) in AS_THEY_ARE else as_parameter(value)
+            for name, value in parameters.items()
+        }
+        self.connection.execute(_joined(queries), given).fetchall()
+
     def columns(self) -> list[str]:
         try:
             return [column[0] for column in self._found.getdescription()]
@@ -93,8 +107,7 @@ class SqliteTransaction(Transaction):
         rows = map(itemgetter(*_parameter_names(text)), tasks)
         stored: list[Row] = self.connection.executemany(text, rows).fetchall()
         seqs: dict[str, int] = dict(stored)
-        self.rows("add_creations", seqs=list(seqs.values()))
-        self.rows("add_ready", seqs=list(seqs.values()))
+        self.carry_out(CREATE, seqs=list(seqs.values()))
         return seqs
 
     def insert_alike(
@@ -109,15 +122,13 @@ class SqliteTransaction(Transaction):
         # Nobody else writes meanwhile: the seqs follow each other.
         last = self.connection.last_insert_rowid()
         seqs = list(range(last - len(ids) + 1, last + 1))
-        self.rows("add_creations", seqs=seqs)
-        self.rows("add_ready", seqs=seqs)
+        self.carry_out(CREATE, seqs=seqs)
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         rows = self.records(query, ClaimedRow, **parameters)
         seqs = [row.seq for row in rows]
-        self.rows("take_leases", seqs=seqs, lease_seconds=lease_seconds)
-        self.rows("add_claims", seqs=seqs)
-        self.rows("leave_ready" if query == PLAIN else "remove_ready", seqs=seqs)
+        taken = TAKE_PLAIN if query == PLAIN else TAKE
+        self.carry_out(taken, seqs=seqs, lease_seconds=lease_seconds)
         return rows
 
     def fold_lanes(self, queue: str) -> None:
@@ -139,9 +150,7 @@ class SqliteTransaction(Transaction):
         done = {task_id: seq for task_id, seq, _ in found}
         seqs = list(done.values())
         ended = [(done[end[0]], *end[2:]) for end in ends if end[0] in done]
-        self.rows("keep_successes", ended=ended)
-        self.rows("drop_leases", seqs=seqs)
-        self.rows("add_successes", seqs=seqs)
+        self.carry_out(SUCCEED, ended=ended, seqs=seqs)
         return found
 
 
@@ -166,6 +175,12 @@ def _parameter_names(text: str) -> tuple[str, ...]:
     """Returns the parameters of a query in the order in which SQLite numbers them. That is the
     order of their first use."""
     return tuple(dict.fromkeys(re.findall(r":(\w+)", text)))
+
+
+@cache
+def _joined(queries: tuple[str, ...]) -> str:
+    known = load_queries("sqlite")
+    return "".join(map(known.__getitem__, queries))
 
 
 def _conclude_nothing(_is_written: bool) -> None:

@@ -381,7 +381,7 @@ class DatabaseStore(ABC):
     offer_run = writes("offer_run", run_operations.offer_run)
     renew_run = writes("scheduler_lease_renew", run_operations.renew_run)
     read_run = reads(run_batch.read_run)
-    read_inbox = glances(run_batch.read_inbox)
+    read_inbox = looks_up(run_batch.read_inbox)
     withdrawn = reads(run_batch.withdrawn)
     undelivered = reads(run_batch.undelivered)
     histories = reads(run_batch.histories)

@@ -52,6 +52,10 @@ class Machine:
         self._shared: Counter[int] = Counter()  # how many tasks share so many nodes
         self._flavours = {one.flavour: _Flavour(one.nodes) for one in capacity.flavours}
         self._buffer_bytes = capacity.buffer_bytes
+        self._all_of_it = (
+            *(capacity.cpu, capacity.memory_bytes, capacity.gpu),
+            *(capacity.nodes, capacity.buffer_bytes),
+        )
 
     @property
     def resources(self) -> Resources:
@@ -83,8 +87,10 @@ class Machine:
     @property
     def is_untouched(self) -> bool:
         """Says whether nothing that runs here has asked for any resources."""
-        free, all_of_it = self.resources, self._capacity
-        return replace(free, idle_nodes=all_of_it.idle_nodes) == all_of_it
+        free = (self._cpu, self._memory_bytes, self._gpu, self.nodes, self._buffer_bytes)
+        if free != self._all_of_it:
+            return False
+        return not self._flavours or self.resources.flavours == self._capacity.flavours
 
     def may_follow(self, asked: Resources) -> bool:
         """Says whether tasks that fit may be left after a claim that ended with this task.

@@ -232,7 +232,7 @@ class Claimer(Service):
             if self._open is not None:
                 self._open.look_anew()
             self.wake()
-        elif self._is_full:
+        elif self._is_full and self._claimable() > 0:  # else what is free now was given away
             self.wake()
         if self._can_refill():
             self._leave_standing_claim()

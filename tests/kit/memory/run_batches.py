@@ -28,7 +28,6 @@ __all__ = [
     "find_run_values",
     "find_unheard",
     "get_command",
-    "get_run_now",
     "insert_command",
     "keep_command",
     "list_broadcasts",
@@ -113,10 +112,6 @@ def redefine_run(t: Tables, *, run: int, definition: str) -> list[Row]:
     return []
 
 
-def get_run_now(t: Tables, run: int) -> list[Row]:
-    return [(t.clock(),)] if run in t.run else []
-
-
 # ---- events and commands ----
 
 
@@ -146,6 +141,8 @@ def list_events(t: Tables, *, run: int, count: int) -> list[Row]:
                     t.clock(),
                 )
             )
+    if not found and run in t.run:
+        return [(*(None,) * (len(_EVENT) + 6), t.clock())]  # the clock alone
     return found[:count]
 
 

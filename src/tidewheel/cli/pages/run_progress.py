@@ -24,12 +24,12 @@ from tidewheel.cli.pages.format import documents, left_running
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import FAILED_AGAIN, RunView
-from tidewheel.core.queue.task import Instant
+from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.lifecycle import DROPPED
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.services import ending_jobs
 from tidewheel.core.sched.spawn import CLOCK, RETRY, STALL
-from tidewheel.core.sched.task_state import Key, PoolState
+from tidewheel.core.sched.task_state import JobPhase, Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.runners.sanitize import printable
 from tidewheel.scheduler.inbox import MISTAKEN
@@ -113,6 +113,7 @@ class RunPage:
         self._has_obeyed = False
         self._waited_for = ""  # what was said last of a run that waits for a time
         self._pool: TaskPool | None = None  # as of the last batch
+        self._jobs: Mapping[TaskId, tuple[Key, int]] = {}
         self._is_of_stages = False
         self._gathered: list[str] | None = None  # the lines of a batch that is being shown
         self.option = ""  # with which commands about the run reach it
@@ -154,7 +155,8 @@ class RunPage:
                 print_line("\n".join(lines))
 
     def _show_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
-        pool = self._pool = engine.pool
+        pool, self._jobs = engine.pool, engine.jobs
+        self._pool = pool
         self._is_of_stages = pool.plan.is_of_stages
         status = str(engine.gave_up or pool.run.status)
         is_going = batch.news or batch.answers or status != RunStatus.COMPLETED
@@ -183,6 +185,17 @@ class RunPage:
         if waited_for and waited_for != self._waited_for:
             self.line(waited_for)
         self._waited_for = waited_for
+
+    def untaken(self) -> list[tuple[Key, int]] | None:
+        """Returns what no worker has taken, in the order of submission; None: not known yet."""
+        if self._pool is None:
+            return None
+        tasks, queued = self._pool.tasks, (JobPhase.PREPARING, JobPhase.SUBMITTED)
+        return [
+            one
+            for one in self._jobs.values()
+            if one[0] in tasks and tasks[one[0]].stage in queued
+        ]
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         if one.event not in TOLD:

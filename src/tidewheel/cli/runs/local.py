@@ -146,7 +146,7 @@ async def _run(
             on_report=page.on_report,
         )
         left = asyncio.create_task(_deliver_left(where, store, run, on_report=page.on_report))
-        watching = asyncio.create_task(untaken.watch(page.submitted, page.line))
+        watching = asyncio.create_task(untaken.watch(page.submitted, page.untaken, page.line))
         signals = _Signals(here, page)
         with page:
             end = await here.to_the_end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tidewheel.errors import Refused, Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tidewheel.core.sched.task_state import Key
     from tidewheel.ports.runs import RunDoor
 
 ASKED_MAX = 20  # of those that wait; one look at a worker's queue each
@@ -22,6 +24,8 @@ UNTAKEN_SECONDS = 5.0  # after a submission: a worker that can take it has done 
 SHARE_MAX = 0.05  # of the time, for looking at a run that is driven here
 
 Causes = dict[str, list[str]]  # what would help, and the tasks that wait for it
+Submission = tuple["Key", int]
+Untaken = Sequence[Submission] | None  # what no worker has taken, in order; None: unknown
 
 
 class UntakenWaits:
@@ -48,18 +52,44 @@ class UntakenWaits:
         )
         return [*lines[:TOLD_MAX], more] if len(lines) > TOLD_MAX else lines
 
-    async def watch(self, submitted: asyncio.Event, tell: Callable[[str], None]) -> None:
-        """Tells, some seconds after each submission, which tasks no worker has taken."""
+    async def watch(
+        self,
+        submitted: asyncio.Event,
+        untaken: Callable[[], Untaken],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Tells, some seconds after each submission, which tasks no worker has taken.
+
+        ``untaken`` says what is in the queue, as the run's driver knows it: while workers take
+        one after the other there is nothing to look for, and a look costs as much as many jobs.
+        """
         loop, pause = asyncio.get_running_loop(), UNTAKEN_SECONDS
+        overtaken: set[Submission] = set()
         while True:
             await submitted.wait()
             submitted.clear()
+            before = untaken()
             await asyncio.sleep(pause)
+            if before is not None:
+                left, passed = set(untaken() or ()), overtaken
+                overtaken = _overtaken(before, left)
+                is_standing = left.issuperset(before)  # nothing of it was taken
+                if not before or not (is_standing or overtaken & passed):
+                    if left:
+                        submitted.set()
+                    continue
             began = loop.time()
             with suppress(Unavailable, Refused):
                 for line in await self.new_lines():
                     tell(line)
             pause = max(UNTAKEN_SECONDS, (loop.time() - began) / SHARE_MAX)
+
+
+def _overtaken(before: Sequence[Submission], left: Container[Submission]) -> set[Submission]:
+    """Returns those that are left although a later one was taken. Some are for a moment only,
+    as starts are heard a little later."""
+    last = max((place for place, one in enumerate(before) if one not in left), default=0)
+    return {one for one in before[:last] if one in left}
 
 
 async def _causes(door: RunDoor, run: str, *, only_queues: bool = False) -> Causes:

@@ -21,6 +21,7 @@ import hashlib
 import json
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from tidewheel.core.queue.access import CODE, RUN_QUEUE
@@ -143,6 +144,7 @@ RUN_DIRECTORY = "TIDEWHEEL_RUN_DIR"  # in a job's environment: the folder of its
 JOB_OUTPUTS = "TIDEWHEEL_TASK_OUTPUTS"  # there: the outputs of its own that its task declares
 DEFINITION = "WORKFLOW_DEFINITION"  # in a job's script: the digest of what it was written from
 _PARTS_AFTER_RUN = 3
+NAMES_REMEMBERED_MAX = 1_024
 # Code of a definition that is no job of its graph, such as an event handler, is a task, too. In
 # the ids of these tasks `CODE` stands in the place of a point, and no point is called so.
 HANDLER, FUNCTION = "handler", "function"  # the kinds of code; a task's name begins with one
@@ -199,6 +201,7 @@ def run_named_by(task_id: TaskId) -> str | None:
     return run if len(rest) == _PARTS_AFTER_RUN and rest[-1].isdecimal() else None
 
 
+@lru_cache(maxsize=NAMES_REMEMBERED_MAX)  # of each job it is asked several times
 def read_job_name(task_id: TaskId) -> JobName:
     """Returns the parts of the id of a task that is known to belong to a run.
 

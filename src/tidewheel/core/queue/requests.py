@@ -275,13 +275,14 @@ class Report:
 
     @property
     def is_mere_step(self) -> bool:
-        """Says whether this tells of a start or of a success, and of nothing else."""
+        """Says whether this tells of a start or of a success with its values, and of nothing
+        else."""
         if self.messages or self.usage:
             return False
         end = self.end
         if end is None:
             return self.started
-        return end.ending is Ending.SUCCEEDED and end.values is None
+        return end.ending is Ending.SUCCEEDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ Leaves belong to arrows and not to targets, so an arrow of N atoms into M tasks 
 too. A family on the left is one leaf, however many members it has (SEMANTICS §2).
 
 Bits live in memory only: another version may number the same graph otherwise. What is stored of
-a task are its atoms by what they mean (`IndexedNode.atoms_of` and `mask_of`): the point and the
+a task are its atoms by what they mean (`persistence.atoms_of`, `mask_of`): the point and the
 name of a task, and its output; for a family its name, and what of all or any of its members.
 
 The policy of a run says where Cylc 8 and tidewheel schedule differently (SEMANTICS §14). The
@@ -242,6 +242,10 @@ class IndexedNode:
     element: tuple[MappedTasks, int] | None = None
     # The mapped tasks over lists that it returns.
     lists: tuple[MappedTasks, ...] = ()
+    # What its bits stand for at (point, initial point), with so many arrows.
+    meanings: tuple[tuple[Point, Point, int], list[AtomMeaning]] | None = field(
+        default=None, init=False
+    )
 
     @property
     def order(self) -> tuple[int, int]:
@@ -274,21 +278,6 @@ class IndexedNode:
         while point is not None and point <= last:
             yield point
             point = self.next_after(point)
-
-    def atoms_of(self, point: Point, true: int, initial: Point) -> tuple[AtomMeaning, ...]:
-        """Returns the atoms, by their meaning, that the bits of a task at a point stand for."""
-        found: dict[AtomMeaning, None] = {}
-        # As text, since to shift a number with a bit for each of many parents is slow.
-        bits = f"{true:b}"[::-1].ljust(self.atoms, "0")
-        for arrow, base in self.arrows:
-            for leaf in arrow.leaves:
-                if bits[base + leaf.number] == "1":
-                    shift = leaf.shift
-                    parent = (
-                        leaf.parent_point(point, initial) if shift is None else point + shift
-                    )
-                    found[(Point(parent), *leaf.term)] = None
-        return tuple(found)
 
     def mask_of(self, point: Point, atoms: Iterable[AtomMeaning], initial: Point) -> int:
         """Returns the bits of these atoms at a point; atoms that no arrow asks for get none."""

@@ -28,6 +28,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from heapq import heappush
+from itertools import compress
 from operator import attrgetter
 from typing import NamedTuple, assert_never
 
@@ -39,6 +40,7 @@ from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.dependency_index import (
     AtomMeaning,
     DependencyIndex,
+    IndexedNode,
     PreviousInstance,
     fixed_term,
     group_term,
@@ -201,12 +203,51 @@ def row_of(task: PooledTask, initial: Point) -> PooledTaskRow:
         task.plan.name,
         task.flows,
         task.stage,
-        task.plan.atoms_of(task.point, true, initial) if true else (),
+        atoms_of(task.plan, task.point, true, initial) if true else (),
         task.missing > 0,
         tuple(task.waits),
         tuple(task.outputs),
         *_same(task),
     )
+
+
+MANY_ATOMS = 16  # from here on the meanings of all are kept
+NO_ATOM = (Point(0), "", "")  # of a bit that no arrow has, and which is never set
+IS_SET = "1".__eq__
+
+
+def atoms_of(
+    node: IndexedNode, point: Point, true: int, initial: Point
+) -> tuple[AtomMeaning, ...]:
+    """Returns the atoms, by their meaning, that the bits of a task at a point stand for."""
+    # As text, since to shift a number with a bit for each of many parents is slow.
+    bits = f"{true:b}"[::-1].ljust(node.atoms, "0")
+    if node.atoms >= MANY_ATOMS:
+        return tuple(
+            dict.fromkeys(compress(_meanings(node, point, initial), map(IS_SET, bits)))
+        )
+    found: dict[AtomMeaning, None] = {}
+    for arrow, base in node.arrows:
+        for leaf in arrow.leaves:
+            if bits[base + leaf.number] == "1":
+                shift = leaf.shift
+                parent = leaf.parent_point(point, initial) if shift is None else point + shift
+                found[(Point(parent), *leaf.term)] = None
+    return tuple(found)
+
+
+def _meanings(node: IndexedNode, point: Point, initial: Point) -> list[AtomMeaning]:
+    """Returns what each bit of a task at a point stands for; of one point it is kept, as a task
+    with many parents is written whenever some of them have ended."""
+    asked = (point, initial, len(node.arrows))
+    if node.meanings is None or node.meanings[0] != asked:
+        found = {
+            base + leaf.number: (leaf.parent_point(point, initial), *leaf.term)
+            for arrow, base in node.arrows
+            for leaf in arrow.leaves
+        }
+        node.meanings = asked, [found.get(bit, NO_ATOM) for bit in range(node.atoms)]
+    return node.meanings[1]
 
 
 def _memory_row(key: Key, memory: TaskHistory) -> PutMemory:
@@ -309,7 +350,7 @@ def reads_otherwise(pool: TaskPool, rows: Iterable[Change]) -> bool:
         task = pool.tasks.get((row.point, row.name))
         if task is None or task.stage is not JobPhase.WAITING:
             continue
-        known = task.plan.atoms_of(task.point, task.true, initial)
+        known = atoms_of(task.plan, task.point, task.true, initial)
         if set(known) != set(_atoms(pool.plan, row)):
             return True
         if task.missing and not task.outputs and _missed_one(pool, task):

@@ -22,10 +22,14 @@ class LaterFunction:
 
     def __init__(self, module: str, name: str) -> None:
         self._module, self._name = module, name
+        self._function: Callable[..., Any] | None = None
 
     def load(self) -> Callable[..., Any]:
-        """Returns the function, whose module is imported now.
+        """Returns the function, whose module is imported by the first call.
 
         This happens in the caller's thread, not in one that holds a transaction.
         """
-        return cast("Callable[..., Any]", getattr(import_module(self._module), self._name))
+        if self._function is None:
+            found = getattr(import_module(self._module), self._name)
+            self._function = cast("Callable[..., Any]", found)
+        return self._function

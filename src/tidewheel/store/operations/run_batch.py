@@ -62,7 +62,7 @@ NO_DIGEST = ""
 class InboxRow(NamedTuple):
     """Holds one row of list_events: an event that waits for its run's scheduler."""
 
-    seq: int
+    seq: int | None  # None: there is no event, and the row has nothing but the time
     at: Instant
     kind: str
     task_id: TaskId
@@ -98,13 +98,12 @@ def read_inbox(tx: Transaction, number: int, count_max: int) -> requests.Inbox:
     """Returns what happened to a run and its scheduler has not handled yet, oldest first."""
     rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
-        if not (found := tx.rows("get_run_now", run=number)):
-            get_run(tx, number)  # says that there is none
-        return requests.Inbox(Instant(found[0][0]), [])
+        get_run(tx, number)  # says that there is none
     happenings = []
     for row in rows:
-        kind, told = _HAPPENINGS[row.kind]
-        happenings.append(kind._make(told(row)))
+        if row.seq is not None:
+            kind, told = _HAPPENINGS[row.kind]
+            happenings.append(kind._make(told(row)))
     return requests.Inbox(rows[0].now, happenings)
 
 
@@ -183,16 +182,20 @@ def _strike_out(tx: Transaction, run: int, batch: requests.RunBatch, effects: Ef
     their worker had brought them.
 
     Raises Overtaken if one of these is refused, as its lease is lost or its task was cancelled,
-    or if the run was told something of such a task that the batch does not know of.
+    or if the run was told something of such a task that the batch does not know of: a message,
+    or values that go with those of its end.
     """
     if batch.consumed:
         _put(tx, "delete_events", run, "seqs", batch.consumed)
     if not batch.job_reports:
         return
     ids = [one.holder.task_id for one in batch.job_reports]
-    effects.known = frozenset(ids)
+    effects.known = {
+        one.holder.task_id: None if one.end is None else one.end.values
+        for one in batch.job_reports
+    }
     answers = report(tx, effects, batch.job_reports, _no_chance)
-    effects.known = frozenset()
+    effects.known = {}
     pairs = zip(batch.job_reports, answers, strict=True)
     is_so = all(
         answer.refused is None and (one.end is None or answer.status is Status.SUCCEEDED)

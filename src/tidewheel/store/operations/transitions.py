@@ -20,7 +20,7 @@ from dataclasses import field
 from typing import Any
 
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.requests import ParentReport
+from tidewheel.core.operator.requests import Overtaken, ParentReport
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.access import CODE
 from tidewheel.core.queue.dependency import EdgeState, edge_state, status_from_edges
@@ -49,8 +49,9 @@ class Effects:
     runs: set[int] = field(default_factory=set)
     # How many attempts of each worker are over, by its own report: it has so many slots again.
     ended: Counter[WorkerId] = field(default_factory=Counter)
-    # Tasks of whose ends their run need not be told: its batch here was decided upon them.
-    known: frozenset[TaskId] = frozenset()
+    # Tasks of whose ends their run need not be told, and the values that they return: its batch
+    # here was decided upon them.
+    known: Mapping[TaskId, str | None] = field(default_factory=dict)
     # What locks out others and is done after all else, claims that are carried out included.
     at_last: Callable[[], None] | None = None
 
@@ -253,12 +254,23 @@ def tell_runs(tx: Transaction, events: Sequence[EventRow], effects: Effects) -> 
     Of code of a definition that is no job of the graph, a run hears only that a handler failed.
     """
     if effects.known:
-        events = [event for event in events if event.get("task_id") not in effects.known]
+        events = [event for event in events if not _is_known(event, effects.known)]
     if events:
         heard = [event for event in events if _is_heard(event)]
         if heard:
             rows_in_chunks(tx, "add_events", "events", heard)
         effects.runs.update(event["run"] for event in events)
+
+
+def _is_known(event: EventRow, known: Mapping[TaskId, str | None]) -> bool:
+    """Says whether a scheduler has decided upon an event before it was told; raises Overtaken
+    if it knows other values of the task: what that has told before counts, too."""
+    task_id: TaskId | None = event.get("task_id")
+    if task_id is None or task_id not in known:
+        return False
+    if event.get("text") != known[task_id]:
+        raise Overtaken([task_id])
+    return True
 
 
 def _is_heard(event: EventRow) -> bool:
