@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -186,3 +186,27 @@ def left_running(run: str, pool: TaskPool | None, status: str) -> Iterator[str]:
     yield f"{which} still {runs} found again when the run is resumed"
     if status == "stopped":
         yield f"to end {what} instead: tidewheel stop {run} --kill --run"
+
+
+# ---- what two definitions differ in ----
+
+_SIGNS = {"same": " ", "added": "+", "removed": "-"}
+RENDERED = "(as the run reads it)"  # what has no path: the text after its templates
+
+
+def diff_lines(files: Iterable[Mapping[str, Any]], old: str, new: str) -> Iterator[str]:
+    """Yields in which lines the files of two versions differ, as `diff -u` has them."""
+    for file in files:
+        path = safe(file["path"] or RENDERED)
+        yield f"--- {safe(old)}/{path}"
+        yield f"+++ {safe(new)}/{path}"
+        if file["hunks"] is None:
+            yield f"{path} is {file['change']}; it is not text, or too long to be compared"
+        for hunk in file["hunks"] or ():
+            first = {
+                side: next((line[side] for line in hunk if line[side] is not None), 0)
+                for side in ("old", "new")
+            }
+            yield f"@@ -{first['old']} +{first['new']} @@"
+            for line in hunk:
+                yield f"{_SIGNS[line['kind']]}{safe(line['text'])}"
