@@ -174,6 +174,40 @@ def test_a_run_is_started_with_options_and_its_definition_is_read(site, page):
     expect(page.get_by_role("region", name="Text of")).to_contain_text("initial cycle point")
 
 
+MEMBERS = [f"member_{number:02}" for number in range(12)]
+FAMILIES = f"""
+[scheduling]
+    cycling mode = integer
+    [[graph]]
+        P1 = prep => ENSEMBLE:succeed-all => archive
+[runtime]
+    [[ENSEMBLE]]
+    [[prep, archive]]
+        script = true
+    [[{", ".join(MEMBERS)}]]
+        inherit = ENSEMBLE
+        script = true
+"""
+
+
+def test_the_graph_of_a_definition_folds_families_colours_them_and_knows_no_states(site, page):
+    body = {"files": {"flow.cylc": FAMILIES}, "name": "families", "version": "1"}
+    assert site.caller().post("/workflows", body).status == 201
+    page.goto(f"{site.url}/workflows/families/1")
+    graph = page.get_by_role("region", name="Graph")
+    expect(graph.get_by_label("Families", exact=True)).to_have_text("ENSEMBLE")
+    folds = graph.locator(".step-box.folded")
+    expect(folds.first).to_contain_text("ENSEMBLE12 tasks")
+    expect(folds.first).to_have_class(re.compile("family-0"))
+    expect(graph.locator(".step-box").filter(has_text="prep").first).to_be_visible()
+    folds.first.click()
+    expect(graph.locator(".step-box", has_text="member_").first).to_be_attached()
+    graph.get_by_label("fold families").uncheck()
+    expect(folds).to_have_count(0)
+    expect(graph.locator(".bunch-box").first).to_contain_text("12 × member_… · 12 tasks")
+    expect(graph).not_to_contain_text("future")
+
+
 RELOADED = """#!jinja2
 [scheduling]
     [[graph]]
