@@ -12,7 +12,7 @@ import { plain } from "../ui/plain";
 import { StateWord } from "../ui/StateIcon";
 import { Ago, durationText, useNow } from "../ui/time";
 import { StallAge } from "./home/StallAge";
-import { inOrder, isAbandoned, isOver, progressText, secondsLeft, urgency, usualSeconds } from "./runOrder";
+import { causeOf, inOrder, isAbandoned, isOver, progressText, secondsLeft, urgency, usualSeconds } from "./runOrder";
 import "./runs.css";
 
 export function RunList({ name, status }: { name: string; status: string }) {
@@ -85,13 +85,11 @@ function Trouble({ run, summary }: { run: ListedRun; summary: RunSummary | undef
   if (run.status === "error") return <p className="run-trouble">{plain(run.reason)}</p>;
   if (run.waits.length > 0) return <p className="run-waits muted">waits for {plain(run.waits.join("; "))}</p>;
   if (run.reason.startsWith("completed, ")) return <p className="run-waits muted">{plain(run.reason)}</p>; // with what was not done
-  const [cause] = summary?.causes ?? [];
-  if (summary === undefined || cause === undefined || isOver(run)) return null;
-  const more = summary.causes_count - 1;
+  const cause = summary === undefined || isOver(run) ? null : causeOf(summary);
+  if (cause === null) return null;
   return (
     <p className="run-trouble">
-      <Link to="/runs/$run" params={{ run: run.name }} search={{ select: cause.id }}>{cause.id}</Link>{" "}
-      {plain(cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state)}{more > 0 ? `, and ${more} more` : ""}
+      <Link to="/runs/$run" params={{ run: run.name }} search={{ select: cause.id }}>{plain(cause.title)}</Link>{plain(cause.text)}
     </p>
   );
 }
