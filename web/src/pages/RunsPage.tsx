@@ -1,7 +1,7 @@
 /** All runs as a list: those that need action first, each with how far it is and what keeps it. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { ActingProvider, useActing } from "../acting/Acting";
 import { runPagesQuery } from "../api/queries";
 import { useMay } from "../api/session";
@@ -21,6 +21,7 @@ export function RunList({ name, status }: { name: string; status: string }) {
   const summaries = useMemo(() => new Map((runs ?? []).flatMap((run) => (run.summary == null ? [] : [[run.name, { ...run.summary, run }] as const]))), [runs]);
   const usual = useMemo(() => usualSeconds(runs ?? []), [runs]);
   const sorted = useMemo(() => inOrder(runs ?? [], summaries), [runs, summaries]);
+  const { count, end } = useDrawn();
   if (error !== null && runs === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (runs === undefined) return <Loading what="runs" />;
   const fits = globMatcher(name);
@@ -30,15 +31,30 @@ export function RunList({ name, status }: { name: string; status: string }) {
     <>
       {runs.length > 0 && shown.length === 0 && <Empty title="No run fits">None of {runs.length} runs has this name and status.</Empty>}
       <ul className="run-list">
-        {shown.map((run) => (
+        {shown.slice(0, count).map((run) => (
           <li key={run.number}>
             <ActingProvider run={run.name}><RunLine run={run} summary={summaries.get(run.name)} usual={usual.get(run.workflow) ?? null} /></ActingProvider>
           </li>
         ))}
       </ul>
+      {count < shown.length && <p ref={end} className="older-runs muted">{shown.length - count} more below</p>}
       {hasNextPage && <p className="older-runs"><Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>{isFetchingNextPage ? "Loading …" : "Show older runs"}</Button></p>}
     </>
   );
+}
+
+const DRAWN = 60; // lines at once; more come before one has scrolled to their end
+
+/** How many lines are drawn, and what to watch: as long as its place is near, more are. */
+function useDrawn(): { count: number; end: (place: HTMLElement | null) => (() => void) | undefined } {
+  const [count, setCount] = useState(DRAWN);
+  const end = useCallback((place: HTMLElement | null) => {
+    if (place === null) return undefined;
+    const watch = new IntersectionObserver(([seen]) => { if (seen?.isIntersecting) setCount((old) => old + DRAWN); }, { rootMargin: "1200px" });
+    watch.observe(place);
+    return () => watch.disconnect();
+  }, [count]); // eslint-disable-line react-hooks/exhaustive-deps -- it is watched anew: what stays in sight tells nothing
+  return { count, end };
 }
 
 function RunLine({ run, summary, usual }: { run: ListedRun; summary: RunSummary | undefined; usual: number | null }) {
