@@ -21,7 +21,6 @@ import { folded } from "../run/folds";
 import "../run/run.css";
 import { asGraph, DRAWN_MAX, familyColours, kindOfStep } from "./definitionDrawing";
 import { Refusal } from "./Findings";
-import type { PointRange } from "./runOptions";
 
 /** `colour`: that of its family, if it has one. */
 type StepNode = Node<{ name: string; below: string; title: string; kind: string; colour: number | null; lit: boolean }, "step">;
@@ -57,9 +56,8 @@ const NODE_TYPES = { step: StepBox, folded: FoldedBox, bunch: BunchBox, frame: F
 const FOLDED_MIN = 25; // tasks; of more than these families are folded, unless somebody wants each
 const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
 
-/** `range`: the points that are drawn first. */
-export function DefinitionGraph({ name, version, parameters, range }: { name: string; version: string; parameters: Record<string, unknown>; range: PointRange }) {
-  const [asked, setAsked] = useState(range);
+export function DefinitionGraph({ name, version, parameters }: { name: string; version: string; parameters: Record<string, unknown> }) {
+  const [asked, setAsked] = useState({ start: "", stop: "" });
   const [grouping, setGrouping] = useState<Grouping | null>(null);
   const [direction, setDirection] = useState<"LR" | "TB">("LR");
   const [wantsFolds, setWantsFolds] = useState<boolean | null>(null);

@@ -10,11 +10,11 @@ import { plain } from "../../ui/plain";
 import { say } from "../../ui/toasts";
 import { Findings, Refusal } from "./Findings";
 import { filled, kindOf, linesOf, textOf, valueOf } from "./parameters";
-import { NO_OPTIONS, optionsOf, rangeOf, wrongOption, type PointRange } from "./runOptions";
+import { NO_OPTIONS, optionsOf, wrongOption } from "./runOptions";
 import { StartOptions } from "./StartOptions";
 
-/** `onPreview` is told what the graph would be drawn with: values, and the points that the run would begin and end with. */
-export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocument; onPreview: (parameters: Record<string, unknown>, points: PointRange) => void }) {
+/** `onPreview` is told what the graph would be drawn with. */
+export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocument; onPreview: (parameters: Record<string, unknown>) => void }) {
   const { name, version, parameters, kind } = workflow;
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [lines, setLines] = useState("");
@@ -47,7 +47,7 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
   };
   const check = () => {
     beginning.reset();
-    checking.mutate(undefined, { onSuccess: () => onPreview(values, rangeOf(options)) });
+    checking.mutate(undefined, { onSuccess: () => onPreview(values) });
   };
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();

@@ -18,7 +18,6 @@ export function StartOptions({ texts, onChange, hasPoints, refused }: OptionsPro
       {hasPoints && (
         <details className="start-points" open={POINTS.some(({ name }) => texts[name] !== "")}>
           <summary>Points and mode</summary>
-          <p className="muted start-says">Fill in past cycles (backfill): give the first and the last point. Check draws the tasks of that range before anything runs.</p>
           <div className="start-fields">
             {POINTS.map(({ name, title, says }) => (
               <OptionInput key={name} title={title} says={says} wrong={refusalOf(name, texts[name], refused)}>

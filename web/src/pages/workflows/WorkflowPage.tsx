@@ -15,7 +15,6 @@ import { DefinitionGraph } from "./DefinitionGraph";
 import { Findings } from "./Findings";
 import { textOf } from "./parameters";
 import { RequestForm } from "./RequestForm";
-import type { PointRange } from "./runOptions";
 import { Stages } from "./Stages";
 import { Versions } from "./Versions";
 import { Runnable } from "./WorkflowsPage";
@@ -45,7 +44,6 @@ function Missing({ error, retry }: { error: Error; retry: () => void }) {
 
 function Version({ workflow }: { workflow: WorkflowDocument }) {
   const [given, setGiven] = useState<Record<string, unknown>>({});
-  const [range, setRange] = useState<PointRange>({ start: "", stop: "" });
   const may = useMay("submit");
   const { name, version, findings, parameters } = workflow;
   const { open } = useDefinitionPlace(workflow.files);
@@ -57,8 +55,8 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
     <div className="plain-page">
       <Head workflow={workflow} may={may} />
       <div className={may ? "workflow-top" : "workflow-top alone"}>
-        <section className="card workflow-graph" aria-label="Graph"><DefinitionGraph key={`${range.start} ${range.stop}`} name={name} version={version} parameters={given} range={range} /></section>
-        {may && <RequestForm workflow={workflow} onPreview={(values, points) => { setGiven(values); setRange(points); }} />}
+        <section className="card workflow-graph" aria-label="Graph"><DefinitionGraph name={name} version={version} parameters={given} /></section>
+        {may && <RequestForm workflow={workflow} onPreview={setGiven} />}
       </div>
       {workflow.kind === "sip" && <Stages name={name} version={version} parameters={given} />}
       <div className="workflow-parts">

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Problem } from "../../api/http";
-import { NO_OPTIONS, optionsOf, rangeOf, refusalOf, wrongOption } from "./runOptions";
+import { NO_OPTIONS, optionsOf, refusalOf, wrongOption } from "./runOptions";
 
 test("only what was said is sent", () => {
   expect(optionsOf(NO_OPTIONS)).toEqual({});
@@ -16,9 +16,4 @@ test("a refusal stands at the field whose text it quotes", () => {
   const problem = new Problem(400, "bad_setting", "initial cycle point is 'soon'; accepted is a date");
   expect(refusalOf("initial", "soon", problem)).toContain("soon");
   expect(refusalOf("final", "2027", problem)).toBe("");
-});
-
-test("a run goes from where it starts to where it stops, else over all of its points", () => {
-  expect(rangeOf({ ...NO_OPTIONS, initial: "2020", final: " 2030 ", stop: "2025" })).toEqual({ start: "2020", stop: "2025" });
-  expect(rangeOf(NO_OPTIONS)).toEqual({ start: "", stop: "" });
 });

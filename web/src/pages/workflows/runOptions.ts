@@ -50,14 +50,6 @@ export function optionsOf(texts: OptionTexts): RunOptions {
   };
 }
 
-export interface PointRange {
-  start: string;
-  stop: string;
-}
-
-/** From where to where a run with these options goes; "": as the definition says. */
-export const rangeOf = (texts: OptionTexts): PointRange => ({ start: texts.start.trim() || texts.initial.trim(), stop: texts.stop.trim() || texts.final.trim() });
-
 /** The part of a refusal that is about a field: what names it, or quotes what was written in it. */
 export function refusalOf(name: OptionField["name"], text: string, problem: Problem | null): string {
   const written = text.trim();
