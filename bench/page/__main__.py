@@ -13,6 +13,7 @@ from typing import Any
 from bench.folders import data_folder
 from bench.machine import facts_text, machine_facts
 from bench.markdown import publish, table
+from bench.page import large
 from bench.page.load import CHANGED, FLOW, NODES, Load
 from bench.page.window import BenchWindow
 from tests.support.browser import MISSING, Site, chromium
@@ -159,10 +160,29 @@ def main() -> None:
         sys.exit(MISSING)
     with data_folder() as folder:
         facts = machine_facts(folder)
+        if wish.large:
+            _publish_large(wish, folder, facts)
+            return
         with Site(CommandLine(folder)).running() as site, chromium() as browser:
             facts["browser"] = f"Chromium {browser.version}, without a GPU"
             rows = Bench(site, browser, wish).rows()
     publish(wish.write, "page", facts_text(facts), table(HEADER, rows))
+
+
+def _publish_large(wish: argparse.Namespace, folder: Path, facts: dict[str, str]) -> None:
+    rows = []
+    with Site(CommandLine(folder)).running() as site:
+        run = large.prepared(site)  # before there is a browser, which has a loop of its own
+        with chromium() as browser:
+            facts["browser"] = f"Chromium {browser.version}, without a GPU"
+            for view in large.VIEWS:
+                for context in browser.contexts:
+                    context.close()
+                place = view.path.format(run=f"/runs/{in_path(run)}")
+                window = BenchWindow(browser, site.link())
+                rows.append(large.measured(window, site.url + place, view))
+                print(*rows[-1], sep=" | ", flush=True)
+    publish(wish.write, "page-large", facts_text(facts), table(large.HEADER, rows))
 
 
 def _arguments() -> argparse.Namespace:
@@ -174,6 +194,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20.0, help="of updates")
     parser.add_argument("--panning", type=float, default=6.0, help="seconds")
     parser.add_argument("--minutes", type=float, default=3.0, help="of updates, for memory")
+    parser.add_argument(
+        "--large", action="store_true", help="5,000 runs and 10,000 tasks instead"
+    )
     parser.add_argument("--write", type=Path, metavar="FILE.md")
     return parser.parse_args()
 

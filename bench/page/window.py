@@ -49,6 +49,22 @@ look();
 const all = { subtree: true, childList: true, characterData: true };
 new MutationObserver(look).observe(document.querySelector(".rows-space"), all);
 """
+# What keeps a page from answering, what moves under the eyes, and what it has cost.
+WATCH = """
+window.paid = { long: [], shift: 0 };
+new PerformanceObserver(list => {
+    for (const one of list.getEntries()) window.paid.long.push(one.duration);
+}).observe({ type: "longtask", buffered: true });
+new PerformanceObserver(list => {
+    const moved = list.getEntries().filter(one => !one.hadRecentInput);
+    for (const one of moved) window.paid.shift += one.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+PAID = """() => ({
+    ...window.paid,
+    bytes: performance.getEntries().reduce((sum, one) => sum + (one.transferSize ?? 0), 0),
+    elements: document.querySelectorAll("*").length,
+})"""
 COUNT_FRAMES = """
 window.frames_at = [];
 window.counting = true;
@@ -82,6 +98,32 @@ class BenchWindow:
         self.page.goto(address, wait_until="commit")
         at, firsts = self.page.evaluate("selector => window.awaitFirst(selector)", selector)
         return firsts.get("first-contentful-paint", at), at
+
+    def watch(self) -> None:
+        """From now on pages note what they cost."""
+        self.page.context.add_init_script(WATCH)
+
+    def watched(self) -> dict[str, Any]:
+        """Returns long tasks in ms, the layout shift, bytes and elements since the page was
+        opened."""
+        found: dict[str, Any] = self.page.evaluate(PAID)
+        return found
+
+    def frames_while_scrolling(self, selector: str, seconds: float) -> list[float]:
+        """Milliseconds between frames while a wheel turns; none if nothing can be scrolled."""
+        box = self.page.locator(selector).first.bounding_box() if selector else None
+        if box is None:
+            return []
+        self.page.mouse.move(
+            box["x"] + box["width"] / 2, box["y"] + min(box["height"], 600) / 2
+        )
+        self.page.evaluate(f"() => {{ {COUNT_FRAMES} }}")
+        end_at = time.monotonic() + seconds
+        while time.monotonic() < end_at:
+            self.page.mouse.wheel(0, 400)
+            self.page.wait_for_timeout(16)
+        at = self.page.evaluate(FRAMES)
+        return [later - earlier for earlier, later in pairwise(at)]
 
     def watch_rows(self) -> None:
         self.page.evaluate(f"() => {{ {WATCH_ROWS} }}")

@@ -111,6 +111,41 @@ def test_what_needs_action_stands_first_with_its_reason_and_its_age(surge, count
     expect(page.get_by_role("complementary", name=re.compile("plot"))).to_be_visible()
 
 
+CFL = """
+[scheduling]
+    [[graph]]
+        R1 = model => archive
+[runtime]
+    [[model]]
+        script = echo 'CFL violated at step 7' >&2; exit 3
+    [[archive]]
+        script = true
+"""
+
+
+def test_a_stalled_run_says_what_its_job_wrote_in_grid_and_list_and_teams_are_filtered(
+    site, surge, page
+):
+    folder = site.tidewheel.folder / "cfl"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(CFL)
+    made = site.caller().post("/runs", {"flow": CFL, "workflow": "ocean/cfl"})
+    assert made.status == 201, made.body
+    status_of(site, "ocean/cfl/run1", "stalled")
+    said = "1/model failed (exit 3): CFL violated at step 7; 1 task waits for it"
+    page.goto(f"{site.url}/runs")
+    expect(row(page, "ocean/cfl/run1").locator(".grid-why")).to_have_text(said)
+    page.goto(f"{site.url}/runs?as=list")
+    line = page.get_by_role("article").filter(has_text="ocean/cfl/run1")
+    expect(line.locator(".run-trouble")).to_have_text(said)
+    page.goto(f"{site.url}/runs")
+    page.get_by_label("Team").select_option("ocean")
+    expect(page).to_have_url(re.compile(r"name=ocean"))
+    expect(page.locator(".grid-row")).to_have_count(1)
+    page.get_by_label("Team").select_option("all teams")
+    expect(row(page, surge)).to_be_visible()
+
+
 def test_a_click_on_a_cell_opens_that_cycle_and_no_other(counted, page):
     cells(page, counted).first.click()
     page.wait_for_url(re.compile(r"/runs/counted%2Frun\d+\?point="))

@@ -40,7 +40,7 @@ def barriers(page, rules=()):
 def test_nobody_is_kept_out_of_any_view(site, noisy, page):
     expect(page.get_by_role("link", name=noisy)).to_be_visible()
     found = {"runs": barriers(page)}
-    for views in ("graph", "tree,table", "timeline,analysis", "logs,history"):
+    for views in ("graph", "tree,table", "grid", "timeline,analysis", "logs,history"):
         page.goto(address(site, noisy, f"?views={views}&select=1/tide"))
         expect(page.get_by_role("complementary")).to_contain_text("Outputs")
         expect(page.get_by_text(re.compile("^Loading"))).to_have_count(0)

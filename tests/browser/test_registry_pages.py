@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_manners import AXE, barriers
-from tests.support.http_server import Caller
+from tests.support.http_server import Caller, in_path
 from tests.support.sips import definition, stage
 from tests.support.workflow_folders import sip_files
 
@@ -172,6 +172,85 @@ def test_a_run_is_started_with_options_and_its_definition_is_read(site, page):
     page.get_by_role("region", name="Runs").get_by_role("link", name="definition").click()
     expect(page.get_by_role("heading", name="Definition of opts/run1")).to_be_visible()
     expect(page.get_by_role("region", name="Text of")).to_contain_text("initial cycle point")
+
+
+MEMBERS = [f"member_{number:02}" for number in range(12)]
+FAMILIES = f"""
+[scheduling]
+    cycling mode = integer
+    [[graph]]
+        P1 = prep => ENSEMBLE:succeed-all => archive
+[runtime]
+    [[ENSEMBLE]]
+    [[prep, archive]]
+        script = true
+    [[{", ".join(MEMBERS)}]]
+        inherit = ENSEMBLE
+        script = true
+"""
+
+
+def test_the_graph_of_a_definition_folds_families_colours_them_and_knows_no_states(site, page):
+    body = {"files": {"flow.cylc": FAMILIES}, "name": "families", "version": "1"}
+    assert site.caller().post("/workflows", body).status == 201
+    page.goto(f"{site.url}/workflows/families/1")
+    graph = page.get_by_role("region", name="Graph")
+    expect(graph.get_by_label("Families", exact=True)).to_have_text("ENSEMBLE")
+    folds = graph.locator(".step-box.folded")
+    expect(folds.first).to_contain_text("ENSEMBLE12 tasks")
+    expect(folds.first).to_have_class(re.compile("family-0"))
+    expect(graph.locator(".step-box").filter(has_text="prep").first).to_be_visible()
+    folds.first.click()
+    expect(graph.locator(".step-box", has_text="member_").first).to_be_attached()
+    graph.get_by_label("fold families").uncheck()
+    expect(folds).to_have_count(0)
+    expect(graph.locator(".bunch-box").first).to_contain_text("12 × member_… · 12 tasks")
+    expect(graph).not_to_contain_text("future")
+
+
+RELOADED = """#!jinja2
+[scheduling]
+    [[graph]]
+        R1 = first => second
+[runtime]
+    [[first, second]]
+        script = {{ WHAT | default("true") }}
+    [[nobody]]
+"""
+
+
+def test_the_definition_of_a_run_has_its_findings_and_what_each_reload_changed(site, page):
+    run = site.begin_paused("again", RELOADED)
+    address = f"/runs/{in_path(run)}"
+    page.goto(f"{site.url}{address}")
+    page.get_by_role("link", name="definition").click()
+    expect(page.get_by_role("heading", name=f"Definition of {run}")).to_be_visible()
+    versions = page.get_by_role("region", name="Versions")
+    expect(versions).to_contain_text("It was never reloaded")
+    found = page.get_by_role("region", name="What was found")
+    found.get_by_role("button", name="as the run reads it:").first.click()
+    text = page.get_by_role("region", name="Text of as the run reads it")
+    expect(text.locator("[aria-current=location] .line-finding")).to_be_visible()
+
+    file = site.tidewheel.folder / "again" / "flow.cylc"
+    file.write_text(RELOADED.replace("first => second", "second => first"))
+    told = site.tidewheel("reload", run, "--server", site.url, "-s", 'WHAT="false"')
+    assert told.status == 0, told
+    page.reload()
+    versions.get_by_role("button", name="What the reload to version 2 changed").click()
+    diff = page.get_by_role("region", name="From 1 to 2")
+    expect(diff.get_by_role("region", name="flow.cylc")).to_contain_text("+        R1 = second")
+    rendered = diff.get_by_role("region", name="as the run reads it")
+    expect(rendered).to_contain_text("+        script = false")
+    expect(page).to_have_url(re.compile("reload=2"))
+
+    held = site.tidewheel.state / "runs" / run / "flow.cylc"
+    held.write_text(RELOADED.replace("=> second", f"=> second # {HOSTILE}"))
+    page.goto(f"{site.url}{address}")
+    page.get_by_role("button", name="Reload").click()
+    would = page.get_by_role("dialog").get_by_role("region", name="flow.cylc")
+    expect(would).to_contain_text(f"+        R1 = first => second # {HOSTILE}")
+    assert page.evaluate("window.hit") is None
 
 
 def test_each_stage_unfolds_to_what_it_needs_and_to_its_files_as_text(site, page):

@@ -58,3 +58,48 @@ def test_the_analysis_compares_names_and_shows_one_over_cycles(site, noisy, page
     expect(page).to_have_url(re.compile(r"(?=.*analysis\.name=tide).*analysis\.of=queue"))
     page.get_by_role("button", name="GPU", exact=True).click()
     expect(page.get_by_role("status").filter(has_text="No gpu is known yet")).to_be_visible()
+
+
+MATRIX = """
+[task parameters]
+    i = 1..12
+[scheduling]
+    cycling mode = integer
+    initial cycle point = 1
+    final cycle point = 3
+    runahead limit = P3
+    [[graph]]
+        P1 = start => part<i>
+[runtime]
+    [[PARTS]]
+        script = true
+    [[part<i>]]
+        inherit = PARTS
+    [[start]]
+        script = test $CYLC_TASK_CYCLE_POINT != 2
+"""
+
+
+def test_tasks_stand_by_points_and_are_walked_opened_and_ticked_by_keys(site, page):
+    run = site.begin("matrix", MATRIX)
+    page.goto(address(site, run, "?views=grid"))
+    grid = page.get_by_role("grid", name="Tasks by cycle point")
+    expect(grid.get_by_role("columnheader")).to_have_text(["Task", "1", "2", "3"])
+    expect(grid.get_by_role("gridcell", name="2/start: failed")).to_be_visible()
+    expect(grid.get_by_role("gridcell", name="1/PARTS: 12 succeeded")).to_be_visible()
+    grid.focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("select=2.start|select=2%2Fstart"))
+    page.keyboard.press("Space")
+    expect(grid.locator(".ticked")).to_have_count(1)
+    grid.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(grid.get_by_role("gridcell", name="1/part_i07: succeeded")).to_be_visible()
+    expect(page).to_have_url(re.compile("grid.toggled="))
+    page.reload()
+    expect(grid.get_by_role("row")).to_have_count(1 + 1 + 1 + 12)
+    drawn = {one.inner_html() for one in grid.locator(".matrix-square .state-icon").all()[:4]}
+    assert len(drawn) == 2, "a state has a shape beside its colour"

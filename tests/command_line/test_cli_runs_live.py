@@ -76,6 +76,57 @@ def test_stop_and_reload_from_another_terminal(tidewheel, flow):
     assert (page["run"]["status"], page["run"]["driven"]) == ("stopped", False)
 
 
+TEMPLATED = """#!jinja2
+[scheduling]
+    [[graph]]
+        R1 = first => {{ NEXT | default("second") }}
+[runtime]
+    [[first]]
+        script = until test -e "$CYLC_WORKFLOW_SHARE_DIR/go"; do sleep 0.05; done
+    [[second, third]]
+        script = true
+"""
+
+
+def test_each_reload_of_a_run_is_a_version_that_can_be_compared(tidewheel):
+    folder = tidewheel.folder / "flow"
+    folder.mkdir()
+    (folder / "flow.cylc").write_text(TEMPLATED)
+    with tidewheel.started("run", "flow") as running:
+        running.read_until("first started")
+        never = tidewheel("show", "flow", "--diff")
+        assert never.status == 2 and "flow/run1 was never reloaded" in never.err
+        [first] = tidewheel("show", "flow", "--versions", "--json").json["versions"]
+        assert (first["version"], first["who"]) == (1, "")
+
+        (folder / "flow.cylc").write_text(TEMPLATED.replace("script = true", "script = false"))
+        tried = tidewheel("reload", "flow", "-s", 'NEXT="third"', "--dry-run").out
+        assert "-        R1 = first => second" in tried, tried
+        assert "+        R1 = first => third" in tried and "+        script = false" in tried
+        assert "nothing was done" in tried
+        assert len(tidewheel("show", "flow", "--versions", "--json").json["versions"]) == 1
+
+        assert tidewheel("reload", "flow").status == 0
+        said = tidewheel("show", "flow", "--diff").out
+        assert "--- 1/flow.cylc" in said and "+++ 2/flow.cylc" in said
+        assert "-        script = true" in said and "as the run reads it" not in said
+
+        tidewheel("reload", "flow", "-s", 'NEXT="third"')
+        newest = tidewheel("show", "flow", "--versions", "--json").json["versions"]
+        assert [one["version"] for one in newest] == [3, 2, 1]
+        assert newest[0]["who"] and newest[2] == first
+        said = tidewheel("show", "flow", "--diff", "2", "3").out
+        assert "+++ 3/(as the run reads it)" in said and "flow.cylc" not in said
+        assert "+        R1 = first => third" in said
+        assert "VERSION" in tidewheel("show", "flow", "--versions").out
+        unknown = tidewheel("show", "flow", "--diff", "1", "7")
+        assert "has no version 7" in unknown.err and "It has 1, 2, 3" in unknown.err
+        assert "two versions" in tidewheel("show", "flow", "--diff", "1").err
+        tidewheel("stop", "--kill")
+        running.wait()
+    assert "+++ 3/" in tidewheel("show", "flow", "--diff").out
+
+
 WAITS = """
 [scheduling]
     [[graph]]

@@ -1,5 +1,6 @@
 """Runs: made, found, driven by one scheduler at a time, commanded, and deleted as a whole."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -501,6 +502,48 @@ def test_retention_lets_runs_go_as_a_whole_and_leaves_their_tasks_alone(store, c
     assert store.expired_runs(DAY, 1) == [ended.run.number]
     store.delete_run(ended.run.number)
     assert store.expired_runs(DAY, 10) == [crashed.run.number]
+
+
+def reloaded(driver, digest, who="ada"):
+    """A reload as a scheduler carries it out."""
+    store, run = driver.store, driver.run
+    store.save_definition(StoredDefinition(digest=digest, workflow="wf", text="graph"))
+    number = store.post_command(NewCommand(run=run.number, who=who, body="{}"))
+    answer = CommandAnswer(number, json.dumps({"definition": digest}))
+    driver.write(definition=digest, answers=[answer])
+
+
+def versions(store, run):
+    return [(one.version, one.definition, one.who) for one in store.run_versions(run.number)]
+
+
+def test_a_run_that_is_reloaded_keeps_which_definitions_it_had(store, clock):
+    driver = Driver.of(store, definition="first")
+    run = driver.run
+    assert versions(store, run) == [(1, "first", "")]
+    clock.advance(5)
+    reloaded(driver, "second")
+    reloaded(driver, "second")
+    reloaded(driver, "first", who="grace")
+    told = [(3, "first", "grace"), (2, "second", "ada"), (1, "first", "")]
+    assert versions(store, run) == told
+    assert store.run(run.number).definition == "first"
+    times = [one.at for one in store.run_versions(run.number)]
+    assert times == [clock.now, clock.now, run.created_at]
+    with pytest.raises(NotFound):
+        store.run_versions(99)
+
+
+def test_definitions_that_a_run_had_stay_until_it_goes_and_are_at_most_fifty(store, clock):
+    driver = Driver.of(store, definition="digest 1")
+    for number in range(2, 53):
+        reloaded(driver, f"digest {number}")
+    assert [one[0] for one in versions(store, driver.run)] == list(range(52, 2, -1))
+    clock.advance(DAY)
+    assert store.delete_definitions(1.0, 100) == 2
+    driver.write(status="stopped", ends=True)
+    store.delete_run(driver.run.number)
+    assert store.delete_definitions(1.0, 100) == 50
 
 
 def test_a_definition_goes_when_nothing_names_it_and_it_was_saved_last_long_ago(store, clock):

@@ -110,11 +110,13 @@ LOOKS = [
     ("attempts", {"run": "forecast", "count": 2}),
     ("critical-path", {"run": "forecast", "id": "1/model_a"}),
     ("past", {"run": "forecast", "batch": 2}),
+    ("versions", {"run": "forecast"}),
     ("past", {"run": "forecast", "count": 3}),
     ("past-graph", {"run": "forecast", "batch": 2, "window": 0}),
 ]
 # Its end as a document, below; lines of one that is there: test_log_search.py.
-SHOWN_ELSEWHERE = {"log", "log-search", "log-line"}
+# Of a run that was reloaded: tests/browser/test_registry_pages.py.
+SHOWN_ELSEWHERE = {"log", "log-search", "log-line", "diff"}
 
 
 def without_time(document):

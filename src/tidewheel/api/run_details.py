@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from tidewheel.api import runs
+from tidewheel.api.workflows import FileDiff, FindingFacts
 
 EdgeState = Literal["true", "open", "lost", "not taken"]
 
@@ -533,10 +534,42 @@ class DoneAtOnce(TypedDict):
     comes_back: list[str]
 
 
+class RunVersion(TypedDict):
+    """Describes a definition that a run had; `who` reloaded it, and began the first one if that
+    is known."""
+
+    version: int
+    definition: str
+    at: str
+    who: str
+
+
+class RunVersions(TypedDict):
+    """Lists the definitions that a run had, the one that it has now first, and what was found
+    in that one; a finding whose file is "" is about the text that the run reads."""
+
+    run: str
+    kind: str
+    versions: list[RunVersion]
+    findings: list[FindingFacts]
+
+
+class RunDiff(TypedDict):
+    """Says in which files two definitions of a run differ, from `version` to `against`; the
+    path "" is the text that the run reads, after its templates."""
+
+    run: str
+    version: int
+    against: int
+    files: list[FileDiff]
+
+
 class DryRun(DoneAtOnce, runs.OfRun):
-    """Says what a command would do, and what would run then if every job succeeded."""
+    """Says what a command would do, and what would run then if every job succeeded; `diff` is
+    how a reload would change the definition, and null for every other command."""
 
     runs: list[TriedRun]
     waits: list[TriedWait]
     notices: list[str]
     cut: bool
+    diff: NotRequired[list[FileDiff] | None]

@@ -232,6 +232,19 @@ _ROWS = (
         view_query(batch=(Batch | None, None), at=(str, ""), limit=(_PastCount, 2_000)),
     ),
     View(
+        "versions",
+        "The definitions that a run had, newest first, and what was found in the one it has.",
+        run_details.RunVersions,
+        below="/definition/versions",
+    ),
+    View(
+        "diff",
+        "The lines in which two definitions of a run differ; unless asked, the last two.",
+        run_details.RunDiff,
+        view_query(version=(Number | None, None), against=(Number | None, None)),
+        below="/definition/diff",
+    ),
+    View(
         STATE,
         "Which tasks have got so far, as other workflows ask.",
         runs.WorkflowProgress,

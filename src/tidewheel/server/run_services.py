@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -338,6 +339,7 @@ Document = dict[str, Any]
 Look = Callable[[str], Awaitable[Document | None]]
 
 LOOKS_MAX = 50  # for one list: each reads a whole run
+LOOK_SECONDS_MAX = 1.0  # who asks again is told more
 KNOWN_MAX = 5_000
 _OVER = ("completed", "stopped")
 
@@ -364,7 +366,11 @@ class SummaryCache:
         """
         unknown = [run for run in runs if self._at_hand(run, names) is None]
         unknown.sort(key=lambda run: run["status"] in _OVER)
+        looked, until = 0, time.monotonic() + LOOK_SECONDS_MAX
         for run in unknown[:looks_max]:
+            if looked and time.monotonic() > until:
+                break
+            looked += 1
             # As it was listed: what happens meanwhile is looked for the next time.
             summary = await look(run["name"])
             place = (run["number"], names)
@@ -374,7 +380,7 @@ class SummaryCache:
                 del self._known[next(iter(self._known))]
         found = [(run, self._at_hand(run, names)) for run in runs]
         shown = [run | {"summary": None if one is None else one[1]} for run, one in found]
-        return shown, max(0, len(unknown) - looks_max)
+        return shown, len(unknown) - looked
 
     def _at_hand(
         self, run: Document, names: tuple[str, ...]

@@ -415,6 +415,7 @@ class DatabaseStore(ABC):
     narrow_run = writes("narrow_run", run_operations.narrow_run)
     command = reads(run_batch.command)
     commands = reads(run_batch.commands)
+    run_versions = reads(run_batch.run_versions)
     submissions = reads(run_batch.submissions)
     run_attempts = reads(run_batch.run_attempts)
     run_changes = reads(run_batch.run_changes)

@@ -5,6 +5,7 @@ The command line, jobs and REST ask here; the answer is a document for any of th
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import cast
@@ -12,6 +13,7 @@ from typing import cast
 from tidewheel.api.run_details import DryRun, TriedChange, TriedRun
 from tidewheel.api.runs import BroadcastSetting, RunBroadcasts, SelectedTask, SelectedTasks
 from tidewheel.api.views import STATE, VIEWS, no_view
+from tidewheel.api.workflows import FileDiff
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.command_events import AppliedCommand, events_of
 from tidewheel.core.operator.definition import is_same_content
@@ -26,6 +28,7 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
+from tidewheel.services.definitions.diff import run_definitions_diff
 from tidewheel.services.definitions.snapshot import check_same_workflow, reread, restore
 from tidewheel.services.paths import run_directory
 from tidewheel.services.workflow_state import state_document
@@ -83,9 +86,10 @@ async def dry_run(asked: AskedView) -> DryRun:
     pool, run, id_of = snapshot.pool, snapshot.view.name, snapshot.id_of
     applied = events_of(pool, command, snapshot.now)
     notices: list[str] = []
+    changed: list[FileDiff] | None = None
     match command:
         case Reload():
-            graph = await _graph(asked, snapshot, command)
+            graph, changed = await _reloaded(asked, snapshot, command)
             refuse_other_lists(pool, graph)
             refuse_renamed_elements(pool, graph)
             applied = AppliedCommand(events=(events.RunReloaded(graph, snapshot.now),))
@@ -123,6 +127,7 @@ async def dry_run(asked: AskedView) -> DryRun:
         ],
         "notices": [*notices, *(one.text for one in seen.notices)],
         "cut": seen.cut,
+        "diff": changed,
     }
 
 
@@ -142,8 +147,11 @@ def _outputs(pool: TaskPool, key: Key) -> set[str]:
     return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
 
 
-async def _graph(asked: AskedView, snapshot: RunSnapshot, command: Reload) -> Graph:
-    """Returns the graph of the definition with which the run would go on after this reload."""
+async def _reloaded(
+    asked: AskedView, snapshot: RunSnapshot, command: Reload
+) -> tuple[Graph, list[FileDiff]]:
+    """Returns the graph of the definition with which the run would go on after this reload, and
+    how that differs from the one that it has."""
     view, store = snapshot.view, asked.store
     directory = run_directory(asked.context.home, view.name)
     old = await store.definition(view.definition)
@@ -153,7 +161,9 @@ async def _graph(asked: AskedView, snapshot: RunSnapshot, command: Reload) -> Gr
     else:
         new = reread(old, view.options, directory)
     is_new = not is_same_content(new.digest, view.definition)
-    return restore(new, view.options, directory, is_new=is_new).graph
+    graph = restore(new, view.options, directory, is_new=is_new).graph
+    told = await asyncio.to_thread(run_definitions_diff, old, new)
+    return graph, cast("list[FileDiff]", told["files"])
 
 
 def _run_document(
@@ -187,6 +197,8 @@ LOOKS: dict[str, Callable[[AskedView], Awaitable[Mapping[str, object]]]] = {
     "critical-path": graph.critical_path,
     "changes": past.changes,
     "past": past.past,
+    "versions": past.versions,
+    "diff": past.diff,
     "past-graph": past.past_graph,
 }
 assert {*LOOKS, STATE} == set(VIEWS), "every view is shown near and through a server"

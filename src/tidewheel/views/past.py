@@ -10,11 +10,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, takewhile
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tidewheel.api import run_details as api
+from tidewheel.api.workflows import FileDiff, FindingFacts
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.findings import finding_document
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.definition import FLOW_CYLC
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import ChangesView, CommandView
 from tidewheel.core.queue.task import Instant
@@ -34,6 +37,8 @@ from tidewheel.core.sched.task_state import Key, TaskHistory
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
+from tidewheel.services.definitions.diff import RENDERED, run_definitions_diff
+from tidewheel.services.paths import run_directory
 from tidewheel.store.change_rows import read_changes
 from tidewheel.views.events import last_rows
 from tidewheel.views.graph import drawn
@@ -274,6 +279,41 @@ def _command(one: CommandView) -> api.CommandRecord:
     said = json.loads(one.body)
     verb, answer = said.pop("verb", ""), json.loads(one.answer) if one.answer else None
     return described(api.CommandRecord, one, verb=verb, arguments=said, answer=answer)
+
+
+async def versions(asked: AskedView) -> api.RunVersions:
+    """Shows the definitions that a run had, and what was found in the one that it has."""
+    run = asked.run
+    had = await asked.store.run_versions(run.number)
+    kept = await asked.store.definition(run.definition)
+    restored = await asked.context.definition_of(run)
+    found = [cast("FindingFacts", finding_document(one)) for one in restored.findings]
+    for one in found:
+        if kept.kind == FLOW_CYLC:
+            one["file"] = RENDERED  # what was read has no file of its own
+        elif one["file"] is not None:
+            directory = run_directory(asked.context.home, run.name)
+            one["file"] = one["file"].removeprefix(f"{directory}/")
+    told = [described(api.RunVersion, one) for one in had]
+    return {"run": run.name, "kind": kept.kind, "versions": told, "findings": found}
+
+
+async def diff(asked: AskedView) -> api.RunDiff:
+    """Shows in which lines two definitions of a run differ: the last two, unless others are
+    asked for."""
+    had = {one.version: one for one in await asked.store.run_versions(asked.run.number)}
+    known = ", ".join(map(str, sorted(had)))
+    against = asked.number("against") or max(had)
+    version = asked.number("version") or against - 1
+    if version not in had or against not in had:
+        if len(had) == 1:
+            raise Refused(f"{asked.run.name} was never reloaded: it has one version, {known}")
+        unknown = version if version not in had else against
+        raise Refused(f"{asked.run.name} has no version {unknown}; it has {known}")
+    kept = [await asked.store.definition(had[one].definition) for one in (version, against)]
+    told = await asyncio.to_thread(run_definitions_diff, *kept)
+    files = cast("list[FileDiff]", told["files"])
+    return {"run": asked.run.name, "version": version, "against": against, "files": files}
 
 
 # Checkpoints keep the rows of a run at some of its batches, so that a replay begins near

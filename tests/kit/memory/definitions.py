@@ -25,7 +25,8 @@ def get_definition(t: Tables, digest: str) -> list[Row]:
 
 def delete_definitions(t: Tables, *, retention_seconds: float, count: int) -> list[Row]:
     before = t.clock() - retention_seconds
-    named = {one["definition"] for one in (*t.run.values(), *t.workflow.values())}
+    naming = (*t.run.values(), *t.run_version.values(), *t.workflow.values())
+    named = {one["definition"] for one in naming}
     old = sorted(
         digest
         for digest, row in t.definition.items()

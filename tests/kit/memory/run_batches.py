@@ -13,7 +13,9 @@ from tidewheel.store.transaction import Row
 
 __all__ = [
     "add_events",
+    "add_first_version",
     "add_run_change",
+    "add_run_version",
     "advance_run",
     "answer_commands",
     "count_pool",
@@ -22,6 +24,7 @@ __all__ = [
     "drop_facts",
     "drop_outbox",
     "drop_pool",
+    "drop_run_versions",
     "drop_timers",
     "drop_xtriggers",
     "find_memory",
@@ -41,6 +44,7 @@ __all__ = [
     "list_pool",
     "list_run_attempts",
     "list_run_changes",
+    "list_run_versions",
     "list_run_values",
     "list_timers",
     "list_unheard_commands",
@@ -110,6 +114,35 @@ def redefine_run(t: Tables, *, run: int, definition: str) -> list[Row]:
     assert definition in t.definition, definition
     t.update(t.run, run, definition=definition)
     return []
+
+
+def add_first_version(t: Tables, *, run: int, definition: str) -> list[Row]:
+    row = t.run[run]
+    if row["definition"] != definition and not _of(t.run_version, run):
+        first = {"definition": row["definition"], "at": row["created_at"], "who": ""}
+        t.run_version[run, 1] = first
+    return []
+
+
+def add_run_version(t: Tables, *, run: int, definition: str, command: int | None) -> list[Row]:
+    if t.run[run]["definition"] != definition:
+        version = 1 + max(key[1] for key, _ in _of(t.run_version, run))
+        who = "" if command is None else t.command[command]["who"]
+        new = {"definition": definition, "at": t.clock(), "who": who}
+        t.run_version[run, version] = new
+    return []
+
+
+def drop_run_versions(t: Tables, *, run: int, count: int) -> list[Row]:
+    versions = sorted(key[1] for key, _ in _of(t.run_version, run))
+    for version in versions[:-count]:
+        del t.run_version[run, version]
+    return []
+
+
+def list_run_versions(t: Tables, *, run: int) -> list[Row]:
+    rows = sorted(_of(t.run_version, run), reverse=True, key=lambda found: found[0])
+    return [(key[1], row["definition"], row["at"], row["who"]) for key, row in rows]
 
 
 # ---- events and commands ----

@@ -396,7 +396,7 @@ def delete_run_events(t: Tables, run: int) -> list[Row]:
 
 
 def delete_run(t: Tables, run: int) -> list[Row]:
-    for table in ("broadcast", "xtrigger", "outbox", "run_change", "run_values"):
+    for table in ("broadcast", "xtrigger", "outbox", "run_change", "run_values", "run_version"):
         _delete_keys(t, table, run)
     for number in [n for n, command in t.command.items() if command["run"] == run]:
         del t.command[number]

@@ -68,7 +68,8 @@ class Tables:
         self.event = self._table()  # by seq
         self.command = self._table()  # by number
         self.broadcast = self._table()  # by (run, point, namespace, setting)
-        self.xtrigger = self._table()  # by (run, signature)
+        # By (run, signature), and by (run, version).
+        self.xtrigger, self.run_version = self._table(), self._table()
         # By (run, batch, place), and by (run, point, name, submit).
         self.outbox, self.run_values = self._table(), self._table()
         self.run_change = self._table()  # by (run, batch)

@@ -1,6 +1,7 @@
 /** A dry run in words: what changes at once, what would then run, what would wait. */
 import { shownId } from "../api/shown";
 import type { DryRun } from "../api/types";
+import { FileDiffs } from "../ui/FileDiffs";
 import { plain } from "../ui/plain";
 
 const SHOWN_MAX = 12;
@@ -28,6 +29,12 @@ export function Consequences({ tried }: { tried: DryRun }) {
     <div className="consequences" tabIndex={0} role="group" aria-label="What would happen">
       {status.before !== status.after && <p>The run, now {status.before}, would be <b>{status.after}</b>.</p>}
       {nothing && <p className="muted">Nothing would change at once.</p>}
+      {tried.diff && (
+        <section aria-label="Definition">
+          <h3>Definition</h3>
+          {tried.diff.length === 0 ? <p className="muted">It is the same as the run has.</p> : <FileDiffs files={tried.diff} />}
+        </section>
+      )}
       <Some title="Changes at once" lines={tried.changes.map((one) => ({ key: one.id, text: shownId(one.id), note: `${one.before} → ${one.after}${one.made.length ? `; made: ${one.made.join(", ")}` : ""}` }))} />
       <Some title="Jobs that would be ended" lines={tried.killed.map((id) => ({ key: id, text: shownId(id) }))} />
       <Some title="Jobs that would be asked" lines={tried.polled.map((id) => ({ key: id, text: shownId(id) }))} />

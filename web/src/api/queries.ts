@@ -57,6 +57,16 @@ export const summaryQuery = (run: string) =>
     staleTime: 5_000,
   });
 
+/** The summary of a run as it was at a time of change: it is asked for again only when the run has changed. */
+export const causeQuery = (run: string, updatedAt: string) =>
+  queryOptions({
+    queryKey: ["cause", run, updatedAt],
+    queryFn: ({ signal }) => get<RunSummary>(`/runs/${inPath(run)}/summary`, signal),
+    placeholderData: keepPreviousData,
+    staleTime: Infinity,
+    retry: false,
+  });
+
 export const attemptsQuery = (run: string) =>
   queryOptions({
     queryKey: ["run", run, "attempts"],

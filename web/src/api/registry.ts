@@ -1,5 +1,6 @@
 /** The registry: what is kept, how it is sent, asked about and requested. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import type { RunDiff, RunVersions } from "./generated/run_details";
 import type { RunCreated, RunList } from "./generated/runs";
 import type { DefinitionGraph, RegisteredWorkflows, WorkflowDiff, WorkflowDocument, WorkflowFacts, WorkflowList, WorkflowStages, WorkflowVerdict } from "./generated/workflows";
 import { get, getBytes, inPath, post, postFile, postLook, remove } from "./http";
@@ -91,6 +92,22 @@ export const runDefinitionQuery = (run: string) =>
   queryOptions({
     queryKey: ["run", run, "definition"],
     queryFn: ({ signal }) => get<KeptDefinition>(`/runs/${inPath(run)}/definition`, signal),
+    retry: false,
+  });
+
+/** The definitions that a run had, one for each reload, and what was found in the one it has. */
+export const runVersionsQuery = (run: string) =>
+  queryOptions({
+    queryKey: ["run", run, "definition", "versions"],
+    queryFn: ({ signal }) => get<RunVersions>(`/runs/${inPath(run)}/definition/versions`, signal),
+    retry: false,
+  });
+
+export const runDiffQuery = (run: string, version: number, against: number) =>
+  queryOptions({
+    queryKey: ["run", run, "definition", "diff", version, against],
+    queryFn: ({ signal }) => get<RunDiff>(`/runs/${inPath(run)}/definition/diff?version=${version}&against=${against}`, signal),
+    staleTime: Infinity, // what a run had never changes
     retry: false,
   });
 

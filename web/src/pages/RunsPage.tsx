@@ -1,7 +1,7 @@
 /** All runs as a list: those that need action first, each with how far it is and what keeps it. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { ActingProvider, useActing } from "../acting/Acting";
 import { runPagesQuery } from "../api/queries";
 import { useMay } from "../api/session";
@@ -12,7 +12,7 @@ import { useRoving } from "../ui/roving";
 import { StateWord } from "../ui/StateIcon";
 import { Ago, durationText, useNow } from "../ui/time";
 import { StallAge } from "./home/StallAge";
-import { inOrder, isAbandoned, isOver, progressText, runFilter, secondsLeft, urgency, usualSeconds } from "./runOrder";
+import { causeOf, inOrder, isAbandoned, isOver, progressText, runFilter, secondsLeft, urgency, usualSeconds } from "./runOrder";
 import "./runs.css";
 
 export function RunList({ name, status }: { name: string; status: string }) {
@@ -22,6 +22,7 @@ export function RunList({ name, status }: { name: string; status: string }) {
   const usual = useMemo(() => usualSeconds(runs ?? []), [runs]);
   const roving = useRoving<HTMLUListElement>("li");
   const sorted = useMemo(() => inOrder(runs ?? [], summaries), [runs, summaries]);
+  const { count, end } = useDrawn();
   if (error !== null && runs === undefined) return <Failure error={error} retry={() => void refetch()} />;
   if (runs === undefined) return <Loading what="runs" />;
   const sought = runFilter(name);
@@ -31,15 +32,30 @@ export function RunList({ name, status }: { name: string; status: string }) {
     <>
       {runs.length > 0 && shown.length === 0 && <Empty title="No run fits">None of {runs.length} runs has this name and status.</Empty>}
       <ul {...roving} className="run-list">
-        {shown.map((run) => (
+        {shown.slice(0, count).map((run) => (
           <li key={run.number}>
             <ActingProvider run={run.name}><RunLine run={run} summary={summaries.get(run.name)} usual={usual.get(run.workflow) ?? null} /></ActingProvider>
           </li>
         ))}
       </ul>
+      {count < shown.length && <p ref={end} className="older-runs muted">{shown.length - count} more below</p>}
       {hasNextPage && <p className="older-runs"><Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>{isFetchingNextPage ? "Loading …" : "Show older runs"}</Button></p>}
     </>
   );
+}
+
+const DRAWN = 60; // lines at once; more come before one has scrolled to their end
+
+/** How many lines are drawn, and what to watch: as long as its place is near, more are. */
+function useDrawn(): { count: number; end: (place: HTMLElement | null) => (() => void) | undefined } {
+  const [count, setCount] = useState(DRAWN);
+  const end = useCallback((place: HTMLElement | null) => {
+    if (place === null) return undefined;
+    const watch = new IntersectionObserver(([seen]) => { if (seen?.isIntersecting) setCount((old) => old + DRAWN); }, { rootMargin: "1200px" });
+    watch.observe(place);
+    return () => watch.disconnect();
+  }, [count]); // eslint-disable-line react-hooks/exhaustive-deps -- it is watched anew: what stays in sight tells nothing
+  return { count, end };
 }
 
 function RunLine({ run, summary, usual }: { run: ListedRun; summary: RunSummary | undefined; usual: number | null }) {
@@ -86,13 +102,11 @@ function Trouble({ run, summary }: { run: ListedRun; summary: RunSummary | undef
   if (run.status === "error") return <p className="run-trouble">{plain(run.reason)}</p>;
   if (run.waits.length > 0) return <p className="run-waits muted">waits for {plain(run.waits.join("; "))}</p>;
   if (run.reason.startsWith("completed, ")) return <p className="run-waits muted">{plain(run.reason)}</p>; // with what was not done
-  const [cause] = summary?.causes ?? [];
-  if (summary === undefined || cause === undefined || isOver(run)) return null;
-  const more = summary.causes_count - 1;
+  const cause = summary === undefined || isOver(run) ? null : causeOf(summary);
+  if (cause === null) return null;
   return (
     <p className="run-trouble">
-      <Link to="/runs/$run" params={{ run: run.name }} search={{ select: cause.id }} data-stop tabIndex={-1}>{cause.id}</Link>{" "}
-      {plain(cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state)}{more > 0 ? `, and ${more} more` : ""}
+      <Link to="/runs/$run" params={{ run: run.name }} search={{ select: cause.id }} data-stop tabIndex={-1}>{plain(cause.title)}</Link>{plain(cause.text)}
     </p>
   );
 }

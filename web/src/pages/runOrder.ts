@@ -59,6 +59,20 @@ export function progressText(summary: RunSummary): string {
   return `${summary.done} of ${of} ${summary.stages ? "stages" : "tasks"}${percent}`;
 }
 
+/** The first cause in words: what failed, how, what it wrote last, and who waits for it. */
+export function causeOf({ groups, causes, causes_count: count }: Pick<RunSummary, "groups" | "causes" | "causes_count">): { id: string; title: string; text: string } | null {
+  const more = (told: number) => (count > told ? `, and ${count - told} more` : "");
+  const [group] = groups;
+  if (group !== undefined) {
+    const title = group.text.startsWith(group.log) ? group.log : group.text;
+    return { id: group.log, title, text: group.text.slice(title.length) + more(group.count) };
+  }
+  const [cause] = causes;
+  if (cause === undefined) return null;
+  const said = cause.reasons[0]?.text.replace(`${cause.id} `, "") ?? cause.state;
+  return { id: cause.id, title: cause.id, text: ` ${said}${more(1)}` };
+}
+
 const PAST_MAX = 20;
 
 /** How long the latest complete runs of each workflow took: the median. */

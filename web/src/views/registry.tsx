@@ -27,6 +27,13 @@ export const VIEWS: readonly ViewDefinition[] = [
     View: lazy(part(() => import("./tree/TreeView").then((module) => ({ default: module.TreeView })))),
   },
   {
+    id: "grid",
+    title: "Grid",
+    keys: "v c",
+    says: "Tasks by cycle points: a square for each, families folded with counts",
+    View: lazy(part(() => import("./grid/GridView").then((module) => ({ default: module.GridView })))),
+  },
+  {
     id: "table",
     title: "Table",
     keys: "v t",

@@ -118,27 +118,60 @@ def _files_text(session: Session, run: str) -> str:
     return f"{safe(folder)} ({show_size(sum(sizes))})"
 
 
+VERSIONS = ("version", "against")
+
+
 @session_command(
     "show",
     "show forecast",
     "show forecast 3/model",
     "show forecast '*/model:failed'",
     "show forecast --history",
+    "show forecast --versions",
+    "show forecast --diff                   # what the last reload changed",
 )
 @click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
-@option("--history", "List what was asked of the run, by whom and when.")
-def show_command(session: Session, words: Words, *, history: bool) -> int:
+@option(
+    "--history part", "List what was asked of the run, by whom and when.", flag_value="history"
+)
+@option(
+    "--versions part",
+    "List the definitions that the run had, one for each reload, and the findings in its own.",
+    flag_value="versions",
+)
+@option(
+    "--diff part",
+    "Print what the last reload changed; with two numbers of --versions, what differs.",
+    flag_value="diff",
+)
+def show_command(session: Session, words: Words, *, part: str | None) -> int:
     """Show a run: its status and why, progress per point, active tasks, what holds it up.
 
     With ids: tasks with their prerequisites, outputs, flows and submissions. Nothing of it
     needs a running scheduler.
     """
+    if part in ("versions", "diff"):
+        from tidewheel.cli.pages import workflows
+
+        asked = _two_versions if part == "diff" else lambda _: {}
+        says = workflows.say_diff if part == "diff" else workflows.say_versions
+        return session.answer(look(session, part, words, asked), says)
     from tidewheel.cli.pages import run, task
 
-    name = "history" if history else "show"
-    page = look(session, name, words, lambda target: {"ids": list(target.rest)})
-    of_run = run.say_history if history else run.say_run
+    page = look(session, part or "show", words, lambda target: {"ids": list(target.rest)})
+    of_run = run.say_history if part else run.say_run
     return session.answer(page, task.say_tasks if "tasks" in page else of_run)
+
+
+def _two_versions(target: Target) -> Document:
+    """Returns the numbers of the versions that are to be compared, if some are named."""
+    if not target.rest:
+        return {}
+    if len(target.rest) != len(VERSIONS) or not all(map(str.isdecimal, target.rest)):
+        raise click.UsageError(
+            f"--diff takes two versions: tidewheel show {target.run} --diff 1 2"
+        )
+    return dict(zip(VERSIONS, map(int, target.rest), strict=True))
 
 
 class _WholeRun(Exception):

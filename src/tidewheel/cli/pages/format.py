@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -327,3 +327,27 @@ def error_text(error: TaskError) -> str:
         return error.description
     place = "".join(f" ({frame.place})" for frame in last_frames(error)[-1:])
     return f"{error.code}: {error.description}{place}"
+
+
+# ---- what two definitions differ in ----
+
+_SIGNS = {"same": " ", "added": "+", "removed": "-"}
+RENDERED = "(as the run reads it)"  # what has no path: the text after its templates
+
+
+def diff_lines(files: Iterable[Mapping[str, Any]], old: str, new: str) -> Iterator[str]:
+    """Yields in which lines the files of two versions differ, as `diff -u` has them."""
+    for file in files:
+        path = safe(file["path"] or RENDERED)
+        yield f"--- {safe(old)}/{path}"
+        yield f"+++ {safe(new)}/{path}"
+        if file["hunks"] is None:
+            yield f"{path} is {file['change']}; it is not text, or too long to be compared"
+        for hunk in file["hunks"] or ():
+            first = {
+                side: next((line[side] for line in hunk if line[side] is not None), 0)
+                for side in ("old", "new")
+            }
+            yield f"@@ -{first['old']} +{first['new']} @@"
+            for line in hunk:
+                yield f"{_SIGNS[line['kind']]}{safe(line['text'])}"

@@ -23,6 +23,7 @@ from tidewheel.cli.pages.format import (
     at,
     bar,
     counts_text,
+    diff_lines,
     documents,
     fact,
     flows_text,
@@ -513,6 +514,10 @@ def preview_lines(page: Document) -> Iterator[str | Title]:
     """Yields what a command would do, as lines and their headings, for any kind of screen."""
     page = shown_page(page)
     runs = documents(page, "runs")
+    if page.get("diff") is not None:
+        changed = documents(page, "diff")
+        yield Title("definition" if changed else "the definition is the same")
+        yield from diff_lines(changed, "now", "reloaded")
     yield f"{safe(page['run'])}: nothing was done; if every job succeeded,"
     yield from _change_lines(page)
     if not runs:

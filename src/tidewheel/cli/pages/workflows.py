@@ -19,7 +19,7 @@ from tidewheel.cli.output import (
     say_found,
 )
 from tidewheel.cli.pages.findings import refuse, show_findings
-from tidewheel.cli.pages.format import at, fact, moment, section
+from tidewheel.cli.pages.format import at, diff_lines, fact, moment, section
 from tidewheel.cli.palette import BLOCK_STATUSES
 from tidewheel.core.graph.findings import (
     WORKER_NEEDS,
@@ -89,29 +89,27 @@ def _worker_needs(one: Mapping[str, Any]) -> str:
     return f"; {'; '.join(found)}" if found else ""
 
 
-_SIGNS = {"same": " ", "added": "+", "removed": "-"}
-
-
 def say_diff(told: Document) -> None:
     """Prints in which lines two versions differ, as `diff -u` does."""
     files = parts(told, "files")
-    for file in files:
-        path = safe(file["path"])
-        say(f"--- {safe(told['version'])}/{path}")
-        say(f"+++ {safe(told['against'])}/{path}")
-        if file["hunks"] is None:
-            say(f"{path} is {file['change']}; it is not text, or too long to be compared")
-        hunks: Any = file["hunks"] or []
-        for hunk in hunks:
-            old, new = (
-                next((line[side] for line in hunk if line[side] is not None), 0)
-                for side in ("old", "new")
-            )
-            say(f"@@ -{old} +{new} @@")
-            for line in hunk:
-                say(f"{_SIGNS[line['kind']]}{safe(line['text'])}")
+    for line in diff_lines(files, str(told["version"]), str(told["against"])):
+        say(line)
     if not files:
         note("both versions have the same files")
+
+
+def say_versions(told: Document) -> None:
+    """Prints the definitions that a run had, newest first, and the findings in its own."""
+    columns: Columns = {
+        "VERSION": "version",
+        "TIME": at("at"),
+        "RELOADED BY": "who",
+        "DEFINITION": lambda one: str(one["definition"])[:12],
+    }
+    say_columns(parts(told, "versions"), columns)
+    if found := remarks(told):
+        say("findings")
+        show_findings(found, None, say)
 
 
 def say_workflow(one: Document) -> None:

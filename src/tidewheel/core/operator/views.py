@@ -205,6 +205,17 @@ class CommandView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionVersion:
+    """Describes a definition that a run had, and who reloaded it; the first is what it began
+    with."""
+
+    version: int
+    definition: str  # its digest
+    at: Instant
+    who: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionView:
     """Describes a submission of a run as the queue knows it, with its last attempt."""
 

@@ -9,8 +9,9 @@ with is told as removed and added. No file can make this slow, whoever wrote it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from tidewheel.core.operator.definition import StoredDefinition, StoredFile
+from tidewheel.core.operator.definition import FLOW_CYLC, SIP, StoredDefinition, StoredFile
 from tidewheel.ports.runs import Document
 
 FILE_BYTES_MAX = 1024 * 1024  # of a file that is compared by its lines
@@ -24,9 +25,13 @@ Line = tuple[str, int, int]  # what it is, and its place in the old and in the n
 
 def definitions_diff(old: StoredDefinition, new: StoredDefinition) -> Document:
     """Returns the files in which two definitions differ, each with its lines."""
+    return {"files": _files(old, new)}
+
+
+def _files(old: StoredDefinition, new: StoredDefinition) -> list[dict[str, Any]]:
     before = {file.path: file for file in old.files}
     after = {file.path: file for file in new.files}
-    told: list[Document] = []
+    told: list[dict[str, Any]] = []
     left = LINES_MAX
     for path in sorted(before.keys() | after.keys()):
         was, now = before.get(path), after.get(path)
@@ -41,7 +46,31 @@ def definitions_diff(old: StoredDefinition, new: StoredDefinition) -> Document:
         # A name need not be Unicode, JSON is.
         shown = path.encode(errors="replace").decode()
         told.append({"path": shown, "change": change, "hunks": hunks})
+    return told
+
+
+RENDERED = ""  # the path of the text that a run reads, after its templates
+
+
+def run_definitions_diff(old: StoredDefinition, new: StoredDefinition) -> Document:
+    """Returns how the definition of a run differs from another: its files, and first of all,
+    where templates made other changes than files show, the text that the run reads."""
+    told = _files(old, new)
+    if old.kind == SIP or old.text == new.text:  # that of stages is the name of a file
+        return {"files": told}
+    hunks = _hunks(*(StoredFile(RENDERED, one.text.encode()) for one in (old, new)))
+    main = next((one for one in told if one["path"] == FLOW_CYLC), None)
+    if main is None or _changed(main["hunks"]) != _changed(hunks):
+        told = [{"path": RENDERED, "change": CHANGED, "hunks": hunks}, *told]
     return {"files": told}
+
+
+def _changed(hunks: list[list[Document]] | None) -> list[tuple[object, object]] | None:
+    """Returns the lines that were removed and added, in order."""
+    if hunks is None:
+        return None
+    lines = [line for hunk in hunks for line in hunk if line["kind"] != SAME]
+    return [(line["kind"], line["text"]) for line in lines]
 
 
 def _hunks(was: StoredFile | None, now: StoredFile | None) -> list[list[Document]] | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.checks.names import IMPLICIT_TASKS
 from tidewheel.core.graph.definition import POLICIES, TIDEWHEEL
-from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
+from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import (
     FLOW_CYLC,
@@ -84,6 +84,7 @@ class RestoredDefinition:
     settings: FlowSettings
     reader: CyclingReader
     stages: StageSource | None = None  # of a SIP definition
+    findings: tuple[Finding, ...] = ()  # of a flow.cylc at the lines of its rendered text
 
 
 def load_options(options: RunOptions, name: str = "") -> LoadOptions:
@@ -210,7 +211,11 @@ def restore(
             f"options: {'; '.join(wrong[:3])}"
         )
     return RestoredDefinition(
-        graph=loaded.graph, settings=loaded.settings, reader=loaded.reader, stages=stages
+        graph=loaded.graph,
+        settings=loaded.settings,
+        reader=loaded.reader,
+        stages=stages,
+        findings=tuple(findings.sorted()),
     )
 
 

@@ -7,7 +7,7 @@ everything else follows from it (docs/decisions/0014).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -54,6 +54,7 @@ from tidewheel.store.transaction import (
 
 SUBMITS_PER_LOOK = 1_000
 PLACES_PER_BATCH = 1_000_000  # more broadcasts than fit into a command
+VERSIONS_MAX = 50  # definitions of one run that are kept: each has all its files
 # A batch is known by its number: its submissions need nothing by which to be known again, and
 # no client submits what has no digest.
 NO_DIGEST = ""
@@ -168,13 +169,25 @@ def _advance(tx: Transaction, lease: requests.RunLease, batch: requests.RunBatch
     )
     if advanced:
         if batch.definition is not None:
-            tx.rows("redefine_run", run=lease.run, definition=batch.definition)
+            _redefine(tx, lease.run, batch.definition, batch.answers)
         return True
     run = get_run(tx, lease.run)
     if run.epoch != lease.epoch:
         raise lost(tx, lease)
     assert run.batch >= batch.number, f"batch {batch.number} after {run.batch} of {run.name}"
     return False
+
+
+def _redefine(
+    tx: Transaction, run: int, definition: str, answers: Iterable[requests.CommandAnswer]
+) -> None:
+    """Changes the definition of a run; the one that it had is kept as an earlier version."""
+    named = [one.number for one in answers if one.refused is None and definition in one.answer]
+    tx.rows("add_first_version", run=run, definition=definition)
+    by = named[-1] if named else None
+    tx.rows("add_run_version", run=run, definition=definition, command=by)
+    tx.rows("drop_run_versions", run=run, count=VERSIONS_MAX)
+    tx.rows("redefine_run", run=run, definition=definition)
 
 
 def _strike_out(tx: Transaction, run: int, batch: requests.RunBatch, effects: Effects) -> None:
@@ -554,6 +567,18 @@ def commands(tx: Transaction, run: int, count: int = 100) -> list[views.CommandV
     """Returns the commands of a run, newest first."""
     get_run(tx, run)
     return tx.records("list_commands", views.CommandView, run=run, count=page_count(count))
+
+
+def run_versions(tx: Transaction, run: int) -> list[views.DefinitionVersion]:
+    """Returns the definitions that a run had, newest first; of one that was never reloaded, the
+    one that it has."""
+    found = tx.records("list_run_versions", views.DefinitionVersion, run=run)
+    view = get_run(tx, run)
+    return found or [
+        views.DefinitionVersion(
+            version=1, definition=view.definition, at=view.created_at, who=""
+        )
+    ]
 
 
 def run_changes(

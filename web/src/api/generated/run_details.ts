@@ -1,6 +1,7 @@
 /** Written by web/write_types.py from tidewheel.api; do not edit it. */
 /* eslint-disable max-lines */
 import type { NodeFacts, RunFacts, RunReason, RunStall, SelectedTask, TaskOfRun, UndoneCounts } from "./runs";
+import type { FileDiff, FindingFacts } from "./workflows";
 
 /** Describes a member of a family that a task waits for. */
 export type FamilyMember = {
@@ -506,7 +507,31 @@ export type DoneAtOnce = {
   comes_back: string[];
 };
 
-/** Says what a command would do, and what would run then if every job succeeded. */
+/** Describes a definition that a run had; `who` reloaded it, and began the first one if that is known. */
+export type RunVersion = {
+  version: number;
+  definition: string;
+  at: string;
+  who: string;
+};
+
+/** Lists the definitions that a run had, the one that it has now first, and what was found in that one; a finding whose file is "" is about the text that the run reads. */
+export type RunVersions = {
+  run: string;
+  kind: string;
+  versions: RunVersion[];
+  findings: FindingFacts[];
+};
+
+/** Says in which files two definitions of a run differ, from `version` to `against`; the path "" is the text that the run reads, after its templates. */
+export type RunDiff = {
+  run: string;
+  version: number;
+  against: number;
+  files: FileDiff[];
+};
+
+/** Says what a command would do, and what would run then if every job succeeded; `diff` is how a reload would change the definition, and null for every other command. */
 export type DryRun = {
   run: string;
   verb: string;
@@ -521,4 +546,5 @@ export type DryRun = {
   waits: TriedWait[];
   notices: string[];
   cut: boolean;
+  diff?: FileDiff[] | null;
 };

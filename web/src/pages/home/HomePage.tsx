@@ -9,13 +9,14 @@ import type { GridRun } from "../../api/types";
 import { useShortcut } from "../../shell/shortcuts";
 import { FilterField } from "../../ui/FilterField";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
+import { plain } from "../../ui/plain";
 import { StateIcon } from "../../ui/StateIcon";
 import { countedTitle, useTitle } from "../../ui/title";
 import { RunList } from "../RunsPage";
 import { RUN_STATES, runFilter, urgency } from "../runOrder";
 import { useAddress } from "../useAddress";
 import { useAlarms } from "./alarms";
-import { needsAction } from "./cells";
+import { needsAction, teamsOf } from "./cells";
 import { goToAlarm } from "./goToAlarm";
 import { RunGrid } from "./RunGrid";
 import { SavedViews } from "./SavedViews";
@@ -57,6 +58,7 @@ export function HomePage() {
               <button type="button" className="button" aria-pressed={isList} onClick={() => change({ as: "list" })}>List</button>
             </div>
             <FilterField input={filter} placeholder="Filter: tide*:stalled" label="Filter runs" value={name} change={(text) => change({ name: text })} problem={runFilter(name).problem} />
+            <Team name={name} runs={data?.runs ?? []} choose={(next) => change({ name: next })} />
             <div className="home-tools">
               <Button look="quiet" aria-pressed={alarms.on} title="A browser notification when a run stalls or fails while this tab is hidden" onClick={alarms.toggle}>Notify me</Button>
               <Button look="quiet" className="wall-button" title="Large cells and nothing else, for a screen on a wall; Escape leaves it" onClick={() => change({ wall: "1", as: "" })}>Wall screen</Button>
@@ -68,6 +70,20 @@ export function HomePage() {
       {!wall && data !== undefined && !nothing && <StatusChips counts={data.counts} chosen={status} choose={(next) => change({ status: next })} />}
       {nothing ? <NoRuns /> : isList ? <RunList name={name} status={status} /> : <Grid runs={runs} error={error} retry={() => void refetch()} wall={wall} leftOut={data?.left_out ?? 0} asked={name !== "" || status !== ""} />}
     </div>
+  );
+}
+
+/** Only where names of workflows have teams before them. */
+function Team({ name, runs, choose }: { name: string; runs: readonly GridRun[]; choose: (name: string) => void }) {
+  const chosen = /^([^*?/]+)\/\*$/.exec(name)?.[1] ?? "";
+  const found = teamsOf(runs);
+  const teams = chosen === "" || found.includes(chosen) ? found : [chosen, ...found];
+  if (teams.length === 0) return null;
+  return (
+    <select aria-label="Team" value={chosen} onChange={(event) => choose(event.target.value === "" ? "" : `${event.target.value}/*`)}>
+      <option value="">all teams</option>
+      {teams.map((team) => <option key={team} value={team}>{plain(team)}</option>)}
+    </select>
   );
 }
 

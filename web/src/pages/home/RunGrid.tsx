@@ -4,28 +4,32 @@
  * Points of different workflows are different times, so a row has its own, with the day above the
  * first of each.
  */
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { memo, type KeyboardEvent } from "react";
+import { causeQuery } from "../../api/queries";
 import { shownId } from "../../api/shown";
 import type { GridCell, GridRun } from "../../api/types";
 import { plain } from "../../ui/plain";
 import { useRoving } from "../../ui/roving";
 import { StateIcon, stateStyle, StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
-import { isAbandoned } from "../runOrder";
+import { causeOf, isAbandoned } from "../runOrder";
 import { cellCount, cellState, cellText, headings, needsAction, pointFilter, shortPoint } from "./cells";
 import { StallAge } from "./StallAge";
+
+const TOLD_MAX = 12; // rows that say what the job wrote; those that need action come first
 
 export function RunGrid({ runs, wall }: { runs: readonly GridRun[]; wall: boolean }) {
   const roving = useRoving<HTMLDivElement>("[role=row]", "right");
   return (
     <div {...roving} className={wall ? "run-grid wall" : "run-grid"} role="grid" aria-label="Runs by cycle point" aria-rowcount={runs.length}>
-      {runs.map((run, place) => <Row key={run.number} run={run} first={place === 0} />)}
+      {runs.map((run, place) => <Row key={run.number} run={run} first={place === 0} told={place < TOLD_MAX} />)}
     </div>
   );
 }
 
-const Row = memo(function Row({ run, first }: { run: GridRun; first: boolean }) {
+const Row = memo(function Row({ run, first, told }: { run: GridRun; first: boolean; told: boolean }) {
   const days = headings(run.cells);
   const hasDays = days.some((day) => day !== "");
   return (
@@ -36,7 +40,7 @@ const Row = memo(function Row({ run, first }: { run: GridRun; first: boolean }) 
           <StateWord state={run.status} kind="runs" />
         </span>
         <span className="grid-when muted">{run.since !== null ? <StallAge status={run.status} since={run.since} /> : <>changed <Ago at={run.updated_at} /></>}</span>
-        <Why run={run} />
+        <Why run={run} told={told} />
       </div>
       <div className="grid-cells" role="none">
         {run.cells.length === 0 && <RunCell run={run} />}
@@ -46,8 +50,19 @@ const Row = memo(function Row({ run, first }: { run: GridRun; first: boolean }) 
   );
 });
 
-function Why({ run }: { run: GridRun }) {
+/** `told`: with what the job wrote, for which the run is looked into. */
+function Why({ run, told }: { run: GridRun; told: boolean }) {
+  const { data } = useQuery({ ...causeQuery(run.name, run.updated_at), enabled: told && run.cause !== null && !isAbandoned(run) });
   if (isAbandoned(run)) return <span className="grid-why">No scheduler drives it: open it to resume it.</span>;
+  const known = data === undefined ? null : causeOf(data);
+  if (run.cause !== null && known !== null) {
+    const text = plain(known.title + known.text);
+    return (
+      <span className="grid-why" title={text}>
+        <Link to="/runs/$run" params={{ run: run.name }} search={{ select: known.id }} data-stop tabIndex={-1}>{plain(run.stages ? shownId(known.title) : known.title)}</Link>{plain(known.text)}
+      </span>
+    );
+  }
   if (run.cause !== null) {
     return (
       <span className="grid-why">

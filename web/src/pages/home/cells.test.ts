@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { GridCell } from "../../api/types";
 import { globMatcher } from "../../ui/globs";
-import { cellCount, cellState, cellText, headings, pointFilter, shortPoint } from "./cells";
+import { cellCount, cellState, cellText, headings, pointFilter, shortPoint, teamsOf } from "./cells";
 
 const cell = (counts: Record<string, number>, incomplete = 0, point = "1"): GridCell => ({
   point,
@@ -44,4 +44,8 @@ test("the filter of a point means no other point", () => {
   const fits = globMatcher(pointFilter("1"));
   expect([fits("1"), fits("10"), fits("21")]).toEqual([true, false, false]);
   expect(globMatcher(pointFilter("20261116T0600Z"))("20261116T0600Z")).toBe(true);
+});
+
+test("teams are the first parts of names that have several", () => {
+  expect(teamsOf([{ workflow: "ocean/tide" }, { workflow: "ocean/wave/deep" }, { workflow: "air/wind" }, { workflow: "alone" }])).toEqual(["air", "ocean"]);
 });

@@ -58,3 +58,7 @@ export const pointFilter = (point: string): string => (TIME.test(point) ? point 
 
 /** Whether an operator should look at a run now. */
 export const needsAction = (run: GridRun): boolean => run.status === "stalled" || run.status === "error" || run.cause !== null;
+
+/** Whose workflows these are: the first part of names that have several, as tokens and rights are given for TEAM/*. */
+export const teamsOf = (runs: readonly Pick<GridRun, "workflow">[]): string[] =>
+  [...new Set(runs.flatMap(({ workflow }) => (workflow.includes("/") ? [workflow.slice(0, workflow.indexOf("/"))] : [])))].sort();

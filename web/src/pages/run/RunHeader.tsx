@@ -32,6 +32,7 @@ export function RunHeader() {
         {facts?.parent && <><Link to="/runs/$run" params={{ run: facts.parent }} className="muted" aria-label="The run of which it is a task">{facts.parent}</Link><span className="faint">/</span></>}
         <h1>{run.name}</h1>
         <StateWord state={run.status} kind="runs" />
+        <Link to="/definition" search={{ run: run.name }} className="muted" title="What this run runs, its findings, and what reloads changed">definition</Link>
         {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{plain(run.reason)}</span>}
       </div>
       {summary && (

@@ -25,3 +25,13 @@ test("what went wrong, and what somebody looks at, is shown by itself and counte
 test("what somebody has opened is not folded", () => {
   expect(fold(elements(200), ["1/process<file>"]).foldOf.size).toBe(0);
 });
+
+test("families are folded where that is asked for, each as its nearest, and never all tasks as one", () => {
+  const member = (name: string, state = "waiting") => ({ id: `1/${name}`, point: "1", name, state });
+  const of = (name: string) => (name.startsWith("m") ? ["ENSEMBLE", "MODELS", "root"] : ["root"]);
+  const tasks = [member("m1"), member("m2", "failed"), member("m3"), member("alone"), member("other")];
+  const { folds, foldOf } = folded(tasks, of, () => false, () => false, true);
+  expect([...folds.values()].map(foldText)).toEqual(["3 tasks: 1 failed, 2 waiting"]);
+  expect([...foldOf]).toEqual([["1/m1", "1/ENSEMBLE"], ["1/m3", "1/ENSEMBLE"]]);
+  expect(folded(tasks, of, () => false, () => false).folds.size).toBe(0);
+});

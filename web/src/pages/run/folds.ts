@@ -1,5 +1,5 @@
 /**
- * Elements of a mapped task, shown as one box or line while they are many and nobody asks for each.
+ * Elements of a mapped task, shown as one box or line while they are many and nobody asks for each; and families, where somebody asks for that.
  *
  * What went wrong is told by name all the same, and so is what somebody looks at. `1/process<file>` is the id of a fold, which commands take for
  * all of its elements.
@@ -10,6 +10,7 @@ import { TASK_STATES } from "../../ui/palette";
 import { useViewOption } from "./useRunPage";
 
 export const FOLD_MIN = 10; // elements; fewer are read as well one by one
+const FAMILY_MIN = 2; // members
 const UNWELL = ["failed", "submit-failed"];
 const UNWELL_MAX = 5; // told by name beside the fold
 
@@ -35,11 +36,15 @@ export const NOTHING_FOLDED: Folded = { folds: new Map(), foldOf: new Map() };
 /** No family of a definition is called so: it is a mapped task. */
 export const isMapped = (family: string): boolean => family.endsWith(">");
 
-/** `stays`: what is shown by itself whatever becomes of the others. */
-export function folded(tasks: readonly Element[], familiesOf: (name: string) => readonly string[], isUnfolded: (fold: string) => boolean, stays: (id: string) => boolean): Folded {
+const ROOT = "root"; // the family of all: folded, nothing would be left
+/** The family as which a task is folded: the nearest. */
+const foldNameOf = (families: readonly string[], all: boolean): string | undefined => families.find(isMapped) ?? (all ? families.find((one) => one !== ROOT) : undefined);
+
+/** `stays`: what is shown by itself whatever becomes of the others. `all`: families, too. */
+export function folded(tasks: readonly Element[], familiesOf: (name: string) => readonly string[], isUnfolded: (fold: string) => boolean, stays: (id: string) => boolean, all = false): Folded {
   const elements = new Map<string, { fold: Fold; tasks: Element[] }>();
   for (const task of tasks) {
-    const name = familiesOf(task.name).find(isMapped);
+    const name = foldNameOf(familiesOf(task.name), all);
     if (name === undefined) continue;
     const id = `${task.point}/${name}`;
     const known = elements.get(id) ?? { fold: { id, point: task.point, name, counts: {}, total: 0 }, tasks: [] };
@@ -48,7 +53,7 @@ export function folded(tasks: readonly Element[], familiesOf: (name: string) => 
     known.fold.counts[task.state] = (known.fold.counts[task.state] ?? 0) + 1;
     elements.set(id, known);
   }
-  const found = [...elements.values()].filter(({ fold }) => fold.total >= FOLD_MIN && !isUnfolded(fold.id));
+  const found = [...elements.values()].filter(({ fold }) => fold.total >= (isMapped(fold.name) ? FOLD_MIN : FAMILY_MIN) && !isUnfolded(fold.id));
   const foldOf = new Map<string, string>();
   for (const { fold, tasks: those } of found) {
     const unwell = new Set(those.filter((task) => UNWELL.includes(task.state)).slice(0, UNWELL_MAX).map((task) => task.id));
@@ -60,11 +65,11 @@ export function folded(tasks: readonly Element[], familiesOf: (name: string) => 
 /** What must be known first stands first. */
 const SAID = [...UNWELL, ...TASK_STATES.filter((state) => !UNWELL.includes(state))];
 
-export const foldState = ({ counts }: Fold): string => SAID.find((state) => counts[state]) ?? "future";
+export const foldState = ({ counts }: Pick<Fold, "counts">): string => SAID.find((state) => counts[state]) ?? "future";
 
-/** "200 elements: 2 failed, 198 succeeded" */
-export function foldText({ counts, total }: Fold): string {
-  return `${total} elements: ${SAID.filter((state) => counts[state]).map((state) => `${counts[state]} ${state}`).join(", ")}`;
+/** "200 elements: 2 failed, 198 succeeded", and of a family "12 tasks: …" */
+export function foldText({ name, counts, total }: Fold): string {
+  return `${total} ${isMapped(name) ? "elements" : "tasks"}: ${SAID.filter((state) => counts[state]).map((state) => `${counts[state]} ${state}`).join(", ")}`;
 }
 
 /** Which folds of a view somebody has opened, kept in the address. */

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Finding } from "../../api/http";
 import type { WorkflowDocument } from "../../api/registry";
+import { RENDERED } from "../../ui/FileDiffs";
 import { Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { bytesText } from "../../ui/quantities";
@@ -19,12 +20,15 @@ interface FilesProps {
   titleOf?: (path: string) => string;
 }
 
+const UNNAMED = "//"; // in the address, for the text that has no path; no file is called so
+
 /** Which file is open, and which line is asked for. */
 export function useDefinitionPlace(files: readonly File[]) {
   const [search, change] = useAddress();
-  const path = files.find((one) => one.path === search.file || isFile(search.file ?? null, one.path))?.path ?? mainFile(files.map((one) => one.path));
+  const named = search.file === UNNAMED ? RENDERED : (search.file ?? null);
+  const path = files.find((one) => isFile(named, one.path))?.path ?? mainFile(files.map((one) => one.path));
   const line = /^\d{1,7}$/.test(search.line ?? "") ? Number(search.line) : null;
-  const open = (file: string, at?: number) => change({ file, line: at === undefined ? "" : String(at) });
+  const open = (file: string, at?: number) => change({ file: file === RENDERED ? UNNAMED : file, line: at === undefined ? "" : String(at) });
   return { path, line, open };
 }
 
@@ -58,5 +62,5 @@ function Content({ path, title, findings, line, contentOf, onLine }: { path: str
   if (data === undefined) return <Loading what={title} />;
   const text = textOfBytes(data);
   if (text === null) return <p className="muted">{plain(title)} is not text.</p>;
-  return <DefinitionText path={path === "" ? "flow.cylc" : path} text={text} findings={findings} line={line} onLine={onLine} />;
+  return <DefinitionText path={path} text={text} findings={findings} line={line} onLine={onLine} />;
 }

@@ -1,34 +1,49 @@
 /** The graph of a definition before any run: the first points, or those that are asked for. */
 import { useQuery } from "@tanstack/react-query";
-import { Background, BackgroundVariant, Controls, ReactFlow, ReactFlowProvider, useReactFlow, type Node, type NodeProps } from "@xyflow/react";
+import { Background, BackgroundVariant, Controls, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type FitViewOptions, type Node, type NodeProps } from "@xyflow/react";
 import { memo, useEffect, useMemo, useState } from "react";
 import "@xyflow/react/dist/style.css";
 import { definitionGraphQuery } from "../../api/registry";
 import { Button, Empty, Loading } from "../../ui/parts";
+import { plain } from "../../ui/plain";
 import { countText } from "../../ui/quantities";
 import type { Drawing } from "../../views/graph/drawing";
 import { drawGraph, type Grouping } from "../../views/graph/drawing";
 import { EdgeLayer } from "../../views/graph/EdgeLayer";
+import { fitOf, startOf } from "../../views/graph/fitting";
 import { bunchesOf } from "../../views/graph/keptNodes";
 import type { Placed } from "../../views/graph/layout";
 import { BunchBox, type BunchNode } from "../../views/graph/nodes";
 import { DOTS, HELD, Settling, usePanning } from "../../views/graph/panning";
 import { useLayout } from "../../views/graph/useLayout";
 import "../../views/graph/graph.css";
+import { folded } from "../run/folds";
 import "../run/run.css";
-import { asGraph, DRAWN_MAX, isTrigger } from "./definitionDrawing";
+import { asGraph, DRAWN_MAX, familyColours, kindOfStep } from "./definitionDrawing";
 import { Refusal } from "./Findings";
 
-type StepNode = Node<{ name: string; point: string; lit: boolean }, "step">;
+/** `colour`: that of its family, if it has one. */
+type StepNode = Node<{ name: string; below: string; title: string; kind: string; colour: number | null; lit: boolean }, "step">;
+type FoldedNode = Node<{ name: string; count: number; colour: number | null }, "folded">;
 type FrameNode = Node<{ name: string; depth: number }, "frame">;
 
-const FIT = { minZoom: 0.2, maxZoom: 1.1, padding: 0.08 };
+const NO_SIZE = { width: 0, height: 0 };
 const STILL = { draggable: false, selectable: false } as const;
 
-const StepBox = memo(function StepBox({ data: { name, point, lit } }: NodeProps<StepNode>) {
+const colourClass = (colour: number | null): string => (colour === null ? "" : ` family-${colour}`);
+
+const StepBox = memo(function StepBox({ data: { name, below, title, kind, colour, lit } }: NodeProps<StepNode>) {
   return (
-    <div className={`step-box${isTrigger(name) ? " trigger" : ""}${lit ? " lit" : ""}`} title={point === "" ? name : `${point}/${name}`}>
-      <span className="task-text"><b>{name}</b><small>{point}</small></span>
+    <div className={`step-box ${kind}${colourClass(colour)}${lit ? " lit" : ""}`} title={title}>
+      <span className="task-text"><b>{name}</b><small>{below}</small></span>
+    </div>
+  );
+});
+
+const FoldedBox = memo(function FoldedBox({ data: { name, count, colour } }: NodeProps<FoldedNode>) {
+  return (
+    <div className={`step-box folded${colourClass(colour)}`} title={`The family ${name}. Click to see each task`}>
+      <span className="task-text"><b>{name}</b><small>{countText(count, "task")}</small></span>
     </div>
   );
 });
@@ -37,19 +52,26 @@ const Frame = memo(function Frame({ data }: NodeProps<FrameNode>) {
   return <div className={`frame-box depth-${Math.min(data.depth, 3)}`}><span>{data.name}</span></div>;
 });
 
-const NODE_TYPES = { step: StepBox, bunch: BunchBox, frame: Frame };
+const NODE_TYPES = { step: StepBox, folded: FoldedBox, bunch: BunchBox, frame: Frame };
+const FOLDED_MIN = 25; // tasks; of more than these families are folded, unless somebody wants each
 const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
 
 export function DefinitionGraph({ name, version, parameters }: { name: string; version: string; parameters: Record<string, unknown> }) {
   const [asked, setAsked] = useState({ start: "", stop: "" });
   const [grouping, setGrouping] = useState<Grouping | null>(null);
   const [direction, setDirection] = useState<"LR" | "TB">("LR");
+  const [wantsFolds, setWantsFolds] = useState<boolean | null>(null);
+  const [unfolded, setUnfolded] = useState<readonly string[]>([]);
   const { data, error, isFetching } = useQuery(definitionGraphQuery(name, version, asked.start, asked.stop, parameters));
   const graph = useMemo(() => data && asGraph(data), [data]);
   const usual = (graph?.points.length ?? 0) > 1 ? "point" : "family";
+  const colours = useMemo(() => familyColours(graph?.families ?? {}), [graph]);
+  const folds = colours.size > 0 && (wantsFolds ?? (graph?.tasks.length ?? 0) >= FOLDED_MIN);
   const drawing = useMemo(
-    () => graph && graph.tasks.length <= DRAWN_MAX ? drawGraph(graph, graph.stages ? "none" : (grouping ?? usual), direction, () => true) : undefined,
-    [graph, grouping, usual, direction],
+    () => graph && graph.tasks.length <= DRAWN_MAX
+      ? drawGraph(graph, graph.stages ? "none" : (grouping ?? usual), direction, () => true, (tasks) => folded(tasks, (one) => graph.families[one] ?? [], (id) => !folds || unfolded.includes(id), () => false, folds))
+      : undefined,
+    [graph, grouping, usual, direction, folds, unfolded],
   );
   return (
     <div className="graph-view definition-graph">
@@ -58,13 +80,15 @@ export function DefinitionGraph({ name, version, parameters }: { name: string; v
         {!graph?.stages && <label>group by <select value={grouping ?? usual} onChange={(event) => setGrouping(event.target.value as Grouping)}>
           <option value="point">point</option><option value="family">family</option><option value="both">point and family</option><option value="none">nothing</option>
         </select></label>}
+        {colours.size > 0 && <label className="tick"><input type="checkbox" checked={folds} onChange={(event) => { setWantsFolds(event.target.checked); setUnfolded([]); }} /> fold families</label>}
         <Button look="quiet" onClick={() => setDirection(direction === "TB" ? "LR" : "TB")} title="Turn the graph: left to right, or top to bottom">{direction === "TB" ? "↓ down" : "→ across"}</Button>
         {graph && <span className="muted">{countText(graph.tasks.length, graph.stages ? "stage" : "task")}{graph.points.length > 1 ? ` at ${graph.points.length} points` : ""}{graph.cut ? ", and more that are not shown" : ""}</span>}
+        {colours.size > 0 && <span className="family-legend" aria-label="Families">{[...colours].map(([family, colour]) => <span key={family} className={`family-${colour}`}>{plain(family)}</span>)}</span>}
       </div>
       {error !== null && !isFetching && <Refusal error={error} />}
       {graph === undefined && error === null && <Loading what="the graph" />}
       {error === null && graph && drawing === undefined && <Empty title={`${graph.tasks.length} tasks are too many to draw`}>Give a point from which and one until which it shall be drawn.</Empty>}
-      {error === null && drawing && (drawing.tasks.size === 0 ? <Empty title="No task is between these points">Give others, or none for the first few.</Empty> : <ReactFlowProvider><Canvas drawing={drawing} /></ReactFlowProvider>)}
+      {error === null && graph && drawing && (drawing.tasks.size + drawing.folds.size === 0 ? <Empty title="No task is between these points">Give others, or none for the first few.</Empty> : <ReactFlowProvider><Canvas drawing={drawing} families={graph.families} colours={colours} onUnfold={(id) => setUnfolded([...unfolded, id])} /></ReactFlowProvider>)}
     </div>
   );
 }
@@ -81,50 +105,75 @@ function Points({ asked, onAsk }: { asked: { start: string; stop: string }; onAs
   );
 }
 
-function Canvas({ drawing: wanted }: { drawing: Drawing }) {
+interface Coloured {
+  families: Readonly<Record<string, readonly string[]>>;
+  colours: ReadonlyMap<string, number>;
+}
+
+function Canvas({ drawing: wanted, onUnfold, families, colours }: Coloured & { drawing: Drawing; onUnfold: (fold: string) => void }) {
   const [selected, setSelected] = useState<string | null>(null);
   const { placed, drawing: laidOut, error } = useLayout(wanted);
   const drawing = laidOut ?? wanted;
-  const nodes = useMemo(() => (placed ? nodesOf(drawing, placed, selected) : []), [drawing, placed, selected]);
+  const nodes = useMemo(() => (placed ? nodesOf(drawing, placed, selected, { families, colours }) : []), [drawing, placed, selected, families, colours]);
   const whole = nodes.length <= WHOLE_MAX;
   const panning = usePanning(whole);
+  const width = useStore((state) => state.width);
+  const height = useStore((state) => state.height);
+  const fit = useMemo(() => fitOf(placed ?? NO_SIZE, { width, height }, false), [placed, width, height]);
+  // Where no name could be read it begins with the first task.
+  const first = [...drawing.tasks.keys(), ...drawing.folds.keys()][0] ?? null;
+  const start = useMemo(() => startOf(placed ?? NO_SIZE, { width, height }, false, first), [placed, width, height, first]);
   if (error !== null && placed === null) return <Refusal error={new Error(`The graph could not be laid out: ${error}`)} />;
   if (placed === null) return <Loading what="the layout" />;
   return (
-    <ReactFlow<StepNode | BunchNode | FrameNode>
+    <ReactFlow<DrawnNode>
       viewport={HELD} onViewportChange={panning.move} nodes={nodes} nodeTypes={NODE_TYPES} nodesDraggable={false} nodesConnectable={false}
-      onlyRenderVisibleElements={!whole} minZoom={0.05} maxZoom={2} fitView fitViewOptions={FIT} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
-      preventScrolling={false} zoomOnScroll={false} onNodeClick={(_, node) => setSelected(node.type === "step" && node.id !== selected ? node.id : null)} onPaneClick={() => setSelected(null)} aria-label="Graph of the definition"
+      onlyRenderVisibleElements={!whole} minZoom={0.05} maxZoom={2} fitView fitViewOptions={start} proOptions={{ hideAttribution: true }} deleteKeyCode={null}
+      preventScrolling={false} zoomOnScroll={false} onNodeClick={(_, node) => node.type === "folded" ? onUnfold(node.id) : setSelected(node.type === "step" && node.id !== selected ? node.id : null)} onPaneClick={() => setSelected(null)} aria-label="Graph of the definition"
+      onKeyDown={(event) => {
+        const id = event.target instanceof HTMLElement ? event.target.dataset.id : undefined;
+        if (event.key === "Enter" && id !== undefined && drawing.folds.has(id)) onUnfold(id);
+      }}
     >
       <Background variant={BackgroundVariant.Dots} gap={DOTS} size={1} />
-      <Controls showInteractive={false} fitViewOptions={FIT} />
+      <Controls showInteractive={false} fitViewOptions={fit} />
       <EdgeLayer drawing={drawing} placed={placed} selected={selected} />
       <Settling panning={panning} />
-      <FitWhen of={laidOut} />
+      <FitWhen of={laidOut} fit={start} />
     </ReactFlow>
   );
 }
 
-function FitWhen({ of }: { of: unknown }) {
+function FitWhen({ of, fit }: { of: unknown; fit: FitViewOptions }) {
   const { fitView } = useReactFlow();
   useEffect(() => {
-    const timer = window.setTimeout(() => void fitView(FIT), 60);
+    const timer = window.setTimeout(() => void fitView(fit), 60);
     return () => window.clearTimeout(timer);
-  }, [of, fitView]);
+  }, [of, fit, fitView]);
   return null;
 }
 
-function nodesOf(drawing: Drawing, placed: Placed, selected: string | null): (StepNode | BunchNode | FrameNode)[] {
+type DrawnNode = StepNode | FoldedNode | BunchNode | FrameNode;
+
+function nodesOf(drawing: Drawing, placed: Placed, selected: string | null, { families, colours }: Coloured): DrawnNode[] {
   const sizes = new Map(drawing.boxes.map((box) => [box.id, box]));
-  const found: (StepNode | BunchNode | FrameNode)[] = placed.frames.map((frame, number) => ({
+  const found: DrawnNode[] = placed.frames.map((frame, number) => ({
     id: `frame ${number}`, type: "frame", position: { x: frame.x, y: frame.y }, width: frame.width, height: frame.height, zIndex: -2,
     data: { name: frame.name, depth: frame.depth }, focusable: false, ...STILL,
   }));
-  found.push(...bunchesOf(drawing, placed));
+  found.push(...bunchesOf(drawing, placed, (states) => countText(states.length, "task")));
   for (const [id, position] of placed.boxes) {
     const task = drawing.tasks.get(id);
+    const fold = drawing.folds.get(id);
     const box = sizes.get(id);
-    if (task && box) found.push({ id, type: "step", position, width: box.width, height: box.height, ariaLabel: task.point === "" ? task.name : id, data: { name: task.name, point: task.point, lit: id === selected }, ...STILL });
+    if (box === undefined) continue;
+    const { width, height, frames } = box;
+    if (fold) found.push({ id, type: "folded", position, width, height, ariaLabel: `${id}, ${countText(fold.total, "task")}, folded`, data: { name: fold.name, count: fold.total, colour: colours.get(fold.name) ?? null }, ...STILL });
+    if (task === undefined) continue;
+    const [family] = families[task.name] ?? [];
+    const below = [task.point, family ?? ""].filter((text) => text !== "" && !frames.includes(text)).join(" · "); // its frame says the rest
+    const title = [task.point === "" ? task.name : `${task.point}/${task.name}`, ...(family === undefined ? [] : [`of ${family}`])].join(" ");
+    found.push({ id, type: "step", position, width, height, ariaLabel: task.point === "" ? task.name : id, data: { name: task.name, below, title, kind: kindOfStep(id), colour: family === undefined ? null : (colours.get(family) ?? null), lit: id === selected }, ...STILL });
   }
   return found;
 }

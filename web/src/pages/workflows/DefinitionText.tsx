@@ -1,6 +1,7 @@
 /** One text with line numbers, colours, and what the validator found at its lines. */
 import { memo, useEffect, useMemo, useRef } from "react";
 import type { Finding } from "../../api/http";
+import { pathText, RENDERED } from "../../ui/FileDiffs";
 import { plain } from "../../ui/plain";
 import { coloured, findingsByLine, languageOf, type Token } from "./definitionText";
 
@@ -15,7 +16,7 @@ interface TextProps {
 }
 
 export function DefinitionText({ path, text, findings, line, onLine }: TextProps) {
-  const lines = useMemo(() => coloured(text.split(/\r?\n/), languageOf(path)), [text, path]);
+  const lines = useMemo(() => coloured(text.split(/\r?\n/), path === RENDERED ? "cylc" : languageOf(path)), [text, path]);
   const marked = useMemo(() => findingsByLine(findings, path), [findings, path]);
   const first = lines.length > LINES_MAX && line !== null ? Math.max(0, Math.min(line - LINES_MAX / 2, lines.length - LINES_MAX)) : 0;
   const shown = lines.slice(first, first + LINES_MAX);
@@ -24,7 +25,7 @@ export function DefinitionText({ path, text, findings, line, onLine }: TextProps
     if (line !== null) scroller.current?.querySelector(`[data-line="${line}"]`)?.scrollIntoView({ block: "center" });
   }, [line, path, text]);
   return (
-    <div className="code-view" ref={scroller} role="region" tabIndex={0} aria-label={`Text of ${plain(path)}`}>
+    <div className="code-view" ref={scroller} role="region" tabIndex={0} aria-label={`Text of ${plain(pathText(path))}`}>
       {shown.length < lines.length && <p className="muted">Lines {first + 1} to {first + shown.length} of {lines.length}.</p>}
       <ol className="code-lines" start={first + 1}>
         {shown.map((tokens, place) => {

@@ -1,5 +1,6 @@
 /** What is wrong or remarkable in a definition: where, and what to do about it. */
 import { Problem, type Finding } from "../../api/http";
+import { pathText } from "../../ui/FileDiffs";
 import { Failure } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 
@@ -7,7 +8,7 @@ const SIGNS: Record<string, string> = { error: "✖", warning: "!", note: "·" }
 
 export function placeOf({ file, line, column }: Finding): string {
   if (file === null) return "";
-  return `${file}${line === null ? "" : `:${line}${column === null ? "" : `:${column}`}`}`;
+  return `${pathText(file)}${line === null ? "" : `:${line}${column === null ? "" : `:${column}`}`}`;
 }
 
 /** `onJump` shows the line of a finding, where there is something to show it in. */

@@ -1,7 +1,8 @@
 /** The versions of a workflow: who registered each and when, and in which lines two of them differ. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { diffQuery, versionsQuery, type WorkflowDiff } from "../../api/registry";
+import { diffQuery, versionsQuery } from "../../api/registry";
+import { FileDiffs } from "../../ui/FileDiffs";
 import { Button, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { Ago } from "../../ui/time";
@@ -37,25 +38,7 @@ function Diff({ name, version, against }: { name: string; version: string; again
     <div className="diff-view" role="region" aria-label={`From ${version} to ${against}`} tabIndex={0}>
       <h3>From {plain(version)} to {plain(against)}</h3>
       {data.files.length === 0 && <p className="muted">Both versions have the same files.</p>}
-      {data.files.map((file) => <FileDiff key={file.path} file={file} />)}
+      <FileDiffs files={data.files} />
     </div>
-  );
-}
-
-const SIGNS: Record<string, string> = { same: " ", added: "+", removed: "-" };
-
-function FileDiff({ file }: { file: WorkflowDiff["files"][number] }) {
-  return (
-    <section aria-label={file.path}>
-      <h4><code>{plain(file.path)}</code> <span className="muted">{file.change}</span></h4>
-      {file.hunks === null && <p className="muted">It is not text, or too long to be compared.</p>}
-      {file.hunks?.map((hunk, place) => (
-        <ol key={place} className="diff-lines">
-          {hunk.map((line, at) => (
-            <li key={at} className={line.kind}><span className="diff-number">{line.old ?? ""}</span><span className="diff-number">{line.new ?? ""}</span><code>{SIGNS[line.kind] ?? " "}{plain(line.text)}</code></li>
-          ))}
-        </ol>
-      ))}
-    </section>
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { drawGraph } from "../../views/graph/drawing";
-import { asGraph, outputText, stageText } from "./definitionDrawing";
+import { asGraph, familyColours, kindOfStep, outputText, stageText } from "./definitionDrawing";
 
 const FOUND = {
   name: "w",
@@ -35,4 +35,9 @@ describe("a definition's graph", () => {
 
 it("stages stand without points, and objects and lists as what they are", () => {
   expect(["image", "image<item>", "object@vis%2E1", "list@image"].map(stageText)).toEqual(["image", "image", "buffer object vis.1", "the list of stage image"]);
+});
+
+it("families have colours in the order of their names, and the kinds of boxes are known", () => {
+  expect([...familyColours({ a: ["B"], b: ["A"], c: [] })]).toEqual([["A", 0], ["B", 1]]);
+  expect(["1/@clock", "1/object@x", "1/list@y", "1/a"].map(kindOfStep)).toEqual(["trigger", "object", "object", "task"]);
 });

@@ -42,3 +42,17 @@ export function asGraph(found: DefinitionGraphDocument): GraphDocument {
     cut: found.cut,
   };
 }
+
+const COLOURS = 8; // as workflows.css has them
+
+/** Each family, and what stands for its colour; beyond eight they begin again. */
+export function familyColours(families: Readonly<Record<string, readonly string[]>>): Map<string, number> {
+  const names = new Set(Object.values(families).flatMap(([nearest]) => nearest ?? []));
+  return new Map([...names].sort().map((name, place) => [name, place % COLOURS]));
+}
+
+/** What kind of thing a box is, which its shape says. */
+export const kindOfStep = (id: string): "trigger" | "object" | "task" => {
+  const name = id.slice(id.indexOf("/") + 1);
+  return isTrigger(name) ? "trigger" : name.startsWith(OBJECT) || name.startsWith(LIST) ? "object" : "task";
+};

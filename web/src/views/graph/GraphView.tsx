@@ -7,7 +7,7 @@ import { useLiveOf } from "../../api/runLive";
 import { shownId, taskWord } from "../../api/shown";
 import type { RunSummary } from "../../api/types";
 import { rowFilter } from "../../pages/run/filters";
-import { folded, useUnfolded } from "../../pages/run/folds";
+import { folded, isMapped, useUnfolded } from "../../pages/run/folds";
 import { useRunPage, useViewOption } from "../../pages/run/useRunPage";
 import { FlowMark, laterFlows } from "../../ui/FlowMark";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
@@ -35,13 +35,14 @@ export function GraphView() {
   const fits = useMemo(() => rowFilter({ ...filters, states: [] }, (name) => nodes[name]?.families ?? []), [filters, nodes]);
   const [allDrawn, setAllDrawn] = useState(false);
   const { isUnfolded, unfold, foldAll } = useUnfolded("graph");
+  const [families, setFamilies] = useViewOption("graph", "families", "");
   const whole = preview !== null; // what would happen is drawn, whatever the filters say
   const drawing = useMemo(
     () => graph && drawGraph(
       graph, grouping as Grouping, direction === "TB" ? "TB" : "LR", whole ? () => true : fits,
-      (tasks) => folded(tasks, (name) => graph.families[name] ?? [], (id) => filters.name !== "" || isUnfolded(id), (id) => id === selected || preview?.marks.has(id) === true),
+      (tasks) => folded(tasks, (name) => graph.families[name] ?? [], (id) => filters.name !== "" || isUnfolded(id), (id) => id === selected || preview?.marks.has(id) === true, families === "folded"),
     ),
-    [graph, grouping, direction, fits, whole, filters.name, isUnfolded, selected, preview],
+    [graph, grouping, direction, fits, whole, filters.name, isUnfolded, selected, preview, families],
   );
   return (
     <div className="graph-view">
@@ -54,7 +55,8 @@ export function GraphView() {
         {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {outside.length} found outside of this window</Button>}
         {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && drawing.folds.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Look in the whole graph</Button>}
         {around === "" && lostSelection && <Button onClick={() => setAround("task")}>Show {shownId(selected ?? "")} here</Button>}
-        {foldAll !== null && <Button onClick={foldAll}>Fold elements</Button>}
+        {!stages && graph && hasFamilies(graph.families) && <label className="tick"><input type="checkbox" checked={families === "folded"} onChange={(event) => setFamilies(event.target.checked ? "folded" : "")} /> fold families</label>}
+        {foldAll !== null && <Button onClick={foldAll}>Fold again</Button>}
         {flows.length > 0 && !stages && <span className="flow-marks" aria-label="Flows">{flows.map((flow) => <FlowMark key={flow} flow={flow} word />)}</span>}
         <Legend preview={preview} />
       </div>
@@ -66,6 +68,8 @@ export function GraphView() {
     </div>
   );
 }
+
+const hasFamilies = (families: Readonly<Record<string, readonly string[]>>): boolean => Object.values(families).some((those) => those.some((one) => one !== "root" && !isMapped(one)));
 
 /** Of a run that has an end. */
 const stopPoint = ({ points }: RunSummary): string | null => (points.to_come !== null ? points.final : null);

@@ -81,7 +81,7 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
   }));
   const ofFolds = [...folds.values()].map((one): Candidate => ({
     apart: null,
-    box: { id: one.id, width: WIDTH_MAX, height: FOLD_HEIGHT, frames: frames(one.point, [one.name]) }, // states that change move nothing
+    box: { id: one.id, width: graph.run === "" ? Math.min(WIDTH_MAX, 1.6 * boxWidth(one.name, "")) : WIDTH_MAX, height: FOLD_HEIGHT, frames: frames(one.point, [one.name]) }, // states that change move nothing
   }));
   // Tasks that came later are last in the document, of whatever point they are.
   const pointOf = ({ box }: Candidate): string => tasks.get(box.id)?.point ?? folds.get(box.id)?.point ?? groups.get(box.id)?.point ?? "";

@@ -48,12 +48,13 @@ function framesOf(drawing: Drawing, placed: Placed, { preview, stop }: Looks): F
   }));
 }
 
-export function bunchesOf(drawing: Drawing, placed: Placed): BunchNode[] {
+/** `said`: how many have which state, unless there is no run. */
+export function bunchesOf(drawing: Drawing, placed: Placed, said: (states: readonly string[]) => string = countsText): BunchNode[] {
   return placed.bunches.map(({ id, members, x, y, width, height }) => ({
     id, type: "bunch", position: { x, y }, width, height, zIndex: -1, ...STILL,
     data: {
       text: bunchText(members.map((one) => drawing.tasks.get(one)?.name ?? "")),
-      counts: countsText(members.flatMap((one) => drawing.tasks.get(one)?.state || [])),
+      counts: said(members.flatMap((one) => drawing.tasks.get(one)?.state || [])),
       head: Math.min(...members.map((one) => placed.boxes.get(one)?.y ?? Infinity)) - y,
     },
   }));

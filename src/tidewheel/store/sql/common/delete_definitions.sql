@@ -1,7 +1,8 @@
--- Retention: definitions last saved long ago that neither a run nor the registry names.
+-- Retention: definitions last saved long ago that no run has or had, nor the registry names.
 -- Their age is asked twice: one that is saved again at this moment stays.
 WITH unnamed AS (SELECT digest FROM tidewheel.definition
                  EXCEPT SELECT definition FROM tidewheel.run
+                 EXCEPT SELECT definition FROM tidewheel.run_version
                  EXCEPT SELECT definition FROM tidewheel.workflow)
 DELETE FROM tidewheel.definition
  WHERE saved_at < tidewheel.now_seconds() - :retention_seconds

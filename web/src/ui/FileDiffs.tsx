@@ -1,0 +1,25 @@
+/** The lines in which files of two definitions differ. */
+import type { FileDiff } from "../api/generated/workflows";
+import { plain } from "./plain";
+import "./diff.css";
+
+const SIGNS: Record<string, string> = { same: " ", added: "+", removed: "-" };
+/** The path of what a run reads, after its templates. */
+export const RENDERED = "";
+export const pathText = (path: string): string => (path === RENDERED ? "as the run reads it" : path);
+
+export function FileDiffs({ files }: { files: readonly FileDiff[] }) {
+  return files.map((file) => (
+    <section key={file.path} aria-label={pathText(file.path)}>
+      <h4><code>{plain(pathText(file.path))}</code> <span className="muted">{file.change}</span></h4>
+      {file.hunks === null && <p className="muted">It is not text, or too long to be compared.</p>}
+      {file.hunks?.map((hunk, place) => (
+        <ol key={place} className="diff-lines">
+          {hunk.map((line, at) => (
+            <li key={at} className={line.kind}><span className="diff-number">{line.old ?? ""}</span><span className="diff-number">{line.new ?? ""}</span><code>{SIGNS[line.kind] ?? " "}{plain(line.text)}</code></li>
+          ))}
+        </ol>
+      ))}
+    </section>
+  ));
+}
