@@ -41,8 +41,8 @@ from tidewheel.core.queue.requests import Report, Wake
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.operations.transitions import Effects
-from tidewheel.store.postgres_lookups import FoundRows, QueryLookups
 from tidewheel.store.postgres_schema import prepare
+from tidewheel.store.postgres_wire import FoundRows, QueryLookups, Wire
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.store import CarriedOut, DatabaseStore
@@ -62,7 +62,7 @@ from tidewheel.store.transaction import (
 ARRAYS_OF_SUCCESSES = ("ids", "attempts", "started_ago", "exit_status", "metrics")
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
 RECONNECT_SECONDS = 1.0
-TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
+TELL_OTHERS = "SELECT pg_notify('tidewheel', %(notice)s)"
 TRIES_MAX = 8
 MOVED_MAX = 1_000  # ready tasks whose old places may stay where they are
 FORGET_PLACES = b"VACUUM (SKIP_LOCKED, TRUNCATE off, INDEX_CLEANUP on) tidewheel.ready"
@@ -77,10 +77,9 @@ NOTICE_DEAD_NETWORK = {
 # fill and empty within minutes are always wrong, and a planner that believes them sorts the
 # whole backlog for each claim: it is told not to. A plan with what is switched off counts as
 # very costly, and costly plans are compiled, which takes a tenth of a second: jit is off, too.
-BY_KEY_ONLY = b"; SET LOCAL jit = off" + b"".join(
-    b"; SET LOCAL enable_%s = off" % way
-    for way in (b"seqscan", b"bitmapscan", b"hashjoin", b"mergejoin")
-)
+BY_KEY_ONLY = {"jit": "off"} | {
+    f"enable_{way}": "off" for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")
+}
 # There is one good way to execute the queries of the hot paths, whatever the tables hold: their
 # plan is made once per connection. To make it anew takes a third of a millisecond, as long as
 # the claim of one task. All others are planned for what is there and what is asked.
@@ -111,7 +110,7 @@ ONE_PLAN = frozenset(
         "touch_workers",
     )
 )
-KEEP_PLANS = b"; SET LOCAL plan_cache_mode = force_generic_plan"
+KEEP_PLANS = {"plan_cache_mode": "force_generic_plan"}
 PLAN_ANEW = b"SET LOCAL plan_cache_mode = auto"
 # We stood still for too long; the server has become a standby and will store nothing.
 _ALSO_UNREACHABLE = (pg.IdleInTransactionSessionTimeout, pg.ReadOnlySqlTransaction)
@@ -119,52 +118,98 @@ _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conf
 
 
 class PostgresTransaction(Transaction):
-    """Runs named queries in a transaction on one connection.
+    """Runs named queries in a transaction, which begins with the first of them.
 
-    ``keeps_plans``: it was begun with KEEP_PLANS, so that a query is planned once per
-    connection.
+    ``wire`` returns this thread's connection, ``begin`` the statements that begin one. If it
+    ``writes``, a query of the hot paths is sent together with them.
     """
 
     readers: ClassVar = {}
 
-    def __init__(self, connection: psycopg.Connection[Row], *, keeps_plans: bool) -> None:
-        self._cursor = connection.cursor()
+    def __init__(self, wire: Callable[[], Wire], begin: bytes, *, writes: bool) -> None:
+        self._get_wire, self._begin, self._writes = wire, begin, writes
+        self._wire: Wire | None = None  # None: it is not begun
+        self._keeps_plans = False  # a query is planned once per connection
         self._queries = load_queries("postgres")
-        self._keeps_plans = keeps_plans
+        self._columns: list[str] = []
         self._told: list[tuple[str, Mapping[str, object]]] = []  # and not sent yet
 
     def columns(self) -> list[str]:
-        return [column.name for column in self._cursor.description or ()]
+        return self._columns
 
     def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
         self.send_told()
-        self._execute(query, parameters)
-        return self._cursor.fetchall() if self._cursor.description else []
+        query_text = self._queries[query]
+        given = _as_given(query_text, parameters)
+        if query in ONE_PLAN and self._writes:
+            return self._ask_hot(query_text, given)
+        wire = self._begun()
+        cursor = wire.connection.cursor()
+        if self._keeps_plans:
+            cursor.execute(PLAN_ANEW)
+            self._keeps_plans = False
+        # The text is one of our own files: nothing from outside ever becomes SQL.
+        cursor.execute(query_text.encode(), given)
+        self._columns = [column.name for column in cursor.description or ()]
+        return cursor.fetchall() if cursor.description else []
+
+    def _ask_hot(self, query_text: str, given: Mapping[str, object]) -> list[Row]:
+        if self._wire is None:
+            found = self._first(lambda wire: wire.ask(query_text, given, begins=True))
+            self._keeps_plans = True
+        else:
+            found = self._wire.ask(query_text, given)
+        self._columns = found.columns
+        return found.rows
+
+    def _begun(self) -> Wire:
+        if self._wire is None:
+            self._first(lambda wire: wire.connection.execute(self._begin))
+        assert self._wire is not None
+        return self._wire
+
+    def _first(self, send: Callable[[Wire], Result]) -> Result:
+        """Begins the transaction with what is sent first."""
+        self._wire = self._get_wire()
+        try:
+            return send(self._wire)
+        except psycopg.OperationalError:
+            if not self._wire.connection.closed:
+                raise
+            # It broke while nobody used it. Nothing has been written by it yet, so this is not
+            # worth a failure: after a restart of the database each thread has such a one.
+            self._wire = self._get_wire()
+            return send(self._wire)
 
     def tell(self, query: str, **parameters: object) -> None:
-        self._told.append((query, parameters))
+        query_text = self._queries[query]
+        self._told.append((query_text, _as_given(query_text, parameters)))
 
     def send_told(self) -> None:
         """Sends what was told and is not sent yet."""
-        for query, parameters in self._told:
-            self._execute(query, parameters)
-        self._told.clear()
+        told, self._told = self._told, []
+        for query_text, given in told:
+            self._ask_hot(query_text, given)
 
-    @property
-    def is_told(self) -> bool:
-        """Says whether something was told and is not sent yet."""
-        return bool(self._told)
+    def commit(self, wake: Wake | None) -> None:
+        """Commits, and in the same round trip sends what was told before, and tells other
+        processes what to look at. None: there is nothing to tell them."""
+        if self._wire is None and wake is None and not self._told:
+            return  # nothing was asked
+        wire, told = self._begun(), self._told
+        try:
+            wire.commit(told, None if wake is None else (TELL_OTHERS, notice(wake)))
+        except pg.ProgramLimitExceeded:
+            # The queue of notices has such a limit. What was to be committed is, by then, and
+            # others find out when they look.
+            if wire.connection.info.transaction_status is not TransactionStatus.IDLE:
+                raise
 
-    def _execute(self, query: str, parameters: Mapping[str, object]) -> None:
-        query_text = self._queries[query]
-        given = _as_given(query_text, parameters)
-        has_one_plan = query in ONE_PLAN
-        if self._keeps_plans and not has_one_plan:
-            self._cursor.execute(PLAN_ANEW)
-            self._keeps_plans = False
-        # The text is one of our own files: nothing from outside ever becomes SQL. It is
-        # prepared now if it has one plan, else (None) once it was used often.
-        self._cursor.execute(query_text.encode(), given, prepare=has_one_plan or None)
+    def roll_back(self) -> None:
+        # A lost connection cannot be rolled back, and need not be.
+        if self._wire is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._wire.roll_back()
 
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         return dict(self.rows("insert_tasks", tasks=tasks))
@@ -208,9 +253,6 @@ class OneQueryTransaction(PostgresTransaction):
     def __init__(self, answer: FoundRows | None = None) -> None:
         self._queries = load_queries("postgres")
         self._answer, self._columns = answer, [] if answer is None else answer.columns
-
-    def columns(self) -> list[str]:
-        return self._columns
 
     def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
         answer, self._answer = self._answer, None
@@ -284,16 +326,15 @@ class PostgresStore(DatabaseStore):
         self._is_closed = False
         statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
         # A process that stands still in a transaction must not keep its locks for ever.
-        limits = b"; ".join(
-            b"SET LOCAL %s = %d" % (name, int(seconds * 1000))
-            for name, seconds in (
-                (b"statement_timeout", statement),
-                (b"lock_timeout", busy),
-                (b"idle_in_transaction_session_timeout", busy),
-            )
-        )
-        self._begin = b"BEGIN; " + limits + BY_KEY_ONLY + KEEP_PLANS
-        self._begin_look = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + limits
+        limits = {
+            "statement_timeout": str(int(statement * 1000)),
+            "lock_timeout": str(int(busy * 1000)),
+            "idle_in_transaction_session_timeout": str(int(busy * 1000)),
+        }
+        self._hot_settings = settings_query(limits | BY_KEY_ONLY | KEEP_PLANS)
+        self._begin = b"BEGIN; " + settings_query(limits | BY_KEY_ONLY)
+        look = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+        self._begin_look = look + settings_query(limits)
 
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
         return await self._in_thread(partial(self._transact, script, news))
@@ -326,7 +367,7 @@ class PostgresStore(DatabaseStore):
 
     def _vacuum_ready(self) -> None:
         with contextlib.suppress(psycopg.Error):  # it only saves time
-            self._connection().execute(FORGET_PLACES)
+            self._wire().connection.execute(FORGET_PLACES)
 
     async def close(self) -> None:
         self._is_closed = True
@@ -404,64 +445,32 @@ class PostgresStore(DatabaseStore):
 
     def _attempt(self, script: Script[Result], begin: bytes, news: News = no_news) -> Result:
         with translated():
-            connection = self._begun(begin)
+            tx = PostgresTransaction(self._wire, begin, writes=begin is self._begin)
             try:
-                tx = PostgresTransaction(connection, keeps_plans=begin is self._begin)
                 result = script(tx)
-                self._commit(connection, tx, news())
+                tx.commit(news())
                 return result
             except BaseException:
-                # A lost connection cannot be rolled back, and need not be.
-                with contextlib.suppress(psycopg.Error):
-                    connection.execute(b"ROLLBACK")
+                tx.roll_back()
                 raise
 
-    @staticmethod
-    def _commit(
-        connection: psycopg.Connection[Row], tx: PostgresTransaction, wake: Wake | None
-    ) -> None:
-        """Commits, and in the same round trip sends what was told before, and tells other
-        processes what to look at. None: there is nothing to tell them."""
-        if wake is None and not tx.is_told:
-            connection.execute(b"COMMIT")
-            return
-        try:
-            with connection.pipeline():
-                tx.send_told()
-                connection.execute(b"COMMIT")
-                if wake is not None:
-                    connection.execute(TELL_OTHERS, (notice(wake),))
-        except pg.ProgramLimitExceeded:
-            # The queue of notices has such a limit. What was to be committed is, by then, and
-            # others find out when they look.
-            if connection.info.transaction_status is not TransactionStatus.IDLE:
-                raise
-
-    def _begun(self, begin: bytes) -> psycopg.Connection[Row]:
-        """Begins a transaction on this thread's connection and returns the connection."""
-        connection = self._connection()
-        try:
-            connection.execute(begin)
-        except psycopg.OperationalError:
-            if not connection.closed:
-                raise
-            # It broke while nobody used it. Nothing has been asked of it yet, so this is not
-            # worth a failure: after a restart of the database each thread has such a one.
-            connection = self._connection()
-            connection.execute(begin)
-        return connection
-
-    def _connection(self) -> psycopg.Connection[Row]:
+    def _wire(self) -> Wire:
         """Returns this thread's connection; makes one if there is none or it broke."""
-        connection: psycopg.Connection[Row] | None = getattr(self._local, "connection", None)
-        if connection is not None and connection.closed:
-            self._local.connection = None
-            self._connections.remove(connection)
-            connection = None
-        if connection is None:
-            connection = self._local.connection = connect(self._settings)
-            self._connections.append(connection)
-        return connection
+        wire: Wire | None = getattr(self._local, "wire", None)
+        if wire is not None and wire.connection.closed:
+            self._local.wire = None
+            self._connections.remove(wire.connection)
+            wire = None
+        if wire is None:
+            wire = self._local.wire = Wire(connect(self._settings), self._hot_settings)
+            self._connections.append(wire.connection)
+        return wire
+
+
+def settings_query(settings: Mapping[str, str]) -> bytes:
+    """Returns the query that makes settings for one transaction."""
+    made = (f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+    return f"SELECT {', '.join(made)}".encode()
 
 
 def connect(settings: StoreSettings) -> psycopg.Connection[Row]:

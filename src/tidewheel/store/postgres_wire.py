@@ -1,7 +1,15 @@
-"""Asks PostgreSQL for a few rows from within the event loop, where no thread has to be woken.
+"""Puts several statements on the wire to PostgreSQL at once, and waits for their answers once.
 
 Theory of operation
 -------------------
+**Transactions** (``Wire``): BEGIN and its settings travel with the first query, what is told
+last and a notice with the COMMIT. The driver's own pipelines take longer to set up than the
+round trips last that they save; here libpq is told directly, with queries that were prepared
+once. A thread waits in ``poll``, so others go on. After an error the answers are read up to the
+end of the message, so the connection can be used for the ROLLBACK; if a wait is interrupted,
+nobody knows where it stands, and it is closed.
+
+**Looks** (``QueryLookups``) are made within the event loop, where no thread has to be woken.
 A server looks up tasks and tokens all the time, each by one short query. In a thread such a
 look costs two changes of thread and three round trips; here the query is put on the wire with
 its time limit, both in one message, and the loop goes on until the answer can be read. The two
@@ -18,13 +26,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+import select
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
 import psycopg
 from psycopg.adapt import Transformer
+from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
@@ -42,6 +52,110 @@ class FoundRows(NamedTuple):
 
     columns: list[str]
     rows: list[Row]
+
+
+class Wire:
+    """Is a connection of one thread, on which the statements of a transaction are sent."""
+
+    def __init__(self, connection: psycopg.Connection[Row], settings: bytes) -> None:
+        """``settings`` is the query that makes the settings of a transaction."""
+        self.connection, self._pg, self._settings = connection, connection.pgconn, settings
+        self._rows = Transformer(connection)
+        self._statements: dict[str, _Statement] = {}
+        self._made = 0  # so that no name is used again
+        self._new: list[str] = []  # queries that are prepared by what is sent now
+        self._socket = select.poll()
+        self._number = self._pg.socket
+
+    def ask(
+        self, query_text: str, given: Mapping[str, object], *, begins: bool = False
+    ) -> FoundRows:
+        """Asks a query, in a transaction that is begun with it or was begun before."""
+        self._pg.enter_pipeline_mode()
+        if begins:
+            self._pg.send_query_params(b"BEGIN", None)
+            self._send(self._settings.decode(), {})
+        statement = self._send(query_text, given)
+        result = self._answer()
+        if not statement.columns:
+            statement.columns = _names(result)
+        if not result.nfields:
+            return FoundRows([], [])
+        self._rows.set_pgresult(result)
+        return FoundRows(statement.columns, self._rows.load_rows(0, result.ntuples, tuple))
+
+    def commit(
+        self, told: Iterable[tuple[str, Mapping[str, object]]], notice: tuple[str, str] | None
+    ) -> None:
+        """Sends the last queries, commits, and has others told: by which query, and what."""
+        self._pg.enter_pipeline_mode()
+        for query_text, given in told:
+            self._send(query_text, given)
+        self._pg.send_query_params(b"COMMIT", None)
+        if notice is not None:
+            self._send(notice[0], {"notice": notice[1]})
+        self._answer()
+
+    def roll_back(self) -> None:
+        """Undoes the transaction. The driver, told to, would forget all prepared queries."""
+        self._pg.enter_pipeline_mode()
+        self._pg.send_query_params(b"ROLLBACK", None)
+        self._answer()
+
+    def _send(self, query_text: str, given: Mapping[str, object]) -> _Statement:
+        statement = self._statements.get(query_text)
+        if statement is None:
+            text, parameters = _numbered(query_text)
+            self._made += 1
+            statement = _Statement(b"tidewheel_%d" % self._made, parameters)
+            self._statements[query_text] = statement
+            self._new.append(query_text)
+            self._pg.send_prepare(statement.name, text)
+        values = [_in_bytes(given[name]) for name in statement.parameters]
+        self._pg.send_query_prepared(statement.name, values)
+        return statement
+
+    def _answer(self) -> PGresult:
+        """Returns the answer to what was sent last; raises what the first error says."""
+        try:
+            self._pg.pipeline_sync()
+            latest, failed = self._results()
+            self._pg.exit_pipeline_mode()
+        except BaseException:
+            self.connection.close()
+            raise
+        new, self._new = self._new, []
+        if failed is not None:
+            for query_text in new:  # it may not have come to that
+                del self._statements[query_text]
+            raise error_from_result(failed, "utf-8")
+        assert latest is not None
+        return latest
+
+    def _results(self) -> tuple[PGresult | None, PGresult | None]:
+        """Waits for all answers; returns the last one, and the first error."""
+        pg, latest, failed = self._pg, None, None
+        is_unsent, ends = bool(pg.flush()), 0
+        while True:
+            if pg.is_busy() or ends > 1:
+                ends = 0
+                wanted = select.POLLIN | (select.POLLOUT if is_unsent else 0)
+                self._socket.register(self._number, wanted)
+                self._socket.poll()
+                pg.consume_input()
+                is_unsent = is_unsent and bool(pg.flush())
+                continue
+            result = pg.get_result()
+            if result is None:
+                ends += 1  # of what one command was answered; twice: there is no more for now
+                continue
+            ends = 0
+            if result.status == ExecStatus.PIPELINE_SYNC:
+                return latest, failed
+            if result.status in _GOOD:
+                latest = result
+            elif failed is None:
+                failed = result
 
 
 class QueryLookups:
@@ -142,8 +256,7 @@ class _Line:
         if result is None:
             return None
         if not statement.columns:
-            names = map(result.fname, range(result.nfields))
-            statement.columns = [name.decode() for name in names if name is not None]
+            statement.columns = _names(result)
         self._rows.set_pgresult(result)
         return FoundRows(statement.columns, self._rows.load_rows(0, result.ntuples, tuple))
 
@@ -216,6 +329,11 @@ def _numbered(query_text: str) -> tuple[bytes, tuple[str, ...]]:
     for number, name in enumerate(names, start=1):
         query_text = query_text.replace(f"%({name})s", f"${number}")
     return query_text.replace("%%", "%").encode(), names
+
+
+def _names(result: PGresult) -> list[str]:
+    names = map(result.fname, range(result.nfields))
+    return [name.decode() for name in names if name is not None]
 
 
 def _in_bytes(value: object) -> bytes | None:
