@@ -22,13 +22,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, cast
 
 import msgspec
 import psycopg
@@ -42,7 +41,7 @@ from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.postgres_schema import prepare
-from tidewheel.store.postgres_wire import FoundRows, QueryLookups, Wire
+from tidewheel.store.postgres_wire import FoundRows, QueryLookups, Wire, as_given
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.store import CarriedOut, DatabaseStore
@@ -55,7 +54,6 @@ from tidewheel.store.transaction import (
     Script,
     Success,
     Transaction,
-    as_parameter,
     no_news,
 )
 
@@ -64,6 +62,7 @@ NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that somet
 RECONNECT_SECONDS = 1.0
 TELL_OTHERS = "SELECT pg_notify('tidewheel', %(notice)s)"
 TRIES_MAX = 8
+AT_ONCE = "claim_plainly"
 MOVED_MAX = 1_000  # ready tasks whose old places may stay where they are
 FORGET_PLACES = b"VACUUM (SKIP_LOCKED, TRUNCATE off, INDEX_CLEANUP on) tidewheel.ready"
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
@@ -86,6 +85,7 @@ BY_KEY_ONLY = {"jit": "off"} | {
 ONE_PLAN = frozenset(
     (
         "add_audit",
+        AT_ONCE,
         "claim_chosen_tasks",
         "claim_tasks",
         "close_lanes",
@@ -121,13 +121,22 @@ class PostgresTransaction(Transaction):
     """Runs named queries in a transaction, which begins with the first of them.
 
     ``wire`` returns this thread's connection, ``begin`` the statements that begin one. If it
-    ``writes``, a query of the hot paths is sent together with them.
+    ``writes``, a query of the hot paths is sent together with them. With ``last``, which is
+    called before, it is over with the query AT_ONCE, in the same round trip; what is asked
+    behind that has a transaction of its own.
     """
 
     readers: ClassVar = {}
 
-    def __init__(self, wire: Callable[[], Wire], begin: bytes, *, writes: bool) -> None:
-        self._get_wire, self._begin, self._writes = wire, begin, writes
+    def __init__(
+        self,
+        wire: Callable[[], Wire],
+        begin: bytes,
+        *,
+        writes: bool,
+        last: Callable[[], None] | None = None,
+    ) -> None:
+        self._get_wire, self._begin, self._writes, self._last = wire, begin, writes, last
         self._wire: Wire | None = None  # None: it is not begun
         self._keeps_plans = False  # a query is planned once per connection
         self._queries = load_queries("postgres")
@@ -140,9 +149,9 @@ class PostgresTransaction(Transaction):
     def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
         self.send_told()
         query_text = self._queries[query]
-        given = _as_given(query_text, parameters)
+        given = as_given(query_text, parameters)
         if query in ONE_PLAN and self._writes:
-            return self._ask_hot(query_text, given)
+            return self._ask_hot(query_text, given, query == AT_ONCE)
         wire = self._begun()
         cursor = wire.connection.cursor()
         if self._keeps_plans:
@@ -153,8 +162,16 @@ class PostgresTransaction(Transaction):
         self._columns = [column.name for column in cursor.description or ()]
         return cursor.fetchall() if cursor.description else []
 
-    def _ask_hot(self, query_text: str, given: Mapping[str, object]) -> list[Row]:
-        if self._wire is None:
+    def _ask_hot(
+        self, query_text: str, given: Mapping[str, object], may_be_last: bool = False
+    ) -> list[Row]:
+        if may_be_last and self._last is not None:
+            self._last()
+            begins, self._wire = self._wire is None, self._wire or self._get_wire()
+            # Not again if the connection breaks: nobody knows what was committed.
+            found = self._wire.ask(query_text, given, begins=begins, commits=True)
+            self._wire = None
+        elif self._wire is None:
             found = self._first(lambda wire: wire.ask(query_text, given, begins=True))
             self._keeps_plans = True
         else:
@@ -183,7 +200,7 @@ class PostgresTransaction(Transaction):
 
     def tell(self, query: str, **parameters: object) -> None:
         query_text = self._queries[query]
-        self._told.append((query_text, _as_given(query_text, parameters)))
+        self._told.append((query_text, as_given(query_text, parameters)))
 
     def send_told(self) -> None:
         """Sends what was told and is not sent yet."""
@@ -226,6 +243,13 @@ class PostgresTransaction(Transaction):
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         return self.records(query, ClaimedRow, lease_seconds=lease_seconds, **parameters)
 
+    def claim_at_once(
+        self, plan: type[Record], **parameters: object
+    ) -> tuple[Record, list[ClaimedRow]]:
+        found = self.pairs(AT_ONCE, plan, ClaimedRow, **parameters)
+        is_empty = cast("int | None", found[0][1].seq) is None
+        return found[0][0], [] if is_empty else [row for _, row in found]
+
     def fold_lanes(self, queue: str) -> None:
         self.rows("refresh_lanes", queue=queue)
 
@@ -258,52 +282,8 @@ class OneQueryTransaction(PostgresTransaction):
         answer, self._answer = self._answer, None
         if answer is None:
             query_text = self._queries[query]
-            raise _Question(query_text, _as_given(query_text, parameters))
+            raise _Question(query_text, as_given(query_text, parameters))
         return answer.rows
-
-
-@cache
-def _json_parameters(query_text: str) -> frozenset[str]:
-    """Returns the names of the parameters of a query that are lists of rows, sent as JSON. All
-    other lists are sent as arrays."""
-    return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
-
-
-def _as_given(query_text: str, parameters: Mapping[str, object]) -> dict[str, object]:
-    """Returns the parameters of a query as they are sent."""
-    as_json = _json_parameters(query_text)
-    return {
-        name: as_parameter(value) if name in as_json else _as_array(value)
-        for name, value in parameters.items()
-    }
-
-
-def _as_array(value: object) -> object:
-    """Returns a list as the text of an array, which every query casts to its type.
-
-    The driver can do this, too, at ten times the price: it looks at the type of each element.
-    What is no list is made a parameter by ``as_parameter``.
-    """
-    if not isinstance(value, list | tuple):
-        return as_parameter(value)
-    if None in value:
-        if value.count(None) == len(value):
-            return None  # beside other arrays, which say how many rows there are
-        return as_parameter("{" + ",".join(map(_as_element, value)) + "}")
-    if value and isinstance(value[0], str):
-        whole = "".join(value)
-        if "\\" in whole or '"' in whole:
-            value = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
-        return as_parameter('{"' + '","'.join(value) + '"}')
-    return "{" + ",".join(map(str, value)) + "}"
-
-
-def _as_element(value: object) -> str:
-    if value is None:
-        return "NULL"
-    if not isinstance(value, str):
-        return str(value)
-    return '"' + value.replace("\\", r"\\").replace('"', r"\"") + '"'
 
 
 class PostgresStore(DatabaseStore):
@@ -403,11 +383,12 @@ class PostgresStore(DatabaseStore):
 
         def script(tx: Transaction) -> None:
             claims.carry_out(tx, Effects(queues=set(wake.queues)))
-            self._failpoint("claim_before_commit")
 
-        # Whatever went wrong: the claimers are told, and meet it by themselves.
+        last = partial(self._failpoint, "claim_before_commit")
+        # Whatever went wrong: the claimers are told, and meet it by themselves. It is not tried
+        # again, since one of several claims may be committed.
         with contextlib.suppress(Exception):
-            self._transact(script, no_news)
+            self._attempt(script, self._begin, last=last)
             is_written = True
 
         def conclude() -> None:
@@ -443,9 +424,16 @@ class PostgresStore(DatabaseStore):
             time.sleep(self._chance() * 0.005 * 2**tries)
         raise AssertionError("unreachable")
 
-    def _attempt(self, script: Script[Result], begin: bytes, news: News = no_news) -> Result:
+    def _attempt(
+        self,
+        script: Script[Result],
+        begin: bytes,
+        news: News = no_news,
+        last: Callable[[], None] | None = None,
+    ) -> Result:
         with translated():
-            tx = PostgresTransaction(self._wire, begin, writes=begin is self._begin)
+            writes = begin is self._begin
+            tx = PostgresTransaction(self._wire, begin, writes=writes, last=last)
             try:
                 result = script(tx)
                 tx.commit(news())

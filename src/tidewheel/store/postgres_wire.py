@@ -38,7 +38,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
-from tidewheel.store.transaction import Row
+from tidewheel.store.transaction import Row, as_parameter
 
 FEW = 20  # looks, for which no connection is made
 REST_SECONDS = 1.0  # from one connection that is made, or could not be, to the next
@@ -68,15 +68,23 @@ class Wire:
         self._number = self._pg.socket
 
     def ask(
-        self, query_text: str, given: Mapping[str, object], *, begins: bool = False
+        self,
+        query_text: str,
+        given: Mapping[str, object],
+        *,
+        begins: bool = False,
+        commits: bool = False,
     ) -> FoundRows:
-        """Asks a query, in a transaction that is begun with it or was begun before."""
+        """Asks a query, in a transaction that is begun with it or was begun before, and that
+        may be over with it."""
         self._pg.enter_pipeline_mode()
         if begins:
             self._pg.send_query_params(b"BEGIN", None)
             self._send(self._settings.decode(), {})
         statement = self._send(query_text, given)
-        result = self._answer()
+        if commits:
+            self._pg.send_query_params(b"COMMIT", None)
+        result = self._answer(behind=commits)
         if not statement.columns:
             statement.columns = _names(result)
         if not result.nfields:
@@ -115,11 +123,12 @@ class Wire:
         self._pg.send_query_prepared(statement.name, values)
         return statement
 
-    def _answer(self) -> PGresult:
-        """Returns the answer to what was sent last; raises what the first error says."""
+    def _answer(self, *, behind: bool = False) -> PGresult:
+        """Returns the answer to what was sent last, or to what was sent before (``behind``);
+        raises what the first error says."""
         try:
             self._pg.pipeline_sync()
-            latest, failed = self._results()
+            good, failed = self._results()
             self._pg.exit_pipeline_mode()
         except BaseException:
             self.connection.close()
@@ -129,12 +138,12 @@ class Wire:
             for query_text in new:  # it may not have come to that
                 del self._statements[query_text]
             raise error_from_result(failed, "utf-8")
-        assert latest is not None
-        return latest
+        return good[-2 if behind else -1]
 
-    def _results(self) -> tuple[PGresult | None, PGresult | None]:
-        """Waits for all answers; returns the last one, and the first error."""
-        pg, latest, failed = self._pg, None, None
+    def _results(self) -> tuple[list[PGresult], PGresult | None]:
+        """Waits for all answers; returns them, and the first error."""
+        pg, failed = self._pg, None
+        good: list[PGresult] = []
         is_unsent, ends = bool(pg.flush()), 0
         while True:
             if pg.is_busy() or ends > 1:
@@ -151,9 +160,9 @@ class Wire:
                 continue
             ends = 0
             if result.status == ExecStatus.PIPELINE_SYNC:
-                return latest, failed
+                return good, failed
             if result.status in _GOOD:
-                latest = result
+                good.append(result)
             elif failed is None:
                 failed = result
 
@@ -338,3 +347,47 @@ def _names(result: PGresult) -> list[str]:
 
 def _in_bytes(value: object) -> bytes | None:
     return None if value is None else str(value).encode()
+
+
+@cache
+def _json_parameters(query_text: str) -> frozenset[str]:
+    """Returns the names of the parameters of a query that are lists of rows, sent as JSON. All
+    other lists are sent as arrays."""
+    return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
+
+
+def as_given(query_text: str, parameters: Mapping[str, object]) -> dict[str, object]:
+    """Returns the parameters of a query as they are sent."""
+    as_json = _json_parameters(query_text)
+    return {
+        name: as_parameter(value) if name in as_json else _as_array(value)
+        for name, value in parameters.items()
+    }
+
+
+def _as_array(value: object) -> object:
+    """Returns a list as the text of an array, which every query casts to its type.
+
+    The driver can do this, too, at ten times the price: it looks at the type of each element.
+    What is no list is made a parameter by ``as_parameter``.
+    """
+    if not isinstance(value, list | tuple):
+        return as_parameter(value)
+    if None in value:
+        if value.count(None) == len(value):
+            return None  # beside other arrays, which say how many rows there are
+        return as_parameter("{" + ",".join(map(_as_element, value)) + "}")
+    if value and isinstance(value[0], str):
+        whole = "".join(value)
+        if "\\" in whole or '"' in whole:
+            value = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
+        return as_parameter('{"' + '","'.join(value) + '"}')
+    return "{" + ",".join(map(str, value)) + "}"
+
+
+def _as_element(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if not isinstance(value, str):
+        return str(value)
+    return '"' + value.replace("\\", r"\\").replace('"', r"\"") + '"'
