@@ -28,7 +28,8 @@ import asyncio
 import re
 import select
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
@@ -59,7 +60,8 @@ class Wire:
 
     def __init__(self, connection: psycopg.Connection[Row], settings: bytes) -> None:
         """``settings`` is the query that makes the settings of a transaction."""
-        self.connection, self._pg, self._settings = connection, connection.pgconn, settings
+        self.connection, self._pg = connection, connection.pgconn
+        self._settings = settings.decode()
         self._rows = Transformer(connection)
         self._statements: dict[str, _Statement] = {}
         self._made = 0  # so that no name is used again
@@ -77,13 +79,13 @@ class Wire:
     ) -> FoundRows:
         """Asks a query, in a transaction that is begun with it or was begun before, and that
         may be over with it."""
-        self._pg.enter_pipeline_mode()
-        if begins:
-            self._pg.send_query_params(b"BEGIN", None)
-            self._send(self._settings.decode(), {})
-        statement = self._send(query_text, given)
-        if commits:
-            self._pg.send_query_params(b"COMMIT", None)
+        with self._message():
+            if begins:
+                self._pg.send_query_params(b"BEGIN", None)
+                self._send(self._settings, {})
+            statement = self._send(query_text, given)
+            if commits:
+                self._pg.send_query_params(b"COMMIT", None)
         result = self._answer(behind=commits)
         if not statement.columns:
             statement.columns = _names(result)
@@ -96,19 +98,30 @@ class Wire:
         self, told: Iterable[tuple[str, Mapping[str, object]]], notice: tuple[str, str] | None
     ) -> None:
         """Sends the last queries, commits, and has others told: by which query, and what."""
-        self._pg.enter_pipeline_mode()
-        for query_text, given in told:
-            self._send(query_text, given)
-        self._pg.send_query_params(b"COMMIT", None)
-        if notice is not None:
-            self._send(notice[0], {"notice": notice[1]})
+        with self._message():
+            for query_text, given in told:
+                self._send(query_text, given)
+            self._pg.send_query_params(b"COMMIT", None)
+            if notice is not None:
+                self._send(notice[0], {"notice": notice[1]})
         self._answer()
 
     def roll_back(self) -> None:
         """Undoes the transaction. The driver, told to, would forget all prepared queries."""
-        self._pg.enter_pipeline_mode()
-        self._pg.send_query_params(b"ROLLBACK", None)
+        with self._message():
+            self._pg.send_query_params(b"ROLLBACK", None)
         self._answer()
+
+    @contextmanager
+    def _message(self) -> Iterator[None]:
+        """Sends what the block sends as one message, or closes the connection."""
+        self._pg.enter_pipeline_mode()
+        try:
+            yield
+            self._pg.pipeline_sync()
+        except BaseException:
+            self.connection.close()
+            raise
 
     def _send(self, query_text: str, given: Mapping[str, object]) -> _Statement:
         statement = self._statements.get(query_text)
@@ -127,7 +140,6 @@ class Wire:
         """Returns the answer to what was sent last, or to what was sent before (``behind``);
         raises what the first error says."""
         try:
-            self._pg.pipeline_sync()
             good, failed = self._results()
             self._pg.exit_pipeline_mode()
         except BaseException:
