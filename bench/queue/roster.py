@@ -42,7 +42,7 @@ ROSTER = (
         module="bench.queue.tidewheel_peer",
         variant="postgres",
         distribution="tidewheel",
-        setup="tidewheel worker with 500 slots, async handler; submit_many of 1000",
+        setup="tidewheel worker with 1000 slots, async handler; submit_many of 1000",
     ),
     Entry(
         name="procrastinate",
@@ -90,7 +90,7 @@ ROSTER = (
         module=f"{PEERS}.raw_postgres_peer",
         variant="minimal",
         distribution="psycopg",
-        setup="SKIP LOCKED loop, batch 250, LISTEN; status flip only",
+        setup="SKIP LOCKED loop, batch 500, LISTEN; status flip only",
     ),
     Entry(
         name="raw-rows-postgres",
@@ -136,7 +136,7 @@ ROSTER = (
         module=f"{PEERS}.raw_sqlite_peer",
         variant="minimal",
         distribution="apsw",
-        setup="batch 250, WAL, synchronous=FULL; status flip only",
+        setup="batch 500, WAL, synchronous=FULL; status flip only",
     ),
     Entry(
         name="raw-rows-sqlite",

@@ -11,7 +11,13 @@ from tests.conformance.worlds import PostgresWorld, SqliteWorld
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import ClaimRequest, QueueSettings
 from tidewheel.store.operations.leases import claim
-from tidewheel.store.postgres import BY_KEY_ONLY, KEEP_PLANS, PostgresTransaction
+from tidewheel.store.postgres import (
+    BY_KEY_ONLY,
+    KEEP_PLANS,
+    PostgresTransaction,
+    settings_query,
+)
+from tidewheel.store.postgres_wire import Wire
 from tidewheel.store.sqlite import SqliteTransaction
 from tidewheel.store.sqlite_file import connect
 
@@ -52,8 +58,8 @@ def counted(world, told=TASKS_READ):
         return
     assert isinstance(world, PostgresWorld)
     with psycopg.connect(world.settings.url, autocommit=True) as connection:
-        connection.execute(b"BEGIN" + BY_KEY_ONLY + KEEP_PLANS)
-        transaction = PostgresTransaction(connection, keeps_plans=True)
+        wire = Wire(connection, settings_query(BY_KEY_ONLY | KEEP_PLANS))
+        transaction = PostgresTransaction(lambda: wire, b"BEGIN", writes=True)
         yield transaction, lambda: connection.execute(told).fetchone()[0]
         connection.execute("ROLLBACK")
 

@@ -22,6 +22,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import NotFound, Refused, StoreUnreachable
 from tidewheel.ports.store import StandingClaim
 from tidewheel.store.postgres import PostgresStore
+from tidewheel.store.postgres_wire import Wire
 from tidewheel.store.transaction import Conflict, no_news
 
 SUCCEEDED = End(ending=Ending.SUCCEEDED)
@@ -316,6 +317,29 @@ def test_what_another_process_submits_is_handed_over_before_anybody_is_woken(sto
     assert (task.status, task.owner, task.attempt) == ("running", worker, 1)
     assert store.get("b").status == "ready"
     listening.stop()
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_a_claim_where_others_are_heard_is_one_round_trip(world, monkeypatch):
+    trips = []
+
+    def noted(way):
+        def call(wire, *given, **how):
+            if threading.current_thread().name == "tidewheel-postgres-listener":
+                trips.append(way.__name__)
+            return way(wire, *given, **how)
+
+        return call
+
+    for way in (Wire.ask, Wire.commit, Wire.roll_back):
+        monkeypatch.setattr(Wire, way.__name__, noted(way))
+    store, other = world.open(), world.open()
+    listening = Listening(store, store.hire())
+    other.put("a")
+    assert listening.settles().tasks == ["a"]
+    assert trips == ["ask"]
+    assert other.get("a").status == "running"
+    assert other.verify() == []
 
 
 @pytest.mark.parametrize("kind", ["postgres"])

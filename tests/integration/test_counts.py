@@ -18,6 +18,7 @@ from bench.request_counts import of_requests
 from tidewheel.core.queue.access import AuditEntry
 from tidewheel.core.queue.task import NewTask
 from tidewheel.store.postgres import PostgresTransaction
+from tidewheel.store.postgres_wire import Wire
 from tidewheel.wiring.stores import migrate_store, opened_store
 
 # Modules of tidewheel, and all.
@@ -125,6 +126,28 @@ def test_a_task_is_stored_by_one_statement_and_waits_for_one_more_of_its_audit(
     asyncio.run(submit())
     # What is written of the audit is sent together with the end of the transaction.
     assert names == ["insert_tasks", "insert_tasks", "lock_audit_head"]
+
+
+def test_a_task_is_stored_by_two_round_trips_to_postgresql(postgres_url, monkeypatch):
+    migrate_store(postgres_url)
+    trips = []
+
+    def noted(way):
+        def call(wire, *given, **how):
+            trips.append(way.__name__)
+            return way(wire, *given, **how)
+
+        return call
+
+    for way in (Wire.ask, Wire.commit, Wire.roll_back):
+        monkeypatch.setattr(Wire, way.__name__, noted(way))
+
+    async def submit():
+        async with opened_store(postgres_url) as store:
+            await store.submit([NewTask(id="a", queue="q", handler="h")])
+
+    asyncio.run(submit())
+    assert trips == ["ask", "commit"]  # BEGIN goes with the one, the notice with the other
 
 
 def test_a_claim_asks_postgresql_no_more_often(postgres_url, names):

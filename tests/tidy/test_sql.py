@@ -80,12 +80,13 @@ SQLITE_ONLY = {
     "open_lanes.sql",
     "take_news.sql",
 }
+POSTGRES_ONLY = {"claim_plainly.sql"}  # a file in this process has no round trips to save
 
 
 def test_both_dialects_answer_the_same_queries():
     postgres, sqlite = map(query_names, DIALECTS)
     assert sqlite - postgres == SQLITE_ONLY
-    assert postgres <= sqlite
+    assert postgres - sqlite == POSTGRES_ONLY
     assert not query_names("common") & sqlite
 
 
@@ -93,7 +94,7 @@ def test_what_could_be_said_once_is_said_once():
     """A statement for PostgreSQL that translates to the one for SQLite belongs in common/."""
     twice = [
         name
-        for name in query_names("postgres")
+        for name in query_names("postgres") - POSTGRES_ONLY
         if _same(
             translate(_text("postgres", name), "sqlite"),
             load_queries("sqlite")[Path(name).stem],

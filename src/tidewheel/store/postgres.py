@@ -22,13 +22,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, cast
 
 import msgspec
 import psycopg
@@ -41,8 +40,8 @@ from tidewheel.core.queue.requests import Report, Wake
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.operations.transitions import Effects
-from tidewheel.store.postgres_lookups import FoundRows, QueryLookups
 from tidewheel.store.postgres_schema import prepare
+from tidewheel.store.postgres_wire import FoundRows, QueryLookups, Wire, as_given
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.store import CarriedOut, DatabaseStore
@@ -55,15 +54,15 @@ from tidewheel.store.transaction import (
     Script,
     Success,
     Transaction,
-    as_parameter,
     no_news,
 )
 
 ARRAYS_OF_SUCCESSES = ("ids", "attempts", "started_ago", "exit_status", "metrics")
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
 RECONNECT_SECONDS = 1.0
-TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
+TELL_OTHERS = "SELECT pg_notify('tidewheel', %(notice)s)"
 TRIES_MAX = 8
+AT_ONCE = "claim_plainly"
 MOVED_MAX = 1_000  # ready tasks whose old places may stay where they are
 FORGET_PLACES = b"VACUUM (SKIP_LOCKED, TRUNCATE off, INDEX_CLEANUP on) tidewheel.ready"
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
@@ -77,16 +76,16 @@ NOTICE_DEAD_NETWORK = {
 # fill and empty within minutes are always wrong, and a planner that believes them sorts the
 # whole backlog for each claim: it is told not to. A plan with what is switched off counts as
 # very costly, and costly plans are compiled, which takes a tenth of a second: jit is off, too.
-BY_KEY_ONLY = b"; SET LOCAL jit = off" + b"".join(
-    b"; SET LOCAL enable_%s = off" % way
-    for way in (b"seqscan", b"bitmapscan", b"hashjoin", b"mergejoin")
-)
+BY_KEY_ONLY = {"jit": "off"} | {
+    f"enable_{way}": "off" for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")
+}
 # There is one good way to execute the queries of the hot paths, whatever the tables hold: their
 # plan is made once per connection. To make it anew takes a third of a millisecond, as long as
 # the claim of one task. All others are planned for what is there and what is asked.
 ONE_PLAN = frozenset(
     (
         "add_audit",
+        AT_ONCE,
         "claim_chosen_tasks",
         "claim_tasks",
         "close_lanes",
@@ -111,7 +110,7 @@ ONE_PLAN = frozenset(
         "touch_workers",
     )
 )
-KEEP_PLANS = b"; SET LOCAL plan_cache_mode = force_generic_plan"
+KEEP_PLANS = {"plan_cache_mode": "force_generic_plan"}
 PLAN_ANEW = b"SET LOCAL plan_cache_mode = auto"
 # We stood still for too long; the server has become a standby and will store nothing.
 _ALSO_UNREACHABLE = (pg.IdleInTransactionSessionTimeout, pg.ReadOnlySqlTransaction)
@@ -119,52 +118,115 @@ _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conf
 
 
 class PostgresTransaction(Transaction):
-    """Runs named queries in a transaction on one connection.
+    """Runs named queries in a transaction, which begins with the first of them.
 
-    ``keeps_plans``: it was begun with KEEP_PLANS, so that a query is planned once per
-    connection.
+    ``wire`` returns this thread's connection, ``begin`` the statements that begin one. If it
+    ``writes``, a query of the hot paths is sent together with them. With ``last``, which is
+    called before, it is over with the query AT_ONCE, in the same round trip; what is asked
+    behind that has a transaction of its own.
     """
 
     readers: ClassVar = {}
 
-    def __init__(self, connection: psycopg.Connection[Row], *, keeps_plans: bool) -> None:
-        self._cursor = connection.cursor()
+    def __init__(
+        self,
+        wire: Callable[[], Wire],
+        begin: bytes,
+        *,
+        writes: bool,
+        last: Callable[[], None] | None = None,
+    ) -> None:
+        self._get_wire, self._begin, self._writes, self._last = wire, begin, writes, last
+        self._wire: Wire | None = None  # None: it is not begun
+        self._keeps_plans = False  # a query is planned once per connection
         self._queries = load_queries("postgres")
-        self._keeps_plans = keeps_plans
+        self._columns: list[str] = []
         self._told: list[tuple[str, Mapping[str, object]]] = []  # and not sent yet
 
     def columns(self) -> list[str]:
-        return [column.name for column in self._cursor.description or ()]
+        return self._columns
 
     def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
         self.send_told()
-        self._execute(query, parameters)
-        return self._cursor.fetchall() if self._cursor.description else []
+        query_text = self._queries[query]
+        given = as_given(query_text, parameters)
+        if query in ONE_PLAN and self._writes:
+            return self._ask_hot(query_text, given, query == AT_ONCE)
+        wire = self._begun()
+        cursor = wire.connection.cursor()
+        if self._keeps_plans:
+            cursor.execute(PLAN_ANEW)
+            self._keeps_plans = False
+        # The text is one of our own files: nothing from outside ever becomes SQL.
+        cursor.execute(query_text.encode(), given)
+        self._columns = [column.name for column in cursor.description or ()]
+        return cursor.fetchall() if cursor.description else []
+
+    def _ask_hot(
+        self, query_text: str, given: Mapping[str, object], may_be_last: bool = False
+    ) -> list[Row]:
+        if may_be_last and self._last is not None:
+            self._last()
+            begins, self._wire = self._wire is None, self._wire or self._get_wire()
+            # Not again if the connection breaks: nobody knows what was committed.
+            found = self._wire.ask(query_text, given, begins=begins, commits=True)
+            self._wire = None
+        elif self._wire is None:
+            found = self._first(lambda wire: wire.ask(query_text, given, begins=True))
+            self._keeps_plans = True
+        else:
+            found = self._wire.ask(query_text, given)
+        self._columns = found.columns
+        return found.rows
+
+    def _begun(self) -> Wire:
+        if self._wire is None:
+            self._first(lambda wire: wire.connection.execute(self._begin))
+        assert self._wire is not None
+        return self._wire
+
+    def _first(self, send: Callable[[Wire], Result]) -> Result:
+        """Begins the transaction with what is sent first."""
+        self._wire = self._get_wire()
+        try:
+            return send(self._wire)
+        except psycopg.OperationalError:
+            if not self._wire.connection.closed:
+                raise
+            # It broke while nobody used it. Nothing has been written by it yet, so this is not
+            # worth a failure: after a restart of the database each thread has such a one.
+            self._wire = self._get_wire()
+            return send(self._wire)
 
     def tell(self, query: str, **parameters: object) -> None:
-        self._told.append((query, parameters))
+        query_text = self._queries[query]
+        self._told.append((query_text, as_given(query_text, parameters)))
 
     def send_told(self) -> None:
         """Sends what was told and is not sent yet."""
-        for query, parameters in self._told:
-            self._execute(query, parameters)
-        self._told.clear()
+        told, self._told = self._told, []
+        for query_text, given in told:
+            self._ask_hot(query_text, given)
 
-    @property
-    def is_told(self) -> bool:
-        """Says whether something was told and is not sent yet."""
-        return bool(self._told)
+    def commit(self, wake: Wake | None) -> None:
+        """Commits, and in the same round trip sends what was told before, and tells other
+        processes what to look at. None: there is nothing to tell them."""
+        if self._wire is None and wake is None and not self._told:
+            return  # nothing was asked
+        wire, told = self._begun(), self._told
+        try:
+            wire.commit(told, None if wake is None else (TELL_OTHERS, notice(wake)))
+        except pg.ProgramLimitExceeded:
+            # The queue of notices has such a limit. What was to be committed is, by then, and
+            # others find out when they look.
+            if wire.connection.info.transaction_status is not TransactionStatus.IDLE:
+                raise
 
-    def _execute(self, query: str, parameters: Mapping[str, object]) -> None:
-        query_text = self._queries[query]
-        given = _as_given(query_text, parameters)
-        has_one_plan = query in ONE_PLAN
-        if self._keeps_plans and not has_one_plan:
-            self._cursor.execute(PLAN_ANEW)
-            self._keeps_plans = False
-        # The text is one of our own files: nothing from outside ever becomes SQL. It is
-        # prepared now if it has one plan, else (None) once it was used often.
-        self._cursor.execute(query_text.encode(), given, prepare=has_one_plan or None)
+    def roll_back(self) -> None:
+        # A lost connection cannot be rolled back, and need not be.
+        if self._wire is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._wire.roll_back()
 
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         return dict(self.rows("insert_tasks", tasks=tasks))
@@ -180,6 +242,13 @@ class PostgresTransaction(Transaction):
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         return self.records(query, ClaimedRow, lease_seconds=lease_seconds, **parameters)
+
+    def claim_at_once(
+        self, plan: type[Record], **parameters: object
+    ) -> tuple[Record, list[ClaimedRow]]:
+        found = self.pairs(AT_ONCE, plan, ClaimedRow, **parameters)
+        is_empty = cast("int | None", found[0][1].seq) is None
+        return found[0][0], [] if is_empty else [row for _, row in found]
 
     def fold_lanes(self, queue: str) -> None:
         self.rows("refresh_lanes", queue=queue)
@@ -209,59 +278,12 @@ class OneQueryTransaction(PostgresTransaction):
         self._queries = load_queries("postgres")
         self._answer, self._columns = answer, [] if answer is None else answer.columns
 
-    def columns(self) -> list[str]:
-        return self._columns
-
     def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
         answer, self._answer = self._answer, None
         if answer is None:
             query_text = self._queries[query]
-            raise _Question(query_text, _as_given(query_text, parameters))
+            raise _Question(query_text, as_given(query_text, parameters))
         return answer.rows
-
-
-@cache
-def _json_parameters(query_text: str) -> frozenset[str]:
-    """Returns the names of the parameters of a query that are lists of rows, sent as JSON. All
-    other lists are sent as arrays."""
-    return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
-
-
-def _as_given(query_text: str, parameters: Mapping[str, object]) -> dict[str, object]:
-    """Returns the parameters of a query as they are sent."""
-    as_json = _json_parameters(query_text)
-    return {
-        name: as_parameter(value) if name in as_json else _as_array(value)
-        for name, value in parameters.items()
-    }
-
-
-def _as_array(value: object) -> object:
-    """Returns a list as the text of an array, which every query casts to its type.
-
-    The driver can do this, too, at ten times the price: it looks at the type of each element.
-    What is no list is made a parameter by ``as_parameter``.
-    """
-    if not isinstance(value, list | tuple):
-        return as_parameter(value)
-    if None in value:
-        if value.count(None) == len(value):
-            return None  # beside other arrays, which say how many rows there are
-        return as_parameter("{" + ",".join(map(_as_element, value)) + "}")
-    if value and isinstance(value[0], str):
-        whole = "".join(value)
-        if "\\" in whole or '"' in whole:
-            value = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
-        return as_parameter('{"' + '","'.join(value) + '"}')
-    return "{" + ",".join(map(str, value)) + "}"
-
-
-def _as_element(value: object) -> str:
-    if value is None:
-        return "NULL"
-    if not isinstance(value, str):
-        return str(value)
-    return '"' + value.replace("\\", r"\\").replace('"', r"\"") + '"'
 
 
 class PostgresStore(DatabaseStore):
@@ -284,16 +306,15 @@ class PostgresStore(DatabaseStore):
         self._is_closed = False
         statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
         # A process that stands still in a transaction must not keep its locks for ever.
-        limits = b"; ".join(
-            b"SET LOCAL %s = %d" % (name, int(seconds * 1000))
-            for name, seconds in (
-                (b"statement_timeout", statement),
-                (b"lock_timeout", busy),
-                (b"idle_in_transaction_session_timeout", busy),
-            )
-        )
-        self._begin = b"BEGIN; " + limits + BY_KEY_ONLY + KEEP_PLANS
-        self._begin_look = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + limits
+        limits = {
+            "statement_timeout": str(int(statement * 1000)),
+            "lock_timeout": str(int(busy * 1000)),
+            "idle_in_transaction_session_timeout": str(int(busy * 1000)),
+        }
+        self._hot_settings = settings_query(limits | BY_KEY_ONLY | KEEP_PLANS)
+        self._begin = b"BEGIN; " + settings_query(limits | BY_KEY_ONLY)
+        look = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+        self._begin_look = look + settings_query(limits)
 
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
         return await self._in_thread(partial(self._transact, script, news))
@@ -326,7 +347,7 @@ class PostgresStore(DatabaseStore):
 
     def _vacuum_ready(self) -> None:
         with contextlib.suppress(psycopg.Error):  # it only saves time
-            self._connection().execute(FORGET_PLACES)
+            self._wire().connection.execute(FORGET_PLACES)
 
     async def close(self) -> None:
         self._is_closed = True
@@ -362,11 +383,12 @@ class PostgresStore(DatabaseStore):
 
         def script(tx: Transaction) -> None:
             claims.carry_out(tx, Effects(queues=set(wake.queues)))
-            self._failpoint("claim_before_commit")
 
-        # Whatever went wrong: the claimers are told, and meet it by themselves.
+        last = partial(self._failpoint, "claim_before_commit")
+        # Whatever went wrong: the claimers are told, and meet it by themselves. It is not tried
+        # again, since one of several claims may be committed.
         with contextlib.suppress(Exception):
-            self._transact(script, no_news)
+            self._attempt(script, self._begin, last=last)
             is_written = True
 
         def conclude() -> None:
@@ -402,66 +424,41 @@ class PostgresStore(DatabaseStore):
             time.sleep(self._chance() * 0.005 * 2**tries)
         raise AssertionError("unreachable")
 
-    def _attempt(self, script: Script[Result], begin: bytes, news: News = no_news) -> Result:
+    def _attempt(
+        self,
+        script: Script[Result],
+        begin: bytes,
+        news: News = no_news,
+        last: Callable[[], None] | None = None,
+    ) -> Result:
         with translated():
-            connection = self._begun(begin)
+            writes = begin is self._begin
+            tx = PostgresTransaction(self._wire, begin, writes=writes, last=last)
             try:
-                tx = PostgresTransaction(connection, keeps_plans=begin is self._begin)
                 result = script(tx)
-                self._commit(connection, tx, news())
+                tx.commit(news())
                 return result
             except BaseException:
-                # A lost connection cannot be rolled back, and need not be.
-                with contextlib.suppress(psycopg.Error):
-                    connection.execute(b"ROLLBACK")
+                tx.roll_back()
                 raise
 
-    @staticmethod
-    def _commit(
-        connection: psycopg.Connection[Row], tx: PostgresTransaction, wake: Wake | None
-    ) -> None:
-        """Commits, and in the same round trip sends what was told before, and tells other
-        processes what to look at. None: there is nothing to tell them."""
-        if wake is None and not tx.is_told:
-            connection.execute(b"COMMIT")
-            return
-        try:
-            with connection.pipeline():
-                tx.send_told()
-                connection.execute(b"COMMIT")
-                if wake is not None:
-                    connection.execute(TELL_OTHERS, (notice(wake),))
-        except pg.ProgramLimitExceeded:
-            # The queue of notices has such a limit. What was to be committed is, by then, and
-            # others find out when they look.
-            if connection.info.transaction_status is not TransactionStatus.IDLE:
-                raise
-
-    def _begun(self, begin: bytes) -> psycopg.Connection[Row]:
-        """Begins a transaction on this thread's connection and returns the connection."""
-        connection = self._connection()
-        try:
-            connection.execute(begin)
-        except psycopg.OperationalError:
-            if not connection.closed:
-                raise
-            # It broke while nobody used it. Nothing has been asked of it yet, so this is not
-            # worth a failure: after a restart of the database each thread has such a one.
-            connection = self._connection()
-            connection.execute(begin)
-        return connection
-
-    def _connection(self) -> psycopg.Connection[Row]:
+    def _wire(self) -> Wire:
         """Returns this thread's connection; makes one if there is none or it broke."""
-        connection: psycopg.Connection[Row] | None = getattr(self._local, "connection", None)
-        if connection is not None and connection.closed:
-            self._local.connection = None
-            self._connections.remove(connection)
-            connection = None
-        if connection is None:
-            connection = self._local.connection = connect(self._settings)
-            self._connections.append(connection)
-        return connection
+        wire: Wire | None = getattr(self._local, "wire", None)
+        if wire is not None and wire.connection.closed:
+            self._local.wire = None
+            self._connections.remove(wire.connection)
+            wire = None
+        if wire is None:
+            wire = self._local.wire = Wire(connect(self._settings), self._hot_settings)
+            self._connections.append(wire.connection)
+        return wire
+
+
+def settings_query(settings: Mapping[str, str]) -> bytes:
+    """Returns the query that makes settings for one transaction."""
+    made = (f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+    return f"SELECT {', '.join(made)}".encode()
 
 
 def connect(settings: StoreSettings) -> psycopg.Connection[Row]:

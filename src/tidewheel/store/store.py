@@ -151,7 +151,10 @@ class CarriedOut:
                     free = replace(request.free, idle_nodes=request.free.nodes)
                     request = replace(request, free=free)
             # In another run of the script no end may have been taken: then there is no room.
-            self._tasks[claim] = leases.claim_along(tx, request) if request.count else None
+            is_small = not claim.for_ends
+            self._tasks[claim] = (
+                leases.claim_along(tx, request, is_small=is_small) if request.count else None
+            )
 
     def __bool__(self) -> bool:
         return bool(self._tasks)

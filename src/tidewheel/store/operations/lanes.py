@@ -65,6 +65,16 @@ class ClaimPlan(NamedTuple):
     next_due_seconds: float | None  # until the next delayed task can be claimed
     now: float
 
+    @property
+    def has_rules(self) -> bool:
+        return self.limited or self.aging or self.lanes
+
+    @property
+    def is_plain(self) -> bool:
+        """Says whether a claim need not look further than at what is ready."""
+        is_due = self.next_due_seconds is not None and self.next_due_seconds <= 0.0
+        return self.worker_known and not (self.has_rules or is_due)
+
 
 class FairTurns(NamedTuple):
     """Holds how many turns a fair queue gave, and the latest of tasks without a key."""

@@ -116,13 +116,22 @@ def _claim(
         tx.rows("promote_due_tasks", queue=request.queue)
         next_due = tx.rows("get_next_due", queue=request.queue)[0][0]
     wanted = _wanted(request)
-    if plan.limited or plan.aging or plan.lanes:
+    if plan.has_rules:
         rows = claim_by_rules(tx, wanted, plan, rules)
     else:
         rows = tx.claim("claim_tasks", plan.lease_seconds, **wanted)
-        # By the rules they are in order, which aging may change. Equals stay in their order.
-        rows.sort(key=attrgetter("seq"))
-        rows.sort(key=attrgetter("priority"), reverse=True)
+        _sort(rows)  # by the rules they are in order, which aging may change
+    return _leased(tx, rows, plan, next_due)
+
+
+def _sort(rows: list[ClaimedRow]) -> None:
+    rows.sort(key=attrgetter("seq"))
+    rows.sort(key=attrgetter("priority"), reverse=True)  # equals stay in their order
+
+
+def _leased(
+    tx: Transaction, rows: Sequence[ClaimedRow], plan: ClaimPlan, next_due: float | None
+) -> ClaimedTasks:
     given = _given(tx, rows)
     told = [claimed(row, plan, has_inputs=row.seq in given) for row in rows]
     return ClaimedTasks(told, next_due)
@@ -137,16 +146,31 @@ def _given(tx: Transaction, rows: Sequence[ClaimedRow]) -> set[int]:
     )
 
 
-def claim_along(tx: Transaction, request: ClaimRequest) -> ClaimedTasks | None:
+def claim_along(
+    tx: Transaction, request: ClaimRequest, *, is_small: bool = False
+) -> ClaimedTasks | None:
     """Claims in the transaction of a write that has made tasks ready. Returns None if the claim
     has to be made by itself: where rules hold, limits and lanes are locked before tasks, and an
-    unknown worker is told so."""
+    unknown worker is told so. ``is_small``: statements cost more than the tasks it may find."""
+    if is_small and (tasks := _claim_at_once(tx, request)) is not None:
+        return tasks
     try:
         plan = plan_claim(tx, request.queue, request.worker, request.lease_seconds)
     except NotFound:
         return None
-    has_rules = plan.limited or plan.lanes or plan.aging
-    return None if has_rules else _claim(tx, request, plan)
+    return None if plan.has_rules else _claim(tx, request, plan)
+
+
+def _claim_at_once(tx: Transaction, request: ClaimRequest) -> ClaimedTasks | None:
+    """Claims by one query, where the database has one for it; None if more is to be asked."""
+    wanted = _wanted(request) | {"worker_number": worker_number(request.worker)}
+    seconds = request.lease_seconds
+    seconds = None if seconds is None else check_lease_seconds(seconds)
+    plan, rows = tx.claim_at_once(ClaimPlan, lease_seconds=seconds, **wanted) or (None, [])
+    if plan is None or not (rows or plan.is_plain):
+        return None
+    _sort(rows)
+    return _leased(tx, rows, plan, plan.next_due_seconds)
 
 
 def claim_by_id(

@@ -1,5 +1,5 @@
 -- Claim on PostgreSQL: as many of the first that were locked as fit together, with leases and history.
--- A task is found by its seq, not by the place that was locked: one that was amended after the snapshot of this statement has
+-- `term` has the length of the leases. A task is found by its seq, not by the place that was locked: one that was amended after the snapshot of this statement has
 -- another place, which the snapshot does not see, and would stay ready without a row in ready.
 -- One that is exclusive weighs more than all of a claim: as the first it is taken alone, else it ends it.
 total AS (

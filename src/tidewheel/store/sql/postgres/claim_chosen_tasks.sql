@@ -1,6 +1,8 @@
 -- Claim: tasks that were chosen by the rules of their queue, as many of the first as fit together.
 -- The lock of the task is enough, as in claim_tasks. Each row is looked up, whatever the planner believes.
-WITH locked AS MATERIALIZED (
+WITH term AS (
+    SELECT :lease_seconds::float8 AS lease_seconds
+), locked AS MATERIALIZED (
     SELECT found.row, line.place, found.task_seq, found.cpu, found.memory_bytes, found.gpu, found.exclusive,
            found.buffer_bytes
       FROM json_to_recordset(:chosen::json) AS line (place integer, laned boolean, rank bigint, seq bigint)

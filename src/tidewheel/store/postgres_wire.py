@@ -1,7 +1,15 @@
-"""Asks PostgreSQL for a few rows from within the event loop, where no thread has to be woken.
+"""Puts several statements on the wire to PostgreSQL at once, and waits for their answers once.
 
 Theory of operation
 -------------------
+**Transactions** (``Wire``): BEGIN and its settings travel with the first query, what is told
+last and a notice with the COMMIT. The driver's own pipelines take longer to set up than the
+round trips last that they save; here libpq is told directly, with queries that were prepared
+once. A thread waits in ``poll``, so others go on. After an error the answers are read up to the
+end of the message, so the connection can be used for the ROLLBACK; if a wait is interrupted,
+nobody knows where it stands, and it is closed.
+
+**Looks** (``QueryLookups``) are made within the event loop, where no thread has to be woken.
 A server looks up tasks and tokens all the time, each by one short query. In a thread such a
 look costs two changes of thread and three round trips; here the query is put on the wire with
 its time limit, both in one message, and the loop goes on until the answer can be read. The two
@@ -18,17 +26,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+import select
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
 import psycopg
 from psycopg.adapt import Transformer
+from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
-from tidewheel.store.transaction import Row
+from tidewheel.store.transaction import Row, as_parameter
 
 FEW = 20  # looks, for which no connection is made
 REST_SECONDS = 1.0  # from one connection that is made, or could not be, to the next
@@ -42,6 +53,130 @@ class FoundRows(NamedTuple):
 
     columns: list[str]
     rows: list[Row]
+
+
+class Wire:
+    """Is a connection of one thread, on which the statements of a transaction are sent."""
+
+    def __init__(self, connection: psycopg.Connection[Row], settings: bytes) -> None:
+        """``settings`` is the query that makes the settings of a transaction."""
+        self.connection, self._pg = connection, connection.pgconn
+        self._settings = settings.decode()
+        self._rows = Transformer(connection)
+        self._statements: dict[str, _Statement] = {}
+        self._made = 0  # so that no name is used again
+        self._new: list[str] = []  # queries that are prepared by what is sent now
+        self._socket = select.poll()
+        self._number = self._pg.socket
+
+    def ask(
+        self,
+        query_text: str,
+        given: Mapping[str, object],
+        *,
+        begins: bool = False,
+        commits: bool = False,
+    ) -> FoundRows:
+        """Asks a query, in a transaction that is begun with it or was begun before, and that
+        may be over with it."""
+        with self._message():
+            if begins:
+                self._pg.send_query_params(b"BEGIN", None)
+                self._send(self._settings, {})
+            statement = self._send(query_text, given)
+            if commits:
+                self._pg.send_query_params(b"COMMIT", None)
+        result = self._answer(behind=commits)
+        if not statement.columns:
+            statement.columns = _names(result)
+        if not result.nfields:
+            return FoundRows([], [])
+        self._rows.set_pgresult(result)
+        return FoundRows(statement.columns, self._rows.load_rows(0, result.ntuples, tuple))
+
+    def commit(
+        self, told: Iterable[tuple[str, Mapping[str, object]]], notice: tuple[str, str] | None
+    ) -> None:
+        """Sends the last queries, commits, and has others told: by which query, and what."""
+        with self._message():
+            for query_text, given in told:
+                self._send(query_text, given)
+            self._pg.send_query_params(b"COMMIT", None)
+            if notice is not None:
+                self._send(notice[0], {"notice": notice[1]})
+        self._answer()
+
+    def roll_back(self) -> None:
+        """Undoes the transaction. The driver, told to, would forget all prepared queries."""
+        with self._message():
+            self._pg.send_query_params(b"ROLLBACK", None)
+        self._answer()
+
+    @contextmanager
+    def _message(self) -> Iterator[None]:
+        """Sends what the block sends as one message, or closes the connection."""
+        self._pg.enter_pipeline_mode()
+        try:
+            yield
+            self._pg.pipeline_sync()
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def _send(self, query_text: str, given: Mapping[str, object]) -> _Statement:
+        statement = self._statements.get(query_text)
+        if statement is None:
+            text, parameters = _numbered(query_text)
+            self._made += 1
+            statement = _Statement(b"tidewheel_%d" % self._made, parameters)
+            self._statements[query_text] = statement
+            self._new.append(query_text)
+            self._pg.send_prepare(statement.name, text)
+        values = [_in_bytes(given[name]) for name in statement.parameters]
+        self._pg.send_query_prepared(statement.name, values)
+        return statement
+
+    def _answer(self, *, behind: bool = False) -> PGresult:
+        """Returns the answer to what was sent last, or to what was sent before (``behind``);
+        raises what the first error says."""
+        try:
+            good, failed = self._results()
+            self._pg.exit_pipeline_mode()
+        except BaseException:
+            self.connection.close()
+            raise
+        new, self._new = self._new, []
+        if failed is not None:
+            for query_text in new:  # it may not have come to that
+                del self._statements[query_text]
+            raise error_from_result(failed, "utf-8")
+        return good[-2 if behind else -1]
+
+    def _results(self) -> tuple[list[PGresult], PGresult | None]:
+        """Waits for all answers; returns them, and the first error."""
+        pg, failed = self._pg, None
+        good: list[PGresult] = []
+        is_unsent, ends = bool(pg.flush()), 0
+        while True:
+            if pg.is_busy() or ends > 1:
+                ends = 0
+                wanted = select.POLLIN | (select.POLLOUT if is_unsent else 0)
+                self._socket.register(self._number, wanted)
+                self._socket.poll()
+                pg.consume_input()
+                is_unsent = is_unsent and bool(pg.flush())
+                continue
+            result = pg.get_result()
+            if result is None:
+                ends += 1  # of what one command was answered; twice: there is no more for now
+                continue
+            ends = 0
+            if result.status == ExecStatus.PIPELINE_SYNC:
+                return good, failed
+            if result.status in _GOOD:
+                good.append(result)
+            elif failed is None:
+                failed = result
 
 
 class QueryLookups:
@@ -142,8 +277,7 @@ class _Line:
         if result is None:
             return None
         if not statement.columns:
-            names = map(result.fname, range(result.nfields))
-            statement.columns = [name.decode() for name in names if name is not None]
+            statement.columns = _names(result)
         self._rows.set_pgresult(result)
         return FoundRows(statement.columns, self._rows.load_rows(0, result.ntuples, tuple))
 
@@ -218,5 +352,54 @@ def _numbered(query_text: str) -> tuple[bytes, tuple[str, ...]]:
     return query_text.replace("%%", "%").encode(), names
 
 
+def _names(result: PGresult) -> list[str]:
+    names = map(result.fname, range(result.nfields))
+    return [name.decode() for name in names if name is not None]
+
+
 def _in_bytes(value: object) -> bytes | None:
     return None if value is None else str(value).encode()
+
+
+@cache
+def _json_parameters(query_text: str) -> frozenset[str]:
+    """Returns the names of the parameters of a query that are lists of rows, sent as JSON. All
+    other lists are sent as arrays."""
+    return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
+
+
+def as_given(query_text: str, parameters: Mapping[str, object]) -> dict[str, object]:
+    """Returns the parameters of a query as they are sent."""
+    as_json = _json_parameters(query_text)
+    return {
+        name: as_parameter(value) if name in as_json else _as_array(value)
+        for name, value in parameters.items()
+    }
+
+
+def _as_array(value: object) -> object:
+    """Returns a list as the text of an array, which every query casts to its type.
+
+    The driver can do this, too, at ten times the price: it looks at the type of each element.
+    What is no list is made a parameter by ``as_parameter``.
+    """
+    if not isinstance(value, list | tuple):
+        return as_parameter(value)
+    if None in value:
+        if value.count(None) == len(value):
+            return None  # beside other arrays, which say how many rows there are
+        return as_parameter("{" + ",".join(map(_as_element, value)) + "}")
+    if value and isinstance(value[0], str):
+        whole = "".join(value)
+        if "\\" in whole or '"' in whole:
+            value = [text.replace("\\", r"\\").replace('"', r"\"") for text in value]
+        return as_parameter('{"' + '","'.join(value) + '"}')
+    return "{" + ",".join(map(str, value)) + "}"
+
+
+def _as_element(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if not isinstance(value, str):
+        return str(value)
+    return '"' + value.replace("\\", r"\\").replace('"', r"\"") + '"'
