@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures" / "page"
-EXAMPLES = ROOT / "examples"
 SIZE = {"width": 1280, "height": 800}
 SECONDS_MAX = 90
 HELD_AT = "20261115T1200Z"
@@ -148,10 +147,12 @@ def begin(site: Site, gate: Path) -> None:
     site.begin("coast", COAST.replace("@GATE@", str(gate)).replace("@POINT@", HELD_AT))
     site.begin("nightly", NIGHTLY)
     for command in (
-        ("run", str(EXAMPLES / "forecast"), "--detach", *server),
-        ("register", str(EXAMPLES / "forecast"), *server),
-        ("register", str(EXAMPLES / "imaging" / "imaging-1.0.0.yaml.j2"), *server),
-        ("sbi", "submit", str(EXAMPLES / "blocks" / "night.yaml"), *server),
+        ("init", "forecast"),
+        ("init", "imaging", "--kind", "stages"),
+        ("run", "forecast/", "--detach", *server),
+        ("register", "forecast/", *server),
+        ("register", "imaging/", *server),
+        ("sbi", "submit", "imaging/requests/night.yaml", *server),
         ("objects", "post", "visibilities-0815", "--fact", "size=2TB", *server),
     ):
         answer = tidewheel(*command)

@@ -103,8 +103,8 @@ function RunButtons({ run }: { run: RunFacts }) {
   return (
     <div className="run-buttons">
       {run.status === "paused" && <Button onClick={() => act({ verb: "resume" })}>Resume</Button>}
-      {goes && ["running", "stalled"].includes(run.status) && <Button look="quiet" onClick={() => act({ verb: "pause" })}>Pause</Button>}
-      {goes && !isOver(run) && run.status !== "stopping" && <Button look="quiet" onClick={() => act({ verb: "stop" })}>Stop</Button>}
+      {goes && ["running", "stalled"].includes(run.status) && <Button look="plain" onClick={() => act({ verb: "pause" })}>Pause</Button>}
+      {goes && !isOver(run) && run.status !== "stopping" && <Button look="risky" onClick={() => act({ verb: "stop" })}>Stop</Button>}
       {(isAbandoned(run) || ["stopped", "error"].includes(run.status)) && !run.offered && <Button onClick={() => act({ verb: "run" })}>Continue</Button>}
     </div>
   );

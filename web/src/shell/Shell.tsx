@@ -1,11 +1,12 @@
 /** What surrounds every page: bar, navigation, connection, palette, messages. */
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
+import { useCallback, useRef, useState } from "react";
 import { useConnection } from "../api/connection";
 import { post } from "../api/http";
 import { sessionQuery } from "../api/queries";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
+import { useMenu } from "../ui/menu";
 import { Button, Keys } from "../ui/parts";
 import { toggleTheme, useTheme } from "../ui/theme";
 import { timeZone } from "../ui/time";
@@ -32,9 +33,7 @@ export function Shell() {
           </svg>
           <span>tidewheel</span>
         </Link>
-        <nav aria-label="Pages">
-          {usePlaces().map((place) => <NavLink key={place.to} place={place} />)}
-        </nav>
+        <Pages />
         <div className="bar-end">
           <ConnectionSign />
           <Button look="quiet" className="search-button" onClick={() => setOpen("search")} title="Search (Ctrl K)">
@@ -55,6 +54,26 @@ export function Shell() {
       {open === "keys" && <ShortcutList onClose={() => setOpen(null)} />}
       <Toasts />
     </div>
+  );
+}
+
+/** In the bar; where it has no room, behind a button that says which page it is. */
+function Pages() {
+  const places = usePlaces();
+  const [open, setOpen] = useState(false);
+  const box = useRef<HTMLElement>(null);
+  const close = useCallback(() => setOpen(false), []);
+  useMenu(box, close);
+  const { pathname } = useLocation();
+  const here = places.find(({ to }) => pathname.startsWith(to));
+  return (
+    <nav aria-label="Pages" ref={box}>
+      <Button look="quiet" className="pages-button" aria-expanded={open} aria-controls="pages" aria-label="Menu" onClick={() => setOpen(!open)}>
+        <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M2 4h12M2 8h12M2 12h12" /></svg>
+        <span>{here?.title ?? "Pages"}</span>
+      </Button>
+      <div id="pages" className={open ? "pages open" : "pages"} onClick={close}>{places.map((place) => <NavLink key={place.to} place={place} />)}</div>
+    </nav>
   );
 }
 
@@ -81,7 +100,7 @@ function ConnectionSign() {
   const connection = useConnection();
   const [word, says] = CONNECTIONS[connection];
   if (word === "") return null;
-  return <span className={`connection ${connection}`} role="status" title={says}><i aria-hidden />{word}</span>;
+  return <span className={`connection ${connection}`} role="status" title={says}><i aria-hidden /><span>{word}</span></span>;
 }
 
 function ThemeButton() {
@@ -96,26 +115,14 @@ function ThemeButton() {
 function Who() {
   const { data } = useQuery(sessionQuery);
   const box = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    // A click elsewhere or Escape closes it, as menus do.
-    const close = (event: Event) => {
-      const inside = event.target instanceof Node && box.current?.contains(event.target);
-      if (box.current !== null && (event instanceof KeyboardEvent ? event.key === "Escape" : !inside)) box.current.open = false;
-    };
-    document.addEventListener("pointerdown", close);
-    document.addEventListener("keydown", close);
-    return () => {
-      document.removeEventListener("pointerdown", close);
-      document.removeEventListener("keydown", close);
-    };
-  }, []);
+  useMenu(box);
   if (data === undefined) return null;
   const may = data.scopes.join(", ");
   const leave = () => void post("/logout").catch(() => undefined).then(() => location.reload());
   return (
     <details className="who" ref={box}>
       <summary title={`You are ${data.name}, and may: ${may}`}>
-        <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M10.8 5.2a2.8 2.8 0 1 1-5.6 0 2.8 2.8 0 0 1 5.6 0ZM2.8 13.8c.4-2.9 2.4-4.3 5.2-4.3s4.8 1.4 5.2 4.3" fill="none" stroke="currentColor" strokeWidth="1.5" strokeLinecap="round" /></svg> {data.name}
+        <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M10.8 5.2a2.8 2.8 0 1 1-5.6 0 2.8 2.8 0 0 1 5.6 0ZM2.8 13.8c.4-2.9 2.4-4.3 5.2-4.3s4.8 1.4 5.2 4.3" fill="none" stroke="currentColor" strokeWidth="1.5" strokeLinecap="round" /></svg> <span className="who-name">{data.name}</span>
       </summary>
       <div className="who-menu card">
         <p>You are <b>{data.name}</b> and may: {may}.</p>

@@ -1,9 +1,10 @@
 /** Views by link: everything that is chosen stands in the address; this browser keeps some with names. */
-import { useEffect, useRef, useState, type SyntheticEvent } from "react";
+import { useRef, useState, type SyntheticEvent } from "react";
 import { useNavigate } from "@tanstack/react-router";
+import { copyText } from "../../ui/copy";
+import { useMenu } from "../../ui/menu";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
-import { say } from "../../ui/toasts";
 import { parseSearch } from "../search";
 import { keepViews, savedViews, withView, type SavedView } from "./keep";
 
@@ -12,19 +13,7 @@ export function SavedViews() {
   const [name, setName] = useState("");
   const box = useRef<HTMLDetailsElement>(null);
   const navigate = useNavigate();
-  useEffect(() => {
-    // A click elsewhere or Escape closes it, as menus do.
-    const close = (event: Event) => {
-      const inside = event.target instanceof Node && box.current?.contains(event.target);
-      if (box.current !== null && (event instanceof KeyboardEvent ? event.key === "Escape" : !inside)) box.current.open = false;
-    };
-    document.addEventListener("pointerdown", close);
-    document.addEventListener("keydown", close);
-    return () => {
-      document.removeEventListener("pointerdown", close);
-      document.removeEventListener("keydown", close);
-    };
-  }, []);
+  useMenu(box);
   const put = (next: SavedView[]) => {
     setViews(next);
     keepViews(next);
@@ -41,7 +30,7 @@ export function SavedViews() {
   };
   return (
     <>
-      <Button look="quiet" onClick={() => void copyLink()}>Copy link</Button>
+      <Button look="quiet" onClick={() => void copyText(location.href, "the link to this view")}>Copy link</Button>
       <details className="saved-views" ref={box}>
         <summary className="button quiet">Saved views</summary>
         <div className="saved-menu card">
@@ -62,14 +51,4 @@ export function SavedViews() {
       </details>
     </>
   );
-}
-
-/** The clipboard is there with https and on localhost alone. */
-async function copyLink(): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    say("The link to this view was copied.");
-  } catch {
-    say(`The browser did not allow copying. The link is ${location.href}`, true);
-  }
 }
