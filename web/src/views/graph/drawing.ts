@@ -7,7 +7,7 @@ import { NOTHING_FOLDED, type Fold, type Folded } from "../../pages/run/folds";
 import { strandsOf, kindOf, roomText } from "./strands";
 import { gathered, type Candidate } from "./bunches";
 import type { Box, LayoutRequest, Line } from "./layout";
-import { NAME } from "./legible";
+import { NAME, NOTE } from "./legible";
 import { shortPoint } from "../../ui/points";
 
 export type Grouping = "none" | "point" | "family" | "both";
@@ -31,7 +31,6 @@ export const HEIGHT = 38;
 const FOLD_HEIGHT = 44; // it looks like several
 const WIDTH_MAX = 320;
 const AROUND = 50; // icon, gaps and borders
-const NOTE = 11; // pixels: --size-note of base.css
 const LABEL_HEIGHT = 16;
 const LABEL_AROUND = 10;
 const REMARK = " · incomplete"; // has room, so that a remark moves nothing
