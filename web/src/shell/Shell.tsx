@@ -68,7 +68,7 @@ function Pages() {
   const here = places.find(({ to }) => pathname.startsWith(to));
   return (
     <nav aria-label="Pages" ref={box}>
-      <Button look="quiet" className="pages-button" aria-expanded={open} aria-controls="pages" aria-label="Menu" onClick={() => setOpen(!open)}>
+      <Button look="quiet" className="pages-button" aria-expanded={open} aria-controls="pages" aria-label={`Menu: ${here?.title ?? "Pages"}`} onClick={() => setOpen(!open)}>
         <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M2 4h12M2 8h12M2 12h12" /></svg>
         <span>{here?.title ?? "Pages"}</span>
       </Button>
