@@ -24,13 +24,13 @@ from tests.support.browser import MISSING, Site, chromium
 from tests.support.command_line import CommandLine
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, ViewportSize
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures" / "page"
-EXAMPLES = ROOT / "examples"
-SIZE = {"width": 1280, "height": 800}
-SECONDS_MAX = 90
+SIZE = (1280, 800)
+PHONE = (390, 844)
+SECONDS_MAX = 300
 HELD_AT = "20261115T1200Z"
 
 # Goes on as far as it can: one job is under way as long as the gate is there, one was tried
@@ -136,10 +136,18 @@ class View:
     path: str
     seen: str
     prepare: Callable[[Page], None] = lambda _: None
+    size: tuple[int, int] = SIZE
 
 
-def of_run(name: str, run: str, query: str, seen: str, **more: Callable[[Page], None]) -> View:
-    return View(name, f"/runs/{quote(run, safe='')}?{query}", seen, **more)
+def of_run(
+    name: str,
+    run: str,
+    query: str,
+    seen: str,
+    prepare: Callable[[Page], None] = lambda _: None,
+    size: tuple[int, int] = SIZE,
+) -> View:
+    return View(name, f"/runs/{quote(run, safe='')}?{query}", seen, prepare, size)
 
 
 def begin(site: Site, gate: Path) -> None:
@@ -148,10 +156,12 @@ def begin(site: Site, gate: Path) -> None:
     site.begin("coast", COAST.replace("@GATE@", str(gate)).replace("@POINT@", HELD_AT))
     site.begin("nightly", NIGHTLY)
     for command in (
-        ("run", str(EXAMPLES / "forecast"), "--detach", *server),
-        ("register", str(EXAMPLES / "forecast"), *server),
-        ("register", str(EXAMPLES / "imaging" / "imaging-1.0.0.yaml.j2"), *server),
-        ("sbi", "submit", str(EXAMPLES / "blocks" / "night.yaml"), *server),
+        ("init", "forecast"),
+        ("init", "imaging", "--kind", "stages"),
+        ("run", "forecast/", "--detach", *server),
+        ("register", "forecast/", *server),
+        ("register", "imaging/", *server),
+        ("sbi", "submit", "imaging/requests/night.yaml", *server),
         ("objects", "post", "visibilities-0815", "--fact", "size=2TB", *server),
     ):
         answer = tidewheel(*command)
@@ -197,7 +207,9 @@ def back(page: Page) -> None:
 
 VIEWS = (
     of_run("timeline", "coast/run1", "views=timeline", "critical path"),  # first: it grows
-    View("runs", "/runs", "2/report needs"),
+    View("home", "/runs", "nightly/run1"),
+    View("runs", "/runs?as=list", "2/report needs"),
+    of_run("phone", "nightly/run1", "views=table", "Stalled", size=PHONE),
     of_run("graph", "coast/run1", "views=graph", "charts"),
     of_run("tree", "coast/run1", "views=tree", "OBSERVATIONS", prepare=opened),
     of_run("table", "coast/run1", "views=table", "buoys"),
@@ -218,7 +230,13 @@ VIEWS = (
 )
 
 
+def sized(size: tuple[int, int]) -> ViewportSize:
+    """A size as Playwright has it."""
+    return {"width": size[0], "height": size[1]}
+
+
 def take(page: Page, site: Site, view: View) -> bytes:
+    page.set_viewport_size(sized(view.size))
     page.goto(site.url + view.path)
     page.get_by_text(view.seen).first.wait_for()
     view.prepare(page)
@@ -235,7 +253,10 @@ def take_all(site: Site, only: set[str]) -> dict[str, bytes]:
         pages = {}
         for scheme, suffix in (("light", ""), ("dark", "-dark")):
             context = browser.new_context(
-                viewport=SIZE, color_scheme=scheme, reduced_motion="reduce", locale="en-GB"
+                viewport=sized(SIZE),
+                color_scheme=scheme,
+                reduced_motion="reduce",
+                locale="en-GB",
             )
             pages[suffix] = page = context.new_page()
             page.goto(site.link())

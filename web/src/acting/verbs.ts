@@ -1,5 +1,5 @@
 /** The verbs of operators in the words of buttons; the same verbs as on the command line. */
-import { isOfStages, shownId } from "../api/shown";
+import { isOfStages, shortId, shownId } from "../api/shown";
 import type { Action, TaskRow } from "../api/types";
 
 export interface Verb {
@@ -29,7 +29,7 @@ const REOPENING = ["trigger", "set", "release"];
 
 export const taskVerbs = (hasEnded: boolean): readonly Verb[] => (hasEnded ? TASK_VERBS.filter(({ verb }) => REOPENING.includes(verb)) : TASK_VERBS);
 
-const UNWELL = ["failed", "submit-failed", "expired"];
+export const UNWELL = ["failed", "submit-failed", "expired"];
 
 /** A verb for some tasks. What failed in a run that has ended is triggered in its flow: alone it would run, and still count as failed. */
 export function actionFor(verb: string, rows: readonly Pick<TaskRow, "id" | "state" | "flows">[], hasEnded: boolean): Action {
@@ -72,15 +72,23 @@ function wholeText(action: Action): string | null {
   return null;
 }
 
-/** "Trigger 1/model", "Hold 3 tasks", "Satisfy 1/a for 1/b". */
-export function actionText(action: Action): string {
+/** "a · 02Z succeeded" of "20261116T0200Z/a:succeeded". */
+function shortAtom(atom: string): string {
+  const colon = atom.lastIndexOf(":");
+  const id = colon < 0 ? atom : atom.slice(0, colon);
+  return shortId(id) === id ? atom : [shortId(id), ...(colon < 0 ? [] : [atom.slice(colon + 1)])].join(" ");
+}
+
+/** "Trigger 1/model", "Hold 3 tasks", "Satisfy 1/a for 1/b"; with `whole` ids that can be copied. */
+export function actionText(action: Action, whole = false): string {
+  const shown = whole ? shownId : shortId;
   const { ids = [] } = action;
   const stages = isOfStages();
-  const what = ids.length === 0 ? "" : ids.length === 1 ? ` ${shownId(ids[0] ?? "")}` : ` ${ids.length} ${stages ? "stages" : "tasks"}`;
+  const what = ids.length === 0 ? "" : ids.length === 1 ? ` ${shown(ids[0] ?? "")}` : ` ${ids.length} ${stages ? "stages" : "tasks"}`;
   const prerequisites = action.prerequisites;
-  const whole = wholeText(action);
-  if (whole !== null) return whole;
-  if (action.verb === "set" && prerequisites?.length) return `Satisfy ${prerequisites.map((one) => (stages ? one.replace(/:succeeded$/, "") : one)).join(", ")} for${what}`;
+  const other = wholeText(action);
+  if (other !== null) return other;
+  if (action.verb === "set" && prerequisites?.length) return `Satisfy ${prerequisites.map((one) => (stages ? one.replace(/:succeeded$/, "") : whole ? one : shortAtom(one))).join(", ")} for${what}`;
   const bounds = [...((action.until_tasks as string[] | undefined) ?? []), ...(typeof action.until === "string" && action.until !== "" ? [`point ${action.until}`] : [])];
   const flow = stages ? (action.flow === "new" ? " and everything after it" : "") : action.flow === "new" ? ` in a new flow${bounds.length > 0 ? ` until ${bounds.join(", ")}` : ""}` : /^\d/.test(action.flow ?? "") ? ` in flow ${action.flow}` : "";
   const outputs = action.outputs;

@@ -118,8 +118,8 @@ function RunButtons({ run }: { run: RunFacts }) {
   return (
     <div className="run-buttons">
       {run.status === "paused" && <Button data-stop tabIndex={-1} onClick={() => act({ verb: "resume" })}>Resume</Button>}
-      {goes && ["running", "stalled"].includes(run.status) && <Button look="quiet" data-stop tabIndex={-1} onClick={() => act({ verb: "pause" })}>Pause</Button>}
-      {goes && !isOver(run) && run.status !== "stopping" && <Button look="quiet" data-stop tabIndex={-1} onClick={() => act({ verb: "stop" })}>Stop</Button>}
+      {goes && ["running", "stalled"].includes(run.status) && <Button look="plain" data-stop tabIndex={-1} onClick={() => act({ verb: "pause" })}>Pause</Button>}
+      {goes && !isOver(run) && run.status !== "stopping" && <Button look="risky" data-stop tabIndex={-1} onClick={() => act({ verb: "stop" })}>Stop</Button>}
       {(isAbandoned(run) || ["stopped", "error"].includes(run.status)) && !run.offered && <Button data-stop tabIndex={-1} onClick={() => act({ verb: "run" })}>Continue</Button>}
     </div>
   );

@@ -5,14 +5,16 @@ import { useActing } from "../acting/Acting";
 import { actionFor, actionText, taskVerbs } from "../acting/verbs";
 import { taskQuery } from "../api/queries";
 import { useEnded, useMayAct, useTaskRow } from "../api/runLive";
-import { isOfStages, shownId } from "../api/shown";
+import { isOfStages, pointsAround, shortId, shownId } from "../api/shown";
 import type { Action, Reason, TaskDocument } from "../api/types";
 import { useRunPage, useViewOption } from "../pages/run/useRunPage";
 import { keyOfVerb, withKey } from "../shell/keys";
 import { FlowMarks } from "../ui/FlowMark";
 import { Button, Failure, Loading } from "../ui/parts";
 import { StateWord } from "../ui/StateIcon";
+import { copyText } from "../ui/copy";
 import { plain } from "../ui/plain";
+import { isDated, shortPoint } from "../ui/points";
 import { Due } from "../ui/time";
 import { PANEL, useEntered } from "./entering";
 import { Environment, LogLinks, NestedRuns, Outputs, Prerequisites, Submissions, Xtriggers } from "./sections";
@@ -31,7 +33,7 @@ export function TaskPanel({ id }: { id: string }) {
     <aside ref={panel} id={PANEL} tabIndex={-1} data-of={id} className={folded ? "task-panel folded" : "task-panel"} aria-label={`${isOfStages() ? "Stage" : "Task"} ${shownId(id)}`}>
       <header>
         <div className="panel-title">
-          <h2 className="mono">{shownId(id)}</h2>
+          <TaskTitle id={id} />
           <span className="panel-buttons">
             <Button look="quiet" className="fold-button" aria-expanded={!folded} onClick={() => setFolded(folded ? "" : "yes")}>{folded ? "▴ Unfold" : "▾ Fold"}</Button>
             <Button look="quiet" aria-label="Close the task" title={withKey("Close", "close")} onClick={() => select(null)}>✕</Button>
@@ -47,6 +49,18 @@ export function TaskPanel({ id }: { id: string }) {
   );
 }
 
+/** The name first; of a point as much as tells it from the others of the run. Its whole id is what one copies. */
+function TaskTitle({ id }: { id: string }) {
+  const point = id.slice(0, id.indexOf("/"));
+  if (isOfStages() || !isDated(point)) return <h2 title={id}>{shownId(id)}</h2>;
+  return (
+    <h2 title={id}>
+      {id.slice(point.length + 1)} <small className="muted">{shortPoint(point, pointsAround())}</small>
+      <Button look="quiet" className="copy-id" aria-label={`Copy ${id}`} title={`Copy ${id}`} onClick={() => void copyText(id, id)}><svg width="14" height="14" viewBox="0 0 16 16" aria-hidden><path d="M5.5 5.5V2.5h8v8h-3M2.5 5.5h8v8h-8z" fill="none" stroke="currentColor" strokeWidth="1.4" strokeLinejoin="round" /></svg></Button>
+    </h2>
+  );
+}
+
 function Verbs({ task }: { task: TaskDocument }) {
   const { act } = useActing();
   const may = useMayAct();
@@ -55,7 +69,7 @@ function Verbs({ task }: { task: TaskDocument }) {
   return (
     <div className="panel-verbs" role="group" aria-label="Actions">
       {taskVerbs(ended !== null).filter(({ fits }) => fits?.(task) ?? true).map(({ verb, button, says, danger }) => (
-        <Button key={verb} title={tooltip(verb, ended === null ? says : `${says} Reopens the run, which is ${ended}.`)} aria-keyshortcuts={keyOfVerb(verb)?.keys} className={danger ? "risky" : ""} onClick={() => act(actionFor(verb, [task], ended !== null))}>{button}</Button>
+        <Button key={verb} title={tooltip(verb, ended === null ? says : `${says} Reopens the run, which is ${ended}.`)} aria-keyshortcuts={keyOfVerb(verb)?.keys} look={danger ? "risky" : "plain"} onClick={() => act(actionFor(verb, [task], ended !== null))}>{button}</Button>
       ))}
     </div>
   );
@@ -100,7 +114,7 @@ function Body({ task, verbs }: { task: TaskDocument; verbs: ReactNode }) {
 export function TaskLinks({ ids }: { ids: readonly string[] }) {
   const { select } = useRunPage();
   if (ids.length === 0) return <span className="muted">none</span>;
-  return <>{ids.map((id) => <button key={id} type="button" className="link mono spaced" onClick={() => select(id)}>{shownId(id)}</button>)}</>;
+  return <>{ids.map((id) => <button key={id} type="button" className="link mono spaced" title={id} onClick={() => select(id)}>{shortId(id)}</button>)}</>;
 }
 
 /** A trigger in a new flow of what has ended is no repair; what is for this task alone is among the verbs below. */
@@ -129,7 +143,7 @@ function Why({ reasons, task }: { reasons: Reason[]; task: TaskDocument }) {
             <p>{plain(reason.text)}</p>
             {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? <>It clears on its own{reason.until ? <>, <Due at={reason.until} /></> : ""}.</> : "It needs action."}</p>}
             {may && reason.actions.filter((action) => isRepair(action, task.id)).map((action, place) => (
-              <Button key={actionText(action)} look={reason.passes || place > 0 ? "plain" : "primary"} onClick={() => act(action)}>{actionText(action)}</Button>
+              <Button key={actionText(action)} look={reason.passes || place > 0 ? "plain" : "primary"} title={actionText(action, true)} onClick={() => act(action)}>{actionText(action)}</Button>
             ))}
           </li>
         ))}

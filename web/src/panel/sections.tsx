@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactNode } from "react";
 import { useTaskRow } from "../api/runLive";
-import { isOfStages, shownId } from "../api/shown";
+import { isOfStages, shortId } from "../api/shown";
 import type { Arrow, Atom, OutputFacts, Submission, TaskDocument } from "../api/types";
 import { useRunPage, useShowLog } from "../pages/run/useRunPage";
 import { endingOf } from "../ui/endings";
@@ -53,14 +53,14 @@ function AtomLine({ atom }: { atom: Atom }) {
   return (
     <li className={`atom ${atom.state.replace(" ", "-")}`}>
       <span className="mark" role="img" aria-label={says} title={says}>{mark}</span>
-      {atom.members.length > 0 ? <span className="mono">{shownId(atom.id)}</span> : <button type="button" className="link mono" onClick={() => select(atom.id)}>{shownId(atom.id)}</button>}
+      {atom.members.length > 0 ? <span className="mono" title={atom.id}>{shortId(atom.id)}</span> : <button type="button" className="link mono" title={atom.id} onClick={() => select(atom.id)}>{shortId(atom.id)}</button>}
       <span className="muted">{atom.output}{atom.by_hand ? ", by hand" : ""}{atom.before_start ? ", before the start" : ""}</span>
       <span className="parent">{row && <StateIcon state={row.state} size={13} />}{parent}</span>
       {atom.members.length > 0 && (
         <details className="members">
           <summary>{atom.members.length} members</summary>
           {atom.members.map((member) => (
-            <div key={member.id}><span className="mark">{member.made ? "✔" : "○"}</span><button type="button" className="link mono" onClick={() => select(member.id)}>{shownId(member.id)}</button> <span className="muted">{member.state}</span></div>
+            <div key={member.id}><span className="mark">{member.made ? "✔" : "○"}</span><button type="button" className="link mono" title={member.id} onClick={() => select(member.id)}>{shortId(member.id)}</button> <span className="muted">{member.state}</span></div>
           ))}
         </details>
       )}

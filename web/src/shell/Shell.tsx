@@ -1,7 +1,7 @@
 /** What surrounds every page: bar, navigation, connection, palette, messages. */
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useState, type MouseEvent } from "react";
+import { Link, Outlet, useLocation, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useCallback, useRef, useState, type MouseEvent } from "react";
 import { ActionDialog } from "../acting/ActionDialog";
 import { forget, useAsked, type Asked } from "../acting/asking";
 import { useConnection } from "../api/connection";
@@ -11,7 +11,7 @@ import type { Action } from "../api/types";
 import { PANEL } from "../panel/entering";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { useKeptFocus } from "../ui/focus";
-import { useMenu } from "../ui/menus";
+import { useClosing, useMenu } from "../ui/menus";
 import { Button, Keys } from "../ui/parts";
 import { toggleTheme, useTheme } from "../ui/theme";
 import { timeZone } from "../ui/time";
@@ -42,9 +42,7 @@ export function Shell() {
           </svg>
           <span>tidewheel</span>
         </Link>
-        <nav aria-label="Pages">
-          {usePlaces().map((place) => <NavLink key={place.to} place={place} />)}
-        </nav>
+        <Pages />
         <div className="bar-end">
           <ConnectionSign />
           <Button look="quiet" className="search-button" onClick={() => setOpen("search")} title={withKey("Search and act", "palette")}>
@@ -95,6 +93,26 @@ function AskedDialog() {
   return <ActionDialog run={asked.run} action={shown} docked={false} onChange={(action) => setChanged({ of: asked, action })} onClose={forget} onDone={() => undefined} />;
 }
 
+/** In the bar; where it has no room, behind a button that says which page it is. */
+function Pages() {
+  const places = usePlaces();
+  const [open, setOpen] = useState(false);
+  const box = useRef<HTMLElement>(null);
+  const close = useCallback(() => setOpen(false), []);
+  useClosing(box, close);
+  const { pathname } = useLocation();
+  const here = places.find(({ to }) => pathname.startsWith(to));
+  return (
+    <nav aria-label="Pages" ref={box}>
+      <Button look="quiet" className="pages-button" aria-expanded={open} aria-controls="pages" aria-label={`Menu: ${here?.title ?? "Pages"}`} onClick={() => setOpen(!open)}>
+        <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M2 4h12M2 8h12M2 12h12" /></svg>
+        <span>{here?.title ?? "Pages"}</span>
+      </Button>
+      <div id="pages" className={open ? "pages open" : "pages"} onClick={close}>{places.map((place) => <NavLink key={place.to} place={place} />)}</div>
+    </nav>
+  );
+}
+
 function NavLink({ place }: { place: Place }) {
   const navigate = useNavigate();
   useShortcut(place.to, () => void navigate({ to: place.to }));
@@ -118,7 +136,7 @@ function ConnectionSign() {
   const connection = useConnection();
   const [word, says] = CONNECTIONS[connection];
   if (word === "") return null;
-  return <span className={`connection ${connection}`} role="status" title={says}><i aria-hidden />{word}</span>;
+  return <span className={`connection ${connection}`} role="status" title={says}><i aria-hidden /><span>{word}</span></span>;
 }
 
 function ThemeButton() {
@@ -139,7 +157,7 @@ function Who() {
   return (
     <details className="who" ref={box}>
       <summary title={`You are ${data.name}, and may: ${may}`}>
-        <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M10.8 5.2a2.8 2.8 0 1 1-5.6 0 2.8 2.8 0 0 1 5.6 0ZM2.8 13.8c.4-2.9 2.4-4.3 5.2-4.3s4.8 1.4 5.2 4.3" fill="none" stroke="currentColor" strokeWidth="1.5" strokeLinecap="round" /></svg> {data.name}
+        <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><path d="M10.8 5.2a2.8 2.8 0 1 1-5.6 0 2.8 2.8 0 0 1 5.6 0ZM2.8 13.8c.4-2.9 2.4-4.3 5.2-4.3s4.8 1.4 5.2 4.3" fill="none" stroke="currentColor" strokeWidth="1.5" strokeLinecap="round" /></svg> <span className="who-name">{data.name}</span>
       </summary>
       <div className="who-menu card">
         <p>You are <b>{data.name}</b> and may: {may}.</p>

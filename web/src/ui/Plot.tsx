@@ -42,7 +42,7 @@ export function Plot({ label, data, series, x = {}, y, place, height = 200 }: Pl
     const element = ref.current;
     if (element === null) return;
     const style = getComputedStyle(element);
-    const axis = { stroke: style.getPropertyValue("--muted"), grid: { stroke: style.getPropertyValue("--border"), width: 1 }, ticks: { stroke: style.getPropertyValue("--border"), width: 1 }, font: "11px system-ui, sans-serif" };
+    const axis = { stroke: style.getPropertyValue("--muted"), grid: { stroke: style.getPropertyValue("--border"), width: 1 }, ticks: { stroke: style.getPropertyValue("--border"), width: 1 }, font: `${style.getPropertyValue("--size-note")} system-ui, sans-serif` };
     const { range, says, ...axisX } = x;
     const plot = new uPlot(
       {

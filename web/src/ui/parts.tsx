@@ -6,7 +6,7 @@ import { lookOf, TASK_STATES } from "./palette";
 import { plain } from "./plain";
 import { StateIcon } from "./StateIcon";
 
-type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "primary" | "danger" | "quiet" };
+type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "primary" | "danger" | "risky" | "quiet" }; // risky: it leads to what cannot be undone
 
 export function Button({ look = "plain", className = "", ...rest }: ButtonProps) {
   return <button type="button" className={`button ${look} ${className}`} {...rest} />;

@@ -19,6 +19,9 @@ function read(point: string): Dated | null {
   return { day: `${year}${month}${day}`, year, date: `${month}-${day}`, time: `${hour}${minutes}${seconds}${zone}` };
 }
 
+/** Whether it is long enough to be shortened. */
+export const isDated = (point: string): boolean => DATED.test(point);
+
 /** "02Z" among points of the same day, "11-16 02Z" in the same year, else "2026-11-16 02Z"; `among` is a point, or "" where nothing around says the day. */
 export function shortPoint(point: string, among = ""): string {
   const one = read(point);

@@ -55,7 +55,7 @@ function Tokens() {
                 <td><Ago at={token.created_at} /></td>
                 <td>{token.used_at === null ? "never" : <Ago at={token.used_at} />}</td>
                 <td>{tokenWord(token, now) === "revoked" ? "revoked" : token.expires_at === null ? "it is revoked" : <At at={token.expires_at} />}</td>
-                <td className="row-buttons">{tokenWord(token, now) === "good" && <Button look="quiet" onClick={() => setRevoked(token)}>Revoke</Button>}</td>
+                <td className="row-buttons">{tokenWord(token, now) === "good" && <Button look="risky" onClick={() => setRevoked(token)}>Revoke</Button>}</td>
               </tr>
             ))}
           </tbody>

@@ -1,10 +1,10 @@
 /** Views by link: everything that is chosen stands in the address; this browser keeps some with names. */
 import { useState, type SyntheticEvent } from "react";
 import { useNavigate } from "@tanstack/react-router";
+import { copyText } from "../../ui/copy";
 import { useMenu } from "../../ui/menus";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
-import { say } from "../../ui/toasts";
 import { parseSearch } from "../search";
 import { keepViews, savedViews, withView, type SavedView } from "./keep";
 
@@ -29,7 +29,7 @@ export function SavedViews() {
   };
   return (
     <>
-      <Button look="quiet" onClick={() => void copyLink()}>Copy link</Button>
+      <Button look="quiet" onClick={() => void copyText(location.href, "the link to this view")}>Copy link</Button>
       <details className="saved-views" ref={box}>
         <summary className="button quiet">Saved views</summary>
         <div className="saved-menu card">
@@ -50,14 +50,4 @@ export function SavedViews() {
       </details>
     </>
   );
-}
-
-/** The clipboard is there with https and on localhost alone. */
-async function copyLink(): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    say("The link to this view was copied.");
-  } catch {
-    say(`The browser did not allow copying. The link is ${location.href}`, true);
-  }
 }

@@ -35,7 +35,7 @@ export function BlockPanel({ id, onClose, onChoose }: { id: string; onClose: () 
           {block.stages.length === 0 && <p className="muted">None has come to be yet.</p>}
           <ul className="stage-list">{block.stages.map((stage) => <StageLine key={stage.id} run={id} stage={stage} linked={block.run_status !== "created"} />)}</ul>
           <Story id={id} />
-          {may && canBeAborted(block) && <div className="dialog-foot"><Button look="danger" onClick={() => setAborting(true)}>Abort …</Button></div>}
+          {may && canBeAborted(block) && <div className="dialog-foot"><Button look="risky" onClick={() => setAborting(true)}>Abort …</Button></div>}
           {aborting && <Abort block={block} onClose={() => setAborting(false)} />}
         </>
       )}

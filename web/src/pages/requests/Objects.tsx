@@ -32,7 +32,7 @@ export function Objects() {
                   <td><code>{plain(one.name)}</code></td>
                   <td>{Object.keys(one.facts).length > 0 && <code>{plain(JSON.stringify(one.facts))}</code>}</td>
                   <td className="muted nowrap">{plain(one.posted_by)}, <Ago at={one.posted_at} /></td>
-                  <td className="row-buttons">{mayChange && <Button look="quiet" aria-label={`Remove ${one.name}`} onClick={() => setRemoving(one.name)}>Remove …</Button>}</td>
+                  <td className="row-buttons">{mayChange && <Button look="risky" aria-label={`Remove ${one.name}`} onClick={() => setRemoving(one.name)}>Remove …</Button>}</td>
                 </tr>
               ))}
             </tbody>

@@ -2,7 +2,7 @@
 import { useActing } from "../../acting/Acting";
 import { actionText } from "../../acting/verbs";
 import { useMayAct } from "../../api/runLive";
-import { shownId } from "../../api/shown";
+import { shortId, shownId } from "../../api/shown";
 import type { ErrorGroup, RunFacts, RunSummary } from "../../api/types";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
@@ -38,15 +38,16 @@ function GroupLine({ group, ended }: { group: ErrorGroup; ended: boolean }) {
   const may = useMayAct();
   const one = group.count === 1;
   const first = shownId(group.log);
+  const short = shortId(group.log);
   const text = plain(group.text);
   // The panel of a task has the buttons for it.
   const here = one && selected === group.log;
   return (
     <li>
-      {one && text.startsWith(first) ? <><button type="button" className="link" onClick={() => select(group.log)}>{first}</button><span>{text.slice(first.length)}</span></> : <span>{text}</span>}
+      {one && text.startsWith(first) ? <><button type="button" className="link" title={first} onClick={() => select(group.log)}>{short}</button><span>{text.slice(first.length)}</span></> : <span>{text}</span>}
       <span className="cause-actions">
-        {may && !here && <Button title={ended ? "Reopens the run" : ""} onClick={() => group.actions.slice(0, 1).forEach((action) => act(action))}>{one ? `Trigger ${first}` : `Trigger all ${group.count}`}</Button>}
-        {group.state === "failed" && <button type="button" className="link" aria-label={`Log of ${first}`} title={`What ${first} wrote`} onClick={() => showLog(group.log, "err", "")}>log{one ? "" : ` of ${first}`}</button>}
+        {may && !here && <Button title={ended ? "Reopens the run" : one ? `Trigger ${first}` : ""} onClick={() => group.actions.slice(0, 1).forEach((action) => act(action))}>{one ? `Trigger ${short}` : `Trigger all ${group.count}`}</Button>}
+        {group.state === "failed" && <button type="button" className="link" aria-label={`Log of ${first}`} title={`What ${first} wrote`} onClick={() => showLog(group.log, "err", "")}>log{one ? "" : ` of ${short}`}</button>}
         {!one && <button type="button" className="link" onClick={() => showTasks(group.name, group.state)}>show them</button>}
       </span>
     </li>
@@ -60,10 +61,10 @@ function CauseLine({ cause }: { cause: RunSummary["causes"][number] }) {
   const [reason] = cause.reasons;
   return (
     <li>
-      <button type="button" className="link" onClick={() => select(cause.id)}>{shownId(cause.id)}</button>
+      <button type="button" className="link" title={cause.id} onClick={() => select(cause.id)}>{shortId(cause.id)}</button>
       <span> {plain(reason?.text.replace(`${shownId(cause.id)} `, "") ?? cause.state)}</span>
       {may && cause.id !== selected && reason?.actions.slice(0, 1).map((action) => (
-        <Button key={action.verb} onClick={() => act(action)}>{actionText(action)}</Button>
+        <span key={action.verb} className="cause-actions"><Button title={actionText(action, true)} onClick={() => act(action)}>{actionText(action)}</Button></span>
       ))}
     </li>
   );

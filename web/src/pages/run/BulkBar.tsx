@@ -26,11 +26,11 @@ function Bar() {
   return (
     <div className="bulk-bar card" role="group" aria-label="Actions on ticked tasks">
       <b>{rows.length} ticked</b>
-      {taskVerbs(ended !== null).map(({ verb, button, says, fits }) => {
+      {taskVerbs(ended !== null).map(({ verb, button, says, fits, danger }) => {
         const those = rows.filter((row) => fits?.(row) ?? true);
         const ids = those.map((row) => row.id);
         return (
-          <Button key={verb} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Fits ${ids.length} of them.`} aria-keyshortcuts={keyOfVerb(verb)?.keys} onClick={() => act(actionFor(verb, those, ended !== null), clear)}>
+          <Button key={verb} look={danger ? "risky" : "plain"} disabled={ids.length === 0} title={ids.length === rows.length ? says : `${says} Fits ${ids.length} of them.`} aria-keyshortcuts={keyOfVerb(verb)?.keys} onClick={() => act(actionFor(verb, those, ended !== null), clear)}>
             {button}{ids.length < rows.length && ids.length > 0 ? ` (${ids.length})` : ""}
           </Button>
         );

@@ -1,5 +1,5 @@
 /** Which tasks are shown, for all views at once. */
-import { useEffect, useMemo, useRef, type ReactNode } from "react";
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { useLive } from "../../api/runLive";
 import { useShortcut } from "../../shell/shortcuts";
 import { STATE_SAYS, TASK_STATES } from "../../ui/palette";
@@ -7,6 +7,7 @@ import { Button } from "../../ui/parts";
 import { StateIcon } from "../../ui/StateIcon";
 import { FilterField } from "../../ui/FilterField";
 import { isFiltering, nameFilter, REMARKS } from "./filters";
+import { ViewChoice } from "./Panes";
 import { useRunPage } from "./useRunPage";
 
 export function FilterBar({ children }: { children: ReactNode }) {
@@ -14,6 +15,7 @@ export function FilterBar({ children }: { children: ReactNode }) {
   const { rows, stages } = useLive();
   const name = useRef<HTMLInputElement>(null);
   const toggles = useRef<HTMLDivElement>(null);
+  const [open, setOpen] = useState(false); // where they have no room of their own
   const last = views.at(-1);
   // Where they have not all room, the newest of what is shown is in sight.
   useEffect(() => {
@@ -27,6 +29,9 @@ export function FilterBar({ children }: { children: ReactNode }) {
   return (
     <div className="filter-bar">
       <div ref={toggles} className="view-toggles" role="group" aria-label="Views">{children}</div>
+      <ViewChoice />
+      <Button className="filters-button" aria-expanded={open} aria-controls="filters" onClick={() => setOpen(!open)}>{isFiltering(filters) ? "Filters ●" : "Filters"}</Button>
+      <div id="filters" className={open ? "filters open" : "filters"}>
       <FilterField input={name} placeholder={stages ? "Stage" : "Name or family"} label={stages ? "Filter stages" : "Filter tasks by name or family"} value={filters.name} change={(text) => setFilter("name", text)} problem={nameFilter(filters.name).problem} />
       {!stages && <input className="input point" type="search" placeholder="Point" aria-label="Point, with * and ?" value={filters.point} onChange={(event) => setFilter("point", event.target.value)} />}
       {flows.length > 1 && !stages && (
@@ -37,6 +42,7 @@ export function FilterBar({ children }: { children: ReactNode }) {
       )}
       <StateChips />
       {isFiltering(filters) && <Button look="quiet" onClick={clearFilters}>Clear</Button>}
+      </div>
     </div>
   );
 }

@@ -26,6 +26,16 @@ export function ViewTabs() {
   );
 }
 
+/** The same on a phone, where seven words have no room beside each other. */
+export function ViewChoice() {
+  const { views, showView } = useRunPage();
+  return (
+    <select className="view-choice" aria-label="View" value={views.at(-1) ?? ""} onChange={(event) => showView(event.target.value)}>
+      {VIEWS.map((view) => <option key={view.id} value={view.id}>{view.title}</option>)}
+    </select>
+  );
+}
+
 function ViewTab({ view }: { view: ViewDefinition }) {
   const { views, showView } = useRunPage();
   useShortcut(`view ${view.id}`, () => showView(view.id));

@@ -1,6 +1,7 @@
 /** How the run is as a whole, what keeps it, and what can be done about it. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useCallback, useRef, useState } from "react";
 import { useActing } from "../../acting/Acting";
 import { RUN_VERBS } from "../../acting/verbs";
 import { factsQuery, summaryQuery } from "../../api/queries";
@@ -8,6 +9,7 @@ import { useLive, useMayAct } from "../../api/runLive";
 import { useMay } from "../../api/session";
 import type { RunFacts, RunSummary } from "../../api/types";
 import { withKey } from "../../shell/keys";
+import { useClosing } from "../../ui/menus";
 import { Button, CountsBar } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
@@ -59,16 +61,24 @@ function StopPoint({ points, over }: { points: RunSummary["points"]; over: boole
   return <span className={points.to_come < 2 ? "chip near-stop" : "chip"} title="The run stops when everything up to this point is done">{text}</span>;
 }
 
+/** On a phone behind a button beside the name. */
 function RunVerbs({ run }: { run: RunFacts }) {
   const { act, write } = useActing();
   const meant = useMeant();
+  const [open, setOpen] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  const close = useCallback(() => setOpen(false), []);
+  useClosing(box, close);
   if (!useMayAct()) return null;
   return (
-    <div className="run-verbs">
-      {RUN_VERBS.filter(({ verb }) => isPossible(verb, run)).map(({ verb, button, says }) => (
-        <Button key={verb} look="quiet" title={says} onClick={() => act({ verb })}>{button}</Button>
+    <div className="run-verbs" ref={box}>
+      <Button className="run-actions" aria-expanded={open} aria-controls="run-verbs" onClick={() => setOpen(!open)}>Actions</Button>
+      <div id="run-verbs" className={open ? "open" : ""} role="group" aria-label="Actions on the run" onClick={close}>
+      {RUN_VERBS.filter(({ verb }) => isPossible(verb, run)).map(({ verb, button, says, danger }) => (
+        <Button key={verb} look={danger ? "risky" : "plain"} title={says} onClick={() => act({ verb })}>{button}</Button>
       ))}
-      <Button look="quiet" title={withKey("Any command: about a glob, a point, a message from outside", "command")} onClick={() => write(meant())}>Command …</Button>
+      <Button title={withKey("Any command: about a glob, a point, a message from outside", "command")} onClick={() => write(meant())}>Command …</Button>
+      </div>
     </div>
   );
 }

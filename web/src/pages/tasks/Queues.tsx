@@ -101,7 +101,7 @@ function QueueButtons({ queue, ask }: { queue: QueueFacts; ask: (what: Deed) => 
     <>
       {queue.paused ? <Button onClick={() => ask("resume")}>Resume</Button> : <Button look="quiet" onClick={() => ask("pause")}>Pause</Button>}
       <Button look="quiet" title="Limits, rates, aging, lease" onClick={() => ask("settings")}>Settings</Button>
-      {waiting(queue) > 0 && <Button look="quiet" title="Cancel what waits; what runs goes on" onClick={() => ask("empty")}>Empty</Button>}
+      {waiting(queue) > 0 && <Button look="risky" title="Cancel what waits; what runs goes on" onClick={() => ask("empty")}>Empty</Button>}
     </>
   );
 }

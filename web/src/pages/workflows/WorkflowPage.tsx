@@ -104,7 +104,7 @@ function Head({ workflow, may }: { workflow: WorkflowDocument; may: boolean }) {
       <Runnable is={workflow.runnable} />
       {workflow.findings.filter((one) => one.code === "worker-needs").map((one) => <span key={one.message} className="muted">{plain(one.message)}</span>)}
       <span className="muted">{workflow.kind} · registered by {plain(workflow.registered_by)}, <Ago at={workflow.registered_at} />{workflow.source ? ` · from ${plain(cameFrom(workflow.source))}` : ""}</span>
-      {may && <Button look="quiet" className="to-end" onClick={() => setRemoving(true)}>Remove …</Button>}
+      {may && <Button look="risky" className="to-end" onClick={() => setRemoving(true)}>Remove …</Button>}
       {removing && (
         <Confirm title={`Remove ${name}/${version}`} button={`Remove ${version}`} danger stale={["workflows"]} act={forget} onClose={() => setRemoving(false)}>
           <p>No run of this version can be requested any more{versions.length > 1 ? `; ${versions.length - 1} other version${versions.length > 2 ? "s" : ""} of ${plain(name)} stay` : ""}. Runs of it, also those that are under way, are not harmed. The same bundle can be registered again.</p>

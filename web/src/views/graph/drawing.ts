@@ -1,12 +1,14 @@
 /** From the graph document to boxes, lines and frames: what is shown, and what only matters for its place. */
 import { edgeKey } from "../../api/graph";
 import { comparePoints } from "../../api/points";
-import { isOfStages, shownId } from "../../api/shown";
+import { isOfStages, pointsAround, shownId } from "../../api/shown";
 import type { GraphDocument, GraphEdge, GraphGroup, TaskWords } from "../../api/types";
 import { NOTHING_FOLDED, type Fold, type Folded } from "../../pages/run/folds";
 import { strandsOf, kindOf, roomText } from "./strands";
 import { gathered, type Candidate } from "./bunches";
 import type { Box, LayoutRequest, Line } from "./layout";
+import { NAME, NOTE } from "./legible";
+import { shortPoint } from "../../ui/points";
 
 export type Grouping = "none" | "point" | "family" | "both";
 
@@ -51,8 +53,8 @@ const measure = (() => {
 })();
 
 export function boxWidth(name: string, point: string): number {
-  const below = point === "" ? 0 : measure("10.5px", 6.5, point.length < 6 ? point + REMARK : point);
-  return Math.min(WIDTH_MAX, Math.ceil(AROUND + Math.max(measure("600 13px", 8.2, name), below)));
+  const below = point === "" ? 0 : measure(`${NOTE}px`, 6.8, point.length < 6 ? point + REMARK : point);
+  return Math.min(WIDTH_MAX, Math.ceil(AROUND + Math.max(measure(`600 ${NAME}px`, 8.8, name), below)));
 }
 
 export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "LR" | "TB", isShown: (task: TaskWords) => boolean, fold: (tasks: readonly TaskWords[]) => Folded = () => NOTHING_FOLDED): Drawing {
@@ -73,7 +75,7 @@ export function drawGraph(graph: GraphDocument, grouping: Grouping, direction: "
   const used = new Set([...edges.values()].flatMap((edge) => [edge.from, edge.to]));
   const ofTasks = shown.map((task): Candidate => ({
     apart: task.point,
-    box: { id: task.id, width: boxWidth(isOfStages() ? shownId(task.id) : task.name, task.point), height: HEIGHT, frames: frames(task.point, graph.families[task.name] ?? []) },
+    box: { id: task.id, width: boxWidth(isOfStages() ? shownId(task.id) : task.name, shortPoint(task.point, pointsAround())), height: HEIGHT, frames: frames(task.point, graph.families[task.name] ?? []) },
   }));
   const ofGroups = [...groups.values()].filter((group) => used.has(group.id)).map((group): Candidate => ({
     apart: null,
@@ -108,7 +110,7 @@ function lineOf(id: string, edges: readonly GraphEdge[], unitOf: ReadonlyMap<str
   const [edge] = edges;
   if (edge === undefined) return [];
   const text = roomText(edges);
-  const label = text === "" ? {} : { label: { width: measure("10.5px", 6.5, text) + LABEL_AROUND, height: LABEL_HEIGHT } };
+  const label = text === "" ? {} : { label: { width: measure(`${NOTE}px`, 6.8, text) + LABEL_AROUND, height: LABEL_HEIGHT } };
   return [{ id, from: unitOf.get(edge.from) ?? edge.from, to: unitOf.get(edge.to) ?? edge.to, weight: edge.suicide ? 0 : 1, ...label }];
 }
 

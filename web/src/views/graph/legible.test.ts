@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { countsText, FAR, headAndTail, nearer, READ_MIN, SMALL } from "./legible";
+import { countsText, FAR, headAndTail, NAME, nearer, READ_MIN, SMALL } from "./legible";
 
 test("a name is never smaller than what can be read, nor higher than its box, until it goes", () => {
   for (let zoom = 2; zoom >= FAR; zoom *= 0.97) {
-    const name = 13 * nearer(zoom);
+    const name = NAME * nearer(zoom);
     expect(name * zoom).toBeGreaterThanOrEqual(READ_MIN - 1e-9);
     expect(name).toBeLessThanOrEqual(36 + 1e-9);
   }

@@ -8,7 +8,8 @@
  */
 import { lookOf } from "../../ui/palette";
 
-const NAME = 13; // pixels at scale 1, as graph.css has it
+export const NAME = 14; // pixels at scale 1: --size-text of base.css
+export const NOTE = 11; // what stands below a name, and beside a line: --size-note
 export const READ_MIN = 9; // pixels on the screen
 const BOX = 36; // within the borders of a box: no name is higher
 const STEPS = 6; // for each halving of the scale: text is not laid out anew at each turn of the wheel

@@ -2,11 +2,12 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo } from "react";
 import { useTaskRow, useTouched } from "../../api/runLive";
-import { isOfStages, shownId } from "../../api/shown";
+import { isOfStages, pointsAround, shownId } from "../../api/shown";
 import type { GraphGroup, TaskWords } from "../../api/types";
 import { foldState, foldText, type Fold } from "../../pages/run/folds";
 import { useTicks } from "../../pages/run/ticks";
 import { flowClass, FlowMark, laterFlows } from "../../ui/FlowMark";
+import { shortPoint } from "../../ui/points";
 import { StateIcon, stateStyle } from "../../ui/StateIcon";
 import { groupText } from "./drawing";
 import { headAndTail } from "./legible";
@@ -34,7 +35,7 @@ export const TaskBox = memo(function TaskBox({ id, data }: NodeProps<TaskNode>) 
   return (
     <div className={classes.filter(Boolean).join(" ")} style={stateStyle(state)} title={`${shownId(id)}: ${[state, ...remarks].join(", ")}${later !== undefined ? `; flow ${flows.join(", ")}` : ""}`}>
       <StateIcon state={state} size={18} />
-      <span className="task-text"><Name text={stages ? shownId(id) : task.name} /><small>{[...(stages ? [state] : framed && remarks.length > 0 ? [] : [task.point]), ...(remarks.length > 0 ? [remarks.join(", ")] : [])].join(" · ")}</small></span>
+      <span className="task-text"><Name text={stages ? shownId(id) : task.name} /><small>{[...(stages ? [state] : framed && remarks.length > 0 ? [] : [shortPoint(task.point, framed ? task.point : pointsAround())]), ...(remarks.length > 0 ? [remarks.join(", ")] : [])].join(" · ")}</small></span>
       {later !== undefined && <><i className={`flow-edge ${flowClass(later)}`} /><span className="flow-marks">{laterFlows(flows).map((flow) => <FlowMark key={flow} flow={flow} />)}</span></>}
       {mark && <MarkBadge mark={mark} />}
     </div>

@@ -1,7 +1,7 @@
 /** What happened around the moment: batch by batch, with what people asked for between them. */
 import { useEffect, useMemo, useRef } from "react";
 import type { PastBatch, PastChange, PastCommand, PastDocument } from "../../api/past";
-import { shownId } from "../../api/shown";
+import { shortId } from "../../api/shown";
 import { useRunPage } from "../../pages/run/useRunPage";
 import { plain } from "../../ui/plain";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
@@ -48,7 +48,7 @@ function Batch({ batch, here, later, onGo }: { batch: PastBatch; here: PastDocum
       {here && <Because causes={causesOf(here)} />}
       <ul className="plain-list">
         {tasks.slice(0, SHOWN_MAX).map((task) => (
-          <li key={task.id}><StateIcon state={task.state} size={13} /> <button type="button" className="link mono" onClick={() => select(task.id)}>{shownId(task.id)}</button> <span className="muted">{changeText(was.get(task.id), task)}</span></li>
+          <li key={task.id}><StateIcon state={task.state} size={13} /> <button type="button" className="link mono" title={task.id} onClick={() => select(task.id)}>{shortId(task.id)}</button> <span className="muted">{changeText(was.get(task.id), task)}</span></li>
         ))}
         {more > 0 && <li className="faint">and {more} more</li>}
         {tasks.length === 0 && <li className="faint">no task</li>}

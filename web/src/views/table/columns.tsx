@@ -1,10 +1,12 @@
 /** The columns of the table of tasks, and how each sorts. */
 import { createColumnHelper } from "@tanstack/react-table";
 import { comparePoints } from "../../api/points";
-import { isOfStages, shownId } from "../../api/shown";
+import { isOfStages, pointsAround, shownId } from "../../api/shown";
+import { UNWELL } from "../../acting/verbs";
 import type { TaskRow } from "../../api/types";
 import { FlowMarks } from "../../ui/FlowMark";
 import { TASK_STATES } from "../../ui/palette";
+import { shortPoint } from "../../ui/points";
 import { StateWord } from "../../ui/StateIcon";
 import { At, secondsBetween, Took } from "../../ui/time";
 
@@ -19,12 +21,12 @@ export function ranSeconds(row: TaskRow, now: number): number {
 export const COLUMNS = [
   column.accessor("point", {
     header: "Point",
-    size: 150,
-    minSize: 140, // a whole point of dates: without it nobody knows which task is meant
-    cell: (cell) => <span className="mono">{cell.getValue()}</span>,
+    size: 100,
+    minSize: 100, // month, day and hour: without it nobody knows which task is meant
+    cell: (cell) => <span title={cell.getValue()}>{shortPoint(cell.getValue(), pointsAround())}</span>,
     sortingFn: (a, b) => comparePoints(a.original.point, b.original.point),
   }),
-  column.accessor("name", { header: () => (isOfStages() ? "Stage" : "Task"), size: 220, cell: ({ row, getValue }) => <b className="task-name">{isOfStages() ? shownId(row.original.id) : getValue()}</b> }),
+  column.accessor("name", { header: () => (isOfStages() ? "Stage" : "Task"), size: 220, cell: ({ row, getValue }) => <span className={UNWELL.includes(row.original.state) ? "task-name unwell" : "task-name"}>{isOfStages() ? shownId(row.original.id) : getValue()}</span> }),
   column.accessor("state", {
     header: "State",
     size: 210,
