@@ -1,5 +1,8 @@
-"""Formats words and times of runs as pages show them, with shapes and colours; why a run does
-not go on, and the exception that ended a handler."""
+"""Formats what pages show of runs and tasks: words and times, with shapes and colours.
+
+Also why a run does not go on, what two definitions differ in, and the exception that ended a
+handler.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
@@ -351,3 +355,16 @@ def diff_lines(files: Iterable[Mapping[str, Any]], old: str, new: str) -> Iterat
             yield f"@@ -{first['old']} +{first['new']} @@"
             for line in hunk:
                 yield f"{_SIGNS[line['kind']]}{safe(line['text'])}"
+
+
+# ---- advice about a run that was reached through a server ----
+
+
+def reached(text: str, run: str, option: str) -> str:
+    """Returns the text with the option (`` --server URL``) in each command about the run."""
+    if not option or "tidewheel " not in text:
+        return text
+    named = {run, quote(run), quote(f"run:{run}")}
+    run_words = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
+    command = rf"\btidewheel [a-z-]+ (?:--queue )?(?:{run_words})(?![\w/:.-])(?! --server)"
+    return re.sub(command, lambda found: found[0] + option, text)

@@ -1,5 +1,4 @@
-"""Prints logs: of attempts of the queue's tasks, of runs, and of their jobs; and lines of them
-that have a text or a level, as each step of a search finds them."""
+"""Prints logs of runs, of their jobs and of tasks of the queue, and the lines found in them."""
 
 from __future__ import annotations
 

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import sys
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
-from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from tidewheel.cli.output import json_line, note, plural, safe
-from tidewheel.cli.pages.format import documents, left_running
+from tidewheel.cli.pages.format import documents, left_running, reached
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import FAILED_AGAIN, RunView
@@ -597,16 +595,3 @@ class LivePage(RunPage):
             line.append(f" {done} done, {there} {left}")
             lines.append(line)
         return lines
-
-
-# ---- advice about a run that was reached through a server ----
-
-
-def reached(text: str, run: str, option: str) -> str:
-    """Returns the text with the option (`` --server URL``) in each command about the run."""
-    if not option or "tidewheel " not in text:
-        return text
-    named = {run, quote(run), quote(f"run:{run}")}
-    run_words = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
-    command = rf"\btidewheel [a-z-]+ (?:--queue )?(?:{run_words})(?![\w/:.-])(?! --server)"
-    return re.sub(command, lambda found: found[0] + option, text)

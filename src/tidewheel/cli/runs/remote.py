@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.output import note, safe, safe_lines, say_json
-from tidewheel.cli.pages.format import documents
+from tidewheel.cli.pages.format import documents, reached
 from tidewheel.cli.pages.run_progress import (
     JsonPage,
     RunPage,
     ended,
     print_line,
-    reached,
     stall_words,
 )
 from tidewheel.cli.pages.workflows import parts

@@ -21,7 +21,7 @@ from tidewheel.cli.capacity_options import lacking, offered
 from tidewheel.cli.definitions import Definition, possible_name
 from tidewheel.cli.output import note, safe
 from tidewheel.cli.pages.findings import check_places_here, note_findings, refuse
-from tidewheel.cli.pages.run_progress import reached
+from tidewheel.cli.pages.format import reached
 from tidewheel.cli.pages.workflows import parts
 from tidewheel.cli.runs.result import words_of
 from tidewheel.client.local_run import RunHereSettings
