@@ -141,7 +141,6 @@ WORDS_AND_REFUSALS = [
     (["tree", "1/prep", "--window", "1"], "around the whole pool"),
     (["log", "1/prep", "1/post"], "one task at a time"),
     (["reload", "forecast", "nowhere"], "tidewheel reload forecast/run1 DIR"),
-    (["why", "forecast"], "tidewheel why forecast/run1 POINT/NAME"),
     (["trigger", "1/prep", "--until", "2", "--dry-run"], "--reflow"),
 ]
 
