@@ -491,7 +491,7 @@ def test_python_without_one_workflow_is_refused_where_it_is_executed(
             "ingest-test-01.yaml.j2",
             ["compose-key", "compose-key"],
             ["json-quote", "template-undefined"],
-            ["worker-needs", "worker-needs"],  # a Swarm, and what it allows
+            ["worker-needs"] * 4,  # a Swarm, what it allows, paths and labels of its nodes
         ),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from shlex import quote
@@ -53,6 +53,7 @@ from tidewheel.services.explain import label_option, node_options
 # gives a warning, no error: the bash of the worker may be newer than the one here.
 
 SCRIPTS_READ_MAX = 200  # of one definition; each costs a process
+NAMED_MAX = 20  # of what must exist; the compose file has them all
 
 
 def warn_of_scripts(validation: Validation) -> None:
@@ -111,14 +112,26 @@ def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
     if runner == COMPOSE:
         return found
     nodes = "each node that runs it" if runner == SWARM else "each node of a Swarm that runs it"
-    found += [
-        f"{one} must exist on {nodes}" for one in mounted_of_host(rendered.document, stage)
-    ]
-    for label in node_labels_of(rendered.document):
-        where = "a node of the Swarm" if runner == SWARM else "on a Swarm, a node"
-        command = f"docker node update --label-add {quote(label)} NODE"
-        found.append(f"{where} must have the label {label} ({command})")
+    if paths := mounted_of_host(rendered.document, stage):
+        found.append(f"{_listed(paths)} must exist on {nodes}")
+    if labels := node_labels_of(rendered.document):
+        found.append(_labels_asked(labels, is_for_swarm=runner == SWARM))
     return found
+
+
+def _labels_asked(labels: Sequence[str], *, is_for_swarm: bool) -> str:
+    if len(labels) == 1:
+        where = "a node of the Swarm" if is_for_swarm else "on a Swarm, a node"
+        what, label = f"the label {labels[0]}", quote(labels[0])
+    else:
+        where = "nodes of the Swarm" if is_for_swarm else "on a Swarm, nodes"
+        what, label = f"the labels {_listed(labels)}", "LABEL"
+    return f"{where} must have {what} (docker node update --label-add {label} NODE)"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _note_swarm(
