@@ -51,7 +51,7 @@ STALLS = """
     [[fetch, merge]]
 """
 PAGES = ("runs", "workflows", "requests", "tasks", "workers", "statistics", "tokens")
-VIEWS = ("graph", "tree", "table", "timeline", "analysis", "logs", "history")
+VIEWS = ("graph", "tree", "grid", "table", "timeline", "analysis", "logs", "history")
 # What somebody came for, on each page: the first of it.
 CONTENT = {
     "runs": ".grid-row",

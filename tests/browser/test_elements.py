@@ -65,7 +65,7 @@ def test_a_box_of_elements_is_unfolded_and_folded_by_mouse_and_keys(site, run, p
     expect(page.get_by_label("1/grid_beam12, succeeded")).to_be_attached()
     expect(page.get_by_label(ELEMENT)).to_have_count(200)
     expect(page).to_have_url(re.compile("graph.unfold="))
-    page.get_by_role("button", name="Fold elements").click()
+    page.get_by_role("button", name="Fold again").click()
     fold = page.get_by_label(f"1/grid<beam>, {SUM}, folded")
     expect(fold).to_be_visible()
     expect(page.get_by_label(ELEMENT)).to_have_count(1)
@@ -106,7 +106,7 @@ def test_in_the_table_elements_are_one_row_with_counts_and_what_failed_has_its_o
     rows.filter(has_text="grid<beam>").click()
     expect(rows.filter(has_text="grid_beam0")).to_be_visible()
     expect(rows.filter(has_text="grid<beam>")).to_have_count(0)
-    page.get_by_role("button", name="Fold elements").click()
+    page.get_by_role("button", name="Fold again").click()
     expect(rows.filter(has_text="grid_beam")).to_have_count(1)
 
 

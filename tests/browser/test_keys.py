@@ -211,7 +211,7 @@ def test_the_graph_is_one_press_of_tab_and_arrows_follow_its_edges(site, fan, pa
     page.goto(address(site, fan, "?views=graph&graph.n=3"))
     join = page.locator(".react-flow__node[data-task='1/join']")
     expect(join).to_be_visible()
-    page.get_by_role("button", name=re.compile("across")).focus()
+    page.get_by_role("checkbox", name="fold families").focus()
     page.keyboard.press("Tab")
     expect(join).to_be_focused()  # which failed
     for key, task in (("ArrowRight", "archive"), ("ArrowLeft", "join"), ("ArrowLeft", "m2")):

@@ -50,7 +50,7 @@ export function TableView() {
     <div className="table-view">
       <div className="view-bar">
         <span className="muted">{shown.length === rows.length ? countText(rows.length, taskWord()) : `${shown.length} of ${countText(rows.length, taskWord())}`}{pointsLeftOut > 0 && `; ${pointsLeftOut} older points are left out`}</span>
-        {foldAll !== null && <Button onClick={foldAll}>Fold elements</Button>}
+        {foldAll !== null && <Button onClick={foldAll}>Fold again</Button>}
       </div>
       {shown.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task fits the filters"}>
