@@ -50,6 +50,8 @@ def test_ctrl_c_lets_active_tasks_finish_and_the_next_start_goes_on(crew, gate):
     program.says("1/a started")
     program.send(signal.SIGINT)
     program.says("stopping: waiting for 1 job; Ctrl-C again exits now")
+    # It says so at once; what ends before the run has heard of it is followed by the next task.
+    eventually(lambda: crew.view().status == "stopping", lambda: program.log)
     gate.write_text("go\n")
     assert ended(program) == ExitCode.INTERRUPTED, program.log
     assert crew.view().status == "stopped"
@@ -344,7 +346,7 @@ def test_what_no_worker_took_of_a_stopped_run_waits_until_the_run_goes_on(crew, 
     crew.start("worker", "--queue", f"run:{RUN}")
     gate.write_text("go on\n")  # to the one that runs, whose worker has followed it again
     eventually(lambda: statuses(crew) == ["ready", "succeeded"], lambda: str(statuses(crew)))
-    listed = crew.ask("tasks")[1]
+    listed = crew.ask("tasks", "--jobs")[1]
     assert "ready (withdrawn)" in listed and "until that resumes" in listed, listed
     tasks = json.loads(crew.ask("--json", "tasks", "--jobs")[1])["tasks"]
     [left] = [one for one in tasks if one["withdrawn"]]
