@@ -33,11 +33,13 @@ export function durationText(seconds: number): string {
   const whole = Math.round(seconds); // first: no minute has sixty seconds
   if (whole < 60) return `${whole} s`;
   const minutes = Math.floor(whole / 60);
-  if (minutes < 60) return `${minutes} min ${whole % 60} s`;
+  if (minutes < 60) return two(minutes, "min", whole % 60, "s");
   const hours = Math.floor(minutes / 60);
-  if (hours < 48) return `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  if (hours < 48) return two(hours, "h", minutes % 60, "min");
+  return two(Math.floor(hours / 24), "d", hours % 24, "h");
 }
+
+const two = (large: number, unit: string, small: number, of: string): string => (small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${of}`);
 
 export function secondsBetween(from: string, to: string | number): number {
   return ((typeof to === "number" ? to : Date.parse(to)) - Date.parse(from)) / 1_000;

@@ -28,7 +28,7 @@ describe("the list of a stage", () => {
 
 describe("the facts of a stage", () => {
   it("leave out what it does not have", () => {
-    expect(factsOf(STAGE)).toEqual([["Timeout", "1 min 0 s"]]);
+    expect(factsOf(STAGE)).toEqual([["Timeout", "1 min"]]);
   });
 
   it("say what it waits for, and which worker can do it", () => {
