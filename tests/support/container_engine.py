@@ -53,6 +53,7 @@ class PrivateEngine:
         self.namespace = namespace
         folder.mkdir(parents=True)
         self.address = f"unix://{folder}/docker.sock"
+        self.miscounted: set[str] = set()  # networks that it will never remove
         self._containerd: subprocess.Popen[bytes] | None = None
         self._dockerd: subprocess.Popen[bytes] | None = None
         self._begun_at = 0.0
@@ -138,11 +139,31 @@ class PrivateEngine:
         """The names of whatever tidewheel ever made here and did not remove."""
         found = {
             "containers": [one["Names"][0] for one in self._ask("/containers/json?all=1&")],
-            "networks": [one["Name"] for one in self._ask("/networks?")],
+            "networks": [
+                one["Name"]
+                for one in self._ask("/networks?")
+                if one["Name"] not in self.miscounted
+            ],
             "volumes": [one["Name"] for one in self._ask("/volumes?")["Volumes"] or []],
             "services": [one["Spec"]["Name"] for one in self._ask("/services?")],
         }
         return {kind: names for kind, names in found.items() if names}
+
+    def has_only_miscounted(self) -> bool:
+        """Whether all that is left are networks that the engine keeps for ever. Under load
+        Docker 20 may miscount who is in one: it lists nobody, and refuses to remove it because
+        of active endpoints, to anybody, until it is started anew. What can be removed here a
+        worker could have removed, too."""
+        left = self.left_behind()
+        for network in left.pop("networks", []):
+            inside = self.said("network", "inspect", "--format", "{{len .Containers}}", network)
+            if inside.strip() != "0" or "has active endpoints" not in self.said(
+                "network", "rm", network
+            ):
+                return False
+            print(f"{self.name}: Docker keeps {network}, in which it lists nobody")
+            self.miscounted.add(network)
+        return not left
 
     def _ask(self, path: str) -> Any:
         """What the engine itself lists of tidewheel's; a tenth of what the program costs."""
@@ -243,7 +264,11 @@ def until_nothing_is_left(*engines: PrivateEngine) -> None:
         seen.update({engine.name: engine.left_behind() for engine in engines})
         return not any(seen.values())
 
-    eventually_told(is_empty, lambda: f"nothing is left: {seen}", LEFT_SECONDS_MAX)
+    try:
+        eventually_told(is_empty, lambda: f"nothing is left: {seen}", LEFT_SECONDS_MAX)
+    except AssertionError:
+        if not all(engine.has_only_miscounted() for engine in engines):
+            raise
 
 
 @contextmanager
