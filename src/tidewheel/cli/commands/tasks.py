@@ -105,8 +105,8 @@ async def _list(
         say_json({"tasks": documents, "next_before": following})
     elif not tasks:
         is_filtered = any(value for name, value in filters.items() if name != "vocabulary")
-        how = " match" if is_filtered else " yet; submit one: tidewheel submit -- echo hello"
-        note(f"no tasks{how}")
+        how = "no tasks of queues yet; submit one: tidewheel submit -- echo hello"
+        note("no tasks match" if is_filtered else f"{how}; jobs of runs: --jobs")
         await _note_jobs(client, filters)
     else:
         say_table(HEADERS, table_rows(tasks, await client.store.now()), drop=DROP)
