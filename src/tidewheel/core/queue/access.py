@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from tidewheel.core.queue.lease import Holder
@@ -311,12 +312,17 @@ AUDIT_BEGIN = "0" * 64  # what stands for the entry before the first of the chai
 def audit_digest(previous: str, entry: AuditEntry) -> str:
     """Returns the digest of an entry: SHA-256, as hexadecimal digits, of a JSON array of the
     digest before it and its fields in their order; the time in seconds with six decimals."""
-    place = (previous, entry.number, f"{entry.at:.6f}", entry.token, entry.who, entry.client)
-    said = (*place, entry.verb, entry.target, entry.status, entry.correlation)
-    return hashlib.sha256(_exactly.encode(said).encode()).hexdigest()
+    number, at, token, who, *said, status, correlation = _sealed(entry)
+    by = f'{number},"{at:.6f}",{"null" if token is None else token},{_quoted(who)}'
+    texts = ",".join(map(_quoted, said))
+    line = f"[{_quoted(previous)},{by},{texts},{status},{_quoted(correlation)}]"
+    return hashlib.sha256(line.encode()).hexdigest()
 
 
-_exactly = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_quoted = json.encoder.encode_basestring  # as JSON has it, beyond ASCII as it is
+_sealed = attrgetter(
+    *("number", "at", "token", "who", "client", "verb", "target", "status", "correlation")
+)
 
 
 def audit_break(previous: AuditEntry | None, entry: AuditEntry) -> str | None:

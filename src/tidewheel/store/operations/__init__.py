@@ -14,7 +14,8 @@ class Later:
         self._name = f"tidewheel.store.operations.{name}"
 
     def __getattr__(self, function: str) -> LaterFunction:
-        return LaterFunction(self._name, function)
+        found = self.__dict__[function] = LaterFunction(self._name, function)
+        return found
 
 
 class LaterFunction:
