@@ -312,17 +312,34 @@ AUDIT_BEGIN = "0" * 64  # what stands for the entry before the first of the chai
 def audit_digest(previous: str, entry: AuditEntry) -> str:
     """Returns the digest of an entry: SHA-256, as hexadecimal digits, of a JSON array of the
     digest before it and its fields in their order; the time in seconds with six decimals."""
-    number, at, token, who, *said, status, correlation = _sealed(entry)
-    by = f'{number},"{at:.6f}",{"null" if token is None else token},{_quoted(who)}'
-    texts = ",".join(map(_quoted, said))
-    line = f"[{_quoted(previous)},{by},{texts},{status},{_quoted(correlation)}]"
+    return digest_of_fields(previous, *_sealed(entry))
+
+
+def digest_of_fields(  # noqa: PLR0913, PLR0917 - the fields of an entry, in their order
+    previous: str,
+    number: int,
+    at: float,
+    token: int | None,
+    who: str,
+    client: str,
+    verb: str,
+    target: str,
+    status: int,
+    correlation: str,
+) -> str:
+    """Returns the digest of an entry with these fields."""
+    place = f'{_quoted(previous)},{number},"{at:.6f}",{"null" if token is None else token}'
+    said = f"{_quoted(who)},{_quoted(client)},{_quoted(verb)},{_quoted(target)}"
+    line = f"[{place},{said},{status},{_quoted(correlation)}]"
     return hashlib.sha256(line.encode()).hexdigest()
 
 
 _quoted = json.encoder.encode_basestring  # as JSON has it, beyond ASCII as it is
-_sealed = attrgetter(
-    *("number", "at", "token", "who", "client", "verb", "target", "status", "correlation")
+SEALED_FIELDS = (
+    *("number", "at", "token", "who", "client"),
+    *("verb", "target", "status", "correlation"),
 )
+_sealed = attrgetter(*SEALED_FIELDS)
 
 
 def audit_break(previous: AuditEntry | None, entry: AuditEntry) -> str | None:
