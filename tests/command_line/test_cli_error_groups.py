@@ -34,6 +34,8 @@ def test_one_cause_of_many_failures_is_one_line_in_run_show_and_why(tidewheel, s
     for said in (stalled.out, stalled.err, tidewheel("show").out):
         assert said.count(ALIKE) == 1 and TRIGGER in said and LOG in said, said
         assert "1/member_m2 failed and" not in said
+        assert f"{TRIGGER}  # run them now\n" in said
+        assert f"{LOG:{len(TRIGGER)}}  # read what its job wrote\n" in said
     why = tidewheel("why", "1/join").out
     assert f"1/join needs {ALIKE}" in why and TRIGGER in why
     assert why.count("member_m3") == 0

@@ -255,7 +255,7 @@ def tree_command(
 @option(
     "--level LEVEL",
     "Only lines of this level or above, with those that belong to them: debug, info, warning, "
-    "error or critical.",
+    "error or critical. The log of a run is shown from info on, that of a job whole.",
 )
 @option(
     "--search text TEXT",
@@ -276,7 +276,9 @@ def log_command(
     handler, the traceback comes last.
     """
     wish = {name: given.pop(name) for name in ("file", "submit", "attempt")}
-    if given["text"] is not None or given["level"] or given["task"]:
+    is_search = given["text"] is not None or given["task"] or session.as_json
+    with_debug = not is_search and str(given["level"] or "").lower() == "debug"
+    if given["text"] is not None or given["task"] or (given["level"] and not with_debug):
         return _search(session, words, wish, given, is_other=follow or path_only)
 
     def arguments(target: Target) -> Document:
@@ -288,7 +290,7 @@ def log_command(
         if follow and not session.as_json and this_job(session) is None:
             from tidewheel.cli.pages.log import follow_log
 
-            follow_log(session, words, arguments)
+            follow_log(session, words, arguments, with_debug=with_debug)
             return 0
         page = look(session, "log", words, arguments)
     except Refused:
@@ -302,11 +304,20 @@ def log_command(
     if path_only:
         return session.answer(page, lambda page: say(safe(page["path"])))
     of_errors = None if wish["file"] else partial(_errors_text, session, words, arguments)
-    return session.answer(page, lambda page: _say_log(page, of_errors))
+    return session.answer(page, lambda page: _say_log(page, of_errors, with_debug=with_debug))
 
 
-def _say_log(page: Document, errors_text: Callable[[], str] | None) -> None:
-    click.echo(safe_lines(str(page["text"])), nl=False)
+def _say_log(
+    page: Document, errors_text: Callable[[], str] | None, *, with_debug: bool
+) -> None:
+    if not (page["id"] or with_debug):
+        from tidewheel.cli.pages.log import WithoutDebug
+
+        shown = WithoutDebug()
+        shown.say(str(page["text"]).encode())
+        shown.end()
+    else:
+        click.echo(safe_lines(str(page["text"])), nl=False)
     if page["text"]:
         return
     errors = errors_text() if errors_text is not None else ""

@@ -191,7 +191,7 @@ def sbi_command(  # noqa: PLR0913 - each an option
         told = _submit(session, what, dry_run=dry_run)
         code = session.answer(told, page.say_submitted)
         if told["is_new"] and not (dry_run or session.as_json or is_remote(session.store)):
-            note("blocks run where a scheduler and a worker are: tidewheel up is both")
+            note("blocks need a scheduler and a worker; start both: tidewheel up")
         return code
     if dry_run:
         raise click.UsageError("--dry-run is for submit")
