@@ -27,7 +27,7 @@ export function WorkersPage() {
         <Button look="quiet" className="page-end" aria-pressed={all} onClick={() => change({ all: all ? "" : "true" })}>Show those that stopped</Button>
       </div>
       {workers.length === 0 ? (
-        <Empty title="No worker is here">Nothing runs without one. Begin one on any host:<pre>tidewheel worker --server {location.origin}</pre></Empty>
+        <Empty title="No worker is here">Nothing runs without a worker. Start one on any host:<pre>tidewheel worker --server {location.origin}</pre></Empty>
       ) : (
         <ul className="worker-list">{workers.map((worker) => <li key={worker.id}><WorkerCard worker={worker} /></li>)}</ul>
       )}
