@@ -166,7 +166,7 @@ def _is_another_kind(source: SourceText, findings: Findings) -> bool:
 
 def _refuse_old_file(position: Position, findings: Findings) -> None:
     seen = f"{OLD_FLOW_FILE} is the name of Cylc 7, whose rules are not supported"
-    later = "what else has changed is then reported line by line"
+    later = "the other changes are then reported line by line"
     hint = f"rename the file to {FLOW_FILE}; {later}"
     findings.error("old-file-name", seen, hint, position)
 
