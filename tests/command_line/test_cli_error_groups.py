@@ -47,6 +47,19 @@ def test_one_cause_of_many_failures_is_one_line_in_run_show_and_why(tidewheel, s
     assert group["error"] == "CFL violated at step 1"
 
 
+def test_tasks_that_failed_and_were_repaired_count_as_succeeded_at_the_end(tidewheel):
+    folder = tidewheel.folder / "wide"
+    folder.mkdir()
+    fails = 'echo "CFL violated at step $CYLC_TASK_PARAM_m" >&2; exit 3'
+    repaired = WIDE.replace(fails, "test -e $CYLC_WORKFLOW_SHARE_DIR/table")
+    (folder / "flow.cylc").write_text(repaired.replace("PT0S", "PT1H"))
+    with tidewheel.started("run", "wide") as running:
+        running.read_until("stalled:")
+        (tidewheel.state / "runs" / "wide" / "run1" / "share" / "table").write_text("")
+        assert tidewheel("trigger", "wide", "1/member_m*:failed").status == 0
+        assert running.read_until("completed after").endswith(": 6 succeeded\n")
+
+
 @pytest.mark.usefixtures("stalled")
 def test_why_of_a_run_says_what_keeps_it_without_naming_a_task(tidewheel):
     said = tidewheel("why", "wide").out

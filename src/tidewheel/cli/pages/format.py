@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
@@ -199,6 +200,28 @@ def left_running(run: str, pool: TaskPool | None, status: str) -> Iterator[str]:
     yield f"{which} still {runs} found again when the run is resumed"
     if status == "stopped":
         yield f"to end {what} instead: tidewheel stop {run} --kill --run"
+
+
+# ---- how the tasks of a run have ended ----
+
+# States of tasks that have ended, and how news and the end of a run call them.
+STATES_OF_ENDS = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "submit-failed": "submission failed",
+    "expired": "expired",
+}
+
+
+def ends_of(shown: Mapping[str, object]) -> Counter[str]:
+    """Counts how the tasks of a run have ended, from the view of it."""
+    counts: Any = shown["counts"]
+    return Counter({STATES_OF_ENDS[k]: v for k, v in counts.items() if k in STATES_OF_ENDS})
+
+
+def counted_ends(ends: Counter[str]) -> list[str]:
+    """Returns each word with its number, such as `2 failed`."""
+    return [f"{count} {word}" for word, count in sorted(ends.items())]
 
 
 # ---- why a run does not go on: failures that are alike in one line, then each other cause ----
