@@ -27,7 +27,7 @@ export function LoggedOut({ before }: { before: boolean }) {
             <pre>tidewheel token link --server {location.origin}</pre>
           </li>
         </ol>
-        <p className="muted">This tab continues as soon as you have logged in in another tab.</p>
+        <p className="muted">As soon as another tab is logged in, this tab continues.</p>
         <Button look="primary" onClick={() => location.reload()}>I have logged in</Button>
       </div>
     </main>
