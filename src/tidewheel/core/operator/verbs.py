@@ -103,7 +103,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Submit tasks again."""
+    """Start new tasks again."""
 
     verb: ClassVar[str] = "resume"
 
