@@ -196,7 +196,7 @@ def test_a_reader_is_offered_no_command_by_palette_or_keys(site, fan, reader):
     page = reader
     page.goto(address(site, fan, "?views=graph&select=1/join"))
     expect(page.get_by_role("complementary", name="Task 1/join")).to_be_visible()
-    expect(ask(page, "trigger failed").first).to_contain_text("Nothing is called like that")
+    expect(ask(page, "trigger failed").first).to_contain_text("Nothing has this name")
     page.keyboard.press("Escape")
     for key in ("t", "h", "k", "o", "c"):
         page.keyboard.press(key)

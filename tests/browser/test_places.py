@@ -44,7 +44,7 @@ def test_a_queue_is_paused_and_tasks_are_cancelled_and_submitted_again(site, pag
     expect(rows.filter(has_text="load-1.2")).to_contain_text("ready")
     expect(panel.get_by_label("Why it does not run")).to_contain_text("paused")
     queue.get_by_role("button", name="Empty").click()
-    confirm(page, "Cancel 2 that wait")
+    confirm(page, "Cancel 2 waiting")
     expect(rows.filter(has_text="load-2")).to_contain_text("cancelled")
 
 

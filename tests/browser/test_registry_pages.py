@@ -315,7 +315,7 @@ def test_blocks_say_what_they_wait_for_and_are_aborted_knowingly(site, page):
     objects.get_by_role("button", name="Post").click()
     objects.get_by_role("button", name="Remove calibration").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
-    expect(objects).to_contain_text("None is there.")
+    expect(objects).to_contain_text("No object is there.")
 
 
 def test_an_instance_shows_its_status_and_is_aborted_whole(site, page):
@@ -342,7 +342,7 @@ def test_an_instance_shows_its_status_and_is_aborted_whole(site, page):
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("1 created, 1 running")
     dialog.get_by_label("Why, for others").fill("clouds")
-    dialog.get_by_role("button", name="Abort all of it").click()
+    dialog.get_by_role("button", name="Abort all its blocks").click()
     expect(instance).to_contain_text("2 aborted")
     expect(instance.get_by_role("button", name="Abort SBI-20261115-dusk-night")).to_have_count(
         0

@@ -430,7 +430,7 @@ def _unpacked(content: bytes, source: WorkflowSource, folder: Path) -> Path:
         found = list(_below(content, top))
     except BadArchive:
         raise SourceRefused(
-            f"what {source.url} holds is not a tar, tar.gz or zip, or is incomplete; {_BY_HAND}"
+            f"{source.url} is not a tar, tar.gz or zip, or is incomplete; {_BY_HAND}"
         ) from None
     except ArchiveTooLarge:
         raise SourceRefused(

@@ -163,7 +163,7 @@ class EventBroadcaster:
                 await self._look()
                 await asyncio.sleep(REST_SECONDS)
         except Exception:
-            _log.exception("the event stream broke off; those who follow it come again")
+            _log.exception("the event stream broke off; clients that follow it connect again")
         finally:
             stop_listening()
             stopping.cancel()

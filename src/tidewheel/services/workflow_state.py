@@ -216,8 +216,8 @@ async def answer(
         if own is None or not is_of_others(own.sees, question.workflow):
             return StateAnswer(reason=str(error))
         return StateAnswer(
-            reason=f"{own.name} may not look at {question.workflow!r}; beside itself, what it "
-            f"may see is for {', '.join(own.sees or ()) or 'nobody'}"
+            reason=f"{own.name} may not look at {question.workflow!r}; beside itself, it may "
+            f"see runs of {', '.join(own.sees or ()) or 'nobody'}"
         )
     definition = await definition_of(run)
     point = _point_text(question, definition)

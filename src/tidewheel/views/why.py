@@ -531,11 +531,11 @@ def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
     elif view.status == "error":
         text = f"{name} is in quarantine: {view.reason}"
     elif view.status == "completed":
-        text, command = f"{name} has completed: trigger, set and release reopen it", ""
+        text, command = f"{name} has completed; trigger, set and release reopen it", ""
         cycling = snapshot.graph.cycling
         if cycling.final is not None and cycling.final > cycling.initial:
             further = f"{PROGRAM} run {shlex.quote(name)} --fcp POINT"
-            text += f"; it goes further with a later final point ({further})"
+            text += f"; to run more cycles: {further}"
     elif view.status == "stopped":
         text = f"{name} is stopped"
     else:

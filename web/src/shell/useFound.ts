@@ -41,7 +41,7 @@ export function useFound(text: string): Palette {
   const found = typed === null ? [...tasks.found, ...searched, ...commands.found] : [...commands.found, ...searched];
   const isLoading = runsAreLoading || known.isLoading || commands.isLoading || tasks.isLoading || queued.isLoading || isTyping;
   const says = typed !== null && commands.found.length === 0 ? commands.says : ""; // why the command is none, above what is called so
-  return { found, isLoading, says: says !== "" || found.length > 0 ? says : "Nothing is called like that." };
+  return { found, isLoading, says: says !== "" || found.length > 0 ? says : "Nothing has this name." };
 }
 
 function useSettled(text: string): string {

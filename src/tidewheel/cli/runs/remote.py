@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
 SILENT_SECONDS = 3.0  # of the log, before a person is told who is missing
 AGAIN_SECONDS_MAX = 5.0  # between two attempts to reach the server
-NOT_TAKEN = "no scheduler has taken it yet; one that runs there will: tidewheel scheduler"
+NOT_TAKEN = "no scheduler has taken it yet; start one there: tidewheel scheduler"
 NOW = Instant(0.0)  # a server says itself whether a run is driven
 
 

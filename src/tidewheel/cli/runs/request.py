@@ -204,8 +204,8 @@ async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
 
 def _tell_of_path(asked: RunRequest) -> None:
     note(
-        f"{safe(asked)} is the file or folder of that name, not the registered workflow; "
-        f"that one, from elsewhere: tidewheel run {safe(asked)}"
+        f"{safe(asked)} is the file or folder of that name, not the registered workflow; to "
+        f"run the registered one, change to another folder: tidewheel run {safe(asked)}"
     )
 
 

@@ -88,7 +88,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """Ask how the jobs of tasks are."""
+    """Check on the jobs of tasks now."""
 
     verb: ClassVar[str] = "poll"
     ids: tuple[str, ...]
@@ -103,7 +103,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Go on submitting."""
+    """Start new tasks again."""
 
     verb: ClassVar[str] = "resume"
 

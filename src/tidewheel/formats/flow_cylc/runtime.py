@@ -198,7 +198,8 @@ class Namespaces:
             self.findings.error("bad-parameter", str(error), error.hint, section)
             return
         if not expanded:
-            self.findings.error("bad-name", "this heading names nothing", "", section)
+            seen = "this heading names no task or family"
+            self.findings.error("bad-name", seen, "write [[NAME]]", section)
         for name, chosen in expanded:
             self._add(name, chosen, values, section)
 

@@ -94,7 +94,7 @@ class SourceFolder:
             ) from None
         if not target.is_relative_to(self.path):
             seen = f"{name} is outside of the workflow's folder"
-            hint = "copy the file into the folder: only what is in it is read"
+            hint = "copy the file into the folder: files outside of it are not read"
             raise BadSource("outside-source", seen, hint, asked_at)
         return target
 

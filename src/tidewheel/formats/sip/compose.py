@@ -172,7 +172,7 @@ def _adjusted_service(service: Node, warnings: Findings) -> Node:
             moved += out
             kept.append(entry._replace(value=deploy))
         elif key.text == "build" and has_image:
-            why = "a stage builds no image, and takes the one that it names"
+            why = "a stage builds no image; it takes the image that it names"
             _warn_dropped(key, "a service", why, warnings)
         elif key.text != "image" and is_null(value) and not value.printed:
             _warn_dropped(key, "a service", "it has no value", warnings)

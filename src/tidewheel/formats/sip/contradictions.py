@@ -113,8 +113,8 @@ def _report(
         "contradiction",
         f"stage {stage.id} can never begin: {_part(name, bit, *first)}, and "
         f"{_part(name, bit, *second)}",
-        "all dependencies must hold: remove one of the two, or make two stages of it; "
-        f"{finished} holds whichever way a stage ended",
+        "all dependencies must hold: remove one of the two, or make two stages; "
+        f"{finished} holds both for success and for failure",
         second[0].position,
     )
 

@@ -187,7 +187,7 @@ _ALIAS = (
     "anchors and aliases (&name, *name) are not accepted",
     "write the value out; a text that begins with & or * needs quotes",
 )
-_TAG = "remove it: what a value means is known from its key; a text with ! needs quotes"
+_TAG = "remove it: the key says what a value means; a text with ! needs quotes"
 _SEVERAL_DOCUMENTS = (
     "a second document begins here",
     "write one definition in each file, without ---",

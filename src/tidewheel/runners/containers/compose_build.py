@@ -267,7 +267,9 @@ async def require_externals(engine: Engine, document: Document) -> None:
                 missing.append(f"{one} {trouble}{one.remedy(engine.name)}")
     if missing:
         told = "; ".join(missing)
-        raise BadStage(f"what the compose file uses must exist before it runs: {told}")
+        raise BadStage(
+            f"the compose file uses something that must exist before it runs: {told}"
+        )
 
 
 def _trouble(found: list[Any] | None, *, is_swarm: bool) -> str:

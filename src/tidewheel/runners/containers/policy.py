@@ -478,7 +478,9 @@ def _service(name: str, service: Service) -> Iterator[Denied]:
                 )
         elif key not in HARMLESS and not key.startswith("x-"):
             seen = f"service {name}: {key}"
-            yield Denied("", seen, "this key is not known to stay inside the container")
+            yield Denied(
+                "", seen, "tidewheel does not know whether this key stays inside the container"
+            )
     resources = (service.get("deploy") or {}).get("resources") or {}
     if (resources.get("reservations") or {}).get("devices"):
         seen = f"service {name}: deploy.resources.reservations.devices"

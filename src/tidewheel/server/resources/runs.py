@@ -291,7 +291,7 @@ class LogDownload(EventStream):
 @ROUTES.add(
     f"GET {RUN}/log/file",
     READS_RUN,
-    "A whole log as a file to keep: as it is when it is asked for, whatever it holds.",
+    "A whole log as a file to keep, unchanged, as it is at the time of the request.",
     str,
     query=LogFileQuery,
     media_type="text/plain",
@@ -369,7 +369,7 @@ class CommandQuery(In):
 
 ObeyedOut = answer(
     "ObeyedOut",
-    """A command that was obeyed; its number is that of the history.
+    """A command that was carried out; its number is the one in the history.
 
     With status 202 no scheduler has obeyed it yet. An answer with `kept` says that the run has
     ended, and obeys the command when it resumes; `next` would resume it.

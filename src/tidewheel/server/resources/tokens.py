@@ -342,8 +342,8 @@ async def make_link(call: Call) -> object:
     if call.token.kind is TokenKind.SESSION:
         # Others, made from it, would not end with it.
         raise NotAllowed(
-            "a session makes no links for further ones; make one with a token: "
-            "tidewheel token link"
+            "a session cannot make a login link; make the link with a token: tidewheel token "
+            "link"
         )
     call.quotas.take("links", call.token)
     call.key = None  # what is good once is kept nowhere

@@ -251,7 +251,7 @@ async def _unknown(store: Store, name: str, sees: tuple[str, ...] | None) -> Unk
     if near is not None:
         return UnknownWorkflow(name, f"did you mean {near!r}?")
     if names:
-        return UnknownWorkflow(name, "those that are: tidewheel workflows")
+        return UnknownWorkflow(name, "list registered workflows: tidewheel workflows")
     return UnknownWorkflow(name, "register it first: tidewheel register PATH")
 
 

@@ -87,8 +87,8 @@ export function DefinitionGraph({ name, version, parameters }: { name: string; v
       </div>
       {error !== null && !isFetching && <Refusal error={error} />}
       {graph === undefined && error === null && <Loading what="the graph" />}
-      {error === null && graph && drawing === undefined && <Empty title={`${graph.tasks.length} tasks are too many to draw`}>Give a point from which and one until which it shall be drawn.</Empty>}
-      {error === null && graph && drawing && (drawing.tasks.size + drawing.folds.size === 0 ? <Empty title="No task is between these points">Give others, or none for the first few.</Empty> : <ReactFlowProvider><Canvas drawing={drawing} families={graph.families} colours={colours} onUnfold={(id) => setUnfolded([...unfolded, id])} /></ReactFlowProvider>)}
+      {error === null && graph && drawing === undefined && <Empty title={`${graph.tasks.length} tasks are too many to draw`}>Give the first and the last point to draw.</Empty>}
+      {error === null && graph && drawing && (drawing.tasks.size + drawing.folds.size === 0 ? <Empty title="No task is between these points">Give other points, or none for the first few.</Empty> : <ReactFlowProvider><Canvas drawing={drawing} families={graph.families} colours={colours} onUnfold={(id) => setUnfolded([...unfolded, id])} /></ReactFlowProvider>)}
     </div>
   );
 }

@@ -39,7 +39,7 @@ export function WorkflowPage() {
 
 function Missing({ error, retry }: { error: Error; retry: () => void }) {
   if (!(error instanceof Problem) || error.status !== 404) return <Failure error={error} retry={retry} />;
-  return <Empty page title="It is not registered">{plain(error.message.split(";")[0] ?? "")}. It may have been removed. <Link to="/workflows">Go to all workflows</Link>.</Empty>;
+  return <Empty page title="This workflow is not registered">{plain(error.message.split(";")[0] ?? "")}. It may have been removed. <Link to="/workflows">Go to all workflows</Link>.</Empty>;
 }
 
 function Version({ workflow }: { workflow: WorkflowDocument }) {
@@ -62,7 +62,7 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
       <div className="workflow-parts">
         <section className="card part" aria-label="What was found">
           <h2>Findings</h2>
-          {findings.length === 0 ? <p className="muted">Nothing is wrong or remarkable.</p> : <Findings findings={findings} onJump={jump} />}
+          {findings.length === 0 ? <p className="muted">There are no errors, warnings or notes.</p> : <Findings findings={findings} onJump={jump} />}
         </section>
         <Runs name={name} />
         <section className="card part" aria-label="Parameters">
@@ -139,7 +139,7 @@ function Runs({ name }: { name: string }) {
     <section className="card part" aria-label="Runs">
       <h2>Runs</h2>
       {error !== null && <Failure error={error} />}
-      {runs?.length === 0 && <p className="muted">It has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
+      {runs?.length === 0 && <p className="muted">This workflow has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
       <ul className="file-list run-rows">
         {runs?.map((run) => (
           <li key={run.number}>

@@ -9,9 +9,9 @@ export interface OptionField {
 }
 
 export const POINTS: readonly OptionField[] = [
-  { name: "initial", title: "Initial point", says: "Where its cycles begin, instead of what the definition says." },
+  { name: "initial", title: "Initial point", says: "The first cycle point, instead of the one in the definition." },
   { name: "final", title: "Final point", says: "Where they end." },
-  { name: "start", title: "Start at", says: "Begin at this point: what is before it counts as done." },
+  { name: "start", title: "Start at", says: "Begin at this point: earlier points count as done." },
   { name: "stop", title: "Stop after", says: "Stop once this point is done; it can be resumed." },
 ];
 

@@ -150,7 +150,7 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
 }
 
 function Nothing({ filtered, least, over }: { filtered: boolean; least: number; over: boolean }) {
-  if (filtered) return <Empty title="No line of this log has this">Another text, a lower level, or the log of another attempt may have it.</Empty>;
+  if (filtered) return <Empty title="No line of this log matches">Try another text, a lower level, or the log of another attempt.</Empty>;
   if (least >= WARNING_RANK) return <Empty title={`No line of this part is at level ${LEVEL_WORDS[least] ?? ""} or above`}>The arrows above lead to those in the rest of the log, if there are any.</Empty>;
   return <Empty title="Nothing has been written">{over ? "The job has ended." : "Lines come as they are written."}</Empty>;
 }
