@@ -37,8 +37,8 @@ HOP_MAX = {"syncs": 1.2, "statements": 23.5, "calls": 510}
 # A job of many, four of which run at once: how many end together is up to the machine.
 FAN_MAX = {"syncs": 0.7, "statements": 13}
 JOB_MAX = {"processes": 1, "folders": 8, "files": 3, "links": 1, "syncs": 3.5}
-# The first run of a home, with one task: the store is made by the schema that docs/write_schema.py
-# wrote (about 100 statements), and synced as a whole.
+# The first run of a home, with one task: the store is made by a schema that is written down
+# (about 100 statements), and synced as a whole.
 START_MAX = {"syncs": 17, "statements": 310}
 # What a submit_many of 1,000 tasks costs; calls are those for one of them.
 SUBMISSION_MAX = {"syncs": 1.4, "statements": 6, "calls": 1.2}
