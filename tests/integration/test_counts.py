@@ -169,7 +169,7 @@ def test_the_first_run_of_a_home_syncs_no_more_often_than_it_did():
 # Calls of our functions for a completion in the core, whatever is stored of it.
 COMPLETION_MAX = {"chain": 26, "cycles": 29, "lone tasks": 37}
 # Calls for a task of a definition: its section, its family, its lines of the graph.
-READ_MAX = 85
+READ_MAX = 65
 # What is stored of a task that is spawned by one batch and ends in a later one. That it was
 # spawned follows from its row in the pool, which a batch in between may write again.
 ROWS_MAX = {"PutTask": 1.7, "DropTask": 1.0, "PutMemory": 1.0, "PutChain": 0.5}
