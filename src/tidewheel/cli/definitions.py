@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,6 +25,7 @@ from tidewheel.cli.session import (
 )
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

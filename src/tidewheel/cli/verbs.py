@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+
+from tidewheel.lazy_dataclasses import NamedTuple
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 YES = (("y", ""),)

@@ -17,11 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from tidewheel.core.operator.registry import WorkflowSource
 from tidewheel.errors import Refused, Unavailable
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.git import GitMissing, GitProblem, GitTooMuch, fetch_archive
 from tidewheel.services.definitions.snapshot import LEFT_OUT, MADE_BY_RUNS
 from tidewheel.services.definitions.upload import path_findings

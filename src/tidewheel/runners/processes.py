@@ -39,11 +39,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from tidewheel.core.queue.requests import HostProcess
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.runners.sanitize import printable
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")

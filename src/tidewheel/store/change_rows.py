@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import field
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
@@ -41,7 +41,7 @@ from tidewheel.core.sched.task_state import (
     Verdict,
     VerdictKind,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 FLOWS_KNOWN_MAX = 1_024  # sets of flows; nearly all tasks are in the first alone
 Record = dict[str, Any]

@@ -31,7 +31,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import NamedTuple
 
 import psycopg
 from psycopg.adapt import Transformer
@@ -39,6 +38,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.transaction import Row, as_parameter
 
 FEW = 20  # looks, for which no connection is made

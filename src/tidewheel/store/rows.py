@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, astuple, fields, replace
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import msgspec
 
@@ -33,6 +33,7 @@ from tidewheel.core.queue.task import (
     TaskState,
     WorkerId,
 )
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.transaction import STORED, Stored, once
 
 RESOURCE_COLUMNS = (

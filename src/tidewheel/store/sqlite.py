@@ -32,7 +32,7 @@ from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import apsw
 
@@ -41,6 +41,7 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, in_our_words, prepare

@@ -26,7 +26,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    NamedTuple,
     TypeVar,
     cast,
     get_args,
@@ -37,7 +36,7 @@ import msgspec
 
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import NotFound, Unavailable
-from tidewheel.lazy_dataclasses import pattern
+from tidewheel.lazy_dataclasses import NamedTuple, pattern
 
 if TYPE_CHECKING:
     from tidewheel.store.rows import ClaimedRow

@@ -7,7 +7,7 @@ is kept until the run has written another batch, since most rows of a grid stand
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from tidewheel.api.runs import GridCause, GridCell, GridRun
 from tidewheel.core.cycling.calendar import BadCycling, Point
@@ -22,6 +22,7 @@ from tidewheel.core.operator.views import (
 from tidewheel.core.queue.filters import read_filter
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.task_state import JobPhase
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.views.run_facts import run_facts
 from tidewheel.views.status_text import FUTURE, STATES, row_words

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, takewhile
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import cast
 
 from tidewheel.api import run_details as api
 from tidewheel.api.workflows import FileDiff, FindingFacts
@@ -35,6 +35,7 @@ from tidewheel.core.sched.persistence import (
 )
 from tidewheel.core.sched.task_state import Key, TaskHistory
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.definitions.diff import RENDERED, run_definitions_diff

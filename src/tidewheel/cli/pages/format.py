@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -29,6 +29,7 @@ from tidewheel.cli.output import (
 )
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 from tidewheel.core.queue.task import TaskError
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import show_duration
 
 if TYPE_CHECKING:

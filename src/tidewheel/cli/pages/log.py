@@ -9,7 +9,7 @@ import stat
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -32,7 +32,7 @@ from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.config import home_directory
 from tidewheel.errors import NotFound, Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.runs import BringsLogs
 from tidewheel.quantities import show_size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from tidewheel.cli.output import (
     coloured,
@@ -43,6 +43,7 @@ from tidewheel.cli.pages.format import (
 from tidewheel.cli.verbs import TABLE
 from tidewheel.core.operator.verbs import Hold, Reload, Set, Stop
 from tidewheel.core.operator.views import ABORTED_BY, REOPENED_STATUSES
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import show_duration
 from tidewheel.views.run_facts import kept_text
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
@@ -44,7 +43,7 @@ from tidewheel.core.sched.task_state import (
     PoolState,
     VerdictKind,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 DEBUG, INFO, WARNING = "DEBUG", "INFO", "WARNING"
 ERROR, CRITICAL = "ERROR", "CRITICAL"

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import MISSING, fields
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from tidewheel.errors import Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from functools import partial
 from heapq import heappush
 from itertools import compress
 from operator import attrgetter
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import Atom, Condition, Group, XtriggerTerm
@@ -59,6 +59,7 @@ from tidewheel.core.sched.task_state import (
     TaskHistory,
     Verdict,
 )
+from tidewheel.lazy_dataclasses import NamedTuple
 
 
 class PooledTaskRow(NamedTuple):

@@ -220,7 +220,7 @@ class Namespaces:
     def _expanded_parents(
         self, inherit: tuple[str, ...], chosen: Chosen, namespace: Namespace, section: Section
     ) -> tuple[str, ...]:
-        if not any("<" in parent for parent in inherit):
+        if "<" not in " ".join(inherit):
             return inherit
         parents = []
         for parent in inherit:

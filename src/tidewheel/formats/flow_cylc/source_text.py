@@ -249,7 +249,7 @@ class Inlined:
             self.findings.error(error.finding_code, str(error), error.hint, error.position)
             return
         file_number = len(self.folder.names) - 1
-        if lines[0] == PLAIN or not any("%include" in line for line in lines):
+        if lines[0] == PLAIN or "%include" not in "\n".join(lines):
             self.lines += lines
             self.origins += range(origin(file_number, 1), origin(file_number, len(lines) + 1))
             return

@@ -14,7 +14,6 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, meant
 from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
@@ -30,6 +29,7 @@ from tidewheel.formats.sip.document import (
     plain_value,
 )
 from tidewheel.formats.sip.placeholders import text_of_value
+from tidewheel.lazy_dataclasses import NamedTuple
 
 # Types: what a value is follows from its key, not from YAML.
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import reduce
-from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.sip.field_reader import pair
 from tidewheel.formats.sip.model import SipDefinition, Stage, StageCondition, StageDependency
+from tidewheel.lazy_dataclasses import NamedTuple
 
 # Every other condition goes with each of these.
 _IS_SUCCESS = {

@@ -19,7 +19,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 from yaml import events
@@ -29,7 +29,7 @@ from tidewheel.formats.sip.document import Builder, Node, Scalar, Unreadable
 from tidewheel.formats.sip.model import JSON_BYTES_MAX, YAML_BYTES_MAX
 from tidewheel.formats.sip.placeholders import PLACE, RESERVED
 from tidewheel.formats.sip.templates import RenderedText
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 # YAML and JSON: one document of plain texts, lists and mappings.
 

@@ -11,11 +11,12 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidewheel.config import COMPOSE, CONTAINERS, SWARM
 from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.core.queue.resources import COMPOSE_2_LABEL, allow_label
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.containers.placement import NODE_LABELS, constraints_in
 from tidewheel.runners.containers.policy import (
     OWN_NETWORKS,

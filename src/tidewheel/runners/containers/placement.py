@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.containers.stage_spec import BadStage, NodeLabel, StageSpec
 
 NODE_LABELS = "node.labels."

@@ -24,9 +24,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SOCKETS = ("/var/run/docker.sock", "/run/docker.sock")  # where an engine listens

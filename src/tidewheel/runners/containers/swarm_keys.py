@@ -14,8 +14,9 @@ key of a service.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.containers.placement import (
     constraint_is_readable,
     constraints_in,

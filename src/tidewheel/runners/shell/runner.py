@@ -29,11 +29,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.core.queue.resources import needs_runner
 from tidewheel.errors import BadSetting, Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import OUTLIVED, outcome, processes
 from tidewheel.runners.job_directory import (

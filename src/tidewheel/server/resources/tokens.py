@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import Annotated, NamedTuple
+from typing import Annotated
 from urllib.parse import parse_qs, quote
 
 import msgspec
@@ -29,6 +29,7 @@ from tidewheel.core.queue.access import (
 )
 from tidewheel.core.queue.people import is_own, outline
 from tidewheel.errors import NotFound
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
 from tidewheel.server.audit_log import REFUSED_MORE

@@ -12,7 +12,7 @@ from dataclasses import replace
 from heapq import merge
 from itertools import repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
@@ -21,7 +21,7 @@ from tidewheel.core.graph.graph import CompiledArrow, Edge, Graph, Node, TaskAt,
 from tidewheel.core.graph.outputs import FAILED, FINISHED, IMPLIED, SUCCEEDED
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.families import ROOT
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator import requests, views
@@ -21,6 +21,7 @@ from tidewheel.core.sched.persistence import Change, PutMemory
 from tidewheel.core.sched.task_state import Key, TaskHistory
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.change_rows import ChangedRows, Record, memory_of, read_change
 from tidewheel.store.operations.leases import report
 from tidewheel.store.operations.queries import page_count, values_of, views_of

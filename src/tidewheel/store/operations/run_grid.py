@@ -8,7 +8,6 @@ it has. Nothing here is written as a batch is (docs/decisions/0070).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +17,7 @@ from tidewheel.core.operator.views import GridCandidate, GridFacts, RunView, Tas
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory
 from tidewheel.core.sched.task_state import NO_FLOW, JobPhase
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.change_rows import memory_of
 from tidewheel.store.transaction import Transaction, in_chunks
 
