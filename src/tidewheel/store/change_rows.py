@@ -24,6 +24,7 @@ from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
+    ForgetStored,
     PooledTaskRow,
     PutAbsolute,
     PutChain,
@@ -101,7 +102,7 @@ _Memory = _named(
     verdicts=(tuple[tuple[int, _Verdict], ...], ()),  # type: ignore[valid-type]
     submits=(int, 0),
 )
-_Chain, _Absolute = _named(PutChain), _named(PutAbsolute)
+_Chain, _Absolute, _Stored = _named(PutChain), _named(PutAbsolute), _named(ForgetStored)
 
 
 def _memory_body(memory: PutMemory) -> bytes:
@@ -198,6 +199,11 @@ _KINDS: dict[type, _Kind] = {
         lambda change: _memory_body(change.row),
         lambda body: ForgetMemory(memory_of(body)),
     ),
+    ForgetStored: _Kind(
+        "forget stored",
+        lambda change: _encode(_Stored(*change)),
+        _reader(ForgetStored, _Stored),
+    ),
     PutChain: _Kind(
         "chain", lambda change: _encode(_Chain(*change)), _reader(PutChain, _Chain)
     ),
@@ -238,6 +244,8 @@ class ChangedRows:
 
     pool: dict[Key, Record | None] = field(default_factory=dict)  # None: it left
     memory: dict[Key, Record] = field(default_factory=dict)
+    # Names by point of what is forgotten as it is stored; rows of `memory` are written later.
+    forgotten: dict[Point, list[str]] = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)
     text: str = "[]"  # for the log of changes
 
@@ -270,12 +278,21 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
             rows.pool[change.key] = None
         elif type(change) is ForgetMemory:
             rows.memory[change.row.key] = _memory_record(change.row, body, forgotten=True)
+        elif type(change) is ForgetStored:
+            _forget(rows, change)
         elif type(change) is PutMemory:
             rows.memory[change.key] = _memory_record(change, body, forgotten=False)
         else:
             _add_fact(rows.facts, kind.name, change, body)
     rows.text = f"[{','.join(log)}]"
     return rows
+
+
+def _forget(rows: ChangedRows, change: ForgetStored) -> None:
+    for name in change.names:
+        if (known := rows.memory.get((change.point, name))) is not None:
+            known["forgotten"] = True
+    rows.forgotten.setdefault(change.point, []).extend(change.names)
 
 
 def _memory_record(memory: PutMemory, body: str, *, forgotten: bool) -> Record:

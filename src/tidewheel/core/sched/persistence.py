@@ -24,12 +24,13 @@ that order: `tests/spec/test_sched_old_rows.py` has rows that the old version wr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from heapq import heappush
 from itertools import compress
 from operator import attrgetter
+from types import MappingProxyType
 from typing import NamedTuple, assert_never
 
 from tidewheel.core.cycling.calendar import Point
@@ -131,6 +132,14 @@ class ForgetMemory(NamedTuple):
     row: PutMemory
 
 
+class ForgetStored(NamedTuple):
+    """Says that tasks left the pool's memory since whose last row nothing has changed: the
+    store keeps these rows as they are."""
+
+    point: Point
+    names: tuple[str, ...]
+
+
 class PutChain(NamedTuple):
     """Stores the point of the head of a node's chain in a flow; None if the chain is over."""
 
@@ -155,8 +164,19 @@ class PutRun(NamedTuple):
 
 
 Change = (
-    PutTask | DropTask | PutMemory | ForgetMemory | PutChain | PutAbsolute | PutFlow | PutRun
+    PutTask
+    | DropTask
+    | PutMemory
+    | ForgetMemory
+    | ForgetStored
+    | PutChain
+    | PutAbsolute
+    | PutFlow
+    | PutRun
 )
+
+
+NOTHING: Mapping[str, TaskHistory] = MappingProxyType({})
 
 
 def changes(pool: TaskPool, touched: Touched) -> list[Change]:
@@ -166,10 +186,12 @@ def changes(pool: TaskPool, touched: Touched) -> list[Change]:
     for key in touched.tasks:
         task = tasks.get(key)
         found.append(DropTask(key) if task is None else PutTask(row_of(task, initial)))
-    for key, memory in touched.forgotten.items():
-        found.append(ForgetMemory(_memory_row(key, memory)))
+    if touched.forgotten:
+        found += _forgotten(touched)
     for key in touched.memory:
-        found.append(_memory_row(key, pool.remember(*key)))
+        memory = pool.memory.get(key[0], NOTHING).get(key[1])
+        if memory is not None:
+            found.append(_memory_row(key, memory))
     for name, flow in touched.chains:
         found.append(PutChain(name, flow, pool.chains.get((name, flow))))
     for absolute in touched.absolute:
@@ -180,6 +202,19 @@ def changes(pool: TaskPool, touched: Touched) -> list[Change]:
     if touched.run:
         found.append(PutRun(replace(pool.run, held_tasks=dict(pool.run.held_tasks))))
     return found
+
+
+def _forgotten(touched: Touched) -> Iterator[Change]:
+    """Yields what became of histories that the pool has dropped: only what the batch has
+    changed is not in the store already."""
+    stored: dict[Point, list[str]] = {}
+    for key, memory in touched.forgotten.items():
+        if key in touched.memory:
+            yield ForgetMemory(_memory_row(key, memory))
+        else:
+            stored.setdefault(key[0], []).append(key[1])
+    for point, names in stored.items():
+        yield ForgetStored(point, tuple(names))
 
 
 def everything(pool: TaskPool) -> list[Change]:
@@ -283,6 +318,9 @@ class PoolLedger:
                 self.rows["memory", point, name] = change
             case ForgetMemory(PutMemory(key=(point, name))):
                 self.rows.pop(("memory", point, name), None)
+            case ForgetStored(point, names):
+                for name in names:
+                    self.rows.pop(("memory", point, name), None)
             case PutChain(name, flow):
                 self.rows["chain", name, flow] = change
             case PutAbsolute(key, values):
