@@ -163,17 +163,10 @@ class PutRun(NamedTuple):
     run: RunState
 
 
-Change = (
-    PutTask
-    | DropTask
-    | PutMemory
-    | ForgetMemory
-    | ForgetStored
-    | PutChain
-    | PutAbsolute
-    | PutFlow
-    | PutRun
+OneChange = (
+    PutTask | DropTask | PutMemory | ForgetMemory | PutChain | PutAbsolute | PutFlow | PutRun
 )
+Change = OneChange | ForgetStored
 
 
 NOTHING: Mapping[str, TaskHistory] = MappingProxyType({})
@@ -306,9 +299,13 @@ class PoolLedger:
 
     def write(self, written: Iterable[Change]) -> None:
         for change in written:
-            self._write_one(change)
+            if isinstance(change, ForgetStored):
+                for name in change.names:
+                    self.rows.pop(("memory", change.point, name), None)
+            else:
+                self._write_one(change)
 
-    def _write_one(self, change: Change) -> None:
+    def _write_one(self, change: OneChange) -> None:
         match change:
             case PutTask(row):
                 self.rows["task", row.point, row.name] = change
@@ -318,9 +315,6 @@ class PoolLedger:
                 self.rows["memory", point, name] = change
             case ForgetMemory(PutMemory(key=(point, name))):
                 self.rows.pop(("memory", point, name), None)
-            case ForgetStored(point, names):
-                for name in names:
-                    self.rows.pop(("memory", point, name), None)
             case PutChain(name, flow):
                 self.rows["chain", name, flow] = change
             case PutAbsolute(key, values):
