@@ -45,6 +45,8 @@ from tidewheel.core.sched.task_state import (
 from tidewheel.lazy_dataclasses import dataclass
 
 FLOWS_KNOWN_MAX = 1_024  # sets of flows; nearly all tasks are in the first alone
+HISTORIES_KNOWN_MAX = 1_024  # what is told of tasks besides their names
+_NO_KEY = (0, "")
 Record = dict[str, Any]
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -106,9 +108,16 @@ _Chain, _Absolute, _Stored = _named(PutChain), _named(PutAbsolute), _named(Forge
 
 
 def _memory_body(memory: PutMemory) -> bytes:
-    key, spawned, made, found, submits, held_back = memory
-    verdicts = tuple([(flow, _Verdict(*verdict)) for flow, verdict in found]) if found else ()
-    return _encode(_Memory(key, spawned, made, verdicts, submits, held_back))
+    return b'{"key":%b%b' % (_encode(memory[0]), _behind_key(memory[1:]))
+
+
+@lru_cache(maxsize=HISTORIES_KNOWN_MAX)
+def _behind_key(history: tuple[Any, ...]) -> bytes:
+    """Returns what a body of `memory` has behind its key, which nearly all tasks have alike."""
+    spawned, made, found, submits, held_back = history
+    verdicts = tuple((flow, _Verdict(*verdict)) for flow, verdict in found)
+    body = _encode(_Memory(_NO_KEY, spawned, made, verdicts, submits, held_back))
+    return body.removeprefix(b'{"key":%b' % _encode(_NO_KEY))
 
 
 class _TaskOfFormat1(NamedTuple):
@@ -260,10 +269,20 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
     rows = ChangedRows()
     log: list[str] = []
     for change in changes:
+        # Tasks and memories by type, since there are thousands; patterns would cost more.
+        if type(change) is PutMemory:
+            body = _memory_body(change).decode()
+            log.append(f'["memory",{body}]')
+            rows.memory[change[0]] = _memory_record(change, body, forgotten=False)
+            continue
+        if type(change) is ForgetMemory:
+            body = _memory_body(change[0]).decode()
+            log.append(f'["forget",{body}]')
+            rows.memory[change[0][0]] = _memory_record(change[0], body, forgotten=True)
+            continue
         kind = _KINDS[type(change)]
         body = kind.body(change).decode()
         log.append(f'["{kind.name}",{body}]')
-        # Tasks and memories by type, since there are thousands; patterns would cost more.
         if type(change) is PutTask:
             row = change.row
             rows.pool[row.point, row.name] = {
@@ -276,12 +295,8 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
             }
         elif type(change) is DropTask:
             rows.pool[change.key] = None
-        elif type(change) is ForgetMemory:
-            rows.memory[change.row.key] = _memory_record(change.row, body, forgotten=True)
         elif type(change) is ForgetStored:
             _forget(rows, change)
-        elif type(change) is PutMemory:
-            rows.memory[change.key] = _memory_record(change, body, forgotten=False)
         else:
             _add_fact(rows.facts, kind.name, change, body)
     rows.text = f"[{','.join(log)}]"
@@ -296,9 +311,14 @@ def _forget(rows: ChangedRows, change: ForgetStored) -> None:
 
 
 def _memory_record(memory: PutMemory, body: str, *, forgotten: bool) -> Record:
-    point, name = memory.key
-    said = {"point": point, "name": name, "submits": memory.submits}
-    return {**said, "forgotten": forgotten, "body": body}
+    (point, name), _, _, _, submits, _ = memory
+    return {
+        "point": point,
+        "name": name,
+        "submits": submits,
+        "forgotten": forgotten,
+        "body": body,
+    }
 
 
 def _add_fact(facts: Facts, kind: str, change: Change, body: str) -> None:

@@ -169,6 +169,7 @@ OneChange = (
 Change = OneChange | ForgetStored
 
 
+_tuple = tuple.__new__  # as tuples, rows cost a third
 NOTHING: Mapping[str, TaskHistory] = MappingProxyType({})
 
 
@@ -178,7 +179,10 @@ def changes(pool: TaskPool, touched: Touched) -> list[Change]:
     tasks, initial = pool.tasks, pool.plan.initial
     for key in touched.tasks:
         task = tasks.get(key)
-        found.append(DropTask(key) if task is None else PutTask(row_of(task, initial)))
+        if task is None:
+            found.append(_tuple(DropTask, (key,)))
+        else:
+            found.append(_tuple(PutTask, (row_of(task, initial),)))
     if touched.forgotten:
         found += _forgotten(touched)
     for key in touched.memory:
@@ -203,7 +207,7 @@ def _forgotten(touched: Touched) -> Iterator[Change]:
     stored: dict[Point, list[str]] = {}
     for key, memory in touched.forgotten.items():
         if key in touched.memory:
-            yield ForgetMemory(_memory_row(key, memory))
+            yield _tuple(ForgetMemory, (_memory_row(key, memory),))
         else:
             stored.setdefault(key[0], []).append(key[1])
     for point, names in stored.items():
@@ -225,18 +229,21 @@ def everything(pool: TaskPool) -> list[Change]:
 
 
 def row_of(task: PooledTask, initial: Point) -> PooledTaskRow:
+    point, name = task.key
     true = task.true
-    return PooledTaskRow(
-        task.point,
-        task.plan.name,
+    row = (
+        point,
+        name,
         task.flows,
         task.stage,
-        atoms_of(task.plan, task.point, true, initial) if true else (),
+        atoms_of(task.plan, point, true, initial) if true else (),
         task.missing > 0,
         tuple(task.waits),
         tuple(task.outputs),
         *_same(task),
+        None,
     )
+    return _tuple(PooledTaskRow, row)
 
 
 MANY_ATOMS = 16  # from here on the meanings of all are kept
@@ -248,6 +255,10 @@ def atoms_of(
     node: IndexedNode, point: Point, true: int, initial: Point
 ) -> tuple[AtomMeaning, ...]:
     """Returns the atoms, by their meaning, that the bits of a task at a point stand for."""
+    if node.atoms == 1 and true and len(node.arrows) == 1:  # one parent, as most tasks have
+        leaf = node.arrows[0][0].leaves[0]
+        if leaf.shift is not None:
+            return ((Point(point + leaf.shift), *leaf.term),)
     # As text, since to shift a number with a bit for each of many parents is slow.
     bits = f"{true:b}"[::-1].ljust(node.atoms, "0")
     if node.atoms >= MANY_ATOMS:
@@ -279,14 +290,9 @@ def _meanings(node: IndexedNode, point: Point, initial: Point) -> list[AtomMeani
 
 
 def _memory_row(key: Key, memory: TaskHistory) -> PutMemory:
-    return PutMemory(
-        key,
-        memory.spawned,
-        tuple(memory.made.items()),
-        tuple(memory.verdicts.items()),
-        memory.submits,
-        memory.held_back,
-    )
+    made, verdicts = tuple(memory.made.items()), tuple(memory.verdicts.items())
+    row = (key, memory.spawned, made, verdicts, memory.submits, memory.held_back)
+    return _tuple(PutMemory, row)
 
 
 class PoolLedger:
