@@ -102,7 +102,9 @@ changes = st.one_of(
     keys.map(DropTask),
     memories,
     memories.map(ForgetMemory),
-    st.builds(ForgetStored, point=points, names=st.lists(names, max_size=3).map(tuple)),
+    st.builds(
+        ForgetStored, point=points, names=st.lists(names, min_size=1, max_size=3).map(tuple)
+    ),
     st.builds(PutChain, name=names, flow=st.integers(1, 3), point=some_point),
     st.builds(
         PutAbsolute,

@@ -253,8 +253,8 @@ class ChangedRows:
 
     pool: dict[Key, Record | None] = field(default_factory=dict)  # None: it left
     memory: dict[Key, Record] = field(default_factory=dict)
-    # Names by point of what is forgotten as it is stored; rows of `memory` are written later.
-    forgotten: dict[Point, list[str]] = field(default_factory=dict)
+    # What is forgotten as it is stored, before rows of `memory` are written.
+    forgotten: list[Record] = field(default_factory=list)
     facts: Facts = field(default_factory=dict)
     text: str = "[]"  # for the log of changes
 
@@ -304,10 +304,11 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
 
 
 def _forget(rows: ChangedRows, change: ForgetStored) -> None:
-    for name in change.names:
-        if (known := rows.memory.get((change.point, name))) is not None:
+    point, names = change
+    for name in names:
+        if (known := rows.memory.get((point, name))) is not None:
             known["forgotten"] = True
-    rows.forgotten.setdefault(change.point, []).extend(change.names)
+    rows.forgotten += [{"point": point, "name": name} for name in names]
 
 
 def _memory_record(memory: PutMemory, body: str, *, forgotten: bool) -> Record:

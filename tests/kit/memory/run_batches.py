@@ -268,8 +268,8 @@ def put_memory(t: Tables, *, run: int, memories: Sequence[Record]) -> list[Row]:
     return []
 
 
-def forget_memory(t: Tables, *, run: int, point: int, names: Sequence[str]) -> list[Row]:
-    for key in [(run, point, name) for name in names]:
+def forget_memory(t: Tables, *, run: int, tasks: Sequence[Record]) -> list[Row]:
+    for key in [(run, one["point"], one["name"]) for one in tasks]:
         if key in t.memory:
             t.memory[key] = t.memory[key] | {"forgotten": True}
     return []

@@ -290,7 +290,8 @@ def _meanings(node: IndexedNode, point: Point, initial: Point) -> list[AtomMeani
 
 
 def _memory_row(key: Key, memory: TaskHistory) -> PutMemory:
-    made, verdicts = tuple(memory.made.items()), tuple(memory.verdicts.items())
+    made = tuple(memory.made.items())
+    verdicts = tuple(memory.verdicts.items())
     row = (key, memory.spawned, made, verdicts, memory.submits, memory.held_back)
     return _tuple(PutMemory, row)
 

@@ -387,22 +387,21 @@ class GroupCount:
         return next((AtomValue(one) for one in order if self.counts[one]), AtomValue(order[-1]))
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Touched:
     """Holds the keys of what a step, or several, may have changed; values only if forgotten.
 
     What is in `memory` as well was changed before it was forgotten, or is remembered again.
     """
 
-    __slots__ = ("absolute", "chains", "flows", "forgotten", "memory", "run", "tasks")
-
-    def __init__(self) -> None:  # one for each step: what a dataclass makes costs twice as much
-        self.tasks: dict[Key, None] = {}
-        self.memory: dict[Key, None] = {}
-        self.chains: dict[tuple[str, int], None] = {}
-        self.absolute: dict[AbsoluteKey, None] = {}
-        self.flows: dict[int, None] = {}
-        self.forgotten: dict[Key, TaskHistory] = {}
-        self.run = False
+    # One is made for each step: a parameter for each of these would cost as much as its dict.
+    tasks: dict[Key, None] = field(init=False, default_factory=dict)
+    memory: dict[Key, None] = field(init=False, default_factory=dict)
+    chains: dict[tuple[str, int], None] = field(init=False, default_factory=dict)
+    absolute: dict[AbsoluteKey, None] = field(init=False, default_factory=dict)
+    flows: dict[int, None] = field(init=False, default_factory=dict)
+    forgotten: dict[Key, TaskHistory] = field(init=False, default_factory=dict)
+    run: bool = field(init=False, default=False)
 
     def add(self, other: Touched) -> None:
         """Adds what another step touched: a batch has touched what its steps have."""

@@ -241,9 +241,7 @@ def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> 
     gone = [{"point": p, "name": n} for (p, n), row in rows.pool.items() if row is None]
     _put(tx, "put_pool", run, "tasks", stay)
     _put(tx, "drop_pool", run, "tasks", gone)
-    for point, names in rows.forgotten.items():
-        for chunk in in_chunks(names):
-            tx.rows("forget_memory", run=run, point=point, names=chunk)
+    _put(tx, "forget_memory", run, "tasks", rows.forgotten)
     _put(tx, "put_memory", run, "memories", list(rows.memory.values()))
     if rows.facts:
         facts = [
