@@ -171,8 +171,9 @@ COMPLETION_MAX = {"chain": 26, "cycles": 29, "lone tasks": 37}
 # Calls for a task of a definition: its section, its family, its lines of the graph.
 READ_MAX = 65
 # What is stored of a task that is spawned by one batch and ends in a later one. That it was
-# spawned follows from its row in the pool, which a batch in between may write again.
-ROWS_MAX = {"PutTask": 1.7, "DropTask": 1.0, "PutMemory": 1.0, "PutChain": 0.5}
+# spawned follows from its row in the pool, which a batch in between may write again; what is
+# forgotten is not written again.
+ROWS_MAX = {"PutTask": 1.75, "DropTask": 1.0, "PutMemory": 1.0, "PutChain": 0.34}
 ROWS_OF_A_BATCH_MAX = 0.05  # such as that of the run itself
 
 

@@ -32,9 +32,12 @@ if TYPE_CHECKING:
     from tidewheel.scheduler.submissions import DefinitionInForce, EffectiveSettings
 
 
+_tuple = tuple.__new__  # as a tuple, the key of a timer costs a third
+
+
 def timer_key(task: Key | None, name: str) -> TimerKey:
     """Returns the key of a timer of a task or, without a task, of the run."""
-    return TimerKey(None, "", name) if task is None else TimerKey(task[0], task[1], name)
+    return _tuple(TimerKey, (None, "", name) if task is None else (*task, name))
 
 
 K = TypeVar("K")

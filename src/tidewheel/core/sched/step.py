@@ -214,9 +214,7 @@ def evict(context: StepContext) -> None:
     for point in gone:
         there = pool.memory[point]
         for name in sorted(there.keys() - needed if needed else there):
-            key = (point, name)
-            touched.forgotten[key] = there.pop(name)
-            touched.memory.pop(key, None)
+            touched.forgotten[point, name] = there.pop(name)
         if not there:
             del pool.memory[point]
     # When a family there is asked for, it is counted again from all that is known.

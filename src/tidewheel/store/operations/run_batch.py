@@ -236,12 +236,13 @@ def _put_or_drop(tx: Transaction, run: int, what: str, rows: Sequence[Record], b
 
 
 def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> None:
-    if not (rows.pool or rows.memory or rows.facts):
+    if not (rows.pool or rows.memory or rows.forgotten or rows.facts):
         return
     stay = [row for row in rows.pool.values() if row is not None]
     gone = [{"point": p, "name": n} for (p, n), row in rows.pool.items() if row is None]
     _put(tx, "put_pool", run, "tasks", stay)
     _put(tx, "drop_pool", run, "tasks", gone)
+    _put(tx, "forget_memory", run, "tasks", rows.forgotten)
     _put(tx, "put_memory", run, "memories", list(rows.memory.values()))
     if rows.facts:
         facts = [
