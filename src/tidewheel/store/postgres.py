@@ -127,6 +127,7 @@ class PostgresTransaction(Transaction):
     """
 
     readers: ClassVar = {}
+    claims_at_once = True
 
     def __init__(
         self,
