@@ -78,6 +78,20 @@ def test_a_fragment_is_put_in_and_translated():
     assert "AND (%(tag)s::text IS NULL OR" in load_queries("postgres")["find_tasks"]
 
 
+def test_sqlite_is_given_no_comments_and_no_indentation_but_every_literal():
+    for name in ("claim_tasks", "add_ready", "find_tasks"):
+        text = load_queries("sqlite")[name]
+        assert "--" not in text
+        assert all(line and line == line.strip() for line in text.split("\n"))
+    assert "'\"runner:'" in load_queries("sqlite")["claim_tasks"]
+
+
+def test_no_literal_has_more_than_one_line():
+    for path in HERE.glob("*/*.sql"):
+        text = re.sub(r"--[^\n]*", "", path.read_text())
+        assert not [one for one in re.findall(r"'[^']*'|\"[^\"]*\"", text) if "\n" in one], path
+
+
 def test_nothing_of_postgres_is_left_for_sqlite():
     queries = load_queries("sqlite")
     for path in (HERE / "common").glob("*.sql"):

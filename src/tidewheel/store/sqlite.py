@@ -60,11 +60,12 @@ from tidewheel.store.transaction import (
 
 READERS = 2
 PLAIN = "claim_tasks"  # of tasks that stand in no lane
-# What is done together: to tasks that are stored, claimed, or have succeeded.
-CREATE = ("add_creations", "add_ready")
+# What is done together: to tasks that are stored, claimed, or have succeeded. Where any order
+# will do, the longest is first: what follows a statement is read by the driver along with it.
+CREATE = ("add_ready", "add_creations")
 TAKE_PLAIN = ("take_leases", "add_claims", "leave_ready")
 TAKE = ("take_leases", "add_claims", "remove_ready")
-SUCCEED = ("keep_successes", "drop_leases", "add_successes")
+SUCCEED = ("keep_successes", "add_successes", "drop_leases")
 _STOP = object()
 
 
@@ -126,7 +127,7 @@ class SqliteTransaction(Transaction):
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         rows = self.records(query, ClaimedRow, **parameters)
-        seqs = [row.seq for row in rows]
+        seqs = sorted([row.seq for row in rows])
         taken = TAKE_PLAIN if query == PLAIN else TAKE
         self.carry_out(taken, seqs=seqs, lease_seconds=lease_seconds)
         return rows
@@ -148,7 +149,7 @@ class SqliteTransaction(Transaction):
         if not found:
             return []
         done = {task_id: seq for task_id, seq, _ in found}
-        seqs = list(done.values())
+        seqs = sorted(done.values())
         ended = [(done[end[0]], *end[2:]) for end in ends if end[0] in done]
         self.carry_out(SUCCEED, ended=ended, seqs=seqs)
         return found
