@@ -33,9 +33,9 @@ from tidewheel.lazy_dataclasses import pattern
 # A plain path: importlib.resources would take longer to load than all the files to read.
 HERE = Path(__file__).parent
 
-_LITERAL = r"'(?:[^']|'')*'|\"[^\"]*\""
-_QUIET = rf"--[^\n]*|{_LITERAL}"
-_COMMENT = pattern(rf"--[^\n]*|(?P<literal>{_LITERAL})")
+LITERAL = r"'(?:[^']|'')*'|\"[^\"]*\""
+_QUIET = rf"--[^\n]*|{LITERAL}"
+_COMMENT = pattern(rf"--[^\n]*|(?P<literal>{LITERAL})")
 _FRAGMENT = pattern(rf"{_QUIET}|\{{(?P<prefix>:|\w+\.)?(?P<fragment>\w+)\}}")
 _FOR_POSTGRES = pattern(rf"(?P<quiet>{_QUIET}|::)|:(?P<name>\w+)|%")
 _FOR_SQLITE = pattern(
