@@ -128,6 +128,7 @@ class PostgresTransaction(Transaction):
     """
 
     readers: ClassVar = {}
+    claims_at_once = True
 
     def __init__(
         self,

@@ -93,6 +93,8 @@ def flavours_text(flavours: Iterable[FlavouredNodes]) -> str | None:
 def offered_flavours(free: Resources) -> str:
     """Returns the free nodes of a worker by every name that a task may ask them by, as
     ``flavours_text`` does. A worker that has none of these takes no task that names one."""
+    if not (free.flavours or free.labels):
+        return "[]"
     names = {one.flavour for one in free.flavours}
     names |= {one for one in free.labels if not one.startswith(RUNNER_LABEL_PREFIX)}
     if not names:
