@@ -220,7 +220,7 @@ def test_the_definition_of_a_new_run_is_read_once(tmp_path):
 
     def counted(route):
         async def handler(call):
-            call.doors = replace(call.doors, place=CountedPlace(call.place, counts))
+            call.place = CountedPlace(call.place, counts)
             return await route.handler(call)
 
         return replace(route, handler=handler) if route.verb == BEGIN else route

@@ -1,11 +1,13 @@
 """What strangers and mistakes get: limits, headers, corpora (S3, S9, S19, S27, S29)."""
 
 import socket
+import time
 
 import apsw
 import pytest
 
 from tests.support.http_server import in_path, running_server
+from tidewheel.server import app
 
 HOSTILE = [
     "..",
@@ -165,6 +167,24 @@ def test_whoever_dawdles_is_cut_off(tmp_path, part):
         }
         for sent in slow[part]:
             assert b" 408 " in exchange(server, sent).splitlines()[0]
+
+
+def test_a_connection_is_closed_so_long_after_its_last_answer(tmp_path, monkeypatch):
+    monkeypatch.setattr(app, "KEEP_ALIVE_SECONDS", 2)
+    with running_server(f"sqlite:///{tmp_path}/t.db") as server:
+        host, port = server.address.split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            for _ in range(2):
+                connection.settimeout(20)
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert connection.recv(10_000).startswith(b"HTTP/1.1 200 ")
+                answered_at = time.monotonic()
+                connection.settimeout(1.1)
+                with pytest.raises(TimeoutError):
+                    connection.recv(1)
+            connection.settimeout(20)
+            assert connection.recv(1) == b""
+            assert time.monotonic() - answered_at > 1.9
 
 
 def test_only_json_is_accepted(client):

@@ -17,7 +17,7 @@ thing from a server's answer, `out_type` and `answer` the types that the OpenAPI
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -108,7 +108,7 @@ def write(value: Any) -> Any:  # noqa: ANN401 - any thing, and lists and objects
     if value is NO_RESOURCES:  # as of most tasks
         return _no_resources()
     if kind in _SHOWN:
-        return out_type(kind)(**_written(value, kind))
+        return _writer(kind)(value)
     if isinstance(value, dict):
         return {name: write(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -116,9 +116,13 @@ def write(value: Any) -> Any:  # noqa: ANN401 - any thing, and lists and objects
     return value
 
 
+def _write_all(values: Iterable[Any]) -> list[Any]:
+    return [*map(write, values)]
+
+
 @cache
 def _no_resources() -> Out:
-    return out_type(Resources)(**_written(NO_RESOURCES, Resources))
+    return _writer(Resources)(NO_RESOURCES)
 
 
 def document(value: Any) -> Document:  # noqa: ANN401 - any thing
@@ -131,15 +135,31 @@ def json_value(text: str | None) -> msgspec.Raw:
     return _NULL if text is None else msgspec.Raw(text.encode())
 
 
-def _written(value: Any, kind: Hashable) -> Document:  # noqa: ANN401 - an instance of the kind
-    names, get, converted, parts = _plan(kind)
-    told = dict(zip(names, get(value)))  # noqa: B905 - as many, and this is done often
-    for name, convert in converted:
-        if (one := told[name]) is not None:
-            told[name] = convert(one)
-    for name, write_part in parts:
-        write_part(getattr(value, name), told)
-    return told
+@cache
+def _writer(kind: type) -> Callable[[Any], Out]:
+    """Returns a function that makes the JSON of a thing of this type. It is compiled, with a
+    line for each key, because tasks are written all the time."""
+    known: dict[str, Any] = {"Out": out_type(kind)}
+    told = ", ".join(f"{key}={text}" for key, text in _key_texts(kind, "value", known))
+    made: Callable[[Any], Out] = eval(f"lambda value: Out({told})", known)
+    return made
+
+
+def _key_texts(kind: Any, source: str, known: dict[str, Any]) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any type
+    """Yields each key of a thing, and how its value is worked out, in words of Python; the
+    functions for that are added to those that are known."""
+    for field in _form(kind):
+        value = f"{source}.{field.name}"
+        if field.part is not None:
+            yield from _key_texts(field.part, value, known)
+        for key, convert, takes_none in field.keys:
+            text = value
+            if convert is not None:
+                known[name := f"convert_{len(known)}"] = convert
+                text = f"{name}(one)" if not takes_none else f"{name}({value})"
+            if convert is not None and not takes_none:
+                text = f"None if (one := {value}) is None else {text}"
+            yield key, text
 
 
 def _plain_keys(told: Document) -> Document:
@@ -227,16 +247,21 @@ def _shown(hint: Any) -> Any:  # noqa: ANN401, PLR0911 - any type, a line for ea
 # How each field is written.
 
 
+class _Key(NamedTuple):
+    """Is a key of JSON, and how the value of a field is converted to its own."""
+
+    key: str
+    convert: Callable[[Any], Any] | None = None  # without this the value is that of the key
+    takes_none: bool = False  # else None stays None
+
+
 class _Field(NamedTuple):
-    """Describes a field of a thing: the keys and types that it has in JSON, and how its value
-    is converted to theirs."""
+    """Describes a field of a thing: the keys and types that it has in JSON."""
 
     name: str
     shown: list[Any]
-    # What is there, that is not None; without this the value is that of the key already.
-    convert: Callable[[Any], Any] | None = None
-    # Into a document: several keys, or one of another name.
-    write: Callable[[Any, Document], object] | None = None
+    keys: tuple[_Key, ...] = ()
+    part: Any = None  # the type of a value whose keys stand beside the thing's own
 
 
 @cache
@@ -249,49 +274,29 @@ def _form(kind: type) -> tuple[_Field, ...]:
     )
 
 
-@cache
-def _plan(kind: type) -> tuple[tuple[str, ...], Callable[[Any], Any], Any, Any]:
-    """Returns the fields sorted by how they are written; cached, as lists of tasks are long."""
-    form = _form(kind)
-    names = tuple(one.name for one in form if one.write is None)
-    return (
-        names,
-        attrgetter(*names)
-        if len(names) > 1
-        else lambda value: [getattr(value, *names)] if names else (),
-        [(one.name, one.convert) for one in form if one.convert is not None],
-        [(one.name, one.write) for one in form if one.write is not None],
-    )
-
-
 def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401 - any type
     if name in FLAT:
         inner = [one for field in _form(hint) for one in field.shown]
-        return _Field(name, inner, write=lambda value, told: told.update(_written(value, hint)))
+        return _Field(name, inner, part=hint)
     if name in JSON_FIELDS:
         return _json_field(name)
-    return _Field(name, [(name, _shown(hint))], _converter(name, hint))
+    return _Field(name, [(name, _shown(hint))], (_Key(name, _converter(name, hint)),))
 
 
 def _json_field(name: str) -> _Field:
     key = JSON_FIELDS[name]
-    if key not in EXACT and key == name:
-        return _Field(name, [(key, msgspec.Raw)], json_value)
     if key not in EXACT:
-        shown = [(key, msgspec.Raw)]
-        return _Field(
-            name, shown, write=lambda text, told: told.update({key: json_value(text)})
-        )
+        told = _Key(key, json_value, takes_none=key != name)
+        return _Field(name, [(key, msgspec.Raw)], (told,))
     beside = f"{key}_text"
     both = [(key, msgspec.Raw), (beside, str | msgspec.UnsetType, UNSET)]
+    keys = _Key(key, json_value, takes_none=True), _Key(beside, _text_beside, takes_none=True)
+    return _Field(name, both, keys)
 
-    def write_both(text: str | None, told: Document) -> None:
-        """Writes the JSON, and beside it its exact text if the JSON does not preserve that."""
-        told[key] = json_value(text)
-        if text is not None and not (text == text.strip() != "null"):
-            told[beside] = text
 
-    return _Field(name, both, write=write_both)
+def _text_beside(text: str | None) -> str | msgspec.UnsetType:
+    """Returns the exact text of a JSON value if the value does not preserve that."""
+    return UNSET if text is None or text == text.strip() != "null" else text
 
 
 def _converter(  # noqa: PLR0911 - a line for each type
@@ -307,10 +312,12 @@ def _converter(  # noqa: PLR0911 - a line for each type
     if Instant in parts:
         return _instant_text
     if any(isinstance(one, type) and issubclass(one, StrEnum) for one in parts):
-        return attrgetter("value")
+        return attrgetter("_value_")  # `value` is found by a search
     if any(get_origin(one) is frozenset for one in parts):
         return sorted
-    if parts & _SHOWN.keys() or any(get_origin(one) is tuple for one in parts):
+    if any(get_origin(one) is tuple for one in parts):
+        return _write_all
+    if parts & _SHOWN.keys():
         return write
     return None
 

@@ -38,11 +38,12 @@ def build_app(pipeline: Pipeline, settings: ServerSettings) -> ASGIApp:
     table = RouteTable(pipeline.routes)
 
     async def answer(request: Request) -> Response:
-        path = request.scope["path"]
-        found = table.find(request.method, path)
+        scope = request.scope
+        path = scope["path"]
+        found = table.find(scope["method"], path)
         if found is None:
             return await _not_routed(settings, request, table.others(path))
-        route, request.scope["path_params"] = found
+        route, scope["path_params"] = found
         return await pipeline.answer(route, request)
 
     return Middleware(answer, settings)
@@ -83,8 +84,11 @@ class RouteTable:
         route = _at(self._trees.get(method), parts)
         if route is None:
             return None
-        said = zip(route.parts, parts, strict=True)
-        return route, {name: text for name, text in said if name is not None}
+        said = {}
+        for name, text in zip(route.parts, parts, strict=True):
+            if name is not None:
+                said[name] = text
+        return route, said
 
     def others(self, path: str) -> list[Route]:
         """Returns the routes that a path has with other methods, in the order of the table."""
@@ -193,7 +197,7 @@ class HttpServer:
             routes,
             reserve=reserve,
             metrics=metrics,
-            connections=lambda: crowd.count,
+            connections=crowd.count,
         )
         app: ASGIApp = build_app(self._pipeline, settings)
         config = uvicorn.Config(

@@ -69,13 +69,14 @@ def session_cookie(*, secure: bool) -> str:
 def shown_by(request: Request) -> ShownCredentials:
     """Returns the credentials in a request: a header counts before a cookie, because browsers
     send cookies without being asked."""
-    authorization = request.headers.get("authorization")
+    authorization = request.first.get("authorization")
     if authorization is None:
         cookie = request.cookies.get(session_cookie(secure=request.is_secure))
         kind = TokenKind.BEARER if cookie is None else TokenKind.SESSION
         return ShownCredentials(kind, cookie)
-    kind, _, text = authorization.partition(" ")
-    return ShownCredentials(TokenKind.BEARER, text.strip() if kind.lower() == "bearer" else "")
+    scheme, _, text = authorization.partition(" ")
+    shown = text.strip() if scheme.lower() == "bearer" else ""
+    return ShownCredentials(TokenKind.BEARER, shown)
 
 
 def csrf_token(session: TokenView) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tidewheel.server.oidc import Provider
     from tidewheel.server.request_batches import GatheredRequests
     from tidewheel.server.routes import Route
-    from tidewheel.server.run_services import AskedServices
+    from tidewheel.server.run_services import AskedServices, RunServices
 
 Kind = TypeVar("Kind")
 LOOKED_THROUGH_MAX = 20_000  # things, for one page of those that a caller may see
@@ -47,21 +47,21 @@ class HeaderFields(Headers):
 
     def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
         self._list, self._count = raw, len(raw)  # as Starlette's own does, without its choices
-        self._first = {
+        self.first = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(raw)
         }
 
     def getlist(self, name: str) -> list[str]:
-        if len(self._first) == self._count:  # no header comes twice
-            found = self._first.get(name.lower())
+        if len(self.first) == self._count:  # no header comes twice
+            found = self.first.get(name.lower())
             return [] if found is None else [found]
         return super().getlist(name)
 
     def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as of a Mapping
-        return self._first.get(name.lower(), default)
+        return self.first.get(name.lower(), default)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.lower() in self._first
+        return isinstance(name, str) and name.lower() in self.first
 
 
 class Request(requests.Request):
@@ -70,6 +70,7 @@ class Request(requests.Request):
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         super().__init__(scope, receive, send)
         self._fields = HeaderFields(scope["headers"])
+        self.first = self._fields.first  # the first header of each name, in small letters
         client = scope.get("client")
         self.host: str = client[0] if client else ""  # of the caller
         self.is_secure: bool = scope["scheme"] == "https"
@@ -145,7 +146,7 @@ class Call:
     metrics: Metrics
     place: RequestSlot
     hub: EventBroadcaster
-    doors: AskedServices
+    services: RunServices
     gathered: GatheredRequests
     quotas: Quotas
     authenticator: Authenticator
@@ -172,6 +173,11 @@ class Call:
     targets: list[str] = field(default_factory=list)  # for the audit
     only_tried: bool = False  # nothing was done: not for the audit
     audited_status: int | None = None  # with which it is in the audit already
+
+    @property
+    def doors(self) -> AskedServices:
+        """Returns the services for runs, for this request, which waits for its turn."""
+        return self.services.asked_by(self.place)
 
     @property
     def secure(self) -> bool:

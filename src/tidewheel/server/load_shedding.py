@@ -94,7 +94,12 @@ class Places:
         """Says whether one of at most so many places may be taken by somebody who is known by
         these names, each of which has its share."""
         free = most - self.held
-        return free > 0 and all(self._by.get(one, 0) < SHARE_OF_FREE * free for one in holders)
+        if free <= 0:
+            return False
+        for one in holders:  # noqa: SIM110 - every request asks, twice
+            if self._by.get(one, 0) >= SHARE_OF_FREE * free:
+                return False
+        return True
 
     def count(self, holders: Iterable[str], change: int) -> None:
         """Counts places that are taken, or, with a negative number, given back."""
@@ -297,13 +302,10 @@ class ConnectionLimit:
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._addresses: dict[OpenConnection, str] = {}
+        self.count: Callable[[], int] = self._addresses.__len__  # how many there are
         self._counts: Counter[str] = Counter()
         self._strangers: dict[OpenConnection, None] = {}  # the first has been there longest
         self._strangers_from: dict[str, dict[OpenConnection, None]] = {}
-
-    @property
-    def count(self) -> int:
-        return len(self._addresses)
 
     def came(self, one: OpenConnection, address: str) -> bool:
         """Counts a connection; returns False, without counting it, if its address has too many.
@@ -316,7 +318,7 @@ class ConnectionLimit:
         is_full = self._counts[address] >= self._settings.connections_per_address_max
         if is_full and not is_proxy and not self._drop_first(mates):
             return False
-        if self.count >= self._settings.connections_max:
+        if self.count() >= self._settings.connections_max:
             self._drop_first(self._strangers)
         self._addresses[one] = address
         self._counts[address] += 1

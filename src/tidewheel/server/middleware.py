@@ -127,7 +127,7 @@ class Middleware:
         await response(scope, receive, send_guarded)
 
     def _refusal(self, request: Request) -> tuple[int, str, str] | None:
-        settings, scope, headers = self._settings, request.scope, request.headers
+        settings, scope, first = self._settings, request.scope, request.first
         url = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
         if url > settings.url_bytes_max:
             return 414, "url_too_long", f"the URL has more than {settings.url_bytes_max} bytes"
@@ -135,19 +135,19 @@ class Middleware:
         if size > settings.header_bytes_max:
             accepted = settings.header_bytes_max
             return 431, "headers_too_large", f"the headers have more than {accepted} bytes"
-        hosts = headers.getlist("host")
+        hosts = request.headers.getlist("host")
         if len(hosts) != 1 or host_name(hosts[0]) not in self._hosts:
             return (
                 421,
                 "unknown_host",
                 "this is not a host name of this server; to allow it: --allow-host NAME",
             )
-        length = headers.get("content-length")
+        length = first.get("content-length")
         if length is not None and not (length.isascii() and length.isdigit()):
             return 400, "bad_length", "Content-Length is not a number"
-        origin = headers.get("origin")
+        origin = first.get("origin")
         if origin is not None and not self._is_own(origin, scope, hosts[0]):
-            listens = "text/event-stream" in headers.get("accept", "")
+            listens = "text/event-stream" in first.get("accept", "")
             if listens or scope["method"] != "GET":
                 words = "a page of another site may change and hear nothing here"
                 return 403, "forbidden", words
@@ -257,6 +257,8 @@ class GuardedProtocol(HttpToolsProtocol):
     settings = ServerSettings()
     crowd = ConnectionLimit(settings)
     _timer: asyncio.TimerHandle | None = None
+    _idle_timer: asyncio.TimerHandle | None = None
+    _answered_at = 0.0  # by the loop's clock: the last request
     _head_bytes = 0
     _in_head = True
     _is_lost = False
@@ -295,12 +297,18 @@ class GuardedProtocol(HttpToolsProtocol):
             self._wait_for_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # else it is a trailer, which nobody has asked for
+        if not self._in_head:  # it is a trailer, which nobody has asked for
+            return
+        name = name.lower()
+        if name == b"expect":
             super().on_header(name, value)
+        else:  # as uvicorn does
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         self._in_head, self._head_bytes = False, 0
-        self._stop_waiting()
+        if self._timer is not None:
+            self._stop_waiting()
         super().on_headers_complete()
         exchange: dict[Any, Any] = {"of": Exchange(self.cycle)}
         self.scope["extensions"] = {**self._extensions, EXCHANGE: exchange}
@@ -310,7 +318,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._is_lost:
             tell()
         self._mourners[tell] = None
-        return lambda: self._mourners.pop(tell, None)
+        return partial(self._mourners.pop, tell, None)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -319,8 +327,36 @@ class GuardedProtocol(HttpToolsProtocol):
             # uvicorn stops reading behind a large body, and would not see who hangs up.
             self.flow.resume_reading()
 
+    def on_response_complete(self) -> None:
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+            return
+        # As uvicorn does, but for its timer, which would be made and stopped for each request.
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        self._answered_at = self.loop.time()
+        if self._idle_timer is None:
+            self._wait_idle(self.timeout_keep_alive)
+
+    def _wait_idle(self, seconds: float) -> None:
+        self._idle_timer = self.loop.call_later(seconds, self._end_if_idle)
+
+    def _end_if_idle(self) -> None:
+        """Closes a connection on which nothing came for long; until then, looks again when it
+        is time. A request that is under way begins the wait anew."""
+        self._idle_timer = None
+        if self._head_bytes or not self.cycle.response_complete:
+            return
+        left = self._answered_at + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._wait_idle(left)
+        else:
+            self.timeout_keep_alive_handler()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         self.crowd.left(self)
         super().connection_lost(exc)
         self._is_lost = True

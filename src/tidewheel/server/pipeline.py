@@ -173,14 +173,8 @@ class Pipeline:
             queue = None if call.job is None else call.job.task.queue
             place.is_known(holders_of(call.token, queue))
             # Requests may come without a connection of this server.
-            known = request.scope.get("extensions", _NONE).get(KNOWN)
-            if known is not None:
-                known["call"]()
-        # A job that speaks for itself is no worker, nor is who may not report but only amend.
-        scopes = route.guard.scopes if isinstance(route.guard, Needs) else ()
-        is_worker = Scope.WORKER not in scopes or call.allows((Scope.WORKER,))
-        is_free = is_worker and call.job is None
-        is_counted = route.rank not in UNCOUNTED or not is_free
+            request.scope.get("extensions", _NONE).get(KNOWN, _NOWHERE)["call"]()
+        is_counted = route.rank not in UNCOUNTED or not _is_worker(route, call)
         if is_counted and route.rank is Urgency.REPORT and call.job is None:
             place.is_no_report()
             call.store = self._store
@@ -193,18 +187,30 @@ class Pipeline:
                 self._quotas.take("bytes", call.token, len(call.raw))
         place.take()  # only now: a slow sender must not keep others out
         if route.changes and not route.raw:
-            await _parse(route, call)
+            is_long = route.parse is not None and len(call.raw) > LONG_BYTES
+            # Heartbeats need not wait until it is read; what workers report is read quickly.
+            call.body = (
+                await asyncio.to_thread(_parsed, route, call)
+                if is_long
+                else _parsed(route, call)
+            )
         if isinstance(route.guard, Needs):
             await self._judged(route.guard, call)
         if not route.changes:
             return _response(route, await route.handler(call))
-        return await self._changed(route, request, call)
+        if call.key is None or call.token is None:
+            return await self._done(route, call)
+        return await self._done_once(route, request, call, call.token, call.key)
 
     async def _judged(self, guard: Needs, call: Call) -> None:
         """Judges a call. To whoever may not see everything, what is another's is not there:
         that the caller asked for it is written down, as every refusal is, whatever it was."""
         try:
-            await _judge(call, guard)
+            if call.job is None and guard.narrow is None and not call.rules:
+                # What it needs was required when the caller was identified.
+                await _judge_names(call, guard)
+            else:
+                await _judge(call, guard)
         except NotFound as unknown:
             if not call.grant.covers_everything and call.token is not None:
                 by = (call.token.number, unknown.code)
@@ -229,7 +235,8 @@ class Pipeline:
             self._recognise(call)
         if route.changes and call.token.kind is TokenKind.SESSION:
             _require_csrf(request, call.token)
-        call.choose_rules(guard.scopes)
+        if call.rules:
+            call.choose_rules(guard.scopes)
         _require_scope(call, guard.scopes)
 
     def _recognise(self, call: Call) -> None:
@@ -259,7 +266,7 @@ class Pipeline:
             asking=self._reserve.asking,
             place=place,
             hub=self._hub,
-            doors=self._doors.asked_by(place),
+            services=self._doors,
             gathered=self._gathered,
             quotas=self._quotas,
             settings=self._settings,
@@ -272,34 +279,38 @@ class Pipeline:
             provider=self._provider,
             verb=route.verb,
             is_audited=route.audited,
-            path={name: unquote(text) for name, text in named.items()} if named else named,
+            path=named
+            if "%" not in request.scope["path"]
+            else {name: unquote(text) for name, text in named.items()},
             client=request.host,
             correlation=correlation,
         )
 
     async def _receive(self, route: Route, request: Request, call: Call) -> None:
         """Reads the idempotency key and the body into the call."""
-        key = request.headers.get("idempotency-key")
+        key = request.first.get("idempotency-key")
         if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
             most = f"1 to {KEY_LENGTH_MAX} printable characters"
             raise problems.BadRequest([f"Idempotency-Key: give {most}"])
         call.key = key if key is None or call.job is None else call.job.key(key)
-        call.raw = await self._body(request, route)
+        limit = route.body_bytes_max or self._settings.body_bytes_max
+        if int(request.first.get("content-length") or 0) > limit:
+            raise problems.BodyTooLarge(limit)
+        exchange = request.scope.get("extensions", _NONE).get(EXCHANGE)
+        whole = None if exchange is None else exchange["of"].body()
+        if whole is None:
+            whole = await self._streamed(request, route, limit)
+        elif len(whole) > limit:
+            raise problems.BodyTooLarge(limit)
+        call.raw = whole
         if route.raw:
             _require_media_type(request, route.raw)
         elif call.raw and not route.form:
             _require_media_type(request, ("application/json",))
 
-    async def _body(self, request: Request, route: Route) -> bytes:
-        limit = route.body_bytes_max or self._settings.body_bytes_max
+    async def _streamed(self, request: Request, route: Route, limit: int) -> bytes:
+        """Returns a body that comes piece by piece."""
         seconds_max = route.body_seconds_max or self._settings.body_seconds_max
-        if int(request.headers.get("content-length") or 0) > limit:
-            raise problems.BodyTooLarge(limit)
-        exchange = request.scope.get("extensions", _NONE).get(EXCHANGE)
-        if exchange is not None and (whole := exchange["of"].body()) is not None:
-            if len(whole) > limit:
-                raise problems.BodyTooLarge(limit)
-            return bytes(whole)
         parts, size = [], 0
         try:
             async with asyncio.timeout(seconds_max):
@@ -314,9 +325,10 @@ class Pipeline:
 
     # ---- requests that change something ----
 
-    async def _changed(self, route: Route, request: Request, call: Call) -> Response:
-        if call.key is None or call.token is None:
-            return await self._done(route, call)
+    async def _done_once(
+        self, route: Route, request: Request, call: Call, token: TokenView, key: str
+    ) -> Response:
+        """Does what a request asks for, unless it was done before for the same key."""
         # Not the host: the same request may come again by another server.
         said = (
             request.method,
@@ -325,12 +337,12 @@ class Pipeline:
         )
         whole = "\0".join(said).encode() + b"\0" + call.raw
         call.fingerprint = hashlib.sha256(whole).hexdigest()
-        async with self._keys.alone(call.token.number, call.key, call.place):
-            kept = await self._store.kept_answer(call.token.number, call.key)
+        async with self._keys.alone(token.number, key, call.place):
+            kept = await self._store.kept_answer(token.number, key)
             if kept is None:
                 return await self._done(route, call)
             if kept.fingerprint != call.fingerprint:
-                raise problems.KeyReused(call.key)
+                raise problems.KeyReused(key)
             headers = {"idempotency-replayed": "true"}
             return Response(kept.body, kept.status, headers, media_type="application/json")
 
@@ -373,11 +385,12 @@ def _watch(request: Request, place: RequestSlot) -> Callable[[], object]:
     return stop
 
 
-_NONE: dict[str, dict[str, Any]] = {}
-
-
 def _nothing() -> None:
     """Does nothing."""
+
+
+_NONE: dict[str, dict[str, Any]] = {}
+_NOWHERE: dict[str, Any] = {"call": _nothing}
 
 
 def _leaves_trace(route: Route, request: Request, refusal: TidewheelError) -> bool:
@@ -401,14 +414,6 @@ def _read_parameters(route: Route, request: Request, call: Call) -> None:
         )
 
 
-async def _parse(route: Route, call: Call) -> None:
-    # Heartbeats need not wait until it is read; what workers report is read quickly.
-    if route.parse is not None and len(call.raw) > LONG_BYTES:
-        call.body = await asyncio.to_thread(_parsed, route, call)
-    else:
-        call.body = _parsed(route, call)
-
-
 def _parsed(route: Route, call: Call) -> object:
     if route.parse is not None:
         return route.parse(call)
@@ -418,6 +423,14 @@ def _parsed(route: Route, call: Call) -> object:
     if call.raw.strip() not in (b"", b"{}"):
         raise problems.BadRequest(["this takes no body"])
     return None
+
+
+def _is_worker(route: Route, call: Call) -> bool:
+    """Says whether a worker calls. A job that speaks for itself is none, nor is who may not
+    report but only amend."""
+    scopes = route.guard.scopes if isinstance(route.guard, Needs) else ()
+    may_report = Scope.WORKER not in scopes or call.allows((Scope.WORKER,))
+    return may_report and call.job is None
 
 
 def _require_scope(call: Call, scopes: tuple[Scope, ...]) -> None:
@@ -446,6 +459,10 @@ async def _judge(call: Call, guard: Needs) -> None:
 async def _judge_by(call: Call, guard: Needs, scopes: tuple[Scope, ...]) -> None:
     call.choose_rules(scopes)
     _require_scope(call, scopes)
+    await _judge_names(call, guard)
+
+
+async def _judge_names(call: Call, guard: Needs) -> None:
     call.require(await guard.names(call))
     if guard.worker is not None and (worker := guard.worker(call)) is not None:
         await call.require_worker(worker)
@@ -467,20 +484,25 @@ def _require_csrf(request: Request, session: TokenView) -> None:
 def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
     """Raises WrongMediaType for a body of another kind; this is a defence as well, because a
     form of another site can send no JSON (S8)."""
-    kind = request.headers.get("content-type", "")
+    kind = request.first.get("content-type", "")
     if kind not in accepted and kind.partition(";")[0].strip().lower() not in accepted:
         raise problems.WrongMediaType(accepted)
+
+
+_TEXTS = (str, bytes)
+_encode = msgspec.json.Encoder().encode
 
 
 def _response(route: Route, outcome: object) -> Response:
     if isinstance(outcome, Response):
         return outcome
-    answer = (
-        outcome if isinstance(outcome, Answer) else Answer(body=outcome, status=route.status)
-    )
-    body = answer.body
-    if not isinstance(body, str | bytes):
-        body = msgspec.json.encode(body)
+    if not isinstance(outcome, Answer):
+        if not isinstance(outcome, _TEXTS):
+            return JsonResponse(_encode(outcome), route.status)
+        outcome = Answer(body=outcome, status=route.status)
+    answer, body = outcome, outcome.body
+    if not isinstance(body, _TEXTS):
+        body = _encode(body)
         if answer.media_type == JsonResponse.media_type and not answer.headers:
             return JsonResponse(body, answer.status)
     return Response(body, answer.status, dict(answer.headers), media_type=answer.media_type)

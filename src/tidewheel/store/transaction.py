@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 from types import NoneType
 from typing import (
@@ -49,6 +49,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Rows of one statement: enough to make the round trip cheap, few enough to keep locks short.
 ROWS_PER_STATEMENT_MAX = 1_000
+READ_BY_NAME_MAX = 50  # rows of a query, before its reader is compiled
 
 
 class Success(NamedTuple):
@@ -116,7 +117,8 @@ class Transaction(ABC):
         columns = self.columns()
         if not columns:
             return None
-        read = self.readers[query, of] = reader(columns, of)
+        keep = partial(self.readers.__setitem__, (query, of))
+        read = self.readers[query, of] = reader(columns, of, keep)
         return read
 
     # The hot paths. PostgreSQL does each in one statement, SQLite in a few short ones; both
@@ -271,8 +273,15 @@ def row_of(thing: object) -> dict[str, Any]:
     return row
 
 
-def reader(columns: Sequence[str], of: type[Record]) -> Callable[[Row], Record]:
-    """Returns a function that makes a value of this type from a row with these columns."""
+def reader(
+    columns: Sequence[str],
+    of: type[Record],
+    keep: Callable[[Callable[[Row], Record]], object] = lambda _: None,
+) -> Callable[[Row], Record]:
+    """Returns a function that makes a value of this type from a row with these columns.
+
+    After some rows a faster one is made, for which ``keep`` is called.
+    """
     kind: Any = of
     wanted = columns_of(kind)
     strange = [name for name in wanted if columns.count(name) != 1]
@@ -283,28 +292,49 @@ def reader(columns: Sequence[str], of: type[Record]) -> Callable[[Row], Record]:
             return make
         pick = itemgetter(*map(columns.index, wanted))
         return lambda row: make(pick(row) if len(wanted) > 1 else (pick(row),))
-    plain, made = [], []
-    for name, own, rule, may_lack in _stored_fields(kind):
-        places = [columns.index(column) for column in own]
-        if rule is AS_IT_IS:
-            plain.append((name, places[0]))
-        else:
-            made.append((name, places, rule.read, may_lack))
+    found = [
+        (name, [columns.index(column) for column in own], rule, may_lack)
+        for name, own, rule, may_lack in _stored_fields(kind)
+    ]
+    count = 0
 
     def by_name(row: Row) -> Record:
-        given = {name: row[place] for name, place in plain}
-        for name, places, read, may_lack in made:
+        nonlocal count
+        count += 1
+        if count == READ_BY_NAME_MAX:
+            keep(_compiled_reader(kind, found))
+        given = {}
+        for name, places, rule, may_lack in found:
             first = row[places[0]]
-            if may_lack and first is None:
-                given[name] = None
+            if rule is AS_IT_IS or (may_lack and first is None):
+                given[name] = first
             elif len(places) == 1:
-                given[name] = read(first)
+                given[name] = rule.read(first)
             else:
-                given[name] = read(*[row[place] for place in places])
+                given[name] = rule.read(*[row[place] for place in places])
         thing: Record = kind(**given)
         return thing
 
     return by_name
+
+
+def _compiled_reader(
+    kind: type[Record], found: Sequence[tuple[str, Sequence[int], Stored, bool]]
+) -> Callable[[Row], Record]:
+    """Returns what ``reader`` does, compiled: a server reads tasks all the time."""
+    known: dict[str, Any] = {"kind": kind}
+    texts = []
+    for name, places, rule, may_lack in found:
+        given = ", ".join(f"row[{place}]" for place in places)
+        text = given
+        if rule is not AS_IT_IS:
+            known[f"read_{name}"] = rule.read
+            text = f"read_{name}({given})"
+            if may_lack:
+                text = f"None if row[{places[0]}] is None else {text}"
+        texts.append(f"{name}={text}")
+    made: Callable[[Row], Record] = eval(f"lambda row: kind({', '.join(texts)})", known)
+    return made
 
 
 def found_one(found: Sequence[Record], kind: str, name: str) -> Record:

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache
+from operator import attrgetter
 
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.submission import name_finding
@@ -310,12 +311,34 @@ AUDIT_BEGIN = "0" * 64  # what stands for the entry before the first of the chai
 def audit_digest(previous: str, entry: AuditEntry) -> str:
     """Returns the digest of an entry: SHA-256, as hexadecimal digits, of a JSON array of the
     digest before it and its fields in their order; the time in seconds with six decimals."""
-    place = (previous, entry.number, f"{entry.at:.6f}", entry.token, entry.who, entry.client)
-    said = (*place, entry.verb, entry.target, entry.status, entry.correlation)
-    return hashlib.sha256(_exactly.encode(said).encode()).hexdigest()
+    return digest_of_fields(previous, *_sealed(entry))
 
 
-_exactly = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+def digest_of_fields(  # noqa: PLR0913, PLR0917 - the fields of an entry, in their order
+    previous: str,
+    number: int,
+    at: float,
+    token: int | None,
+    who: str,
+    client: str,
+    verb: str,
+    target: str,
+    status: int,
+    correlation: str,
+) -> str:
+    """Returns the digest of an entry with these fields."""
+    place = f'{_quoted(previous)},{number},"{at:.6f}",{"null" if token is None else token}'
+    said = f"{_quoted(who)},{_quoted(client)},{_quoted(verb)},{_quoted(target)}"
+    line = f"[{place},{said},{status},{_quoted(correlation)}]"
+    return hashlib.sha256(line.encode()).hexdigest()
+
+
+_quoted = json.encoder.encode_basestring  # as JSON has it, beyond ASCII as it is
+SEALED_FIELDS = (
+    *("number", "at", "token", "who", "client"),
+    *("verb", "target", "status", "correlation"),
+)
+_sealed = attrgetter(*SEALED_FIELDS)
 
 
 def audit_break(previous: AuditEntry | None, entry: AuditEntry) -> str | None:

@@ -199,28 +199,29 @@ class Submission(NamedTuple):
     """Holds a request to store tasks: each as it can be stored, or why it cannot."""
 
     items: list[NewTask | Submitted]
+    tasks: list[NewTask]  # of these
     many: bool
-
-    @property
-    def tasks(self) -> list[NewTask]:
-        return [one for one in self.items if isinstance(one, NewTask)]
 
 
 def parse(call: Call) -> Submission:
     """Reads one object or a list of them; unless atomic=each, any mistake refuses them all."""
     query = call.query_as(SubmitQuery)
-    many = call.raw.lstrip()[:1] == b"["
-    raws = read_many(call.raw) if many else [msgspec.Raw(call.raw)]
-    each = many and query.atomic == "each"
+    form = _FORMS[query.vocabulary]
+    if call.raw.lstrip()[:1] != b"[":
+        try:
+            task = _task(call, call.raw, 0, form)
+        except InvalidTask as error:
+            raise BadRequest(error.findings) from None
+        return Submission([task], [task], many=False)
+    each = query.atomic == "each"
     items: list[NewTask | Submitted] = []
     findings: list[str] = []
-    for index, raw in enumerate(raws):
+    for index, raw in enumerate(read_many(call.raw)):
         try:
-            items.append(_task(call, bytes(raw), index, _FORMS[query.vocabulary]))
+            items.append(_task(call, bytes(raw), index, form))
         except (BadRequest, InvalidTask) as error:
             if not each:
-                where = f"[{index}]: " if many else ""
-                findings += [f"{where}{finding}" for finding in error.findings]
+                findings += [f"[{index}]: {finding}" for finding in error.findings]
                 if len(findings) >= FINDINGS_MAX:
                     break
                 continue
@@ -228,7 +229,7 @@ def parse(call: Call) -> Submission:
             items.append(Submitted(id=name, refused=error))
     if findings:
         raise BadRequest(findings)
-    return Submission(items, many)
+    return Submission(items, [one for one in items if isinstance(one, NewTask)], many=True)
 
 
 _FORMS: dict[Vocabulary, type[In]] = {
@@ -264,12 +265,12 @@ def _own_id(call: Call, index: int) -> str:
 async def queues_concerned(call: Call) -> Iterable[Name]:
     """Returns the queues of all new tasks. A stored task that one is tied to, and that the
     caller may not see, is unknown, see `stored_for`."""
+    if call.grant.covers_everything:
+        return ()
     tasks = call.body_as(Submission).tasks
-    queues = {queue_name(task.queue) for task in tasks}
-    if not call.grant.covers_everything:
-        _require_own_ids(call, tasks)
-        _check_references(tasks)
-    return queues
+    _require_own_ids(call, tasks)
+    _check_references(tasks)
+    return {queue_name(task.queue) for task in tasks}
 
 
 def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
@@ -324,12 +325,12 @@ async def stored_for(call: Call, tasks: list[NewTask], *, atomic: bool) -> list[
 async def _stored_with_others(call: Call, task: NewTask) -> Submitted:
     """Stores a task that is tied to no other, together with those of other requests, and with
     what the audit tells of it."""
-    audited = AuditedTask(task, lambda outcome: call.entry(_status([outcome])))
+    audited = AuditedTask(task, lambda outcome: call.entry(_status_of(outcome)))
     try:
         stored = await call.gathered.submissions.ask(audited)
     except Refused as refused:
         raise await told_to(call, refused) from None
-    call.audited_status = _status([stored])
+    call.audited_status = _status_of(stored)
     return stored
 
 
@@ -390,22 +391,23 @@ async def _sees(call: Call, task_id: str) -> bool:
 async def submit(call: Call) -> object:
     submission, query = call.body_as(Submission), call.query_as(SubmitQuery)
     tasks = submission.tasks
-    call.targets += [f"{len(tasks)} tasks", *(task.id for task in tasks[:5])]
-    each = submission.many and query.atomic == "each"
-    queues = Counter([task.queue for task in tasks]) if len(tasks) != 1 else {tasks[0].queue: 1}
-    call.quotas.take_tasks(call.token, queues)
+    call.targets += [f"{len(tasks)} tasks", *[task.id for task in tasks[:5]]]
+    if not submission.many:
+        call.quotas.take_tasks(call.token, {tasks[0].queue: 1})
+        [one] = await stored_for(call, tasks, atomic=True)
+        told: object = {"id": one.id, "created": one.created}
+        return Answer(body=told, status=_status_of(one))
+    each = query.atomic == "each"
+    call.quotas.take_tasks(call.token, Counter([task.queue for task in tasks]))
     stored = iter(await stored_for(call, tasks, atomic=not each))
     answers = [one if isinstance(one, Submitted) else next(stored) for one in submission.items]
-    status = _status(answers)
-    if not submission.many:
-        [one] = answers
-        return Answer(body={"id": one.id, "created": one.created}, status=status)
+    status = max(map(_status_of, answers), default=200)
     told = _ordered(call, answers) if query.in_order else _batch(answers)
     return Answer(body=told, status=status)
 
 
-def _status(answers: Iterable[Submitted]) -> int:
-    return 201 if any(one.created for one in answers) else 200
+def _status_of(answer: Submitted) -> int:
+    return 201 if answer.created else 200
 
 
 def _ordered(call: Call, answers: list[Submitted]) -> object:

@@ -15,7 +15,8 @@ class Later:
         self._name = f"{package}.{name}"
 
     def __getattr__(self, function: str) -> LaterFunction:
-        return LaterFunction(self._name, function)
+        found = self.__dict__[function] = LaterFunction(self._name, function)
+        return found
 
 
 class LaterFunction:

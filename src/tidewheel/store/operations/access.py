@@ -10,6 +10,7 @@ from typing import Any
 from tidewheel.api.tasks import Violation
 from tidewheel.core.queue.access import (
     AUDIT_BEGIN,
+    SEALED_FIELDS,
     AuditEntry,
     Grant,
     KeptAnswer,
@@ -18,7 +19,7 @@ from tidewheel.core.queue.access import (
     TokenKind,
     TokenView,
     audit_break,
-    audit_digest,
+    digest_of_fields,
     names_for,
     token_findings,
 )
@@ -140,19 +141,10 @@ def add_audit(tx: Transaction, entries: Sequence[AuditEntry]) -> AuditEntry:
     rows: list[dict[str, Any]] = []
     for one in entries:
         number += 1
-        row: dict[str, Any] = {
-            "number": number,
-            "at": at,
-            "token": one.token,
-            "who": storable(one.who),
-            "client": storable(one.client),
-            "verb": one.verb,
-            "target": storable(one.target),
-            "status": one.status,
-            "correlation": one.correlation,
-        }
-        digest = row["sha256"] = audit_digest(digest, AuditEntry(**row))
-        rows.append(row)
+        by = one.token, storable(one.who), storable(one.client)
+        said = number, at, *by, one.verb, storable(one.target), one.status, one.correlation
+        digest = digest_of_fields(digest, *said)
+        rows.append(dict(zip(SEALED_FIELDS, said, strict=True)) | {"sha256": digest})
     tx.tell("add_audit", entries=rows, at=at)
     tx.tell("move_audit_head", number=number, sha256=digest)
     return AuditEntry(**rows[-1])
