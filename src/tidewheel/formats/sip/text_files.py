@@ -246,11 +246,11 @@ def _yaml_advice(text: str, line: int) -> str:
         return "indent with blanks: YAML accepts no tabs there"
     before = next((one for one in reversed(lines[:line]) if one.strip()), "")
     if written.strip() and _key_column(written) != _key_column(before):
-        return (
-            f"its key begins in column {_key_column(written) + 1}, that of the line before in "
-            f"column {_key_column(before) + 1}: keys of one mapping stand exactly below each "
-            "other"
-        )
+        here, above = _key_column(written) + 1, _key_column(before) + 1
+        if here > above and re.fullmatch(r"[ -]*[\w./-]+ *", before):
+            return f"if the line before is its key, write a colon there: {before.strip(' -')}:"
+        seen = f"its key begins in column {here}, that of the line before in column {above}"
+        return f"{seen}: keys of one mapping stand exactly below each other"
     return "check indentation, colons and quotes of this line and of the one before it"
 
 
