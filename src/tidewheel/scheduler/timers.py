@@ -15,7 +15,7 @@ from tidewheel.core.cycling.calendar import Calendar
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import STARTED
-from tidewheel.core.operator.requests import RunTimer, TimerKey
+from tidewheel.core.operator.requests import NEVER, RunTimer, TimerKey
 from tidewheel.core.operator.run_log import WARNING, RunLogLine, glance, shown
 from tidewheel.core.operator.views import aborted_for
 from tidewheel.core.queue.task import Instant
@@ -287,6 +287,10 @@ class TaskTimers:
         key = (timer.point, timer.name)
         task = engine.pool.tasks.get(key)
         seconds = _seconds(self._settings.node(key), timer.timer)
+        if task is not None and timer.timer == LATE:
+            engine.timers.set(
+                timer, NEVER
+            )  # who looks at many runs finds there that it is late
         if task is not None and seconds is not None and _is_told(task, timer.timer):
             text = f"{timer.timer} after {show_iso_duration(seconds)}"
             if timer.timer == LATE:

@@ -426,6 +426,7 @@ class DatabaseStore(ABC):
     grid_runs = reads(run_grid.grid_runs)
     grid_facts = reads(run_grid.grid_facts)
     grid_tasks = reads(run_grid.grid_tasks)
+    grid_due = reads(run_grid.grid_due)
 
     # ---- blocks and objects ----
 

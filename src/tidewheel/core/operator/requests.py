@@ -116,6 +116,11 @@ class RunTimer(NamedTuple):
     at: Instant
 
 
+NEVER = Instant(
+    253_402_300_799.0
+)  # the end of the year 9999: of a timer that only marks a task
+
+
 class TimerKey(NamedTuple):
     point: Point | None
     name: str

@@ -300,6 +300,18 @@ class TasksAtPoint(NamedTuple):
     memory: PutMemory | None
 
 
+class TasksDue(NamedTuple):
+    """Counts tasks of a run at one point that are unfinished and have a time to finish by.
+
+    `at` is that time; `NEVER` if it is over, and the scheduler has said so.
+    """
+
+    run: int
+    point: Point
+    at: Instant
+    tasks: int
+
+
 RUNS_NAMED_MAX = 5
 
 

@@ -29,7 +29,7 @@ from tidewheel.api.views import (
 from tidewheel.api.wire import answer
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.views import RUN_STATES
+from tidewheel.core.operator.views import RUN_STATES, TasksDue
 from tidewheel.core.queue.access import ANY_TEXT, run_name
 from tidewheel.core.queue.filters import read_filter
 from tidewheel.errors import NoAnswer, NotFound, Refused
@@ -145,8 +145,14 @@ async def grid(call: Call) -> object:
     found = await store.grid_facts(chosen) if chosen else []
     now = await store.now()
     shown = await call.doors.cells.of(store, found, query.points)
+    due: dict[int, list[TasksDue]] = {number: [] for number in chosen}
+    for one in await store.grid_due(chosen) if chosen else ():
+        due[one.run].append(one)
     return {
-        "runs": [grid_row(run, facts, shown[run.number], now) for run, facts in found],
+        "runs": [
+            grid_row(run, facts, shown[run.number], due[run.number], now)
+            for run, facts in found
+        ],
         "counts": dict(Counter(one.status for one in seen)),
         "left_out": len(fit) - len(chosen),
     }

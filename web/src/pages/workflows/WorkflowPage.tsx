@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Navigate, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { Problem } from "../../api/http";
-import { definitionFile, removeWorkflow, runsOfQuery, workflowQuery, type Parameter, type WorkflowDocument } from "../../api/registry";
+import { definitionFile, removeWorkflow, runsOfQuery, workflowQuery, type Given, type Parameter, type WorkflowDocument } from "../../api/registry";
 import { useMay } from "../../api/session";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
@@ -43,7 +43,7 @@ function Missing({ error, retry }: { error: Error; retry: () => void }) {
 }
 
 function Version({ workflow }: { workflow: WorkflowDocument }) {
-  const [given, setGiven] = useState<Record<string, unknown>>({});
+  const [given, setGiven] = useState<Given>({ parameters: {}, points: null });
   const may = useMay("submit");
   const { name, version, findings, parameters } = workflow;
   const { open } = useDefinitionPlace(workflow.files);
@@ -55,10 +55,10 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
     <div className="plain-page">
       <Head workflow={workflow} may={may} />
       <div className={may ? "workflow-top" : "workflow-top alone"}>
-        <section className="card workflow-graph" aria-label="Graph"><DefinitionGraph name={name} version={version} parameters={given} /></section>
+        <section className="card workflow-graph" aria-label="Graph"><DefinitionGraph name={name} version={version} given={given} /></section>
         {may && <RequestForm workflow={workflow} onPreview={setGiven} />}
       </div>
-      {workflow.kind === "sip" && <Stages name={name} version={version} parameters={given} />}
+      {workflow.kind === "sip" && <Stages name={name} version={version} parameters={given.parameters} />}
       <div className="workflow-parts">
         <section className="card part" aria-label="What was found">
           <h2>Findings</h2>
