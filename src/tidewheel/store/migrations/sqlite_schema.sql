@@ -693,7 +693,10 @@ CREATE TABLE run_version (
 
 CREATE INDEX run_version_definition ON run_version (definition);
 
-INSERT INTO schema_version SELECT value, unixepoch('subsec') FROM json_each('[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26]');
+CREATE VIEW step AS
+SELECT seq, task_seq, at, signal, from_status, to_status, attempt, worker, progress FROM history;
+
+INSERT INTO schema_version SELECT value, unixepoch('subsec') FROM json_each('[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27]');
 
 INSERT INTO store_identity VALUES (lower(hex(randomblob(16))));
 
