@@ -1,4 +1,4 @@
-"""Writes every generated page and picture of the documentation again; `make docs` does so."""
+"""Writes every generated page, picture and schema again; `make docs` does so."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ WRITERS = (
     "write_reference",
     "write_python_page",
     "write_pictures",
+    "write_schema",
 )
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from tidewheel.cli.main import GARBAGE_THRESHOLD
+from tidewheel.__main__ import GARBAGE_THRESHOLD
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_workflow
 

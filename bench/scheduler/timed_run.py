@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import cProfile
+import gc
 import os
 import pstats
 import sys
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 
 from bench.scheduler.marks import marks_of_store
+from tidewheel.__main__ import GARBAGE_THRESHOLD
 from tidewheel.cli.main import program
 
 FUNCTIONS_SHOWN = 45
@@ -62,6 +64,7 @@ def _run() -> None:
         profiler.begin()
     os.environ.setdefault("COLUMNS", "100")
     sys.argv = ["tidewheel", *arguments]
+    gc.set_threshold(GARBAGE_THRESHOLD)  # as the command has it
     sys.exit(program())  # not `main`, which does not wait for atexit
 
 

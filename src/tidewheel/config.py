@@ -18,7 +18,6 @@ from dataclasses import field, fields
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFAULT
@@ -34,7 +33,7 @@ from tidewheel.core.queue.submission import SubmitLimits, name_finding
 from tidewheel.core.queue.tokens import PREFIX
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, failpoint_named
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 MESSAGE_BYTES_CONFIGURABLE_MAX = 1024 * 1024
 RETENTION_SECONDS_DEFAULT = 30 * 86_400.0

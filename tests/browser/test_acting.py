@@ -52,7 +52,7 @@ def test_bounds_can_be_set_by_keys_and_leaving_changes_nothing(site, noisy, page
     expect(card).to_contain_text("until 1/merge")
     card.get_by_label("until point").fill("1")
     expect(card).to_contain_text("until 1/merge, point 1")
-    expect(page.get_by_text("the flow ends behind this point")).to_be_visible()
+    expect(page.get_by_text("the flow ends after this point")).to_be_visible()
     page.keyboard.press("Escape")
     expect(card).to_have_count(0)
     expect(page.get_by_role("complementary", name="Task 1/tide")).to_be_visible()
@@ -87,7 +87,7 @@ def test_an_output_that_was_made_by_hand_is_marked_with_who_made_it(site, noisy,
     output = page.locator(".outputs li", has_text="half")
     expect(output.get_by_role("img", name="made by hand")).to_be_visible()
     expect(output).to_contain_text("by hand (")
-    expect(page.get_by_label("What happened around it")).to_contain_text("set 2/merge")
+    expect(page.get_by_label("What happened around this batch")).to_contain_text("set 2/merge")
 
 
 def test_the_run_is_seen_as_it_was_and_the_slider_comes_back_to_now(site, noisy, page):

@@ -1,6 +1,8 @@
 """Home: workflows by cycles, what needs action first; filtered, kept, on a wall, told of."""
 
 import re
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
 
 import pytest
 from playwright.sync_api import expect
@@ -79,6 +81,32 @@ def counted(site):
     return run
 
 
+LATE = """
+[scheduler]
+    UTC mode = True
+[scheduling]
+    initial cycle point = {first}
+    final cycle point = +PT6H
+    [[graph]]
+        PT6H = product
+[runtime]
+    [[product]]
+        script = while ! test -e {gate}; do sleep 0.1; done
+        [[[events]]]
+            late offset = PT4H
+"""
+
+
+@pytest.fixture
+def late(site, tmp_path):
+    """A run whose first cycle is an hour behind its deadline, and its second has time."""
+    told = site.caller().get("/grid").headers["date"]
+    first = parsedate_to_datetime(told) - timedelta(hours=5)
+    gate = tmp_path / "open"
+    yield site.begin("late", LATE.format(first=f"{first:%Y%m%dT%H%MZ}", gate=gate)), first, gate
+    gate.touch()  # jobs outlive their worker
+
+
 # ---- the grid ----
 
 
@@ -109,6 +137,25 @@ def test_what_needs_action_stands_first_with_its_reason_and_its_age(surge, count
     expect(head).to_contain_text("20261117T0000Z/plot failed")
     head.get_by_role("link", name="20261117T0000Z/plot").click()
     expect(page.get_by_role("complementary", name=re.compile("plot"))).to_be_visible()
+
+
+def test_a_run_with_a_cycle_behind_its_deadline_says_so_and_stands_before_those_that_are_not(
+    site, surge, counted, late, page
+):
+    run, first, gate = late
+    tail = re.compile(r": 1 running, 1 late$")
+    expect(cells(page, run).first.locator(".visually-hidden")).to_have_text(tail)
+    due = f"{first + timedelta(hours=10):%H:%MZ}"
+    expect(cells(page, run).last).to_have_attribute("title", re.compile(f"due .*{due}$"))
+    expect(row(page, run).get_by_role("rowheader")).to_contain_text(f"1 late, next due {due}")
+    names = page.locator(".grid-name a").all_inner_texts()
+    assert names.index(surge) < names.index(run) < names.index(counted)
+    # The line is drawn below the box: no cell is higher than those without one.
+    boxes = [cells(page, one).last.bounding_box()["height"] for one in (run, surge)]
+    assert boxes[0] == boxes[1]
+    gate.touch()
+    status_of(site, run, "completed")
+    expect(row(page, run).get_by_role("rowheader")).not_to_contain_text("late,")
 
 
 CFL = """

@@ -1,6 +1,7 @@
 """By keys alone: the palette that acts, focus that stays, keys for tasks, a stall repaired."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -8,8 +9,11 @@ from playwright.sync_api import expect
 
 from tests.browser.places import address
 from tests.browser.test_manners import AXE, barriers
+from tests.support.browser import Site
+from tests.support.command_line import CommandLine
 from tests.support.http_server import Caller, in_path
 from tests.support.patience import eventually_told
+from tests.support.prepared_run import PreparedRun
 
 KEYS_MAX = 15  # to repair a stall from the home page
 FAN = """
@@ -192,11 +196,25 @@ def test_the_palette_finds_runs_by_status_tasks_elsewhere_queues_and_their_tasks
     expect(page.get_by_role("complementary", name="Task 1/join")).to_be_visible()
 
 
+def test_the_palette_finds_an_old_run_that_has_two_hundred_newer_ones(window, tmp_path):
+    """Of its workflow there is a newer one, and it is not open."""
+    tidewheel = CommandLine(tmp_path)
+    with ThreadPoolExecutor(1) as aside:  # this thread has the event loop of the browser
+        for workflow in ("needle", "needle", *("hay",) * 201):
+            aside.submit(PreparedRun, tidewheel, workflow=workflow).result()
+    with Site(tidewheel).running() as old:
+        page = window.log_in(old.link())
+        expect(ask(page, "eedle/run1").first).to_contain_text("needle/run1")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/runs/needle%2Frun1")
+        expect(ask(page, "created").filter(has_text="hay/run201")).to_be_visible()
+
+
 def test_a_reader_is_offered_no_command_by_palette_or_keys(site, fan, reader):
     page = reader
     page.goto(address(site, fan, "?views=graph&select=1/join"))
     expect(page.get_by_role("complementary", name="Task 1/join")).to_be_visible()
-    expect(ask(page, "trigger failed").first).to_contain_text("Nothing is called like that")
+    expect(ask(page, "trigger failed").first).to_contain_text("Nothing has this name")
     page.keyboard.press("Escape")
     for key in ("t", "h", "k", "o", "c"):
         page.keyboard.press(key)

@@ -17,6 +17,42 @@ def confirm(page, name):
     expect(dialog).to_have_count(0)
 
 
+WROTE = r"""
+printf '\033[31mERROR: CFL violated\033[0m at step 1\n'
+seq -f 'INFO: step %%06g, <b>calm</b>' 1 4000
+echo 'WARNING: attempt %s'
+exit %s
+"""
+
+
+def test_what_a_task_of_a_queue_wrote_is_read_and_searched_from_its_first_byte(site, page):
+    task = {"name": "wrote", "command": WROTE % ("one", 3)}
+    made = site.caller().post("/tasks", task)
+    assert made.status == 201, made.body
+    page.goto(f"{site.url}/tasks?task={made.json['id']}")
+    shown = page.get_by_role("complementary").get_by_role("region", name="Log")
+    log = shown.get_by_role("log")
+    expect(log).to_contain_text("WARNING: attempt one")
+    expect(log).to_contain_text("INFO: step 004000, <b>calm</b>")
+    expect(log).not_to_contain_text("CFL violated")  # the end of it alone is shown
+    shown.get_by_label("Search in the log").fill("cfl VIOLATED")
+    expect(shown.get_by_role("status")).to_have_text("1 line")
+    hit = shown.get_by_role("list", name="Lines that were found").get_by_role("button")
+    expect(hit).to_contain_text("ERROR: CFL violated at step 1")
+    hit.click()
+    expect(log).to_contain_text("ERROR: CFL violated at step 1")
+    expect(log.locator("mark").first).to_have_text("CFL violated")
+    shown.get_by_role("button", name="Match case").click()
+    expect(shown.get_by_role("status")).to_have_text("nowhere in this log")
+    shown.get_by_label("Search in the log").fill("")
+    shown.get_by_label("Level").select_option("warning")
+    expect(shown.get_by_role("status")).to_have_text("2 lines")
+    shown.get_by_role("button", name="Show the end").click()
+    expect(log).to_contain_text("WARNING: attempt one")
+    shown.get_by_role("button", name="err", exact=True).click()
+    expect(shown).to_contain_text("Nothing has been written to err")
+
+
 def test_a_queue_is_paused_and_tasks_are_cancelled_and_submitted_again(site, page):
     tasks = [{"queue": QUEUE, "name": f"load-{n}", "command": "true"} for n in (1, 2)]
     assert site.caller().post("/tasks", tasks).status == 201
@@ -44,7 +80,7 @@ def test_a_queue_is_paused_and_tasks_are_cancelled_and_submitted_again(site, pag
     expect(rows.filter(has_text="load-1.2")).to_contain_text("ready")
     expect(panel.get_by_label("Why it does not run")).to_contain_text("paused")
     queue.get_by_role("button", name="Empty").click()
-    confirm(page, "Cancel 2 that wait")
+    confirm(page, "Cancel 2 waiting")
     expect(rows.filter(has_text="load-2")).to_contain_text("cancelled")
 
 

@@ -174,6 +174,32 @@ def test_a_run_is_started_with_options_and_its_definition_is_read(site, page):
     expect(page.get_by_role("region", name="Text of")).to_contain_text("initial cycle point")
 
 
+def test_points_of_a_run_say_what_it_would_go_through_before_anything_runs(site, page):
+    caller = site.caller()
+    body = {"files": {"flow.cylc": FLOW}, "name": "ranges", "version": "1"}
+    assert caller.post("/workflows", body).status == 201
+    page.goto(f"{site.url}/workflows/ranges/1")
+    form = page.get_by_role("form", name="Request a run")
+    graph = page.get_by_role("region", name="Graph")
+    form.get_by_text("Points and mode").click()
+    form.get_by_label("Initial point").fill("2031")
+    form.get_by_label("Final point").fill("2035")
+    told = form.get_by_role("status", name="What these points give")
+    expect(told).to_contain_text(re.compile("5 points, from 2031.* to 2035.*: 10 tasks"))
+    expect(told.get_by_role("listitem")).to_have_text(["a 5", "b 5"])
+    expect(graph.locator(".frame-box").first).to_contain_text("2031")
+    expect(graph).to_contain_text("10 tasks at 5 points")
+    form.get_by_label("Final point").fill("2030")
+    field = form.locator("label").filter(has_text="Final point")
+    expect(field.locator(".wrong")).to_contain_text("is before the initial one")
+    expect(told).to_have_count(0)
+    expect(graph).to_contain_text("10 tasks at 5 points")  # as it was
+    for point in ("Initial point", "Final point"):
+        form.get_by_label(point).fill("")
+    expect(graph).not_to_contain_text("at 5 points")
+    assert caller.get("/runs?workflow=ranges").json["runs"] == []
+
+
 MEMBERS = [f"member_{number:02}" for number in range(12)]
 FAMILIES = f"""
 [scheduling]
@@ -315,7 +341,7 @@ def test_blocks_say_what_they_wait_for_and_are_aborted_knowingly(site, page):
     objects.get_by_role("button", name="Post").click()
     objects.get_by_role("button", name="Remove calibration").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
-    expect(objects).to_contain_text("None is there.")
+    expect(objects).to_contain_text("No object is there.")
 
 
 def test_an_instance_shows_its_status_and_is_aborted_whole(site, page):
@@ -342,7 +368,7 @@ def test_an_instance_shows_its_status_and_is_aborted_whole(site, page):
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("1 created, 1 running")
     dialog.get_by_label("Why, for others").fill("clouds")
-    dialog.get_by_role("button", name="Abort all of it").click()
+    dialog.get_by_role("button", name="Abort all its blocks").click()
     expect(instance).to_contain_text("2 aborted")
     expect(instance.get_by_role("button", name="Abort SBI-20261115-dusk-night")).to_have_count(
         0

@@ -86,16 +86,18 @@ def test_every_mistake_is_shown_with_its_line_and_what_to_do(tidewheel, flow):
     answer = tidewheel("validate", "flow")
     assert answer.status == 2
     assert answer.out.splitlines() == [
-        "flow.cylc:6:9: error: there is no item [runtime][prep]scirpt",
+        "flow/flow.cylc:6:9: error: there is no item [runtime][prep]scirpt",
         "  | scirpt = true",
         "  | ^",
         "    did you mean 'script'?",
-        "flow.cylc:8:9: error: 'model' inherits from 'MODELS', which is not defined",
+        "flow/flow.cylc:8:9: error: 'model' inherits from 'MODELS', which is not defined",
         "  | inherit = MODELS",
         "  | ^",
         "    add [[MODELS]] under [runtime]",
         "not valid: 2 errors",
     ]
+    whole = str(tidewheel.folder / "flow" / "flow.cylc")
+    assert tidewheel("validate", whole).out.startswith("flow/flow.cylc:6:9: error: ")
     first = tidewheel("validate", "flow", "--json").json["findings"][0]
     assert (first["code"], first["file"], first["line"]) == ("unknown-item", "flow.cylc", 6)
 

@@ -34,6 +34,8 @@ def test_one_cause_of_many_failures_is_one_line_in_run_show_and_why(tidewheel, s
     for said in (stalled.out, stalled.err, tidewheel("show").out):
         assert said.count(ALIKE) == 1 and TRIGGER in said and LOG in said, said
         assert "1/member_m2 failed and" not in said
+        assert f"{TRIGGER}  # run them now\n" in said
+        assert f"{LOG:{len(TRIGGER)}}  # read what its job wrote\n" in said
     why = tidewheel("why", "1/join").out
     assert f"1/join needs {ALIKE}" in why and TRIGGER in why
     assert why.count("member_m3") == 0
@@ -43,6 +45,19 @@ def test_one_cause_of_many_failures_is_one_line_in_run_show_and_why(tidewheel, s
     assert group["ids"] == [one["id"] for one in page["causes"]]
     assert (group["log"], group["end"]) == ("1/member_m1", "exit 3")
     assert group["error"] == "CFL violated at step 1"
+
+
+def test_tasks_that_failed_and_were_repaired_count_as_succeeded_at_the_end(tidewheel):
+    folder = tidewheel.folder / "wide"
+    folder.mkdir()
+    fails = 'echo "CFL violated at step $CYLC_TASK_PARAM_m" >&2; exit 3'
+    repaired = WIDE.replace(fails, "test -e $CYLC_WORKFLOW_SHARE_DIR/table")
+    (folder / "flow.cylc").write_text(repaired.replace("PT0S", "PT1H"))
+    with tidewheel.started("run", "wide") as running:
+        running.read_until("stalled:")
+        (tidewheel.state / "runs" / "wide" / "run1" / "share" / "table").write_text("")
+        assert tidewheel("trigger", "wide", "1/member_m*:failed").status == 0
+        assert running.read_until("completed after").endswith(": 6 succeeded\n")
 
 
 @pytest.mark.usefixtures("stalled")

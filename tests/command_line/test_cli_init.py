@@ -51,6 +51,21 @@ def test_the_second_commands_show_what_the_first_did(tidewheel):
     assert tidewheel("log", "example", "3/report").out == "The mean is 20.3 degrees.\n"
 
 
+def test_why_of_a_branch_that_was_not_taken_asks_for_no_action(tidewheel):
+    tidewheel("init", "example", "--kind", "cycling")
+    assert tidewheel("run", "example").status == 0
+    told = tidewheel("why", "example", "3/fire_watch").out
+    assert "3/model succeeded without it\n" in told and "needs action" not in told
+
+
+def test_the_folder_of_a_python_workflow_is_told_the_file_to_name(tidewheel):
+    tidewheel("init", "example", "--kind", "python")
+    (tidewheel.folder / "example" / "other.py").write_text("import tidewheel\n")
+    refused = tidewheel("run", "example")
+    assert refused.status == 2
+    assert "name the definition: example/example.py\n" in refused.err
+
+
 def test_every_example_is_valid_and_keeps_its_name(tidewheel):
     for kind, file in {
         "cycling": "my.first/flow.cylc",

@@ -479,5 +479,5 @@ def test_queues_of_runs_with_nothing_open_are_hidden_and_idle_ones_stay(tidewhee
     tidewheel("queues", "run:left/run1", "--lease", "30s")
     listed = tidewheel("queues")
     assert "default" in listed.out and "run:left" not in listed.out
-    assert "1 queue of runs with nothing open hidden; show: --all" in listed.err
+    assert "not listed: 1 queue of a run without open tasks; list all: --all" in listed.err
     assert "run:left/run1" in tidewheel("queues", "--all").out

@@ -445,6 +445,22 @@ def test_logs_of_jobs_and_of_the_run_are_printed(tidewheel):
     assert tidewheel("log").out == "INFO - started\n"
 
 
+def test_the_log_of_a_run_leaves_out_debug_lines_until_they_are_asked_for(tidewheel):
+    run = half_done(tidewheel)
+    run.writes_log("1/model_a", "job.out", "DEBUG: of a job, which is shown whole\n")
+    folder = tidewheel.state / "runs" / run.name / "log" / "scheduler"
+    folder.mkdir(parents=True)
+    lines = ["INFO - begun", "DEBUG - queued", "    as told", "ERROR - failed", "    twice"]
+    (folder / "log").write_text("".join(f"{line}\n" for line in lines))
+    shown = tidewheel("log", "forecast")
+    assert shown.out.splitlines() == ["INFO - begun", "ERROR - failed", "    twice"]
+    assert shown.err == "2 DEBUG lines are left out; to see them, add --level debug\n"
+    whole = tidewheel("log", "forecast", "--level", "debug")
+    assert (whole.out.splitlines(), whole.err) == (lines, "")
+    assert tidewheel("log", "forecast", "--json").json["text"].splitlines() == lines
+    assert "which is shown whole" in tidewheel("log", "1/model_a").out
+
+
 def test_a_text_is_searched_in_the_logs_of_a_run_and_of_all_its_jobs(tidewheel):
     run = PreparedRun(tidewheel).starts().succeeds("1/prep").fails("1/model_a")
     run.writes_log("1/prep", "job.out", "ok\nCFL violated at 3\n")

@@ -138,7 +138,9 @@ def test_a_definition_with_secrets_that_cannot_be_given_is_not_valid(tidewheel):
     assert "[a][environment]BAD: 'secret:../../etc/shadow' names no secret" in (
         told.out + told.err
     )
-    assert "[b][environment]GOOD: Slurm would keep a secret in clear" in (told.out + told.err)
+    assert "[b][environment]GOOD: Slurm would keep a secret as plain text" in (
+        told.out + told.err
+    )
     assert "GOOD: '" not in (told.out + told.err)
 
 

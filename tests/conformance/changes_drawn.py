@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tidewheel.core.sched.persistence import (
     DropTask,
     ForgetMemory,
+    ForgetStored,
     PooledTaskRow,
     PutAbsolute,
     PutChain,
@@ -101,6 +102,9 @@ changes = st.one_of(
     keys.map(DropTask),
     memories,
     memories.map(ForgetMemory),
+    st.builds(
+        ForgetStored, point=points, names=st.lists(names, min_size=1, max_size=3).map(tuple)
+    ),
     st.builds(PutChain, name=names, flow=st.integers(1, 3), point=some_point),
     st.builds(
         PutAbsolute,

@@ -15,6 +15,7 @@ from tidewheel.core.operator.stream import (
     EventPlace,
     read_cursor,
 )
+from tidewheel.core.queue.requests import End, Ending, Report
 from tidewheel.core.sched.persistence import DropTask
 from tidewheel.errors import BadSetting
 
@@ -99,6 +100,94 @@ def test_pages_of_any_size_tell_the_same(store):
         assert parts.events == whole.events
     places = [event.place for event in whole.events]
     assert places == sorted(set(places))
+
+
+class TestTogether:
+    """Many tasks are claimed at once, and succeed at once."""
+
+    NAMES = ("a", "b", "c", "d", "e")
+
+    def end(self, store, held):
+        ends = [Report(holder=one.holder, end=End(ending=Ending.SUCCEEDED)) for one in held]
+        assert [one.refused for one in store.report(ends)] == [None] * len(ends)
+
+    def test_each_task_has_its_own_steps_however_many_made_them(self, store):
+        start = store.events_head()
+        store.put(*self.NAMES)
+        held = store.take(5)
+        store.put("f")
+        self.end(store, held)
+        whole = Reader(store, start)
+        told = whole.read()
+        assert sorted(told[5:10]) == [("task", name, "claim", "running") for name in self.NAMES]
+        assert sorted(told[11:]) == [
+            ("task", name, "succeed", "succeeded") for name in self.NAMES
+        ]
+        assert {event.worker for event in whole.events[5:10]} == {held[0].worker}
+        for count in (1, 2, 3, 7):
+            parts = Reader(store, start, count=count)
+            parts.read()
+            assert (parts.lost, parts.events) == (0, whole.events)
+        places = [event.place for event in whole.events]
+        assert places == sorted(set(places))
+        for name in self.NAMES:
+            assert store.signals(name) == [None, "claim", "succeed"]
+            first = store.history(name, count=2)
+            assert store.history(name, after=first[-1].seq) == store.history(name)[2:]
+
+    def test_what_comes_later_counts_for_its_task_alone(self, store, clock):
+        store.put(*self.NAMES)
+        adopted, cancelled, *others = store.take(5)
+        heir = store.hire()
+        store.adopt(adopted.holder, heir)
+        store.cancel([cancelled.id])
+        clock.advance(3600)
+        store.lapse()
+        again = store.take(5)
+        assert len(again) == 4
+        self.end(store, again)
+        assert store.signals(cancelled.id) == [None, "claim", "cancel", "lapse"]
+        assert {entry.worker for entry in store.history(adopted.id)[1:2]} == {adopted.worker}
+        twice = [None, "claim", "adopt", "lapse", "claim", "succeed"]
+        assert store.signals(adopted.id) == twice
+        for one in others:
+            assert store.signals(one.id) == [None, "claim", "lapse", "claim", "succeed"]
+            claims = [(e.attempt, e.worker) for e in store.history(one.id) if e.worker]
+            assert claims[0] == (1, one.worker)
+            assert {again[0].worker} == {worker for n, worker in claims if n == 2}
+
+    def test_one_that_is_deleted_takes_no_steps_of_others_with_it(self, store):
+        start = store.events_head()
+        store.put(*self.NAMES)
+        self.end(store, store.take(5))
+        after = Reader(store)
+        before = Reader(store, start)
+        assert store.delete(["a", "c"]) == 2
+        assert store.verify() == []
+        assert store.signals("b") == [None, "claim", "succeed"]
+        store.put("f")
+        assert (after.read(), after.lost) == ([("task", "f", None, "ready")], 0)
+        before.read()
+        assert before.lost == 1
+        assert store.delete(["b", "d", "e"]) == 3
+
+    def test_the_retention_finds_them_oldest_first_with_all_others(self, store, clock):
+        store.put(*self.NAMES, "x", "y")
+        held = store.take(3)
+        store.run_through("x", ending="aborted")
+        clock.advance(1)
+        self.end(store, held)
+        clock.advance(1)
+        store.run_through("y")
+        self.end(store, store.take(2))
+        clock.advance(1)
+        found = [view.id for view in store.expired_tasks(0, 100)]
+        assert found[:4] == ["x", *sorted(one.id for one in held)]
+        assert sorted(found[4:]) == ["d", "e", "y"]
+        assert [view.id for view in store.expired_tasks(0, 3)] == found[:3]
+        while found := store.expired_tasks(0, 2):
+            assert store.delete([view.id for view in found]) == len(found)
+            assert store.verify() == []
 
 
 def test_a_run_is_told_from_its_making_to_its_end(store):

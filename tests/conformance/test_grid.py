@@ -12,6 +12,9 @@ from tests.conformance.run_steps import (
 )
 from tidewheel.core.cycling.calendar import Calendar, Point
 from tidewheel.core.cycling.style import PointStyle
+from tidewheel.core.operator.requests import NEVER, RunTimer
+from tidewheel.core.operator.views import TasksDue
+from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.persistence import DropTask, ForgetMemory, PutMemory, PutRun, PutTask
 from tidewheel.core.sched.pool import RunState
 from tidewheel.core.sched.task_state import (
@@ -147,6 +150,24 @@ def test_a_run_says_how_its_points_are_written_and_since_when_it_stands_still(st
     assert (facts.words, facts.earliest, facts.since) == (STYLE.words, 3600, stalled_at)
     driver.write(status="running")
     assert store.grid_facts([driver.run.number])[0][1].since is None
+
+
+def test_unfinished_tasks_are_counted_by_the_time_at_which_they_are_late(store):
+    driver, other = Driver.of(store), Driver.of(store)
+    failed = task_row("f", 60, stage=JobPhase.INCOMPLETE, submit=1, ended="failed")
+    there = [PutTask(task_row(name, 60)) for name in ("a", "b", "c")] + [PutTask(failed)]
+    there.append(PutTask(task_row("a", 120)))
+    late = [RunTimer(Point(60), name, "late", at) for name, at in (("a", 90.0), ("b", 90.0))]
+    late += [RunTimer(Point(60), "f", "late", 90.0)]  # it has ended: its failure is told
+    late += [RunTimer(Point(60), "gone", "late", 90.0), RunTimer(Point(60), "c", "retry", 70.0)]
+    late += [RunTimer(Point(120), "a", "late", NEVER)]
+    driver.write(changes=there, timers=late)
+    other.write(changes=there[:1])
+    number = driver.run.number
+    assert store.grid_due([number, other.run.number]) == [
+        TasksDue(number, Point(60), Instant(90.0), 2),
+        TasksDue(number, Point(120), NEVER, 1),
+    ]
 
 
 @pytest.mark.parametrize("points", [1, 3])

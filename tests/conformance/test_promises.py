@@ -163,7 +163,7 @@ PLANTS = {
     ("T2", "a task that ended twice"): (
         "INSERT INTO history (task_seq, at, signal, from_status, to_status, attempt, progress) "
         "SELECT task_seq, at, signal, from_status, to_status, attempt, progress "
-        "FROM history WHERE task_seq = 3 AND to_status = 'succeeded'",
+        "FROM step WHERE task_seq = 3 AND to_status = 'succeeded'",
         lambda t: _repeat_end(t, 3),
     ),
     ("T3", "an attempt that nobody claimed"): (
@@ -329,6 +329,29 @@ def test_verify_finds_a_task_that_its_lane_does_not_lead_to(world, plant):
     assert {violation.invariant for violation in store.verify()} == {"T6"}
 
 
+@pytest.mark.parametrize("kind", ["postgres"])
+@pytest.mark.parametrize(
+    ("plant", "invariants"),
+    [
+        ("DELETE FROM joint_step WHERE signal = 'claim'", {"T1", "T3", "T13"}),
+        ("DELETE FROM joint_step WHERE signal = 'succeed'", {"T1", "T13"}),
+        ("UPDATE attempt SET claim_seq = NULL", {"T1", "T3", "T13"}),
+        ("UPDATE attempt SET end_seq = NULL", {"T1", "T13"}),
+        ("UPDATE attempt SET end_seq = claim_seq", {"T1", "T3", "T13"}),
+        ("UPDATE lease SET claim_seq = NULL", {"T1", "T3", "T13"}),
+        ("UPDATE joint_step SET attempts = ARRAY[7, 7, 7] WHERE signal = 'claim'", {"T13"}),
+        ("UPDATE joint_step SET task_seqs = '{999}', attempts = '{1}'", {"T13"}),
+    ],
+)
+def test_verify_finds_a_joint_step_that_is_not_what_its_tasks_say(world, plant, invariants):
+    store = world.open()
+    store.put("a", "b", "c")
+    store.finish(store.take(3)[0])
+    assert store.verify() == []
+    world.execute(plant)
+    assert {violation.invariant for violation in store.verify()} == invariants
+
+
 @pytest.mark.parametrize("kind", ["sqlite"])
 def test_verify_finds_a_damaged_file(world):
     store = world.open()
@@ -336,7 +359,7 @@ def test_verify_finds_a_damaged_file(world):
     world.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     pages = world.path.stat().st_size // 4096
     with world.path.open("r+b") as file:
-        for page in range(pages // 2, pages // 2 + 20):
+        for page in range(pages - 30, pages - 10):  # those of the schema are before all tasks
             file.seek(page * 4096)
             file.write(b"\xff" * 4096)
     other = world.open()

@@ -30,6 +30,7 @@ from tidewheel.core.queue.status import Status
 from tidewheel.core.sched.persistence import (
     DropTask,
     ForgetMemory,
+    ForgetStored,
     PoolLedger,
     PutChain,
     PutFlow,
@@ -128,6 +129,18 @@ def test_timers_results_and_broadcasts_are_replaced_by_their_like(store):
     assert seen.timers == [RunTimer(1, "a", "retry", 4.0)]
     assert seen.xtriggers == [XtriggerResult("f()", "2")]
     assert seen.broadcasts == [StoredBroadcast("1", "a", "[environment]X", "")]
+
+
+def test_what_is_forgotten_as_it_is_stored_is_kept_as_history(store):
+    driver = Driver.of(store)
+    kept, gone = memory("b"), memory("a")
+    driver.write(changes=[gone, kept])
+    driver.write(changes=[ForgetStored(1, ("a", "never there"))])
+    assert driver.changes() == [kept]
+    assert store.forgotten(driver.run.number) == [gone]
+    driver.write(changes=[ForgetStored(1, ("b",)), gone])
+    assert driver.changes() == [gone]
+    assert store.forgotten(driver.run.number) == [kept]
 
 
 def test_more_rows_than_one_statement_carries_are_written(store):

@@ -301,7 +301,7 @@ def test_a_label_means_whichever_value_nodes_have_and_contradicts_no_constraint(
     placed["services"]["a"]["deploy"] = constraints
     labels = {"node": {"labels": ["station"]}}
     for text, words in (
-        (plain, ["it runs on nodes with station=00"]),
+        (plain, ["the stage runs on nodes with station=00"]),
         (json.dumps(placed), []),
     ):
         task = scene.submit("swarm", text, spec=labels)

@@ -32,7 +32,7 @@ class Stage:
 
     def __init__(self, kind, engine, home, text, **fields):
         self.kind, self.engine = kind, engine
-        rest = fields.pop("rest", {})
+        rest, self.allowed = fields.pop("rest", {}), fields.pop("allowed", ())
         task = claimed(
             command="true",
             spec=stage_spec(kind, text, **rest),
@@ -45,7 +45,7 @@ class Stage:
         """Start it, let something happen to it, and see how it ends."""
 
         async def play():
-            async with opened_runner(self.kind, self.engine) as runner:
+            async with opened_runner(self.kind, self.engine, self.allowed) as runner:
                 reports = RecordedReports()
                 job = await runner.start(self.assignment, reports)
                 if scenario is not None:
@@ -250,6 +250,21 @@ def test_a_file_of_many_services_of_odd_and_long_names_runs(stage):
     assert played.play().ending is Ending.SUCCEEDED
     # Nothing was printed, and nothing lies anywhere else.
     assert set(files_of(played.directory)) <= {"job.out", "job.err"}
+
+
+def test_a_network_with_a_longer_name_than_any_service_runs(stage):
+    network = "between-the-receivers-and-the-imagers"
+    document = json.loads(compose_text(a=service("true", networks=[network])))
+    document["networks"] = {network: {}}
+    played = stage(json.dumps(document), id=f"{'survey' * 9}/1/image/1")
+    assert played.play().ending is Ending.SUCCEEDED
+
+
+def test_a_relative_path_beside_the_jobs_folder_is_made_where_the_worker_allows_it(stage):
+    text = compose_text(a=service("echo made > /sky/map", volumes=["../sky:/sky"]))
+    played = stage(text, allowed=("bind-mounts",))
+    assert played.play().ending is Ending.SUCCEEDED
+    assert (played.directory / "sky" / "map").read_text() == "made\n"
 
 
 def test_names_are_unique_valid_and_short_whatever_a_task_is_called(kind):

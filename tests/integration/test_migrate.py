@@ -359,3 +359,34 @@ def test_of_many_that_make_the_same_store_all_get_it(tidewheel):
     listed = tidewheel("tasks", "--json").json["tasks"]
     assert sorted(task["id"] for task in listed) == ["t0", "t1", "t2", "t3"]
     assert not [path.name for path in tidewheel.state.iterdir() if ".new-" in path.name]
+
+
+def test_a_new_file_has_the_schema_and_the_rows_that_all_migrations_make(tmp_path):
+    made, migrated = Sqlite(tmp_path / "made"), Sqlite(tmp_path / "migrated")
+    prepare_sqlite(made.path, StoreSettings(url=made.url))
+    each = (*load_migrations("sqlite"),)
+    prepare_sqlite(migrated.path, StoreSettings(url=migrated.url), migrations=each)
+    assert contents(made) == contents(migrated)
+    assert identity(made) != identity(migrated)  # two stores are never the same
+
+
+def contents(store):
+    """What is in a file, but for what differs from file to file."""
+    things = store.execute(
+        "SELECT type, name, tbl_name, trim(sql, char(10)) FROM sqlite_schema"
+    )
+    tables = {name for kind, name, *_ in things if kind == "table"} - {"store_identity"}
+    rows = {name: store.execute(f"SELECT * FROM {name}") for name in tables}
+    rows["schema_version"] = [version for version, _ in rows["schema_version"]]
+    settings = ("user_version", "application_id", "auto_vacuum", "page_size", "journal_mode")
+    return (
+        sorted(things, key=str),
+        rows,
+        [store.execute(f"PRAGMA {name}") for name in settings],
+        store.execute("PRAGMA integrity_check"),
+    )
+
+
+def identity(store):
+    ((name,),) = store.execute("SELECT id FROM store_identity")
+    return name

@@ -111,6 +111,8 @@ class _Past:
         for change in changes:
             if isinstance(change, ForgetMemory):
                 self.rows[change.row.key] = change.row
+            elif isinstance(change, PutMemory):
+                self.rows[change.key] = change
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
         row = self.rows.get((point, name))

@@ -270,8 +270,8 @@ SCHED_BUGS = (
         (
             Edit(
                 PERSISTENCE,
-                "        tuple(memory.made.items()),\n",
-                "        tuple(one for one in memory.made.items() if one[0][-1] != ']'),\n",
+                "made = tuple(memory.made.items())\n",
+                "made = tuple(one for one in memory.made.items() if one[0][-1] != ']')\n",
             ),
         ),
     ),

@@ -72,6 +72,38 @@ def test_points_are_those_of_the_command_line(reader):
     assert (back.status, back.code) == (409, "bad_window")
 
 
+def test_the_points_of_a_run_to_come_say_which_points_and_tasks_it_would_have(reader):
+    told = drawn(reader, "tide/1", options={"initial": "3", "final": "6"}).json
+    assert told["range"] == {
+        **{"first": "3", "last": "6", "points": 4, "cut": False},
+        "tasks": {"a": 4, "b": 4, "c": 1, "d": 2},
+    }
+    assert (told["points"], told["cut"]) == (["3", "4", "5", "6"], False)
+    part = drawn(reader, "tide/1", options={"final": "9", "start": "2", "stop": "3"}).json
+    ends = {name: part["range"][name] for name in ("first", "last", "points")}
+    assert (ends, part["points"]) == ({"first": "2", "last": "3", "points": 2}, ["2", "3"])
+    open_end = drawn(reader, "tide/1", options={"start": "5"}).json
+    ends = {name: open_end["range"][name] for name in ("first", "last", "tasks")}
+    assert (ends, open_end["points"][0]) == ({"first": "5", "last": None, "tasks": {}}, "5")
+
+
+def test_a_long_run_is_counted_to_its_end_and_drawn_at_its_first_points(reader):
+    told = drawn(reader, "tide/1", options={"final": "30000"}).json
+    assert (told["range"]["points"], told["range"]["tasks"]["d"]) == (30_000, 15_000)
+    assert (told["range"]["cut"], told["cut"], len(told["tasks"]) <= 300) == (False, True, True)
+    more = drawn(reader, "tide/1", options={"final": "3000000"}).json["range"]
+    assert (more["cut"], more["points"] >= 100_000) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "points", [{"initial": "soon"}, {"initial": "5", "final": "3"}, {"start": "5", "stop": "3"}]
+)
+def test_points_between_which_there_is_nothing_are_refused_before_a_run_is(reader, points):
+    refused = drawn(reader, "tide/1", options=points)
+    assert refused.status in (409, 422), refused.body
+    assert any(text.encode() in refused.body for text in points.values())
+
+
 def test_what_a_request_would_give_makes_the_graph(reader):
     """Of a template that cannot be rendered without it, every finding is told."""
     bare = drawn(reader, "named/1")

@@ -37,7 +37,13 @@ from tidewheel.core.sched import events
 from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.core.sched.events import Event, JobEnd, Submit
 from tidewheel.core.sched.lifecycle import root_causes
-from tidewheel.core.sched.persistence import ForgetMemory, PoolLedger, PutMemory, rebuild
+from tidewheel.core.sched.persistence import (
+    ForgetMemory,
+    ForgetStored,
+    PoolLedger,
+    PutMemory,
+    rebuild,
+)
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.task_state import Flows, JobPhase, PoolState, VerdictKind
@@ -257,9 +263,12 @@ class World:
         for event in happening:
             outcome = step(pool.plan.graph, pool, event)
             changes = outcome.changes
-            past.update(
-                {one.row.key: one.row for one in changes if isinstance(one, ForgetMemory)}
-            )
+            for one in changes:
+                if isinstance(one, ForgetMemory):
+                    past[one.row.key] = one.row
+                elif isinstance(one, ForgetStored):
+                    stored = [ledger.rows["memory", one.point, name] for name in one.names]
+                    past.update({row.key: row for row in stored})
             ledger.write(changes)
             check_invariants(pool)
             ended = {key for key, _ in state.ends}

@@ -666,7 +666,7 @@ def test_why_knows_who_has_the_nodes(client):
     client.lease()
     client.submit(id="alone", spec=1, exclusive=True)
     client.submit(id="cores", spec=1, cpu=1, priority=99)
-    assert only(client, "alone").startswith("It needs a node for itself; those of every")
+    assert only(client, "alone").startswith("It needs a node for itself; the nodes of every")
     assert "have too little free" in only(client, "cores")
 
 

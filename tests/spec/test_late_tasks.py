@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.driven_run import DrivenRun
+from tests.kit.driven_run import START, DrivenRun
 from tidewheel.core.operator import verbs
+from tidewheel.core.operator.requests import NEVER
 
 POINT = "20300317T1800Z"  # a run begins 800 seconds before
 FLOW = f"""
@@ -86,3 +87,16 @@ def test_an_offset_that_comes_with_a_reload_counts_for_tasks_that_are_there(flow
 def test_points_that_are_no_times_are_never_late(flow):
     text = FLOW.replace(f"initial cycle point = {POINT}", "cycling mode = integer")
     assert SAID not in flow(text).starts("1/a").waits(5000).log
+
+
+def due(run):
+    """By when how many tasks of a run are to finish, as the grid of all runs is told."""
+    found = run.look(lambda store, number: store.grid_due([number]))
+    return [(one.tasks, one.at) for one in found]
+
+
+def test_a_grid_is_told_when_a_task_is_late_that_it_is_and_no_more_once_it_has_ended(flow):
+    run = flow().starts(f"{POINT}/a")
+    assert due(run) == [(1, START + 1400)]
+    assert due(run.waits(1400).crash().waits(1)) == [(1, NEVER)]
+    assert due(run.ends(f"{POINT}/a")) == []

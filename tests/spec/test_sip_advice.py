@@ -349,6 +349,7 @@ def test_stages_that_are_no_list_are_told_so_in_a_template_too(stages):
     ("lines", "line", "hint"),
     [
         (["    type:setup", "    timeout: 60s"], 4, "with a blank behind the colon"),
+        (["    timeout:", "      most", "        hours: 2"], 6, "a colon there: most:"),
         (["   type: setup"], 4, "begins in column 4, that of the line before in column 5"),
         (["\ttype: setup"], 4, "no tabs"),
         (["    resources_required: [{type: cpu", "    timeout: 60s"], 4, "close it with }"),

@@ -48,6 +48,7 @@ def errors(judgement):
             "expected true or false",
         ),
         (["comand: run"], 5, "which no engine knows there", "did you mean 'command'?"),
+        (["args: ['0.1']"], 5, "has the key 'args'", "is command: [word, word]"),
         (["volumes: [data:/data]"], 5, "the volume 'data', which the file", "under volumes:"),
         (["networks: [inner]"], 5, "the network 'inner', which the file", "under networks:"),
         (
@@ -271,6 +272,7 @@ def test_secrets_and_configs_that_others_made_need_a_swarm_which_alone_has_them(
 
 OVERLAY = "docker network create --driver overlay --attachable"
 ENGINE, EITHER = "the engine of the worker that runs it", "the engine or Swarm of the worker"
+HOSTS = "the host of the worker, or the nodes of the Swarm, that runs it"
 THERE = {
     "networks: [lab]|networks: {lab: {external: true}}": (
         f"network lab must exist on {EITHER} that runs it "
@@ -290,7 +292,24 @@ THERE = {
     "network_mode: container:db|": f"container db must exist on {ENGINE}",
     "external_links: ['db:sql']|": f"container db must exist on {ENGINE}",
     "volumes: ['../sky:/sky']|": (
-        "../sky, from the job's folder, must exist on each node of a Swarm that runs it"
+        "../sky (from the job's folder) must exist on each node of a Swarm that runs it"
+    ),
+    "volumes: ['../../../../sky:/sky', '../see:/see']|": (
+        "../../../../sky (from the job's folder), ../see (from the job's folder) must exist on "
+        "each node of a Swarm that runs it"
+    ),
+    "ports: ['8080:80', '127.0.0.1:53:53/udp', {target: 9, published: 90}, '7-8:7-8']|": (
+        f"ports 8080, 53/udp, 90, 7-8 must be free on {HOSTS}: one such stage at a time"
+    ),
+    "privileged: true\n    ports: ['8080:80']|": (
+        "port 8080 must be free on the host of the worker that runs it: "
+        "one such stage at a time"
+    ),
+    "networks: [lab]\n    ports: ['80:80']|networks: {lab: {driver: overlay}}": (
+        "port 80 must be free on the nodes of the Swarm that runs it: one such stage at a time"
+    ),
+    "deploy: {placement: {constraints: [node.hostname == deep-sky.local]}}|": (
+        "on a Swarm, a node must meet node.hostname == deep-sky.local"
     ),
     "logging: {driver: fluentd}|": "fluentd must listen at localhost:24224 for its logs",
     "logging: {driver: fluentd, options: {fluentd-address: 'a:1'}}|": (
@@ -327,6 +346,8 @@ def test_what_a_file_uses_and_nothing_makes_is_told_with_the_command_that_makes_
         ),
         "volumes: ['/mnt/sky:/sky']\n    privileged: true|",
         "logging: {driver: fluentd, options: {fluentd-async: 'true'}}|",
+        "ports: ['80', '8000-8010:80', '127.0.0.1::80', {target: 80}, '0:80']|",
+        "network_mode: host\n    ports: ['80:80']|",
         *("logging: {driver: json-file}|", "logging: {driver: syslog}|"),
         "deploy: {placement: {constraints: [node.role == worker, node.labels.a != b]}}|",
     ],
@@ -335,6 +356,24 @@ def test_what_the_engine_has_or_makes_itself_is_not_asked_for(case):
     own, _, top = case.partition("|")
     told = needs(service(own) + top + "\n")
     assert not any(" must " in one for one in told), told
+
+
+@pytest.mark.req("R004-50")
+def test_a_network_that_is_an_overlay_needs_a_swarm_since_an_engine_in_none_cannot_make_it():
+    overlay = "networks: {lab: {driver: overlay, attachable: true}}\n"
+    told = needs(service("networks: [lab]") + overlay)
+    assert "stage a needs a worker for a Swarm (--runner swarm)" in told
+    for own in ("init: true", "privileged: true\n    networks: [lab]"):  # unused; no Swarm's
+        told = needs(service(own) + overlay)
+        assert not any("for a Swarm" in one for one in told), told
+
+
+@pytest.mark.req("R004-49")
+def test_a_network_with_a_name_that_no_swarm_takes_needs_an_engine_of_its_own():
+    for length, fits in ((49, True), (50, False)):
+        name = "n" * length
+        told = needs(service(f"networks: [{name}]") + f"networks: {{{name}: }}\n")
+        assert fits != any("an engine of its own (--runner compose)" in one for one in told)
 
 
 @pytest.mark.req("R004-49")

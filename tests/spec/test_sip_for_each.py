@@ -260,8 +260,8 @@ def test_what_a_switched_off_stage_would_have_made_is_missed_before_the_run():
     told = {message for _, _, message in errors(validate(source, {"deep": False}))}
     assert told == {
         "stage image is for each of what find makes, which is switched off",
-        "stage use needs the parameter 'beams': find, which provides it, is switched off, "
-        "and it has no default",
+        "stage use needs the parameter 'beams': find, which provides the parameter, is "
+        "switched off, and there is no default",
     }
     with_own = replace(
         source, files={**source.files, "stages/use/1.0.0/parameters.yaml": b"beams: [1]\n"}

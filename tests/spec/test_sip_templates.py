@@ -146,6 +146,24 @@ def test_a_loop_that_makes_every_stage_is_refused_for_what_it_is():
         assert codes(validate(source, request).findings) == ["stages-of-parameters"]
 
 
+@pytest.mark.req("R004-50", "R004-52")
+def test_services_that_a_loop_over_a_list_of_the_request_makes_are_not_missed_before_it():
+    compose = """
+        services:
+        {% for one in senders %}
+          {{ one.name }}:
+            image: {{ one.image }}
+        {% endfor %}
+    """
+    source = sip(definition(stage("a")), {"a": {"docker_compose.yaml.j2": compose}})
+    judgement = validate(source)
+    assert judgement.runnable and judgement.undeclared == ("senders",)
+    for senders, runs in (([{"name": "s", "image": "sender:1"}], True), ([], False)):
+        asked = validate(source, {"senders": senders})
+        assert asked.runnable == runs
+        assert runs or codes(asked.obstacles) == ["compose-services"]
+
+
 @pytest.mark.req("R004-52")
 def test_loops_and_conditions_over_parameters_work_in_stage_files():
     args = """

@@ -57,7 +57,7 @@ def test_a_run_tells_its_stages_by_name(stalled):
     assert "ingest succeeded\n" in stalled.out
     assert "image failed: exit status 3" in stalled.out
     assert "  image failed (exit 3)" in stalled.out
-    assert "    tidewheel trigger maps/run1 image\n" in stalled.out
+    assert "    tidewheel trigger maps/run1 image    # run it now\n" in stalled.out
     assert "buffer object vis.1 is there\n" in stalled.out
     assert "maps/run1 stalled" in stalled.out and "1 failed, 1 succeeded" in stalled.out
 

@@ -37,7 +37,7 @@ VARYING = (
     (re.compile(r"\s+"), " "),
 )
 # What people do not see who follow the pages as themselves.
-AS_ROOT = ("running as root, ", "this worker runs as root, ")
+AS_ROOT = ("this process runs as root, ", "this worker runs as root, ")
 # The program that a line calls is warm. It is a function, made before `set -a`: nobody inherits
 # it: jobs and other programs call the real one, as do lines with something in the background.
 WARM = """

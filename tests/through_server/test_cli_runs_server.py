@@ -269,7 +269,7 @@ def test_a_run_is_begun_paused_resumed_stopped_and_carried_on(here, server, sche
     begun = here("run", "tide", "--detach", "--pause", "--json")
     assert (begun.status, begun.json["run"]) == (0, "tide/run1")
     waiting, unheard = answers(here, [["runs"], ["resume", "tide"]])
-    assert "waits for one" in waiting.out
+    assert "no scheduler drives it yet" in waiting.out
     assert "is not running (created)" in unheard.err
     scheduler("tide/run1")
     becomes("paused")

@@ -69,6 +69,18 @@ def test_a_newcomer_starts_it_and_is_told_how_to_begin(tidewheel):
         assert told_to_build is not (BUILT / "index.html").exists()
 
 
+def test_its_two_workers_say_by_their_names_what_each_is_for(tidewheel):
+    with started(tidewheel) as up:
+        welcome(up)
+
+        def named():
+            workers = tidewheel("workers", "--json").json["workers"]
+            return {one["name"].partition(" ")[2]: one["queues"] for one in workers}
+
+        expected = {"tasks": ["default"], "runs": ["run:*"]}
+        eventually_told(lambda: named() == expected, "both workers are registered")
+
+
 def test_it_executes_what_is_submitted_to_the_store_and_to_the_server(tidewheel):
     with started(tidewheel) as up:
         caller = caller_of(tidewheel, welcome(up))

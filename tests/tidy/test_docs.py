@@ -80,7 +80,9 @@ def test_the_files_for_editors_are_what_the_table_of_items_says():
         )
 
 
-@pytest.mark.parametrize("name", ["write_reference", "write_python_page", "write_pictures"])
+@pytest.mark.parametrize(
+    "name", ["write_reference", "write_python_page", "write_pictures", "write_schema"]
+)
 def test_generated_pages_and_pictures_are_what_the_program_and_the_figures_say(name):
     writer = writer_of(name)
     folder = getattr(writer, "FOLDER", ROOT / "docs")

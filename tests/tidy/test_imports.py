@@ -89,16 +89,25 @@ def test_a_name_or_module_that_has_moved_is_found():
     assert not list(missing_imports("from tests.support import fleet\nfrom os import path"))
 
 
-def eager_dataclasses(text: str) -> list[str]:
+EAGER = {("dataclasses", "dataclass"), ("typing", "NamedTuple")}
+
+
+def eager_classes(text: str) -> list[str]:
     return [
-        f"line {node.lineno}: from tidewheel.lazy_dataclasses import dataclass"
+        f"line {node.lineno}: from tidewheel.lazy_dataclasses import {one.name}"
         for node in ast.walk(parsed(text))
         if isinstance(node, ast.ImportFrom)
-        and node.module == "dataclasses"
-        and any(one.name == "dataclass" for one in node.names)
+        for one in node.names
+        if (node.module, one.name) in EAGER
     ]
 
 
 def test_no_class_of_ours_compiles_its_methods_while_it_is_loaded():
     files = [at for at in python_files("src") if at.name != "lazy_dataclasses.py"]
-    assert broken(eager_dataclasses, files) == []
+    assert broken(eager_classes, files) == []
+
+
+def test_a_named_tuple_of_typing_is_found():
+    assert eager_classes("import os\nfrom typing import Any, NamedTuple") == [
+        "line 2: from tidewheel.lazy_dataclasses import NamedTuple"
+    ]

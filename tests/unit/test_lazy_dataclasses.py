@@ -1,9 +1,10 @@
-"""Lazy dataclasses are what ``dataclasses`` would have made of the same classes."""
+"""Lazy dataclasses and named tuples are what Python would have made of the same classes."""
 
 from __future__ import annotations
 
 import dataclasses
 import pickle
+import typing
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, FrozenInstanceError, field
@@ -12,7 +13,7 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 Decorator = Callable[..., Callable[[type], type]]
 BOTH = pytest.mark.parametrize("made_by", [dataclass, dataclasses.dataclass])
@@ -252,3 +253,86 @@ def test_threads_that_ask_for_fields_at_once_find_the_same():
             found = list(pool.map(lambda _, kind=kind: dataclasses.fields(kind), range(4)))
             assert all(one == found[0] for one in found)
             assert [of.type for of in found[0]] == ["int", "str"]
+
+
+class Mast(NamedTuple):
+    """Holds up what is measured."""
+
+    height: float
+    station: str = "?"
+
+    @property
+    def label(self) -> str:
+        return f"{self.station} at {self.height}"
+
+
+class EagerMast(typing.NamedTuple):
+    height: float
+    station: str = "?"
+
+
+class TallMast(Mast):
+    def __str__(self) -> str:
+        return "tall"
+
+
+def test_a_named_tuple_is_what_typing_makes():
+    for mast in (Mast, EagerMast):
+        one = mast(10.0, station="a")
+        assert one == (10.0, "a") == mast._make([10.0, "a"])
+        assert (one.height, one.station) == tuple(one)
+        assert one._replace(station="b") == mast(10.0, "b")
+        assert one._asdict() == {"height": 10.0, "station": "a"}
+        assert repr(one) == f"{mast.__name__}(height=10.0, station='a')"
+        assert mast._fields == mast.__match_args__ == ("height", "station")
+        assert mast._field_defaults == {"station": "?"}
+        assert typing.get_type_hints(mast) == {"height": float, "station": str}
+        assert msgspec.json.decode(msgspec.json.encode(one), type=mast) == one
+        assert pickle.loads(pickle.dumps(one)) == one
+        assert not hasattr(one, "__dict__")
+    assert Mast(2.0).label == "? at 2.0"
+    assert Mast.__doc__ == "Holds up what is measured."
+
+
+def test_a_class_below_a_named_tuple_is_made_first_or_last():
+    class Low(Mast):
+        pass
+
+    assert isinstance(TallMast(1.0), TallMast)
+    assert isinstance(Mast(1.0), Mast)
+    assert not isinstance(Mast(1.0), TallMast)
+    assert isinstance(Low(1.0)._replace(height=2.0), Low)
+    assert str(TallMast(1.0, "b")) == "tall"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda mast: mast(),
+        lambda mast: mast(1, 2, 3),
+        lambda mast: mast(1, place=2),
+        lambda mast: mast(1, height=2),
+        lambda mast: mast._make([1]),
+        lambda mast: mast(1)._replace(place=2),
+        lambda mast: setattr(mast(1), "height", 2),
+        lambda mast: setattr(mast(1), "place", 2),
+    ],
+)
+def test_a_named_tuple_refuses_in_the_words_of_python(wrong):
+    said = []
+    for mast in (Mast, EagerMast):
+        with pytest.raises((TypeError, ValueError, AttributeError)) as refused:
+            wrong(mast)
+        said.append((refused.type, str(refused.value).replace("Eager", "")))
+    assert said[0] == said[1]
+
+
+def test_threads_that_make_the_first_named_tuple_at_once_make_the_same():
+    for _ in range(20):
+
+        class Pair(NamedTuple):
+            one: int
+            other: int = 2
+
+        with ThreadPoolExecutor(4) as threads:
+            assert set(threads.map(Pair, range(4))) == {(n, 2) for n in range(4)}

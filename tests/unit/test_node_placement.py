@@ -43,7 +43,7 @@ def constraints_after(one, *added):
 def test_a_label_means_the_nodes_that_have_it_with_whichever_value(value):
     placed = constraints_of(ANY_SENDER, [PLAIN, node(1, value), node(2, value)])
     assert placed.constraints == (f"node.labels.sender == {value}",)
-    assert placed.note == f"label sender: it runs on nodes with sender={value}"
+    assert placed.note == f"label sender: the stage runs on nodes with sender={value}"
 
 
 def test_where_nodes_have_several_values_the_other_nodes_are_left_out():

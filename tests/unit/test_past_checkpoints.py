@@ -2,7 +2,7 @@
 
 from tidewheel.core.operator.views import ChangesView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.persistence import ForgetMemory, PutChain, PutMemory
+from tidewheel.core.sched.persistence import ForgetMemory, ForgetStored, PutChain, PutMemory
 from tidewheel.store.change_rows import changed_rows
 from tidewheel.views.past import (
     CHANGES_BETWEEN,
@@ -50,6 +50,23 @@ def test_a_replay_from_a_checkpoint_comes_to_the_same_as_one_from_the_beginning(
         assert (rest.batch, rest.at, rest.recent) == (whole.batch, whole.at, whole.recent)
         assert rest.forgotten.points() == whole.forgotten.points() == set(range(1, 21))
         assert rest.forgotten.recall(1, "a").submits == 20
+
+
+def test_what_was_forgotten_as_it_was_stored_is_known_as_it_was_stored():
+    batches = [
+        [memory(1), memory(2, 5)],
+        [ForgetStored(1, ("a",))],
+        [ForgetStored(1, ("a",)), memory(1, 7)],
+        [ForgetStored(1, ("a",))],
+    ]
+    replay = Replay()
+    known = []
+    for number, changes in enumerate(batches, 1):
+        replay.play([ChangesView(number, Instant(0.0), changed_rows(changes).text)])
+        past = replay.forgotten.recall(1, "a")
+        known.append((past and past.submits, ("memory", 1, "a") in replay.ledger.rows))
+    assert known == [(None, True), (1, False), (1, True), (7, False)]
+    assert replay.forgotten.recall(2, "a") is None
 
 
 def test_what_was_forgotten_later_is_not_known_at_a_checkpoint():

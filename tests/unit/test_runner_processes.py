@@ -23,6 +23,7 @@ from tidewheel.runners.outcome import end_of, exit_status_of
 from tidewheel.runners.processes import (
     PAGE_BYTES,
     TICKS_PER_SECOND,
+    Child,
     Exit,
     ProcessId,
     ProcessRow,
@@ -31,6 +32,7 @@ from tidewheel.runners.processes import (
     parse_row,
     read_row,
     read_table,
+    spawn,
 )
 from tidewheel.runners.sanitize import printable, storable
 from tidewheel.runners.shell.runner import is_elsewhere
@@ -92,6 +94,46 @@ def test_this_process_finds_itself():
 def test_a_process_that_is_not_there_is_none():
     assert read_row(2**22 + 1) is None
     assert identify(2**22 + 1) is None
+
+
+def spawned(tmp_path, *words):
+    """A child of this process, as jobs are."""
+    out, err = str(tmp_path / "out"), str(tmp_path / "err")
+    return spawn(("/bin/sh", "-c", *words), {}, out=out, err=err)
+
+
+def ended(child):
+    """Waits until it has ended, and leaves it to be reaped."""
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    return child
+
+
+def test_a_child_is_known_by_its_start_while_it_runs_and_after_it_was_reaped(tmp_path):
+    child = spawned(tmp_path, "exit 3")
+    known = child.process
+    assert known == identify(child.pid)
+    assert ended(child).process is known
+    assert child.reap().status == 3
+    assert child.process is known
+    os.close(child.descriptor)
+
+
+def test_a_child_of_which_nobody_asked_before_it_was_reaped_is_no_process(tmp_path):
+    child = ended(spawned(tmp_path, "exit 0"))
+    assert child.reap().status == 0
+    # Whoever has its number now is not meant, even if it is this very process.
+    stranger = Child(os.getpid(), child.descriptor)
+    assert [one.process.started for one in (child, stranger)] == [-1, -1]
+    assert stranger.process != identify(os.getpid())
+    os.close(child.descriptor)
+
+
+def test_a_child_that_other_code_has_reaped_is_no_process(tmp_path):
+    child = spawned(tmp_path, "exit 0")
+    os.waitpid(child.pid, 0)
+    assert child.process == ProcessId(pid=child.pid, started=-1)
+    assert child.reap() is None
+    os.close(child.descriptor)
 
 
 def test_descendants_are_found_at_any_depth_and_in_circles():

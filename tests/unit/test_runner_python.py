@@ -5,6 +5,7 @@ import json
 import re
 import sys
 import threading
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 
@@ -432,6 +433,115 @@ def test_a_function_that_was_stopped_before_it_began_never_begins():
 
     asyncio.run(scenario())
     assert calls == []
+
+
+def test_a_coroutine_that_was_stopped_before_it_began_never_begins():
+    handlers, calls = Handlers(), []
+
+    @handlers.register("it")
+    async def it(_spec, _job):
+        calls.append("it")
+
+    async def scenario():
+        runner = PythonRunner(handlers)
+        job = await runner.start(assigned(claimed(handler="it"), HOME), RecordedReports())
+        await job.stop(LONG_GRACE_SECONDS)
+        assert (await job.wait()).error.code == "stopped"
+        runner.stop()
+
+    asyncio.run(scenario())
+    assert calls == []
+
+
+class TestBegunTogether:
+    """Coroutines that begin in one turn of the loop, some of which have to wait."""
+
+    WAITING = (2, 3, 5)
+    SAID = ContextVar("what a coroutine left in its context")
+
+    def ends(self, function, count=7, stopped=()):
+        """Begins so many jobs at once, stops some, and returns how each ended."""
+        handlers = Handlers()
+        handlers.register("it")(function)
+
+        async def scenario():
+            runner = PythonRunner(handlers)
+            jobs = [
+                await runner.start(
+                    assigned(claimed(n, handler="it", spec=str(n)), HOME), RecordedReports()
+                )
+                for n in range(count)
+            ]
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                await asyncio.sleep(0)
+                for n in stopped:
+                    await jobs[n].stop(LONG_GRACE_SECONDS)
+                ends = [await job.wait() for job in jobs]
+            runner.stop()
+            return ends
+
+        return asyncio.run(scenario())
+
+    def test_they_run_beside_each_other_each_in_one_task_and_a_context_of_its_own(self):
+        order, tasks = [], {}
+
+        async def it(n, _job):
+            tasks[n] = asyncio.current_task()
+            assert self.SAID.get(None) is None
+            self.SAID.set(n)
+            order.append(n)
+            if n in self.WAITING:
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                    assert (self.SAID.get(), asyncio.current_task()) == (n, tasks[n])
+                order.append(n)
+            return n
+
+        ends = self.ends(it)
+        assert [json.loads(end.metrics) for end in ends] == list(range(7))
+        assert sorted(order[:7]) == list(range(7))  # none waited for another
+        assert sorted(order[7:]) == list(self.WAITING)
+        assert len({tasks[n] for n in self.WAITING}) == len(self.WAITING)
+
+    def test_one_that_is_stopped_takes_no_other_along(self):
+        async def it(n, job):
+            if n in self.WAITING:
+                async with asyncio.timeout(DEADLINE_SECONDS):
+                    await (job.stopped() if n == 3 else asyncio.sleep(0))
+
+        ends = self.ends(it, stopped=[3])
+        assert [end.error and end.error.code for end in ends] == [None] * 3 + ["stopped"] + [
+            None
+        ] * 3
+
+    def test_one_that_cancels_its_own_task_cancels_no_other(self):
+        async def it(n, _job):
+            if n == 1:
+                asyncio.current_task().cancel()
+            else:
+                await asyncio.sleep(0)
+
+        assert {end.ending for end in self.ends(it)} == {Ending.SUCCEEDED}
+
+    def test_a_time_limit_of_its_own_ends_one_alone(self):
+        async def it(n, _job):
+            async with asyncio.timeout(0 if n == 2 else DEADLINE_SECONDS):
+                await (asyncio.Event().wait() if n == 2 else asyncio.sleep(0))
+
+        ends = self.ends(it)
+        assert [end.ending is Ending.SUCCEEDED for end in ends] == [n != 2 for n in range(7)]
+
+    def test_one_that_fails_at_once_leaves_the_others_alone(self):
+        async def it(n, _job):
+            if n == 2:
+                raise ValueError(n)
+            if n == 3:
+                raise SystemExit(n)
+
+        ends = self.ends(it)
+        assert [end.ending is Ending.SUCCEEDED for end in ends] == [
+            n not in (2, 3) for n in range(7)
+        ]
 
 
 @pytest.mark.slow

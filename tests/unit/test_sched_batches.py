@@ -7,6 +7,7 @@ from tidewheel.core.sched.events import JobEnd, Submit
 from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.persistence import (
     ForgetMemory,
+    ForgetStored,
     PoolLedger,
     PutMemory,
     PutTask,
@@ -47,6 +48,29 @@ def test_what_was_touched_and_then_forgotten_in_one_batch_keeps_its_verdicts():
     ledger = PoolLedger()
     ledger.write(rows)
     assert ("memory", 1, "a") not in ledger.rows
+
+
+def test_what_is_stored_already_is_forgotten_without_being_written_again():
+    graph = compile_graph("a[-P1] => a", final=9)
+    pool, ledger, stored, forgotten = new_pool(graph), PoolLedger(), {}, {}
+    todo = [events.RunStarted(NOW)]
+    while todo:
+        outcome = step(graph, pool, todo.pop(0))
+        for row in outcome.changes:
+            assert not isinstance(row, ForgetMemory), (
+                "each step is a batch: it ended in another"
+            )
+            if isinstance(row, PutMemory):
+                stored[row.key] = row
+            elif isinstance(row, ForgetStored):
+                forgotten |= {(row.point, name): stored[row.point, name] for name in row.names}
+        ledger.write(outcome.changes)
+        submits = [one for one in outcome.effects if isinstance(one, Submit)]
+        todo += [events.JobEnded(one.task, 1, JobEnd.SUCCEEDED, NOW) for one in submits]
+    assert {(1, "a"), (7, "a")} <= forgotten.keys()
+    for key, row in forgotten.items():
+        assert {verdict.kind for _, verdict in row.verdicts} == {VerdictKind.FINISHED}
+        assert ("memory", *key) not in ledger.rows
 
 
 def test_a_task_that_was_only_spawned_is_one_row_from_which_its_history_follows():

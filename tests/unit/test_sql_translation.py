@@ -2,9 +2,13 @@
 
 import re
 
+import apsw
 import pytest
 
+from tidewheel.config import StoreSettings
 from tidewheel.store.sql import HERE, load_queries, translate
+from tidewheel.store.sqlite import parameter_names
+from tidewheel.store.sqlite_file import connect, prepare
 
 
 def words(text: str) -> str:
@@ -76,6 +80,41 @@ def test_a_fragment_is_put_in_and_translated():
     assert "{" not in text
     assert "AND (:tag IS NULL OR task.tag = :tag)" in text
     assert "AND (%(tag)s::text IS NULL OR" in load_queries("postgres")["find_tasks"]
+
+
+def test_sqlite_is_given_no_comments_and_no_indentation_but_every_literal():
+    for name in ("claim_tasks", "add_ready", "find_tasks"):
+        text = load_queries("sqlite")[name]
+        assert "--" not in text
+        assert all(line and line == line.strip() for line in text.split("\n"))
+    assert "'\"runner:'" in load_queries("sqlite")["claim_tasks"]
+
+
+def test_parameters_are_given_to_sqlite_in_the_order_in_which_it_numbers_them(tmp_path):
+    path, settings = tmp_path / "store.db", StoreSettings(url=f"sqlite:///{tmp_path}/store.db")
+    prepare(path, settings, vfs=None)
+    connection, numbered = connect(path, settings, clock=lambda: 0.0, vfs=None), []
+
+    def note(cursor, *_):
+        numbered.append(cursor.bindings_names)
+        return False  # it is compiled, and not run
+
+    connection.exec_trace = note
+    queries = load_queries("sqlite")
+    for name in {
+        one.stem for folder in ("common", "sqlite") for one in (HERE / folder).glob("*")
+    }:
+        names = parameter_names(queries[name])
+        with pytest.raises(apsw.ExecTraceAbort):
+            connection.execute(queries[name], dict.fromkeys(names))
+        assert numbered.pop() == names, name
+    connection.close()
+
+
+def test_no_literal_has_more_than_one_line():
+    for path in HERE.glob("*/*.sql"):
+        text = re.sub(r"--[^\n]*", "", path.read_text())
+        assert not [one for one in re.findall(r"'[^']*'|\"[^\"]*\"", text) if "\n" in one], path
 
 
 def test_nothing_of_postgres_is_left_for_sqlite():

@@ -68,13 +68,18 @@ WITH picked AS MATERIALIZED (
                     updated_at = now_seconds()
       FROM gone WHERE task.seq = gone.task_seq
     RETURNING task.seq, task.attempt
+), joint AS MATERIALIZED (
+    SELECT nextval('history_seq_seq') AS seq
 ), leased AS (
-    INSERT INTO lease (task_seq, attempt, owner, queue, claimed_at, lease_seconds, deadline_at)
-    SELECT seq, attempt, %(owner)s, 'bench', now_seconds(), 10, now_seconds() + 10 FROM claimed
+    INSERT INTO lease (task_seq, attempt, owner, queue, claimed_at, lease_seconds, deadline_at, claim_seq)
+    SELECT seq, attempt, %(owner)s, 'bench', now_seconds(), 10, now_seconds() + 10, (SELECT seq FROM joint)
+      FROM claimed
 ), told AS (
-    INSERT INTO history
-           (task_seq, at, signal, from_status, to_status, attempt, worker, progress)
-    SELECT seq, now_seconds(), 'claim', 'ready', 'running', attempt, %(owner)s, 0 FROM claimed
+    INSERT INTO joint_step
+           (seq, at, signal, from_status, to_status, worker, progress, task_seqs, attempts)
+    SELECT (SELECT seq FROM joint), now_seconds(), 'claim', 'ready', 'running', %(owner)s, 0,
+           array_agg(seq), array_agg(attempt)
+      FROM claimed HAVING count(*) > 0
 )
 SELECT seq, attempt FROM claimed;
 
@@ -84,17 +89,23 @@ WITH ended AS (
       FROM unnest(%(seqs)s::bigint[], %(attempts)s::integer[]) AS done (seq, attempt)
      WHERE task.seq = done.seq AND task.attempt = done.attempt AND task.status = 'running'
     RETURNING task.seq
+), joint AS MATERIALIZED (
+    SELECT nextval('history_seq_seq') AS seq
 ), freed AS (
     DELETE FROM lease USING ended WHERE lease.task_seq = ended.seq
-    RETURNING lease.task_seq, lease.attempt, lease.owner, lease.claimed_at
+    RETURNING lease.task_seq, lease.attempt, lease.owner, lease.claimed_at, lease.claim_seq
 ), kept AS (
     INSERT INTO attempt
-           (task_seq, attempt, worker, claimed_at, started_at, ended_at, ended_by)
-    SELECT task_seq, attempt, owner, claimed_at, now_seconds(), now_seconds(), 'succeed'
+           (task_seq, attempt, worker, claimed_at, started_at, ended_at, ended_by, claim_seq, end_seq)
+    SELECT task_seq, attempt, owner, claimed_at, now_seconds(), now_seconds(), 'succeed', claim_seq,
+           (SELECT seq FROM joint)
       FROM freed
 )
-INSERT INTO history (task_seq, at, signal, from_status, to_status, attempt, worker, progress)
-SELECT task_seq, now_seconds(), 'succeed', 'running', 'succeeded', attempt, owner, 1 FROM freed;
+INSERT INTO joint_step
+       (seq, at, signal, from_status, to_status, worker, progress, task_seqs, attempts)
+SELECT (SELECT seq FROM joint), now_seconds(), 'succeed', 'running', 'succeeded', min(owner), 1,
+       array_agg(task_seq), array_agg(attempt)
+  FROM freed HAVING count(*) > 0;
 
 -- name: unfinished_rows
 SELECT EXISTS (SELECT FROM tidewheel.task WHERE status <> 'succeeded');

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, field
 from enum import Enum, auto
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from tidewheel.core.queue.access import Scope
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 REQUIRED: Any = msgspec.NODEFAULT
 # The scopes of most operations: one is enough.

@@ -203,7 +203,8 @@ RESUBMIT = _row(
         "ResubmittedOut",
         "tasks",
         tasks.Resubmitted,
-        "What became of each; one that was submitted again before is told, and no other made.",
+        "What became of each task; a task that was submitted again before is named, and is "
+        "not submitted once more.",
     ),
     scopes=SUBMIT,
     takes=(
@@ -240,7 +241,7 @@ QUEUES = (
     _row(
         "queue",
         f"GET {_QUEUE}",
-        "One queue; one that was never used is empty.",
+        "One queue; a queue that was never used is empty.",
         tasks.QueueView,
     ),
 )

@@ -271,12 +271,15 @@ class RunList(TypedDict):
 
 class GridCell(TypedDict):
     """Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the
-    graph asks, and need action."""
+    graph asks, and need action. Where tasks have a `late offset`, `late` counts those that are
+    unfinished behind their time, and `due` is when the next one is late."""
 
     point: str
     counts: Counts
     tasks: int
     incomplete: int
+    late: NotRequired[int]
+    due: NotRequired[str]
 
 
 class GridCause(TypedDict):
@@ -291,7 +294,8 @@ class GridRun(RunFacts):
     """Describes a run as a row of the grid.
 
     `since`: when it stalled or ended with an error; `earliest`: the first point at which
-    something is left to do; `cells` are of the newest points, in their order.
+    something is left to do; `cells` are of the newest points, in their order; `late` and `due`
+    are those of a cell, over all points.
     """
 
     since: str | None
@@ -299,6 +303,8 @@ class GridRun(RunFacts):
     earliest: str | None
     cause: GridCause | None
     cells: list[GridCell]
+    late: NotRequired[int]
+    due: NotRequired[str]
 
 
 class RunGrid(TypedDict):

@@ -7,12 +7,13 @@ has the function of each view, follow from this table.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
 from tidewheel.api import log_lines, run_details, runs
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 
 STATE = "workflow-state"
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]

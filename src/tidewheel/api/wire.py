@@ -24,7 +24,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from operator import attrgetter
 from types import UnionType
-from typing import Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET
@@ -38,7 +38,7 @@ from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskError
 from tidewheel.exact_json import decode_stored
-from tidewheel.lazy_dataclasses import maker
+from tidewheel.lazy_dataclasses import NamedTuple, maker
 from tidewheel.quantities import show_instant
 
 Kind = TypeVar("Kind")

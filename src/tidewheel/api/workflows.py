@@ -263,8 +263,21 @@ class DefinitionEdge(TypedDict):
     suicide: bool
 
 
+class RunRange(TypedDict):
+    """Says what a run with the given points would go through: how many `points` and how often
+    each of its `tasks`. `last` is null, and nothing is counted, if it has no end; `cut`: there
+    are more than were counted."""
+
+    first: str
+    last: str | None
+    points: int
+    tasks: dict[str, int]
+    cut: bool
+
+
 class DefinitionGraph(TypedDict):
-    """Describes the graph of a version before any run."""
+    """Describes the graph of a version before any run; `range` if points of a run were
+    given."""
 
     name: str
     version: str
@@ -274,4 +287,5 @@ class DefinitionGraph(TypedDict):
     tasks: list[DefinitionTask]
     edges: list[DefinitionEdge]
     cut: bool
+    range: NotRequired[RunRange]
     findings: list[FindingFacts]

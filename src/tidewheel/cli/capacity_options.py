@@ -42,8 +42,8 @@ offering_options = options(
     ),
     option(
         "--prepare-limit prepare_seconds DURATION",
-        "How long an engine may fetch images and make containers before a stage is given up; "
-        "it does not count towards the stage's timeout.",
+        "How long an engine may take to fetch images and make containers; then the stage is "
+        "given up. This time does not count towards the stage's timeout.",
         type=DURATION,
         shown=f"{PREPARE_SECONDS_DEFAULT / 60:g}m",
     ),

@@ -11,12 +11,13 @@ import asyncio
 import re
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from tidewheel.cli.session import Session
+from tidewheel.lazy_dataclasses import NamedTuple
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,6 +25,7 @@ from tidewheel.cli.session import (
 )
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -281,6 +282,7 @@ def by_path_or_name(definition: Definition, session: Session) -> Iterator[Defini
         return
     from tempfile import TemporaryDirectory
 
+    from tidewheel.cli.pages.findings import UNPACKED
     from tidewheel.core.operator.definition import FLOW_CYLC, PYTHON
     from tidewheel.core.operator.registry import registry_text
     from tidewheel.errors import UnknownWorkflow
@@ -305,7 +307,7 @@ def by_path_or_name(definition: Definition, session: Session) -> Iterator[Defini
         kept = replace(kept, digest="")  # nobody there can say that it may be trusted here
     if kept.kind != FLOW_CYLC and kept.text not in {one.path for one in kept.files}:
         raise Refused(f"the definition of {reference} is not among its files")
-    with TemporaryDirectory(prefix="tidewheel-definition-") as folder:
+    with TemporaryDirectory(prefix=UNPACKED) as folder:
         unpack(kept, Path(folder))
         file = Path(folder) if kept.kind == FLOW_CYLC else Path(folder, kept.text)
         yield definition._replace(path=file, registered=kept, origin=registry_text(reference))

@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
 
 
 MEANINGS = {
-    ExitCode.DONE: "What was asked for is done, or is stored and will be done. "
+    ExitCode.DONE: "The command did what you asked for, or has stored it to be done. "
     "A service was asked to stop, and has stopped.",
     ExitCode.FAILED: "The run or the task failed, or a check found something.",
     ExitCode.REFUSED: "The request or the definition is wrong; nothing was done.",

@@ -14,7 +14,6 @@ from tidewheel.wiring.machine import hide_memory
 if not {"worker", "up", "run", "server", "scheduler", "monitor"}.isdisjoint(sys.argv[1:]):
     hide_memory()
 
-import gc
 import io
 import os
 import signal
@@ -25,8 +24,6 @@ import click
 
 from tidewheel import __version__
 from tidewheel.cli.exit_codes import ExitCode, FinalStatus, settled
-
-GARBAGE_THRESHOLD = 50_000  # objects that came and stayed; by default 700
 
 COMPLETING = "_TIDEWHEEL_COMPLETE"  # in the environment: a shell wants words completed
 
@@ -262,8 +259,6 @@ def main() -> None:
 
 def program() -> int:
     """Runs the command line of this process; returns its exit status."""
-    # Modules that are being loaded leave nothing to collect; to look for it takes time.
-    gc.set_threshold(GARBAGE_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A letter that this terminal does not know is spelled, not a reason to fail.
         sys.stdout.reconfigure(errors="backslashreplace")

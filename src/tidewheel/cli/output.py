@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
 from tidewheel.cli.palette import PALETTE, Look
 from tidewheel.core.queue.status import Status
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.sanitize import printable
 
 if TYPE_CHECKING:

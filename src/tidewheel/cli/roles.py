@@ -54,7 +54,7 @@ from tidewheel.errors import BadSetting, Refused, Unavailable
 from tidewheel.runners.job_users import JobUsers, become_user, known_user
 from tidewheel.wiring.machine import keep_keys_from_jobs, spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
-from tidewheel.wiring.workers import require_shell_without_engine, usable_cores
+from tidewheel.wiring.workers import require_shell_without_engine, usable_cores, worker_name
 
 if TYPE_CHECKING:
     from tidewheel.runners.python.runner import Handlers
@@ -394,7 +394,7 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
         watchers.append(roles.make(Monitor))
     watchers.append(roles.make(Notifier))
     if not options["no_worker"] and os.geteuid() == 0 and not session.as_json:
-        note("running as root, so jobs run as root; use a dedicated user")
+        note("this process runs as root, so its jobs run as root; start it as a dedicated user")
     up = Up(
         session.store,
         server,
@@ -424,9 +424,19 @@ def _workers(roles: Roles, options: dict[str, Any]) -> list[Role]:
 
     given = offered(options) | _given(options, "grace_seconds")
     given["on_stop"], slots = OnStop(options["on_stop"]), options["slots"]
-    of_queues = roles.worker(queues=options["queues"], slots=slots or usable_cores(), **given)
+    name = worker_name()
+    of_queues = roles.worker(
+        name=f"{name} tasks",
+        queues=options["queues"],
+        slots=slots or usable_cores(),
+        **given,
+    )
     of_runs = roles.worker(
-        queues=(RUN_QUEUES,), slots=slots or SLOTS_DEFAULT, beside=of_queues, **given
+        name=f"{name} runs",
+        queues=(RUN_QUEUES,),
+        slots=slots or SLOTS_DEFAULT,
+        beside=of_queues,
+        **given,
     )
     require_shell_without_engine(of_queues.settings, None)
     return [of_queues, of_runs]

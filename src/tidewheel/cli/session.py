@@ -6,9 +6,11 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
+
+from tidewheel.lazy_dataclasses import NamedTuple
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+
+from tidewheel.lazy_dataclasses import NamedTuple
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 YES = (("y", ""),)
@@ -93,9 +94,9 @@ ROWS = (
         "[RUN] ID...",
         """Run tasks now, whatever they wait for.
 
-    A task in the pool runs in its own flows; one that ran already runs alone, unless others
-    were lost because of it; one that never ran joins the flows that are active. The answer says
-    which.
+    A task in the pool runs in its own flows. A task that ran already runs alone, unless other
+    tasks were lost because of it. A task that never ran joins the active flows. The answer says
+    which flows these are.
     """,
         {
             "--reflow flow_is_new": "Start a new flow: everything downstream runs again.",
@@ -122,8 +123,8 @@ ROWS = (
         "[RUN] ID...",
         """Complete outputs of tasks by hand, or satisfy what they wait for.
 
-    Without --out, --pre and --value, all outputs that make the task complete are set. What
-    waits for them follows as if they had happened.
+    Without --out, --pre and --value, all outputs that make the task complete are set. Tasks
+    that wait for these outputs continue as if a job had made them.
     """,
         {
             "--out --output -o outputs OUTPUT": "Set this output; repeatable, or A,B.",
@@ -150,13 +151,13 @@ ROWS = (
         "remove",
         "Take tasks out of the pool, or forget that they ran.",
         "[RUN] ID...",
-        """Take tasks out of the pool; of those that are not in it, forget that they ran.
+        """Take tasks out of the pool; if a task is not in the pool, forget that it ran.
 
-    What needs a removed task is lost, unless --forget leaves it open.
+    Tasks that need a removed task are lost, unless --forget leaves them waiting.
     """,
         {
             "--flow -f FLOW": "Only in these flows: 2, or 1,3.",
-            "--forget": "Leave tasks that need it waiting.",
+            "--forget": "Leave tasks that need a removed task waiting.",
             "--kill": "Remove active tasks, too, and kill their jobs.",
         },
         ("remove forecast 3/model", "remove forecast '*/model:failed' --forget"),
@@ -188,7 +189,7 @@ ROWS = (
         "[RUN] [ID]...",
         """Let held tasks run.""",
         {
-            "--all everything": "Release all of them, and forget the hold point.",
+            "--all everything": "Release all held tasks, and remove the hold point.",
         },
         ("release forecast 3/model", "release forecast --all"),
         replaces_ids="everything",
@@ -245,7 +246,7 @@ ROWS = (
         """Stop a run so that it can be resumed: tidewheel run RUN.
 
     Active tasks finish first, unless --now leaves or --kill ends their jobs. With a point, a
-    task or a time it stops there; with --flow only that flow does.
+    task or a time the run stops there; with --flow only this flow stops.
     """,
         {
             "--now mode_is_now": "Leave jobs running; the next start finds them.",

@@ -17,11 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from tidewheel.core.operator.registry import WorkflowSource
 from tidewheel.errors import Refused, Unavailable
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.git import GitMissing, GitProblem, GitTooMuch, fetch_archive
 from tidewheel.services.definitions.snapshot import LEFT_OUT, MADE_BY_RUNS
 from tidewheel.services.definitions.upload import path_findings
@@ -430,7 +431,7 @@ def _unpacked(content: bytes, source: WorkflowSource, folder: Path) -> Path:
         found = list(_below(content, top))
     except BadArchive:
         raise SourceRefused(
-            f"what {source.url} holds is not a tar, tar.gz or zip, or is incomplete; {_BY_HAND}"
+            f"{source.url} is not a tar, tar.gz or zip, or is incomplete; {_BY_HAND}"
         ) from None
     except ArchiveTooLarge:
         raise SourceRefused(

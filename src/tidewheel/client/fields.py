@@ -169,8 +169,8 @@ class TaskFields(TypedDict, total=False):
     compose: str  # for compose and swarm: the text of a compose file
     directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}
     unique_key: str  # until it ends, its queue takes no other task with this key
-    limit_key: Annotated[str, "Which of the queue's limits it counts towards."]
-    tag: Annotated[str, "A word to find it by."]
+    limit_key: Annotated[str, "Which of the queue's limits the task counts towards."]
+    tag: Annotated[str, "A word to find the task by."]
     environment: Mapping[str, str]  # of its command; secret:NAME is for the worker to find
 
 

@@ -7,9 +7,10 @@ Each is implemented twice: on a store (``services``), and by requests to a serve
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tidewheel.core.queue.task import TaskId
+from tidewheel.lazy_dataclasses import NamedTuple
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.

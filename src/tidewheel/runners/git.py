@@ -19,7 +19,9 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
+
+from tidewheel.lazy_dataclasses import NamedTuple
 
 FETCHED_BYTES_MAX = 256 * 1024 * 1024  # of the objects of one commit
 STDERR_BYTES_MAX = 64 * 1024

@@ -189,7 +189,7 @@ class JobUsers:
 
     async def end(self, task: Claimed, tree: ProcessTree, number: signal.Signals) -> None:
         """Has a process of root, which no job can end, signal all of a job's processes."""
-        leader = tree.leader
+        leader = tree.leader.process
         request = {"name": _name(task), "end": (leader.pid, leader.started, int(number))}
         ender = self._launcher.ask(request)
         if not await all_ended([ender], END_SECONDS_MAX):

@@ -30,7 +30,7 @@ from tidewheel.runners.job_directory import (
     last_line,
     open_plain,
 )
-from tidewheel.runners.processes import Exit, ProcessId
+from tidewheel.runners.processes import Child, Exit, ProcessId
 from tidewheel.runners.sanitize import LAST_LINE, storable
 
 
@@ -106,7 +106,7 @@ def end_of(exited: Exit, files: JobDirectory) -> End:
     """Returns the end of a job that ended by itself, or after a SIGTERM."""
     metrics = None
     if exited.cpu_seconds is not None:
-        metrics = json.dumps({"cpu_seconds": exited.cpu_seconds})
+        metrics = f'{{"cpu_seconds": {exited.cpu_seconds!r}}}'  # as json writes it
     if exited.status == 0:
         success = End(ending=Ending.SUCCEEDED, exit_status=0, metrics=metrics)
         return with_values(success, partial(read_values, f"{files.path}/{OUTPUTS_NAME}"))
@@ -170,7 +170,7 @@ def killed(grace_seconds: float) -> End:
     return failed("killed", f"killed: it did not end within {grace_seconds:g} s of SIGTERM")
 
 
-def vanished(leader: ProcessId) -> End:
+def vanished(leader: ProcessId | Child) -> End:
     """Returns the end of a job without exit status: it was killed, or its machine went down."""
     return failed(
         "vanished",

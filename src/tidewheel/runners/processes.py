@@ -34,16 +34,16 @@ import os
 import select
 import signal
 import socket
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from tidewheel.core.queue.requests import HostProcess
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.runners.sanitize import printable
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -200,12 +200,47 @@ class ProcessId:
     pid: int
     started: int  # ticks since boot
 
+    @property
+    def process(self) -> ProcessId:
+        return self
 
-class Child(NamedTuple):
-    """Holds a process that was started here, and a pidfd that stands for it."""
 
-    process: ProcessId
-    descriptor: int
+_NEVER = -1  # no process started then
+
+
+class Child:
+    """Holds a process that was started here, and a pidfd that stands for it.
+
+    Until it is reaped its number is its own, so when it started is read if somebody asks for
+    it, which of most jobs nobody does; afterwards it is no process. For any thread.
+    """
+
+    __slots__ = ("_lock", "_process", "descriptor", "pid")
+
+    def __init__(self, pid: int, descriptor: int) -> None:
+        self.pid, self.descriptor = pid, descriptor
+        self._lock = threading.Lock()  # so that nobody reaps it while it is looked at
+        self._process: ProcessId | None = None
+
+    @property
+    def process(self) -> ProcessId:
+        """Names the process; if it was reaped before anybody asked, none has this name."""
+        with self._lock:
+            if self._process is None:
+                found = identify(self.pid)
+                try:  # read before: code of others in this process may have reaped it
+                    signal.pidfd_send_signal(self.descriptor, 0)
+                except OSError:
+                    found = None
+                self._process = found or ProcessId(pid=self.pid, started=_NEVER)
+            return self._process
+
+    def reap(self) -> Exit | None:
+        """Reaps it, now that it has ended, as ``reap`` does."""
+        with self._lock:
+            if self._process is None:
+                self._process = ProcessId(pid=self.pid, started=_NEVER)
+            return reap(self.pid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,18 +314,12 @@ def spawn(
         setsigmask=(),
         setsigdef=_DEFAULT_SIGNALS,
     )
-    descriptor = -1
     try:
-        descriptor = os.pidfd_open(pid)
-        process = identify(pid)
+        return Child(pid, os.pidfd_open(pid))
     except OSError:  # no file descriptor is left: nobody could watch it
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        if descriptor >= 0:
-            os.close(descriptor)
         raise
-    assert process is not None, "a child keeps its pid until it is reaped"
-    return Child(process, descriptor)
 
 
 def reap(pid: int) -> Exit | None:
@@ -465,7 +494,7 @@ KILL_ROUND_SECONDS_MAX = 0.5  # four of them: gone within 2 s after the grace
 class ProcessTree:
     """Holds the traces by which the processes of one job are found."""
 
-    leader: ProcessId
+    leader: ProcessId | Child
     directory: str  # the value of MARKER in the environment of this job alone
     spare_leader: bool = False  # it keeps the job in a namespace and must outlive a SIGTERM
 
@@ -480,18 +509,19 @@ class ProcessTree:
         ]
 
     def _roots(self, table: ProcessTable) -> list[int]:
-        first = table.rows.get(self.leader.pid)
+        leader = self.leader.process
+        first = table.rows.get(leader.pid)
         # Without its leader the numbers of group and session may be another's by now.
-        leads = first is not None and first.started == self.leader.started
+        leads = first is not None and first.started == leader.started
         directory = os.fsencode(self.directory)
         return [
             row.pid
             for row in table.rows.values()
             # Nothing of the job is older than its leader: most processes are told apart here,
             # before their environment is read.
-            if row.started >= self.leader.started
+            if row.started >= leader.started
             and (
-                (leads and self.leader.pid in (row.pid, row.group, row.session))
+                (leads and leader.pid in (row.pid, row.group, row.session))
                 or table.environment(row.pid).get(MARKER.encode()) == directory
             )
         ]
@@ -503,10 +533,10 @@ async def terminate(tree: ProcessTree) -> list[ProcessId]:
     Returns all processes of the tree, such a leader among them.
     """
     members = await read_members(tree)
-    asked = [one for one in members if not (tree.spare_leader and one == tree.leader)]
+    asked = [one for one in members if not (tree.spare_leader and one == tree.leader.process)]
     if not tree.spare_leader:
         _signal_group(tree, signal.SIGTERM)
-        members_outside = [one for one in asked if not _is_in_group(one, tree.leader)]
+        members_outside = [one for one in asked if not _is_in_group(one, tree.leader.pid)]
     else:
         members_outside = asked
     _send(members_outside, signal.SIGTERM)
@@ -534,14 +564,14 @@ async def read_members(tree: ProcessTree) -> list[ProcessId]:
 
 def _signal_group(tree: ProcessTree, number: signal.Signals) -> None:
     """Signals the whole group in one call, so that no process slips through by forking."""
-    if is_alive(tree.leader.pid, tree.leader.started):
+    if is_alive(tree.leader.pid, tree.leader.process.started):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(tree.leader.pid, number)
 
 
-def _is_in_group(process: ProcessId, leader: ProcessId) -> bool:
+def _is_in_group(process: ProcessId, group: int) -> bool:
     with suppress(ProcessLookupError):
-        return os.getpgid(process.pid) == leader.pid
+        return os.getpgid(process.pid) == group
     return False
 
 

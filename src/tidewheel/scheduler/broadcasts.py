@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from textwrap import dedent
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode
 from tidewheel.core.graph.findings import nearest
@@ -33,7 +33,7 @@ from tidewheel.formats.flow_cylc.items import (
     node_fields,
 )
 from tidewheel.formats.flow_cylc.values import BadValue, ValueKind, unquoted
-from tidewheel.lazy_dataclasses import pattern
+from tidewheel.lazy_dataclasses import NamedTuple, pattern
 
 EVERY_POINT = "*"
 Setting = tuple[str, str]  # the item with its section, and the value as it was written

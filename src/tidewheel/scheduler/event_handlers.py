@@ -27,7 +27,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -43,7 +43,7 @@ from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused, Unavailable
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.runners.event_handlers import HandlerCommand, HandlerEnd, run_handler

@@ -435,8 +435,8 @@ async def _distrusted(new: StoredDefinition, store: Store) -> StoredDefinition:
     """
     if new.kind == PYTHON:
         raise Refused(
-            "not reloaded: this run has a definition that came over the network, and one "
-            "in Python would execute whatever lies in its folder; start another run"
+            "not reloaded: this run has a definition that came over the network, and a "
+            "definition in Python would execute any code in its folder; start another run"
         )
     kept = sealed(new)
     await store.save_definition(kept)

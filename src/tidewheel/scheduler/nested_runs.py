@@ -35,6 +35,7 @@ from tidewheel.core.operator.definition import (
     is_run_name,
 )
 from tidewheel.core.operator.requests import (
+    NEVER,
     NestedCommand,
     ParentReport,
     RunBatch,
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
     from tidewheel.scheduler.run_engine import RunEngine
 
 NESTED = "nested run"  # the timer of a task that is a run
-NEVER = Instant(253_402_300_799.0)  # the end of the year 9999
 FINDINGS_TOLD_MAX = 3
 NOTHING_GIVEN = RunOptions(mode="")
 

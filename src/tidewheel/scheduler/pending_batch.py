@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import STARTED, SUBMITTED, SUCCEEDED
@@ -43,7 +42,7 @@ from tidewheel.core.sched.pool import PastNeeded, TaskPool, Touched
 from tidewheel.core.sched.spawn import RETRY as RETRY_TIMER
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.task_state import JobPhase, Key, TaskHistory
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_iso_duration
 

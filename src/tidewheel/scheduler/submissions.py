@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.definition import ANYWHERE, NodeDef, Pairs, RunMode, Scripts
 from tidewheel.core.graph.graph import Graph
@@ -32,7 +32,7 @@ from tidewheel.core.queue.secret_references import is_reference
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.events import Submit
 from tidewheel.core.sched.task_state import Key
-from tidewheel.lazy_dataclasses import dataclass, pattern
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass, pattern
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.broadcasts import EVERY_POINT, settings_for, with_settings
 from tidewheel.scheduler.placement import ANY_WORKER, JobPlace, job_place

@@ -15,7 +15,7 @@ from tidewheel.core.cycling.calendar import Calendar
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import STARTED
-from tidewheel.core.operator.requests import RunTimer, TimerKey
+from tidewheel.core.operator.requests import NEVER, RunTimer, TimerKey
 from tidewheel.core.operator.run_log import WARNING, RunLogLine, glance, shown
 from tidewheel.core.operator.views import aborted_for
 from tidewheel.core.queue.task import Instant
@@ -32,9 +32,12 @@ if TYPE_CHECKING:
     from tidewheel.scheduler.submissions import DefinitionInForce, EffectiveSettings
 
 
+_tuple = tuple.__new__  # as a tuple, the key of a timer costs a third
+
+
 def timer_key(task: Key | None, name: str) -> TimerKey:
     """Returns the key of a timer of a task or, without a task, of the run."""
-    return TimerKey(None, "", name) if task is None else TimerKey(task[0], task[1], name)
+    return _tuple(TimerKey, (None, "", name) if task is None else (*task, name))
 
 
 K = TypeVar("K")
@@ -284,6 +287,10 @@ class TaskTimers:
         key = (timer.point, timer.name)
         task = engine.pool.tasks.get(key)
         seconds = _seconds(self._settings.node(key), timer.timer)
+        if task is not None and timer.timer == LATE:
+            engine.timers.set(
+                timer, NEVER
+            )  # who looks at many runs finds there that it is late
         if task is not None and seconds is not None and _is_told(task, timer.timer):
             text = f"{timer.timer} after {show_iso_duration(seconds)}"
             if timer.timer == LATE:

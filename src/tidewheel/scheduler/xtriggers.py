@@ -23,7 +23,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from tidewheel.core.graph.definition import XtriggerDef
 from tidewheel.core.graph.graph import Graph
@@ -32,7 +32,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.spawn import MESSAGE
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused, TidewheelError
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
 from tidewheel.services import workflow_state

@@ -117,7 +117,9 @@ class AccessFile:
                 self._now = load_access(self._path)
                 _log.info("access file: %s was read again", self._path)
             except BadSetting as error:
-                _log.error("access file: %s; what was read before stays in force", error)
+                _log.error(
+                    "access file: %s; the rules that were read before stay in force", error
+                )
         return self._now
 
     def rules_for(self, identity: Identity) -> tuple[AccessRule, ...]:

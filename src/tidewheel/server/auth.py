@@ -20,7 +20,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from tidewheel.api.tasks import Task
 from tidewheel.config import ServerSettings
@@ -31,7 +30,7 @@ from tidewheel.core.queue.people import grant_for
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import NotFound
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.store import Store
 from tidewheel.server.access_file import AccessFile
 from tidewheel.server.attempt_key import AttemptKey

@@ -25,7 +25,6 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
-from typing import NamedTuple
 
 import msgspec
 from starlette.responses import Response
@@ -44,6 +43,7 @@ from tidewheel.core.operator.stream import (
 from tidewheel.core.queue.access import TokenView, covers, queue_name, run_name
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.server.auth import Authenticator
 from tidewheel.server.metrics import Metrics
@@ -163,7 +163,7 @@ class EventBroadcaster:
                 await self._look()
                 await asyncio.sleep(REST_SECONDS)
         except Exception:
-            _log.exception("the event stream broke off; those who follow it come again")
+            _log.exception("the event stream broke off; clients that follow it connect again")
         finally:
             stop_listening()
             stopping.cancel()

@@ -23,14 +23,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from tidewheel.core.queue.access import Identity
 from tidewheel.core.queue.tokens import challenge_of
 from tidewheel.credentials import is_safe_url
 from tidewheel.errors import NotFound
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.server.access_file import AccessFile, OidcSettings, identity_of
 from tidewheel.server.errors import NotAllowed, ProviderUnreachable
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from tidewheel.api.tasks import Task
 from tidewheel.core.queue.access import AuditEntry
@@ -30,6 +30,7 @@ from tidewheel.core.queue.lease import LeaseAnswer, check_progress
 from tidewheel.core.queue.requests import Beat, Submitted, WorkerBeats
 from tidewheel.core.queue.task import NewTask, TaskId, WorkerId
 from tidewheel.errors import Duplicate, NotFound, StoreUnreachable
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 
 Item = TypeVar("Item")

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
 from tidewheel.api.tasks import QueueView
 from tidewheel.core.queue.status import FINAL, Status
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import show_duration
 from tidewheel.server.access_file import AccessSettings
 from tidewheel.server.metrics import StoreFigures

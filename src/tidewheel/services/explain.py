@@ -208,15 +208,19 @@ async def _room_reasons(
     alone = [one for one in held if one.resources.exclusive]
     for one in alone:
         if _is_told(one, task, names):
-            return [f"Task {one.id} has nodes of {one.owner} for itself; it waits for it."]
+            return [
+                f"Task {one.id} has nodes of {one.owner} for itself; this task waits for it."
+            ]
     if alone:
-        return ["A task in a queue of others has nodes for itself; it waits for that."]
+        return ["A task in a queue of others has nodes for itself; this task waits for it."]
     if task.resources.flavours:
         return [f"It needs {nodes_text(task.resources)}; too few of them are free."]
     if task.resources.exclusive:
         nodes = "a node" if task.resources.nodes == 1 else f"{task.resources.nodes} nodes"
-        return [f"It needs {nodes} for itself; those of every worker are in use."]
-    return ["Workers that could run it have too little free; it waits for what they run."]
+        return [f"It needs {nodes} for itself; the nodes of every worker are in use."]
+    return [
+        "Workers that could run this task have too little free; it waits until their tasks end."
+    ]
 
 
 def _can_execute(task: Task, abilities: Abilities) -> bool:

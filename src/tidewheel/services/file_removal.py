@@ -19,10 +19,10 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import KeysetPage, TaskFilter
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.runners.job_directory import STATUS_NAME, parse_status, read_plain
 from tidewheel.runners.processes import boot_id, is_alive

@@ -99,8 +99,8 @@ class JobApi:
                 return await self._door.look(name, asked | {"run": other.name})
         if is_of_others(own.sees, text):
             raise Refused(
-                f"jobs of {own.name} may not look at {text!r}; beside their own run, what they "
-                f"may see is for {', '.join(own.sees) or 'nobody'}"
+                f"jobs of {own.name} may not look at {text!r}; beside their own run, they may "
+                f"see runs of {', '.join(own.sees) or 'nobody'}"
             )
         from tidewheel.api.views import STATE, not_there_yet
 

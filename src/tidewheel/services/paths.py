@@ -30,10 +30,14 @@ def runs_directory(home: Path) -> Path:
     return home / "runs"
 
 
-@lru_cache(maxsize=RUNS_REMEMBERED_MAX)  # each job asks, and a Path takes long to make
 def run_directory(home: Path, run: str) -> Path:
     """Returns the folder of a run; every host that drives it or runs its jobs has one."""
-    return runs_directory(home) / run
+    return _run_directory(str(home), run)
+
+
+@lru_cache(maxsize=RUNS_REMEMBERED_MAX)  # each job asks, and a Path takes long to make
+def _run_directory(home: str, run: str) -> Path:  # and to compare: so a text is the key
+    return runs_directory(Path(home)) / run
 
 
 def submission_directory(home: Path, job: JobName, attempt: int = 1) -> Path:

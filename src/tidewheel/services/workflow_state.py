@@ -12,7 +12,6 @@ from dataclasses import field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import add
 from tidewheel.core.graph.graph import Graph
@@ -22,7 +21,7 @@ from tidewheel.core.operator.views import RunView, is_of_others
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory, PutTask
 from tidewheel.core.sched.task_state import Flows, JobPhase, Key, VerdictKind
 from tidewheel.errors import NotFound, Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.paths import run_directory
@@ -216,8 +215,8 @@ async def answer(
         if own is None or not is_of_others(own.sees, question.workflow):
             return StateAnswer(reason=str(error))
         return StateAnswer(
-            reason=f"{own.name} may not look at {question.workflow!r}; beside itself, what it "
-            f"may see is for {', '.join(own.sees or ()) or 'nobody'}"
+            reason=f"{own.name} may not look at {question.workflow!r}; beside itself, it may "
+            f"see runs of {', '.join(own.sees or ()) or 'nobody'}"
         )
     definition = await definition_of(run)
     point = _point_text(question, definition)

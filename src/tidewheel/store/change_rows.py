@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import field
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
@@ -24,6 +24,7 @@ from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
+    ForgetStored,
     PooledTaskRow,
     PutAbsolute,
     PutChain,
@@ -41,9 +42,11 @@ from tidewheel.core.sched.task_state import (
     Verdict,
     VerdictKind,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 FLOWS_KNOWN_MAX = 1_024  # sets of flows; nearly all tasks are in the first alone
+HISTORIES_KNOWN_MAX = 1_024  # what is told of tasks besides their names
+_NO_KEY = (0, "")
 Record = dict[str, Any]
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -101,13 +104,20 @@ _Memory = _named(
     verdicts=(tuple[tuple[int, _Verdict], ...], ()),  # type: ignore[valid-type]
     submits=(int, 0),
 )
-_Chain, _Absolute = _named(PutChain), _named(PutAbsolute)
+_Chain, _Absolute, _Stored = _named(PutChain), _named(PutAbsolute), _named(ForgetStored)
 
 
 def _memory_body(memory: PutMemory) -> bytes:
-    key, spawned, made, found, submits, held_back = memory
-    verdicts = tuple([(flow, _Verdict(*verdict)) for flow, verdict in found]) if found else ()
-    return _encode(_Memory(key, spawned, made, verdicts, submits, held_back))
+    return b'{"key":%b%b' % (_encode(memory[0]), _behind_key(memory[1:]))
+
+
+@lru_cache(maxsize=HISTORIES_KNOWN_MAX)
+def _behind_key(history: tuple[Any, ...]) -> bytes:
+    """Returns what a body of `memory` has behind its key, which nearly all tasks have alike."""
+    spawned, made, found, submits, held_back = history
+    verdicts = tuple((flow, _Verdict(*verdict)) for flow, verdict in found)
+    body = _encode(_Memory(_NO_KEY, spawned, made, verdicts, submits, held_back))
+    return body.removeprefix(b'{"key":%b' % _encode(_NO_KEY))
 
 
 class _TaskOfFormat1(NamedTuple):
@@ -198,6 +208,11 @@ _KINDS: dict[type, _Kind] = {
         lambda change: _memory_body(change.row),
         lambda body: ForgetMemory(memory_of(body)),
     ),
+    ForgetStored: _Kind(
+        "forget stored",
+        lambda change: _encode(_Stored(*change)),
+        _reader(ForgetStored, _Stored),
+    ),
     PutChain: _Kind(
         "chain", lambda change: _encode(_Chain(*change)), _reader(PutChain, _Chain)
     ),
@@ -238,6 +253,8 @@ class ChangedRows:
 
     pool: dict[Key, Record | None] = field(default_factory=dict)  # None: it left
     memory: dict[Key, Record] = field(default_factory=dict)
+    # What is forgotten as it is stored, before rows of `memory` are written.
+    forgotten: list[Record] = field(default_factory=list)
     facts: Facts = field(default_factory=dict)
     text: str = "[]"  # for the log of changes
 
@@ -252,10 +269,20 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
     rows = ChangedRows()
     log: list[str] = []
     for change in changes:
+        # Tasks and memories by type, since there are thousands; patterns would cost more.
+        if type(change) is PutMemory:
+            body = _memory_body(change).decode()
+            log.append(f'["memory",{body}]')
+            rows.memory[change[0]] = _memory_record(change, body, forgotten=False)
+            continue
+        if type(change) is ForgetMemory:
+            body = _memory_body(change[0]).decode()
+            log.append(f'["forget",{body}]')
+            rows.memory[change[0][0]] = _memory_record(change[0], body, forgotten=True)
+            continue
         kind = _KINDS[type(change)]
         body = kind.body(change).decode()
         log.append(f'["{kind.name}",{body}]')
-        # Tasks and memories by type, since there are thousands; patterns would cost more.
         if type(change) is PutTask:
             row = change.row
             rows.pool[row.point, row.name] = {
@@ -268,20 +295,31 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
             }
         elif type(change) is DropTask:
             rows.pool[change.key] = None
-        elif type(change) is ForgetMemory:
-            rows.memory[change.row.key] = _memory_record(change.row, body, forgotten=True)
-        elif type(change) is PutMemory:
-            rows.memory[change.key] = _memory_record(change, body, forgotten=False)
+        elif type(change) is ForgetStored:
+            _forget(rows, change)
         else:
             _add_fact(rows.facts, kind.name, change, body)
     rows.text = f"[{','.join(log)}]"
     return rows
 
 
+def _forget(rows: ChangedRows, change: ForgetStored) -> None:
+    point, names = change
+    for name in names:
+        if (known := rows.memory.get((point, name))) is not None:
+            known["forgotten"] = True
+    rows.forgotten += [{"point": point, "name": name} for name in names]
+
+
 def _memory_record(memory: PutMemory, body: str, *, forgotten: bool) -> Record:
-    point, name = memory.key
-    said = {"point": point, "name": name, "submits": memory.submits}
-    return {**said, "forgotten": forgotten, "body": body}
+    (point, name), _, _, _, submits, _ = memory
+    return {
+        "point": point,
+        "name": name,
+        "submits": submits,
+        "forgotten": forgotten,
+        "body": body,
+    }
 
 
 def _add_fact(facts: Facts, kind: str, change: Change, body: str) -> None:

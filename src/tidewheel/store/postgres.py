@@ -65,6 +65,7 @@ from tidewheel.store.transaction import (
     Script,
     Success,
     Transaction,
+    in_chunks,
     no_news,
 )
 
@@ -137,6 +138,7 @@ class PostgresTransaction(Transaction):
     """
 
     readers: ClassVar = {}
+    claims_at_once = True
 
     def __init__(
         self,
@@ -279,8 +281,11 @@ class PostgresTransaction(Transaction):
 
     def succeed(self, worker: str, ends: Sequence[Success]) -> list[Row]:
         # Arrays: to read a row from JSON takes the server as long as to find its task.
-        columns = dict(zip(ARRAYS_OF_SUCCESSES, zip(*ends, strict=True), strict=True))
-        return self.rows("succeed_tasks", worker=worker, **columns)
+        ended: list[Row] = []
+        for chunk in in_chunks(ends):
+            columns = dict(zip(ARRAYS_OF_SUCCESSES, zip(*chunk, strict=True), strict=True))
+            ended += self.rows("succeed_tasks", worker=worker, **columns)
+        return ended
 
 
 class _Question(Exception):

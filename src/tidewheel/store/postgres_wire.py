@@ -31,7 +31,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import NamedTuple
 
 import msgspec
 import psycopg
@@ -41,6 +40,7 @@ from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
 from tidewheel.core.queue.requests import Wake
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.transaction import Row, as_parameter
 
 FEW = 20  # looks, for which no connection is made

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, astuple, fields, replace
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import msgspec
 
@@ -33,6 +33,7 @@ from tidewheel.core.queue.task import (
     TaskState,
     WorkerId,
 )
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.transaction import STORED, Stored, once
 
 RESOURCE_COLUMNS = (
@@ -92,6 +93,8 @@ def flavours_text(flavours: Iterable[FlavouredNodes]) -> str | None:
 def offered_flavours(free: Resources) -> str:
     """Returns the free nodes of a worker by every name that a task may ask them by, as
     ``flavours_text`` does. A worker that has none of these takes no task that names one."""
+    if not (free.flavours or free.labels):
+        return "[]"
     names = {one.flavour for one in free.flavours}
     names |= {one for one in free.labels if not one.startswith(RUNNER_LABEL_PREFIX)}
     if not names:

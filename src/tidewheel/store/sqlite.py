@@ -32,7 +32,7 @@ from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import apsw
 
@@ -41,8 +41,9 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.rows import ClaimedRow
-from tidewheel.store.sql import load_queries
+from tidewheel.store.sql import LITERAL, load_queries
 from tidewheel.store.sqlite_file import connect, file_path, in_our_words, prepare
 from tidewheel.store.store import Conclude, DatabaseStore
 from tidewheel.store.transaction import (
@@ -60,11 +61,12 @@ from tidewheel.store.transaction import (
 
 READERS = 2
 PLAIN = "claim_tasks"  # of tasks that stand in no lane
-# What is done together: to tasks that are stored, claimed, or have succeeded.
-CREATE = ("add_creations", "add_ready")
+# What is done together: to tasks that are stored, claimed, or have succeeded. Where any order
+# will do, the longest is first: what follows a statement is read by the driver along with it.
+CREATE = ("add_ready", "add_creations")
 TAKE_PLAIN = ("take_leases", "add_claims", "leave_ready")
 TAKE = ("take_leases", "add_claims", "remove_ready")
-SUCCEED = ("keep_successes", "drop_leases", "add_successes")
+SUCCEED = ("keep_successes", "add_successes", "drop_leases")
 _STOP = object()
 
 
@@ -78,11 +80,13 @@ class SqliteTransaction(Transaction):
         self._queries = load_queries("sqlite")
 
     def ask(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
-        given = {
-            name: value if type(value) in AS_THEY_ARE else as_parameter(value)
-            for name, value in parameters.items()
-        }
-        self._found = self.connection.execute(self._queries[query], given)
+        # In the order of the statement's parameters: to find each by its name costs more.
+        text = self._queries[query]
+        given = [
+            value if type(value := parameters[name]) in AS_THEY_ARE else as_parameter(value)
+            for name in parameter_names(text)
+        ]
+        self._found = self.connection.execute(text, given)
         return self._found
 
     def carry_out(self, queries: tuple[str, ...], **parameters: object) -> None:
@@ -92,7 +96,8 @@ class SqliteTransaction(Transaction):
             name: value if type(value) in AS_THEY_ARE else as_parameter(value)
             for name, value in parameters.items()
         }
-        self.connection.execute(_joined(queries), given).fetchall()
+        text, names = _joined(queries)
+        self.connection.execute(text, [given[name] for name in names]).fetchall()
 
     def columns(self) -> list[str]:
         try:
@@ -101,10 +106,9 @@ class SqliteTransaction(Transaction):
             return []
 
     def insert(self, tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-        # Row by row: taking so many columns out of JSON would cost more than storing them. In
-        # the order of the statement's parameters: to find each by its name costs as much.
+        # Row by row: taking so many columns out of JSON would cost more than storing them.
         text = self._queries["insert_tasks"]
-        rows = map(itemgetter(*_parameter_names(text)), tasks)
+        rows = map(itemgetter(*parameter_names(text)), tasks)
         stored: list[Row] = self.connection.executemany(text, rows).fetchall()
         seqs: dict[str, int] = dict(stored)
         self.carry_out(CREATE, seqs=list(seqs.values()))
@@ -126,7 +130,7 @@ class SqliteTransaction(Transaction):
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         rows = self.records(query, ClaimedRow, **parameters)
-        seqs = [row.seq for row in rows]
+        seqs = sorted([row.seq for row in rows])
         taken = TAKE_PLAIN if query == PLAIN else TAKE
         self.carry_out(taken, seqs=seqs, lease_seconds=lease_seconds)
         return rows
@@ -148,7 +152,7 @@ class SqliteTransaction(Transaction):
         if not found:
             return []
         done = {task_id: seq for task_id, seq, _ in found}
-        seqs = list(done.values())
+        seqs = sorted(done.values())
         ended = [(done[end[0]], *end[2:]) for end in ends if end[0] in done]
         self.carry_out(SUCCEED, ended=ended, seqs=seqs)
         return found
@@ -171,16 +175,17 @@ class OneQuery(SqliteTransaction):
 
 
 @cache
-def _parameter_names(text: str) -> tuple[str, ...]:
+def parameter_names(text: str) -> tuple[str, ...]:
     """Returns the parameters of a query in the order in which SQLite numbers them. That is the
     order of their first use."""
-    return tuple(dict.fromkeys(re.findall(r":(\w+)", text)))
+    return tuple(dict.fromkeys(re.findall(r":(\w+)", re.sub(LITERAL, "", text))))
 
 
 @cache
-def _joined(queries: tuple[str, ...]) -> str:
-    known = load_queries("sqlite")
-    return "".join(map(known.__getitem__, queries))
+def _joined(queries: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Returns queries as one text, and the parameters of one after the other."""
+    texts = [*map(load_queries("sqlite").__getitem__, queries)]
+    return "".join(texts), [name for text in texts for name in parameter_names(text)]
 
 
 def _conclude_nothing(_is_written: bool) -> None:

@@ -19,6 +19,10 @@ from tidewheel.store import migrate
 
 Migrations = tuple[migrate.Migration, ...]
 
+# What the migrations make of nothing, written down by docs/write_schema.py: an eighth of the
+# time, as each change of a table reads the schema again.
+SQLITE_SCHEMA = migrate.MIGRATIONS / "sqlite_schema.sql"
+
 # Earlier versions can corrupt a WAL database when two connections write and checkpoint at once.
 SQLITE_VERSION_MIN = (3, 51, 3)
 # A full check of a large file would hold up every command; `tidewheel verify` does it.
@@ -236,7 +240,10 @@ def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None
         with _connected(Path(built), settings) as connection, translated(path):
             # Nobody knows of it yet: it is synced once, as a whole, not after each migration.
             connection.pragma("synchronous", "off")
-            _apply(connection, migrations)
+            if migrations is migrate.load_migrations("sqlite"):
+                with connection:
+                    connection.execute(SQLITE_SCHEMA.read_text(encoding="utf-8")).fetchall()
+            _apply(connection, migrations)  # those that the written schema does not know yet
             # To close it would do so, too, and tell nobody that the disk is full.
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         _sync(Path(built))

@@ -79,6 +79,9 @@ else:
     block_operations, run_operations, run_grid = map(Later, ("blocks", "runs", "run_grid"))
     resubmission = Later("resubmission")
 
+_write_batch = Later("run_batch").write_batch
+_changed_rows = Later("change_rows", "tidewheel.store").changed_rows
+
 
 def _loaded(operation: Callable[P, R] | LaterFunction) -> Callable[P, R]:
     return operation.load() if isinstance(operation, LaterFunction) else operation
@@ -398,13 +401,10 @@ class DatabaseStore(ABC):
         """Writes a batch; raises RunLost if the epoch is not the current one, Overtaken if it
         was decided upon reports that cannot be accepted. A batch that was written already is
         left alone; the lease is renewed, or given back if the batch says so."""
-        from tidewheel.store.change_rows import changed_rows  # noqa: PLC0415
-        from tidewheel.store.operations import run_batch  # noqa: PLC0415
-
+        # Loaded once: an import in each call takes longer than the call.
+        write, changed_rows = _write_batch.load(), _changed_rows.load()
         rows = changed_rows(batch.changes)  # here, where the writer need not wait for it
-        await self._write(
-            "write_batch", run_batch.write_batch, lease, batch, rows, self._failpoint
-        )
+        await self._write("write_batch", write, lease, batch, rows, self._failpoint)
 
     def past(self, number: int) -> Past:
         """Returns a reader of what is known of tasks that the pool has forgotten."""
@@ -426,6 +426,7 @@ class DatabaseStore(ABC):
     grid_runs = reads(run_grid.grid_runs)
     grid_facts = reads(run_grid.grid_facts)
     grid_tasks = reads(run_grid.grid_tasks)
+    grid_due = reads(run_grid.grid_due)
 
     # ---- blocks and objects ----
 

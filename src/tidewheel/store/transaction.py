@@ -26,7 +26,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    NamedTuple,
     TypeVar,
     cast,
     get_args,
@@ -37,7 +36,7 @@ import msgspec
 
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import NotFound, Unavailable
-from tidewheel.lazy_dataclasses import maker, pattern
+from tidewheel.lazy_dataclasses import NamedTuple, maker, pattern
 
 if TYPE_CHECKING:
     from tidewheel.store.rows import ClaimedRow
@@ -71,6 +70,7 @@ class Transaction(ABC):
 
     # How the rows of a query are read into a type; known from its first use.
     readers: ClassVar[dict[tuple[str, type], Callable[[Row], Any]]]
+    claims_at_once: ClassVar = False  # whether ``claim_at_once`` saves anything
 
     @abstractmethod
     def ask(self, query: str, parameters: Mapping[str, object]) -> Iterable[Row]:
@@ -149,8 +149,8 @@ class Transaction(ABC):
     def claim_at_once(
         self, plan: type[Record], **parameters: object
     ) -> tuple[Record, list[ClaimedRow]] | None:
-        """Plans a claim and, if no rule holds in the queue, makes it, all by one query. None:
-        here that would save nothing."""
+        """Plans a claim and, if no rule holds in the queue, makes it, all by one query. None if
+        that was not to be; only where ``claims_at_once`` says so it is asked for."""
         del plan, parameters
         return None
 
@@ -380,6 +380,8 @@ def _findable_rows(value: object) -> object:
 
 def in_chunks(rows: Sequence[Result]) -> list[Sequence[Result]]:
     """Returns rows in chunks, each of which one statement may carry."""
+    if 0 < len(rows) <= ROWS_PER_STATEMENT_MAX:  # nearly always
+        return [rows]
     return [
         rows[start : start + ROWS_PER_STATEMENT_MAX]
         for start in range(0, len(rows), ROWS_PER_STATEMENT_MAX)

@@ -13,7 +13,6 @@ import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
 
 from tidewheel.api.runs import ErrorGroup, RunAction
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
@@ -25,6 +24,7 @@ from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.reachability import handlers_of
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.sanitize import LAST_LINES, printable
 from tidewheel.views.run_facts import PROGRAM, command_lines
 from tidewheel.views.task_lookup import children

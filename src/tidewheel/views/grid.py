@@ -7,21 +7,24 @@ is kept until the run has written another batch, since most rows of a grid stand
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from tidewheel.api.runs import GridCause, GridCell, GridRun
 from tidewheel.core.cycling.calendar import BadCycling, Point
 from tidewheel.core.cycling.style import PointStyle, style_of
+from tidewheel.core.operator.requests import NEVER
 from tidewheel.core.operator.views import (
     RUN_STATES,
     GridCandidate,
     GridFacts,
     RunView,
     TasksAtPoint,
+    TasksDue,
 )
 from tidewheel.core.queue.filters import read_filter
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.task_state import JobPhase
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.views.run_facts import run_facts
 from tidewheel.views.status_text import FUTURE, STATES, row_words
@@ -79,8 +82,10 @@ class CellCache:
         return shown
 
 
-def grid_row(run: RunView, facts: GridFacts, shown: Cells, now: Instant) -> GridRun:
-    """Returns a run as a row."""
+def grid_row(
+    run: RunView, facts: GridFacts, shown: Cells, due: Sequence[TasksDue], now: Instant
+) -> GridRun:
+    """Returns a run as a row, with what is `due` of it."""
     style = None if facts.words is None else style_of(facts.words)
     row = {
         **run_facts(run, now),
@@ -89,7 +94,23 @@ def grid_row(run: RunView, facts: GridFacts, shown: Cells, now: Instant) -> Grid
         "earliest": _text(style, facts.earliest),
         **shown._asdict(),
     }
+    if due:
+        there: dict[str | None, list[TasksDue]] = {}
+        for one in due:
+            there.setdefault(_text(style, one.point), []).append(one)
+        row |= _lateness(due, now)
+        row["cells"] = [
+            cell | _lateness(there.get(cell["point"], ()), now) for cell in shown.cells
+        ]
     return cast("GridRun", row)
+
+
+def _lateness(due: Sequence[TasksDue], now: Instant) -> dict[str, object]:
+    """Returns how many tasks are late, and when the next one is; nothing of what is not."""
+    late = sum(one.tasks for one in due if one.at <= now or one.at >= NEVER)
+    following = min((one.at for one in due if now < one.at < NEVER), default=None)
+    said = {"late": late or None, "due": time_text(following)}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def cells_of(facts: GridFacts, alike: Sequence[TasksAtPoint]) -> Cells:

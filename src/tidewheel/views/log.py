@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from tidewheel.api.run_details import LogDocument
 from tidewheel.core.operator.definition import JobName, read_job_name
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.runs import LogPart, LogPlace
 from tidewheel.ports.store import Store
 from tidewheel.runners.job_logs import open_plain

@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 from tidewheel.api.log_lines import (
     LEVEL_WORDS,
@@ -42,6 +42,7 @@ from tidewheel.api.log_lines import (
 from tidewheel.api.views import TEXT_LENGTH_MAX
 from tidewheel.core.operator.definition import JobName, read_job_name
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.runs import Arguments, LogPlace
 from tidewheel.services import paths
 from tidewheel.views.log import JOB_FILES, LogPiece, asked_place, opened_pieces, read_pieces

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, takewhile
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import cast
 
 from tidewheel.api import run_details as api
 from tidewheel.api.workflows import FileDiff, FindingFacts
@@ -27,6 +27,7 @@ from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
+    ForgetStored,
     PoolLedger,
     PutMemory,
     PutRun,
@@ -35,6 +36,7 @@ from tidewheel.core.sched.persistence import (
 )
 from tidewheel.core.sched.task_state import Key, TaskHistory
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.definitions.diff import RENDERED, run_definitions_diff
@@ -405,13 +407,13 @@ class Replay:
         for one in batches:
             changes = read_changes(one.changes)
             self.before = Before(changes, self._rows_before(changes))
-            self.ledger.write(changes)
             for change in changes:
-                if isinstance(change, ForgetMemory):
+                for row in self._forgotten_by(change):
                     # Taken out first, so that the rows are in the order in which they were
                     # forgotten.
-                    self.forgotten.rows.pop(change.row.key, None)
-                    self.forgotten.rows[change.row.key] = change.row
+                    self.forgotten.rows.pop(row.key, None)
+                    self.forgotten.rows[row.key] = row
+                self.ledger.write((change,))
             self.batch, self.at = one.batch, one.at
             self.recent = (*self.recent, one.batch)[-RECENT:]
             self._played += len(changes)
@@ -420,6 +422,15 @@ class Replay:
             if self._played >= max(CHANGES_BETWEEN, len(self.ledger.rows)):
                 passed.append(self._checkpoint())
         return passed
+
+    def _forgotten_by(self, change: Change) -> list[PutMemory]:
+        """Returns the last rows of tasks that a change, not applied yet, says are forgotten."""
+        if isinstance(change, ForgetMemory):
+            return [change.row]
+        if not isinstance(change, ForgetStored):
+            return []
+        rows = [self.ledger.rows.get(("memory", change.point, name)) for name in change.names]
+        return [row for row in rows if isinstance(row, PutMemory)]
 
     def _rows_before(self, changes: Sequence[Change]) -> dict[object, Change]:
         keys = {change.key for change in changes if isinstance(change, DropTask)}

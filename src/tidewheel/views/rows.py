@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from tidewheel.api import run_details as api
 from tidewheel.api.runs import AttemptOfRun, NodeFacts, RunAttempts, RunTasks, TaskOfRun
@@ -14,6 +13,7 @@ from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import RunAttempt
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.task_state import Key
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import show_instant
 from tidewheel.views.run import point_document
 from tidewheel.views.run_facts import described, job_facts, run_facts, undone_facts

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
@@ -24,6 +24,7 @@ from tidewheel.core.sched.pool import Past, RunStatus, TaskPool
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import NotFound
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.services.clock_triggers import ClockTriggers

@@ -6,8 +6,6 @@ blocked, incomplete, withdrawn), because several of these may be true at once.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tidewheel.core.graph.outputs import ENDS
 from tidewheel.core.sched.explain import is_withdrawn
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory
@@ -24,6 +22,7 @@ from tidewheel.core.sched.task_state import (
     Verdict,
     VerdictKind,
 )
+from tidewheel.lazy_dataclasses import NamedTuple
 
 WAITING, READY = "waiting", "ready"
 FUTURE = "future"  # in the graph, not spawned

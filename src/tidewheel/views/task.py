@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from tidewheel.api import run_details as api
 from tidewheel.api.runs import RunDocument
@@ -23,6 +22,7 @@ from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.spawn import CLOCK, EXPIRY, RETRY
 from tidewheel.core.sched.task_state import Flows, Key, VerdictKind
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.scheduler.broadcasts import settings_for, with_settings
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.paths import submission_directory

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import NamedTuple
 
 from tidewheel.api.run_details import TaskReasons, WhyDocument
 from tidewheel.api.runs import ErrorGroup, RunReason, RunStall
@@ -38,6 +37,7 @@ from tidewheel.core.sched.spawn import STALL
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState
 from tidewheel.errors import NotFound, Refused
 from tidewheel.formats.sip.model import OBJECT_PREFIX
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
@@ -531,11 +531,11 @@ def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
     elif view.status == "error":
         text = f"{name} is in quarantine: {view.reason}"
     elif view.status == "completed":
-        text, command = f"{name} has completed: trigger, set and release reopen it", ""
+        text, command = f"{name} has completed; trigger, set and release reopen it", ""
         cycling = snapshot.graph.cycling
         if cycling.final is not None and cycling.final > cycling.initial:
             further = f"{PROGRAM} run {shlex.quote(name)} --fcp POINT"
-            text += f"; it goes further with a later final point ({further})"
+            text += f"; to run more cycles: {further}"
     elif view.status == "stopped":
         text = f"{name} is stopped"
     else:

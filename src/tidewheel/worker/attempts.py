@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from tidewheel.api.tasks import InputView
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
@@ -28,7 +28,7 @@ from tidewheel.core.queue.resources import NO_RESOURCES, FlavouredNodes, Resourc
 from tidewheel.core.queue.steps import TIMED_OUT
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.core.queue.values import inputs_text, may_have_files
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
 from tidewheel.ports.store import StandingClaim

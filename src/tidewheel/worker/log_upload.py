@@ -18,11 +18,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from tidewheel.core.queue.lease import Holder
 from tidewheel.errors import Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.services.service import Service, ServiceReport, Surroundings, Wakeup
 from tidewheel.worker.attempts import Attempt, AttemptKey
 

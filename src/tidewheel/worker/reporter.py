@@ -106,7 +106,8 @@ class Reporter(Service):
         if not self._batch:
             # The attempt that spoke first may be one of many that start in this turn of the
             # loop, and those with little to do end in the next: start and end go together.
-            await asyncio.sleep(0)
+            if self._jobs:  # else nobody is left who could say anything
+                await asyncio.sleep(0)
             if self._attempts.refills:
                 # Behind a claim that is under way, this report takes the next tasks along.
                 async with self._attempts.machine.claiming:

@@ -327,7 +327,9 @@ class Worker(Service):
             return
         group.add(runtime.keep_leases())
         await self._adopt_orphans(runtime)
-        await self._remove_leftovers()
+        # Beside the claims: Slurm or an engine may take a second to answer, and a runner ends
+        # earlier attempts of a task itself before it starts the next.
+        tidying = group.member(self._remove_leftovers())
         group.add(runtime.reporter.run())
         group.add(runtime.cancellations.run())
         for speaking in runtime.speak_with_server():
@@ -336,8 +338,9 @@ class Worker(Service):
         try:
             claiming = group.member(runtime.claimer.run())
             claiming.add_done_callback(lambda _: self.changed.ring())
-            await self._attend(runtime)
+            await self._attend(runtime, tidying)
             await self._wind_down(runtime, claiming)
+            await tidying
         finally:
             deafen()
         jobs = len(runtime.jobs)
@@ -384,7 +387,7 @@ class Worker(Service):
         except Unavailable as error:
             self.tell("leftover.kept", error=str(error))
 
-    async def _attend(self, runtime: Runtime) -> None:
+    async def _attend(self, runtime: Runtime, tidying: asyncio.Task[None]) -> None:
         """Waits until asked to stop; now and then adopts jobs of dead workers on this host."""
         rest, host = self.settings.adopt_interval_seconds, self.host
         look = partial(
@@ -397,6 +400,7 @@ class Worker(Service):
                 if not self.settings.tie_jobs and await self.persist(look):
                     # Only in our queues: workers of others may keep their files elsewhere.
                     await self._adopt_orphans(runtime, Served(self.settings.queues))
+                await tidying
                 await self._remove_leftovers()
                 look_at = self._clock.monotonic() + rest
 

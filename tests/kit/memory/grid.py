@@ -10,9 +10,11 @@ from typing import Any
 from tests.kit.memory.stream import find_status_since
 from tests.kit.memory.tables import Record, Tables
 from tidewheel.core.operator.views import RunView
+from tidewheel.core.sched.task_state import JobPhase
 from tidewheel.store.transaction import Row, columns_of
 
 __all__ = [
+    "count_due_tasks",
     "count_pooled_tasks",
     "count_remembered_tasks",
     "get_runs",
@@ -128,3 +130,13 @@ def count_remembered_tasks(
 
 def _text(value: Any) -> str | None:
     return None if value is None else json.dumps(value)
+
+
+def count_due_tasks(t: Tables, runs: Sequence[int]) -> list[Row]:
+    there = Counter(
+        (*key[:2], row["at"])
+        for key, row in t.timer.items()
+        if key[0] in runs and key[3] == "late"
+        if (task := t.pool.get(key[:3])) is not None and task["stage"] != JobPhase.INCOMPLETE
+    )
+    return [(*key, count) for key, count in sorted(there.items())]

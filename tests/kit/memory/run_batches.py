@@ -30,6 +30,7 @@ __all__ = [
     "find_memory",
     "find_run_values",
     "find_unheard",
+    "forget_memory",
     "get_command",
     "insert_command",
     "keep_command",
@@ -264,6 +265,13 @@ def put_memory(t: Tables, *, run: int, memories: Sequence[Record]) -> list[Row]:
         key = (run, row["point"], row["name"])
         submits = max(row["submits"], t.memory.get(key, row)["submits"])
         t.memory[key] = row | {"submits": submits}
+    return []
+
+
+def forget_memory(t: Tables, *, run: int, tasks: Sequence[Record]) -> list[Row]:
+    for key in [(run, one["point"], one["name"]) for one in tasks]:
+        if key in t.memory:
+            t.memory[key] = t.memory[key] | {"forgotten": True}
     return []
 
 

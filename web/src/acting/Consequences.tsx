@@ -32,7 +32,7 @@ export function Consequences({ tried }: { tried: DryRun }) {
       {tried.diff && (
         <section aria-label="Definition">
           <h3>Definition</h3>
-          {tried.diff.length === 0 ? <p className="muted">It is the same as the run has.</p> : <FileDiffs files={tried.diff} />}
+          {tried.diff.length === 0 ? <p className="muted">The run has this definition already.</p> : <FileDiffs files={tried.diff} />}
         </section>
       )}
       <Some title="Changes at once" lines={tried.changes.map((one) => ({ key: one.id, text: shownId(one.id), note: `${one.before} → ${one.after}${one.made.length ? `; made: ${one.made.join(", ")}` : ""}` }))} />

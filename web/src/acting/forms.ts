@@ -24,21 +24,21 @@ const beyond: Field = { name: "all_at_point", label: "also tasks of these points
 export const FORMS: readonly [CommandForm, ...CommandForm[]] = [
   { id: "trigger", verb: "trigger", title: "Trigger", says: "Run tasks now, whatever they wait for.", fields: [ids, beyond] },
   { id: "set", verb: "set", title: "Set outputs", says: "Complete outputs by hand, as if the tasks had run.", fields: [ids, beyond] },
-  { id: "hold", verb: "hold", title: "Hold", says: "Keep tasks from being submitted; ones that come later, too.", fields: [ids] },
+  { id: "hold", verb: "hold", title: "Hold", says: "Keep tasks from being submitted, also tasks that come later.", fields: [ids] },
   { id: "hold after", verb: "hold", title: "Hold after a point", says: "Keep everything beyond this point from being submitted.", fields: [{ name: "after", label: "Point", example: "3", kind: "text", required: true }] },
-  { id: "release", verb: "release", title: "Release", says: "Let held tasks go on.", fields: [ids] },
-  { id: "release everything", verb: "release", title: "Release everything", says: "Let everything go on that is held, and forget what was to be held.", fields: [], given: { everything: true } },
+  { id: "release", verb: "release", title: "Release", says: "Let held tasks run.", fields: [ids] },
+  { id: "release everything", verb: "release", title: "Release everything", says: "Release every held task, and hold no later tasks.", fields: [], given: { everything: true } },
   { id: "kill", verb: "kill", title: "Kill", says: "End the jobs of tasks.", fields: [ids] },
-  { id: "poll", verb: "poll", title: "Poll", says: "Ask how the jobs of tasks are.", fields: [ids] },
+  { id: "poll", verb: "poll", title: "Poll", says: "Check on the jobs of tasks now.", fields: [ids] },
   { id: "remove", verb: "remove", title: "Remove", says: "Take tasks out of their flows.", fields: [ids] },
   { id: "stop at", verb: "stop", title: "Stop at a point", says: "Go on until everything of this point is done, then stop.", fields: [{ name: "at_point", label: "Point", example: "3", kind: "text", required: true }] },
   { id: "stop after", verb: "stop", title: "Stop after a task", says: "Go on until this task has ended, then stop.", fields: [{ name: "after_task", label: "Task", example: "3/model", kind: "text", required: true }] },
   {
-    id: "ext-trigger", verb: "ext-trigger", title: "Tell of something outside", says: "The oldest task that waits for this message takes it.",
+    id: "ext-trigger", verb: "ext-trigger", title: "Report an outside event", says: "The oldest task that waits for this message takes it.",
     fields: [{ name: "message", label: "Message", example: "new data", kind: "text", required: true }, { name: "trigger_id", label: "Which", example: "file-0815", kind: "text" }, { ...ids, label: "Only for", required: false }],
   },
   {
-    id: "message", verb: "message", title: "Speak for a job", says: "Report a text, or an output that others wait for, in the name of a job that cannot.",
+    id: "message", verb: "message", title: "Speak for a job", says: "Report a text, or an output that other tasks wait for, on behalf of a job that cannot.",
     fields: [{ name: "id", label: "Task", example: "3/model", kind: "text", required: true }, { name: "output", label: "Output", example: "half", kind: "text" }, { name: "texts", label: "Texts", example: "WARNING: the disk is slow", kind: "lines" }],
   },
   {

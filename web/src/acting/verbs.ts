@@ -20,7 +20,7 @@ export const TASK_VERBS: readonly Verb[] = [
   { verb: "hold", button: "Hold", says: "Keep it from being submitted.", fits: (row) => !row.remarks.includes("held") && !isActive(row) },
   { verb: "release", button: "Release", says: "Let it go on.", fits: (row) => row.remarks.includes("held") },
   { verb: "kill", button: "Kill", says: "End its job.", danger: true, fits: isActive },
-  { verb: "poll", button: "Poll", says: "Ask how its job is.", fits: isActive },
+  { verb: "poll", button: "Poll", says: "Check on its job now.", fits: isActive },
   { verb: "remove", button: "Remove", says: "Take it out of its flows.", danger: true, fits: (row) => row.in_pool },
 ];
 
@@ -41,8 +41,8 @@ export function actionFor(verb: string, rows: readonly Pick<TaskRow, "id" | "sta
 }
 
 export const RUN_VERBS: readonly Verb[] = [
-  { verb: "pause", button: "Pause", says: "Submit nothing more; jobs go on." },
-  { verb: "resume", button: "Resume", says: "Go on submitting." },
+  { verb: "pause", button: "Pause", says: "Submit nothing more; running jobs continue." },
+  { verb: "resume", button: "Resume", says: "Start new tasks again." },
   { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be continued later.", danger: true },
   { verb: "run", button: "Continue", says: "Any scheduler continues the run." },
   { verb: "reload", button: "Reload definition", says: "Read the definition again." },
@@ -50,7 +50,7 @@ export const RUN_VERBS: readonly Verb[] = [
 
 const OTHER_VERBS: readonly Verb[] = [
   { verb: "ext-trigger", button: "Tell", says: "The oldest task that waits for this message takes it." },
-  { verb: "message", button: "Speak", says: "It counts as if the job had said it." },
+  { verb: "message", button: "Speak", says: "The message counts as if the job had sent it." },
   { verb: "broadcast", button: "Broadcast", says: "Tasks that are submitted from now on have these settings." },
 ];
 

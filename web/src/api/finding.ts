@@ -1,19 +1,26 @@
 /** What is looked for by a text, anywhere on the server: a few of each, by the filters that lists have. */
 import { queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
-import type { RunGrid } from "./generated/runs";
+import type { RunGrid, RunList } from "./generated/runs";
 import { FILTER_NAMES, type StoredTask } from "./storeTypes";
 import type { RunFacts, TaskRows } from "./types";
 
 const RUNS_MAX = 20;
 const TASKS_MAX = 10;
 
-/** Open runs and the newest of each workflow, by a part of their names or by status; also such as are not among the newest of all. */
+/**
+ * Runs by a part of their names or by status, however old: those that are open and the newest of each workflow, which many others of
+ * that name must not hide, then the newest of all.
+ */
 export const foundRunsQuery = (name: string, status: string) =>
   queryOptions({
     queryKey: ["found", "runs", name, status],
-    queryFn: ({ signal }) => get<RunGrid>(`/grid?${new URLSearchParams({ name, status, limit: String(RUNS_MAX), points: "1" }).toString()}`, signal),
-    select: (found): readonly RunFacts[] => found.runs,
+    queryFn: async ({ signal }): Promise<readonly RunFacts[]> => {
+      const limit = String(RUNS_MAX);
+      const asked = [`/grid?${new URLSearchParams({ name, status, limit, points: "1" }).toString()}`, `/runs?${new URLSearchParams({ matching: status === "" ? name : `:${status}`, limit }).toString()}`];
+      const found = await Promise.all(asked.map((path) => get<RunGrid | RunList>(path, signal)));
+      return found.flatMap(({ runs }): readonly RunFacts[] => runs);
+    },
     staleTime: 5_000,
   });
 

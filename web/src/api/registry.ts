@@ -6,7 +6,7 @@ import type { DefinitionGraph, RegisteredWorkflows, WorkflowDiff, WorkflowDocume
 import { get, getBytes, inPath, post, postFile, postLook, remove } from "./http";
 import type { RunFacts } from "./types";
 
-export type { DefinitionGraph as DefinitionGraphDocument, ParameterFacts as Parameter, RegisteredWorkflows as Registered, StageDocument, StageFile, WorkflowDiff, WorkflowDocument, WorkflowFacts, WorkflowVerdict as Verdict } from "./generated/workflows";
+export type { DefinitionGraph as DefinitionGraphDocument, ParameterFacts as Parameter, RegisteredWorkflows as Registered, RunRange, StageDocument, StageFile, WorkflowDiff, WorkflowDocument, WorkflowFacts, WorkflowVerdict as Verdict } from "./generated/workflows";
 
 /** As `tidewheel run` takes them; points are texts. */
 export interface RunOptions {
@@ -44,10 +44,17 @@ export const workflowQuery = (name: string, version: string) =>
     retry: false,
   });
 
-export const definitionGraphQuery = (name: string, version: string, start: string, stop: string, parameters: Record<string, unknown>) =>
+/** What a run would be given: its parameters, and its points; null: nothing was said of them. */
+export interface Given {
+  parameters: Record<string, unknown>;
+  points: Pick<RunOptions, "initial" | "final" | "start" | "stop"> | null;
+}
+
+/** With points, what a run with these would go through. */
+export const definitionGraphQuery = (name: string, version: string, start: string, stop: string, { parameters, points }: Given) =>
   queryOptions({
-    queryKey: ["workflows", name, version, "graph", start, stop, parameters],
-    queryFn: ({ signal }) => postLook<DefinitionGraph>(`${place(name, version)}/graph`, { start, stop, parameters }, signal),
+    queryKey: ["workflows", name, version, "graph", start, stop, parameters, points],
+    queryFn: ({ signal }) => postLook<DefinitionGraph>(`${place(name, version)}/graph`, { start, stop, parameters, ...(points === null ? {} : { options: points }) }, signal),
     placeholderData: keepPreviousData,
     retry: false,
   });

@@ -1,6 +1,6 @@
 /** What can be asked about the whole store: queues, tasks, workers, statistics, tokens. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { get, inPath } from "./http";
+import { get, getBytes, inPath } from "./http";
 import { FILTER_NAMES, type AuditPage, type QueueFacts, type Statistics, type StoredAttempt, type StoredTask, type TokenFacts, type WorkerFacts } from "./storeTypes";
 
 export const PAGE = 100;
@@ -40,6 +40,27 @@ export const storedAttemptsQuery = (id: string) =>
     queryKey: ["store", "task", id, "attempts"],
     queryFn: ({ signal }) => get<{ attempts: StoredAttempt[] }>(`/tasks/${inPath(id)}/attempts`, signal),
     select: (found) => found.attempts,
+  });
+
+/** The address of what an attempt wrote, or of something below it. */
+export const storedLogPath = (id: string, stream: string, below: string, asked: Record<string, string | number>): string =>
+  `/tasks/${inPath(id)}/logs/${stream}${below}?${new URLSearchParams(Object.entries(asked).map(([name, value]) => [name, String(value)])).toString()}`;
+
+const LOG_PART_BYTES = 32 * 1024;
+const LOG_MS = 3_000;
+
+/** The part that begins at an offset; null: the end, from a whole line on, asked for again while the task `grows`. */
+export const storedLogQuery = (id: string, stream: string, attempt: number, offset: number | null, grows: boolean) =>
+  queryOptions({
+    queryKey: ["store", "task", id, "log", stream, attempt, offset],
+    queryFn: async ({ signal }) => {
+      const { bytes, headers } = await getBytes(storedLogPath(id, stream, "", { attempt, limit: LOG_PART_BYTES, ...(offset === null ? {} : { offset }) }), signal);
+      const from = Number(headers.get("x-log-offset") ?? 0);
+      const text = new TextDecoder().decode(bytes);
+      return { text: offset === null && from > 0 ? text.slice(text.indexOf("\n") + 1) : text, offset: from, size: Number(headers.get("x-log-size") ?? bytes.length) };
+    },
+    refetchInterval: grows ? LOG_MS : false,
+    retry: false,
   });
 
 export const storedWhyQuery = (id: string) =>

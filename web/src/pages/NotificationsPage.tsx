@@ -83,7 +83,7 @@ export function NotificationsPage() {
           </li>
         ))}
       </ul>
-      {data.rules.length > 0 && <p className="muted">From <code>{plain(data.file)}</code>, read again by itself.</p>}
+      {data.rules.length > 0 && <p className="muted">From <code>{plain(data.file)}</code>. The file is read again when it changes.</p>}
       <div className="workflow-parts">
         <Messages title="Waiting to be sent" messages={data.waiting.map((one) => ({ ...one, when: <>{one.tries > 0 ? `tried ${one.tries === 1 ? "once" : `${one.tries} times`}, again` : "due"} <Due at={one.due_at} /></> }))} />
         <Messages title="Sent and given up" messages={data.ended.map((one) => ({ ...one, when: <>{one.outcome} <Ago at={one.at} /></> }))} />

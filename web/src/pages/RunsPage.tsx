@@ -98,7 +98,7 @@ function PointsText({ summary }: { summary: RunSummary }) {
 }
 
 function Trouble({ run, summary }: { run: ListedRun; summary: RunSummary | undefined }) {
-  if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives it: resume it.</p>;
+  if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives this run: resume it.</p>;
   if (run.status === "error") return <p className="run-trouble">{plain(run.reason)}</p>;
   if (run.waits.length > 0) return <p className="run-waits muted">waits for {plain(run.waits.join("; "))}</p>;
   if (run.reason.startsWith("completed, ")) return <p className="run-waits muted">{plain(run.reason)}</p>; // with what was not done

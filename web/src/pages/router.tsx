@@ -12,7 +12,7 @@ const anySearch = (search: Record<string, unknown>): Search =>
 const root = createRootRoute({
   component: Shell,
   validateSearch: anySearch,
-  notFoundComponent: () => <Empty page title="There is no such page">Go on with the navigation above.</Empty>,
+  notFoundComponent: () => <Empty page title="There is no such page">Use the navigation above.</Empty>,
 });
 
 const routes = [

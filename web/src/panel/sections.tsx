@@ -11,7 +11,7 @@ import { StateIcon, StateWord } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
 
 const SHOWN = 20;
-const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: it will not come"], "not taken": ["·", "not taken"] } as const;
+const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: it will not be made"], "not taken": ["·", "not taken"] } as const;
 
 export function Prerequisites({ arrows }: { arrows: Arrow[] }) {
   if (arrows.length === 0) return <p className="muted">It waits for no other {isOfStages() ? "stage" : "task"}.</p>;
@@ -88,7 +88,7 @@ export function Outputs({ outputs, completion }: { outputs: OutputFacts[]; compl
         {outputs.map((one) => (
           <li key={one.output} className={`${one.made ? "made" : ""}${one.by_hand ? " by-hand" : ""}`}>
             <span className="mark" role="img" aria-label={one.by_hand ? "made by hand" : one.made ? "made" : "not made"}>{one.by_hand ? "✎" : one.made ? "✔" : "○"}</span>
-            <span className="output-name">{one.output}{one.message !== one.output && <span className="faint"> {plain(one.message)}</span>}{one.required && <span className="faint" title="The task is complete only with it"> required</span>}</span>
+            <span className="output-name">{one.output}{one.message !== one.output && <span className="faint"> {plain(one.message)}</span>}{one.required && <span className="faint" title="The task is complete only with this output"> required</span>}</span>
             <span className="made-by"><span className="muted">{madeText(one)}</span> <At at={one.at} /></span>
           </li>
         ))}
@@ -130,7 +130,7 @@ export function LogLinks({ id, one, isLatest, words = "" }: { id: string; one: S
 }
 
 export function Submissions({ task }: { task: TaskDocument }) {
-  if (task.submissions.length === 0) return <p className="muted">It has not been submitted.</p>;
+  if (task.submissions.length === 0) return <p className="muted">The task has not been submitted.</p>;
   return (
     <ol className="submissions">
       {[...task.submissions].reverse().map((one) => (

@@ -21,13 +21,13 @@ export function LoggedOut({ before }: { before: boolean }) {
         </p>
         {byName && <p><a href="/login">Sign in by name</a></p>}
         <ol>
-          <li>Open the link that <code>tidewheel up</code> printed, if it is not used up.</li>
+          <li>Open the link that <code>tidewheel up</code> printed, unless it has been used.</li>
           <li>
-            Or make another on the server&apos;s machine, and open what it prints:
+            Or make another link on the server&apos;s machine, and open it:
             <pre>tidewheel token link --server {location.origin}</pre>
           </li>
         </ol>
-        <p className="muted">This tab goes on by itself as soon as you are logged in in another one.</p>
+        <p className="muted">As soon as another tab is logged in, this tab continues.</p>
         <Button look="primary" onClick={() => location.reload()}>I have logged in</Button>
       </div>
     </main>

@@ -49,7 +49,7 @@ export function useCommands(text: string, runs: readonly RunFacts[]): Commands {
     };
   }
   const others = candidates.filter((run) => run !== target).map((run) => toward(typed, run));
-  if (target === undefined) return { ...NOTHING, found: others, says: "No run is called like that." };
+  if (target === undefined) return { ...NOTHING, found: others, says: "No run has this name." };
   if (error !== null) return { ...NOTHING, found: others, says: error.message };
   if (data === undefined) return { ...NOTHING, isLoading: true };
   const here = ofRun(typed, target.name, data, act);
@@ -77,7 +77,7 @@ function ofRun(typed: Typed, run: string, told: TaskRows, act: (run: string, act
   const tasks: Tasks = { rows: told.tasks, nodes: told.nodes, hasEnded };
   const action = commandFor(typed, tasks);
   const next = completions(typed, run, tasks).map((one): Found => ({ key: `word ${one.text}`, title: one.text, kind: one.says, complete: one.text }));
-  const says = typed.what === "" ? `Which tasks of ${run}? There is none that ${typed.verb.button} applies to.` : `No task of ${run} is “${typed.what}” that ${typed.verb.button} applies to.`;
+  const says = typed.what === "" ? `Which tasks of ${run}? There is none that ${typed.verb.button} applies to.` : `“${typed.what}” names no task of ${run} that ${typed.verb.button} applies to.`;
   if (action === null) return { found: next, says };
   return { found: [{ key: "act", title: titleOf(action), kind: `in ${run}`, go: act(run, action) }, ...next], says };
 }

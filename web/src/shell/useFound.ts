@@ -1,7 +1,6 @@
 /** What the palette finds: what the page knows, and what the server has by that name; and what of the text is a command. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
 import { foundRunsQuery, foundTasksQuery, runRowsQuery } from "../api/finding";
 import { runsQuery } from "../api/queries";
 import { workflowsQuery } from "../api/registry";
@@ -11,6 +10,7 @@ import { queuesQuery } from "../api/storeQueries";
 import type { RunFacts } from "../api/types";
 import { RUN_STATUSES } from "../ui/palette";
 import { plain } from "../ui/plain";
+import { useSettled } from "../ui/settled";
 import { toggleTheme } from "../ui/theme";
 import { readCommand } from "./commands";
 import { matching, type Found } from "./found";
@@ -28,7 +28,7 @@ export interface Palette {
 }
 
 export function useFound(text: string): Palette {
-  const settled = useSettled(text.trim());
+  const settled = useSettled(text.trim(), SETTLED_MS);
   const { runs, isLoading: runsAreLoading } = useRuns(settled);
   const commands = useCommands(text, runs);
   const typed = readCommand(text);
@@ -41,16 +41,7 @@ export function useFound(text: string): Palette {
   const found = typed === null ? [...tasks.found, ...searched, ...commands.found] : [...commands.found, ...searched];
   const isLoading = runsAreLoading || known.isLoading || commands.isLoading || tasks.isLoading || queued.isLoading || isTyping;
   const says = typed !== null && commands.found.length === 0 ? commands.says : ""; // why the command is none, above what is called so
-  return { found, isLoading, says: says !== "" || found.length > 0 ? says : "Nothing is called like that." };
-}
-
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = window.setTimeout(() => setSettled(text), SETTLED_MS);
-    return () => window.clearTimeout(timer);
-  }, [text]);
-  return settled;
+  return { found, isLoading, says: says !== "" || found.length > 0 ? says : "Nothing has this name." };
 }
 
 /** What was typed as the name of a run: all of it, or what stands behind "in" or before "//". */

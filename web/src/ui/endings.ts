@@ -13,7 +13,7 @@ const ENDINGS: Record<string, Ending> = {
   abort: { word: "failed for good", status: "failed" },
   time_out: { word: "ran too long", status: "failed" },
   lapse: { word: "lost with its worker", status: "failed" },
-  lapse_out: { word: "lost with its worker once too often", status: "failed" },
+  lapse_out: { word: "lost with its worker too many times", status: "failed" },
   cancel: { word: "cancelled", status: "cancelled" },
   yield: { word: "given back by its worker", status: "ready" },
 };

@@ -22,7 +22,7 @@ export const STATE_SAYS: Readonly<Record<string, string>> = {
   lost: "It will not run: something that it needs failed",
   "not taken": "It will not run: the graph went another way",
   removed: "An operator removed it",
-  future: "It has not come yet",
+  future: "Its cycle point has not been reached yet",
   incomplete: "It ended, but not as the graph asks: it stays until an operator acts",
   blocked: "It can only run if something elsewhere is repaired",
   held: "An operator holds it: it is not submitted until it is released",

@@ -57,15 +57,15 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @option(
     "--scope ...",
-    "What it allows; again for more. All but read include read; admin is everything.",
+    "What the token allows; repeatable. All but read include read; admin is everything.",
     type=click.Choice([scope.value for scope in Scope]),
 )
 @option(
     "--for NAME...",
-    "For what: queues, workflows, runs and objects of this name, and all that is named "
+    "The token is for queues, workflows, runs and objects of this name, and for all names "
     "under it. `*` stands for any text.",
 )
-@option("--queue GLOB...", "Only for these queues, and runs where it is `run:NAME`.")
+@option("--queue GLOB...", "Only for these queues; `run:NAME` means a run.")
 @option("--workflow GLOB...", "Only for these workflows and their runs.")
 @option("--lasts", "How long it is valid. [default: until revoked]", type=DURATION)
 def token_command(session: Session, action: str, name: str | None, **options: Any) -> int:  # noqa: ANN401
@@ -188,7 +188,7 @@ Rules stand in notify.toml in the state directory, as
 def notify_command(session: Session, action: str, rule: str | None) -> int:
     """List rules and what was sent, check the rules, or send a test for RULE or for all.
 
-    Through --server it is the rules of that server, for its admins.
+    With --server, admins of that server see its rules.
     """
     if action != "test" and rule is not None:
         raise click.UsageError(f"only test takes a rule: tidewheel notify test {rule}")
@@ -286,13 +286,16 @@ def _test(session: Session, rule: str | None) -> int:
     "List folders of runs and tasks in this host's state directory that the store does "
     "not know, with their sizes.",
 )
-@option("--delete deletes", "With --files: remove them.")
-@option("--unmarked", "With --delete: also those that do not say which store they belong to.")
+@option("--delete deletes", "With --files: remove these folders.")
+@option(
+    "--unmarked",
+    "With --delete: also remove folders that do not say which store they belong to.",
+)
 @option("--yes is_sure", "With --delete: do not ask.")
 @option(
     "--audit-head NUMBER:SHA256",
-    "An entry of the audit as `audit.head` in a server's log or an earlier verify printed it: "
-    "an audit whose end was cut off is found this way.",
+    "An entry of the audit, as a server logged it (`audit.head`) or an earlier verify printed "
+    "it. If the end of the audit was cut off, this finds it.",
 )
 def verify_command(
     session: Session, *, files: bool, audit_head: str | None, **how: bool
@@ -336,7 +339,7 @@ async def _verified(
             raise click.UsageError(f"--audit-head {safe(audit_head)!r}: give NUMBER:SHA256")
         told = await client.store.audit(before=int(number) + 1, count=1)
         if not told or (told[0].number, told[0].sha256) != (int(number), digest.lower()):
-            seen = f"it is not {digest} as it was recorded"
+            seen = f"its SHA-256 is not {digest}, which was recorded before"
             found = [
                 *found,
                 Violation(invariant="audit", task_id=f"entry {number}", seen=seen),
@@ -369,8 +372,8 @@ def audit_command(
 ) -> int:
     """List who changed what, and who was refused, newest first; through a server for admins.
 
-    Each entry has a hash of itself and of the entry before it: none can be changed, left out or
-    put in between without a trace. `--check` and `verify` find the first that was.
+    Each entry has a hash of itself and of the entry before it: no entry can be changed, removed
+    or inserted without a trace. `--check` and `verify` find the first one that was.
     """
     if check_file is not None:
         return _check_audit(session, check_file)

@@ -31,7 +31,7 @@ EXAMPLES = (
 @click.command("convert", epilog=examples_text(EXAMPLES))
 @click.argument("path", type=PATH)
 @option("--to DIR", f"Write into this folder. [default: {FOLDER}, beside PATH]", type=PATH)
-@option("--check", "Write nothing, and say what would become of it.")
+@option("--check", "Write nothing; only say what would be written.")
 @AS_JSON
 @click.pass_context
 def command(
@@ -42,8 +42,8 @@ def command(
     PATH is a definition, a scheduling block instance, a processing block, or a folder of them.
     The templates of a definition are taken from templates/WORKFLOW/VERSION/STAGE/VERSION beside
     it. You are told what could not be carried over, and whether the result can be registered
-    and run. No file is ever changed: one that is there and different refuses everything. Exit 1
-    if something is left to be done, 2 if nothing was written.
+    and run. No existing file is ever changed: if one of them differs, nothing is written. Exit
+    1 if something is left to be done, 2 if nothing was written.
     """
     from tidewheel.services.definitions.conversion import convert
 

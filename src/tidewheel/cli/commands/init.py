@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -11,6 +10,7 @@ from tidewheel.cli.commands.convert import write_new
 from tidewheel.cli.output import safe, say
 from tidewheel.cli.session import AS_JSON, Session, examples_text, option
 from tidewheel.errors import BadSetting, Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 
 STARTERS = Path(__file__).parents[2] / "starters"
 WORD = "starter"  # in names and texts of their files: becomes the name that was asked for

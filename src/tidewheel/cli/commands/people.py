@@ -232,8 +232,8 @@ def session_command(
 ) -> int:
     """List the sessions that are open, in browsers and of `tidewheel login`, or end some.
 
-    At a server you see your own, an admin sees all of them. A session that was ended is
-    refused within a second.
+    At a server you see your own sessions; an admin sees all sessions. A session that was ended
+    is refused within a second.
     """
     if action == "list":
         if number is not None or everything:

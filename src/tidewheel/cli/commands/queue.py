@@ -73,7 +73,8 @@ def queues_command(
     def show(_: object) -> None:
         say_found(views, QUEUE_COLUMNS, empty)
         if hidden := len(found) - len(views):
-            note(f"{plural(hidden, 'queue')} of runs with nothing open hidden; show: --all")
+            which = plural(hidden, "queue of a run", "queues of runs")
+            note(f"not listed: {which} without open tasks; list all: --all")
 
     return session.answer({"queues": [document(view) for view in views]}, show)
 

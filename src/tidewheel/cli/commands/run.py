@@ -72,7 +72,7 @@ running and are found again. From another terminal: tidewheel show, why, trigger
 )
 @option("--slots", "How many jobs to run at once.", type=click.IntRange(1), shown=100)
 @offering_options
-@option("--tie-jobs", "Jobs die with this process, whatever happens.")
+@option("--tie-jobs", "Jobs end when this process ends, however it ends.")
 @option("--trigger-log", "Write to this file what triggered each task.", type=PATH)
 @option("--detach", "With a server: begin the run, but do not follow it.")
 @option(

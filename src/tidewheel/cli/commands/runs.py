@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     "runs",
     "runs --workflow forecast",
     "runs --matching 'fore*:stalled'        also ':stalled', fore",
-    "runs --delete forecast/run1            shows what goes, and asks",
+    "runs --delete forecast/run1            shows what will be deleted, and asks",
 )
 @option("--workflow NAME", "Only runs of this workflow.")
-@option("--matching FILTER", "Only runs that fit a filter, as `tidewheel tasks` takes it.")
+@option(
+    "--matching FILTER",
+    "Only runs that fit a filter; `tidewheel tasks --help` explains filters.",
+)
 @option("--nested", "Also runs that are tasks of a run.")
 @option("-n --limit", "How many to list at most.", type=click.IntRange(1, 1000), shown=100)
 @option(
@@ -147,8 +150,8 @@ VERSIONS = ("version", "against")
 def show_command(session: Session, words: Words, *, part: str | None) -> int:
     """Show a run: its status and why, progress per point, active tasks, what holds it up.
 
-    With ids: tasks with their prerequisites, outputs, flows and submissions. Nothing of it
-    needs a running scheduler.
+    With ids: tasks with their prerequisites, outputs, flows and submissions. No scheduler has
+    to run for this.
     """
     if part in ("versions", "diff"):
         from tidewheel.cli.pages import workflows
@@ -244,39 +247,44 @@ def tree_command(
 @click.argument("words", nargs=-1, metavar="[RUN] [ID[/SUBMIT]]")
 @option(
     "--file file NAME",
-    "out (of a job of a run if none is named), err, job (the script), status, activity or "
-    "xtrace.",
+    "Which file: out, err, job (the script), status, activity or xtrace. [default for a job "
+    "of a run: out]",
 )
 @option("--err file", "The same as --file err.", flag_value="err")
-@option("-s --submit", "Of this submission, not the latest.", type=click.IntRange(1))
-@option("--attempt", "Of this attempt, not the latest.", type=click.IntRange(1))
+@option(
+    "-s --submit", "The log of this submission. [default: the latest]", type=click.IntRange(1)
+)
+@option("--attempt", "The log of this attempt. [default: the latest]", type=click.IntRange(1))
 @option("-f --follow", "Continue until the job, or the run, has ended.")
 @option("--path path_only", "Print only where the file is.")
 @option(
     "--level LEVEL",
     "Only lines of this level or above, with those that belong to them: debug, info, warning, "
-    "error or critical.",
+    "error or critical. Without this option the log of a run leaves out debug lines; the log "
+    "of a job is shown whole.",
 )
 @option(
     "--search text TEXT",
-    "Only lines with this text, with their numbers: of this log, or without an ID of the run "
-    "and all of its jobs.",
+    "Only lines with this text, with their numbers. Without an ID, the logs of the run and of "
+    "all its jobs are searched.",
 )
 @option("--task GLOB", "With --search: in the jobs of these tasks, such as 'model*' or '3/*'.")
 @option("--glob", "A * in TEXT stands for any letters.")
-@option("--case", "Capital letters of TEXT count.")
+@option("--case", "Upper and lower case in TEXT must match.")
 @option("-n --limit", "How many lines to find at most.", type=click.IntRange(1), shown=1000)
 def log_command(
     session: Session, words: Words, *, follow: bool, path_only: bool, **given: object
 ) -> int:
     """Print the log of a run, or with an ID what the job of a task wrote.
 
-    Logs are files on the host that ran the job; workers send them to their server. Of a task
-    of the queue, both out and err are printed unless one is named; if an exception ended its
-    handler, the traceback comes last.
+    Logs are files on the host that ran the job; workers send them to their server. For a task
+    of the queue, both out and err are printed unless --file names one; if an exception ended
+    its handler, the traceback comes last.
     """
     wish = {name: given.pop(name) for name in ("file", "submit", "attempt")}
-    if given["text"] is not None or given["level"] or given["task"]:
+    is_search = given["text"] is not None or given["task"] or session.as_json
+    with_debug = not is_search and str(given["level"] or "").lower() == "debug"
+    if given["text"] is not None or given["task"] or (given["level"] and not with_debug):
         return _search(session, words, wish, given, is_other=follow or path_only)
 
     def arguments(target: Target) -> Document:
@@ -288,7 +296,7 @@ def log_command(
         if follow and not session.as_json and this_job(session) is None:
             from tidewheel.cli.pages.log import follow_log
 
-            follow_log(session, words, arguments)
+            follow_log(session, words, arguments, with_debug=with_debug)
             return 0
         page = look(session, "log", words, arguments)
     except Refused:
@@ -302,11 +310,20 @@ def log_command(
     if path_only:
         return session.answer(page, lambda page: say(safe(page["path"])))
     of_errors = None if wish["file"] else partial(_errors_text, session, words, arguments)
-    return session.answer(page, lambda page: _say_log(page, of_errors))
+    return session.answer(page, lambda page: _say_log(page, of_errors, with_debug=with_debug))
 
 
-def _say_log(page: Document, errors_text: Callable[[], str] | None) -> None:
-    click.echo(safe_lines(str(page["text"])), nl=False)
+def _say_log(
+    page: Document, errors_text: Callable[[], str] | None, *, with_debug: bool
+) -> None:
+    if not (page["id"] or with_debug):
+        from tidewheel.cli.pages.log import WithoutDebug
+
+        shown = WithoutDebug()
+        shown.say(str(page["text"]).encode())
+        shown.end()
+    else:
+        click.echo(safe_lines(str(page["text"])), nl=False)
     if page["text"]:
         return
     errors = errors_text() if errors_text is not None else ""
@@ -362,7 +379,7 @@ Press ? for the keys. NO_COLOR=1 leaves out colours.
 def tui_command(session: Session, words: Words) -> int:
     """Watch a run in the terminal and act on it; without RUN, choose one.
 
-    The tree of points, families, tasks and submissions, live; why a task waits, its
+    You see the tree of points, families, tasks and submissions, live; why a task waits, its
     prerequisites and outputs; logs as they are written. Every action first shows what it
     would do, and asks.
     """

@@ -66,7 +66,7 @@ _trusting = option(
     "processes=100 or file-size=10GiB; repeatable.",
     type=JOB_LIMIT,
 )
-@option("--tie-jobs", "Jobs die with this worker, whatever happens.")
+@option("--tie-jobs", "Jobs end when this worker ends, however it ends.")
 @option(
     "--yield/--drain yields",
     "When stopped: give the tasks back at once, or finish them.",
@@ -174,10 +174,13 @@ _listening_options = options(
     ),
     option(
         "--access-file",
-        "Who may sign in, and what they may then: see the manual, Sign in.",
+        "A file that says who may sign in and what they may do: see the manual, Sign in.",
         type=FILE,
     ),
-    option("--allow-host hosts NAME...", "A host name under which it is reached; repeatable."),
+    option(
+        "--allow-host hosts NAME...",
+        "A host name under which the server is reached; repeatable.",
+    ),
     option(
         "--submit-rate N",
         "Accept N tasks per second for each queue; more get 429. [default: no limit]",
@@ -218,7 +221,7 @@ Examples:
 
 @session_command("server", epilog=SERVER_EPILOG)
 @_listening_options
-@option("--no-monitor", "Do not watch leases beside it.")
+@option("--no-monitor", "Do not watch leases in this process.")
 @_waiting
 def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Answer requests over HTTP: tasks, queues, workers, runs, events; see docs/server.md.
@@ -241,7 +244,7 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 @_listening_options
 @option(
     "--queue queues TEXT...",
-    "Whose tasks are executed here, besides those of runs; repeatable.",
+    "A queue whose tasks are executed here, besides the jobs of runs; repeatable.",
     shown=(QUEUE_DEFAULT,),
 )
 @option(
@@ -265,13 +268,13 @@ def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click
     store: tasks of the queue `default`, and runs that have no other scheduler.
 
     Prints where it answers and, on a terminal, a link that opens the web page in a browser and
-    works once; elsewhere `tidewheel token link` prints one, so that no log keeps any. The token
-    for programs is in the file `token` of the state directory. SIGTERM or Ctrl-C stops it, a
-    second one at once. Jobs keep running meanwhile, and the next start adopts them, even after
-    a kill -9.
+    works once; elsewhere `tidewheel token link` prints one, so that no log keeps a link. The
+    token for programs is in the file `token` of the state directory. SIGTERM or Ctrl-C stops
+    it, a second one at once. Jobs keep running meanwhile, and the next start adopts them, even
+    after a kill -9.
 
-    On a loopback address and without a proxy it trusts definitions (--trust-definitions): those
-    that you give from your folders; never those that came over REST.
+    On a loopback address and without a proxy it trusts definitions (--trust-definitions): defin
+    itions that you give from your folders; never definitions that came over REST.
     """
     from tidewheel.cli.roles import run_up
 

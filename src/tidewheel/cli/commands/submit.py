@@ -58,7 +58,7 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 )
 @option("--file file", "Many tasks, one JSON object per line.", type=click.File("r", "utf-8"))
 @option("--atomic", "With --file: all tasks or none.")
-@option("--queue TEXT", "The queue to put it into.", shown=QUEUE_DEFAULT)
+@option("--queue TEXT", "The queue to put the task into.", shown=QUEUE_DEFAULT)
 @option("--priority", "0 to 4294967295, higher first. [default: 50]", type=int)
 @option("--needs ...", "Run after this task; repeatable.", type=NEED)
 @option("--retries", "How often to try again after a failure.", type=int)
@@ -69,7 +69,7 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 @option("--memory", "Memory one attempt uses: 2GiB.", type=SIZE)
 @option("--gpu", "GPUs one attempt uses.", type=int)
 @option("--nodes", "Machines one attempt uses. [default: 1]", type=int)
-@option("--exclusive", "Nothing else runs on them meanwhile.", default=None)
+@option("--exclusive", "Nothing else may run on these machines meanwhile.", default=None)
 @option("--buffer", "Buffer space one attempt uses: 2TB.", type=SIZE)
 @option("--label TEXT...", "Only on workers with this label; repeatable.")
 @option("--runner TEXT", "What runs it: slurm, compose or swarm. [default: bash]")
@@ -82,9 +82,9 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
     "--key TEXT", "While a task with this key has not ended, submitting it again does nothing."
 )
 @name_options(explained(TaskFields))
-@option("--id TEXT", "Its id, unique for all time. [default: generated]")
+@option("--id TEXT", "The id of the task, unique for all time. [default: generated]")
 @option("--name TEXT", "A unique name.")
-@option("--wait", "Wait for the end; exit 1 unless it succeeded.")
+@option("--wait", "Wait until the task has ended; exit 1 unless it succeeded.")
 def command(session: Session, argv: Words, *, wait: bool, **options: Any) -> int:  # noqa: ANN401
     """Store a task for a worker to execute, and print its id.
 

@@ -70,7 +70,7 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     type=click.Choice([word.value for word in Vocabulary]),
     default=Vocabulary.TIDEWHEEL.value,
 )
-@option("--jobs", "Also jobs of runs; those of one run: --queue run:RUN.")
+@option("--jobs", "List jobs of runs, too. Jobs of one run only: --queue run:RUN.")
 @option("--watch", "Show changes as they happen, until Ctrl-C.")
 def tasks_command(
     session: Session,
@@ -257,7 +257,9 @@ PER_CALL_MAX = 10_000
 )
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @filter_options("All")
-@option("--with-children", "Also whatever was cancelled because it needs one of them.")
+@option(
+    "--with-children", "Also tasks that were cancelled because they need one of these tasks."
+)
 @option("--dry-run", "Say what would be submitted, and store nothing.")
 def resubmit_command(
     session: Session,

@@ -68,7 +68,7 @@ def verb_command(name: str) -> click.Command:
         text = "If the run has ended and no scheduler serves it: resume it here, at once."
         rows.append(option("--run carries_on", text))
     elif name == Stop.verb:
-        text = "With --kill, of a run that has stopped: end jobs that still run from here."
+        text = "With --kill, for a run that has stopped: end its remaining jobs from here."
         rows.append(option("--run carries_on", text))
     if verb.dry_run:
         rows.append(option("--dry-run -n", "Only show what would change, run and wait."))
@@ -301,8 +301,8 @@ WORDS_MAX = 2  # behind the run
 def ext_trigger_command(session: Session, words: Words, ids: tuple[str, ...]) -> int:
     """Tell a run that the MESSAGE for which tasks wait has come from outside.
 
-    One task takes it: the oldest that waits. TRIGGER_ID tells one message from the next and is
-    given to the job.
+    The oldest task that waits for it takes it. TRIGGER_ID tells one message from the next and
+    is given to the job.
     """
 
     def asked(target: Target) -> ExtTrigger:

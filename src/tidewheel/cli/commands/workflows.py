@@ -46,9 +46,9 @@ def register_command(
 
     PATH is a file, or a folder with several definitions. URL is an archive (.tar.gz, .zip) or,
     with git+ before it, a repository, of which @REF is a branch, tag or commit; #FOLDER is a
-    folder or a file in it. It is fetched by this command, never by a server, and none of its
-    code runs meanwhile. All are registered or none. They are
-    kept whole, so a run no longer needs these files. Registering the same again changes
+    folder or a file in it. This command fetches it, never a server, and runs none of its code.
+    Either all definitions are registered or none. The store keeps copies of all their files, so
+    a run no longer needs the originals. Registering the same again changes
     nothing; other content under the same name and version is refused. A definition that cannot
     run as it is can still be registered; you are told what would have to change.
     """
@@ -159,7 +159,7 @@ LIMIT = click.IntRange(1, 1_000)
 @click.argument("what", metavar="[FILE|ID]", default="")
 @option("--status TEXT", "List only instances with this status.")
 @option("--subarray ID", "List only instances of this subarray.")
-@option("--dry-run", "Judge what is submitted, and store nothing.")
+@option("--dry-run", "Check the file, and store nothing.")
 @option("--reason TEXT", "Why you abort it; kept for others to read.", default="")
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
 def sbi_command(  # noqa: PLR0913 - each an option
@@ -175,10 +175,11 @@ def sbi_command(  # noqa: PLR0913 - each an option
 ) -> int:
     """List, show or abort scheduling block instances, or submit one from a JSON or YAML file.
 
-    submit takes all of its processing blocks or none, with every mistake at once; the same
-    again changes nothing. Each block is a run of a registered workflow, which any scheduler
-    takes up: tidewheel up, or tidewheel scheduler. FILE may be - for standard input. abort ends
-    every block that is not over; exit 1 if one could not be asked.
+    submit accepts all processing blocks of FILE or none, and reports every mistake at once.
+    Submitting the same again changes nothing. Each block is a run of a registered workflow,
+    which any scheduler takes up: tidewheel up, or tidewheel scheduler. FILE may be - for
+    standard input. abort ends every block that has not ended; exit 1 if a block could not be
+    asked to end.
     """
     if action != "list" and not what:
         missing = "FILE" if action == "submit" else "ID"
@@ -191,7 +192,7 @@ def sbi_command(  # noqa: PLR0913 - each an option
         told = _submit(session, what, dry_run=dry_run)
         code = session.answer(told, page.say_submitted)
         if told["is_new"] and not (dry_run or session.as_json or is_remote(session.store)):
-            note("blocks run where a scheduler and a worker are: tidewheel up is both")
+            note("blocks need a scheduler and a worker; start both: tidewheel up")
         return code
     if dry_run:
         raise click.UsageError("--dry-run is for submit")
@@ -304,10 +305,10 @@ def blocks_command(  # noqa: PLR0913 - each an option
 def objects_command(
     session: Session, action: str, names: Words, *, facts: Words, after: str, limit: int
 ) -> int:
-    """List buffer objects, or say that some are present, or are no longer.
+    """List buffer objects, or say that objects are there or no longer there.
 
-    Stages that depend on an object wait until it is posted, once for all: runs that begin
-    later find it there.
+    Stages that depend on an object wait until it is posted. One post is enough: later runs find
+    the object there.
     """
     if (action == "list") == bool(names):
         raise click.UsageError("write: objects post NAME…, objects remove NAME…, or objects")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import getopt
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from tidewheel.lazy_dataclasses import NamedTuple
 
 
 class Option(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidewheel.cli.cylc import inspect
 from tidewheel.cli.cylc.arguments import (
@@ -30,6 +30,7 @@ from tidewheel.cli.verbs import ROWS, CylcCall, Verb
 from tidewheel.core.operator.verbs import VERBS as COMMANDS
 from tidewheel.core.operator.verbs import Broadcast, Command, ExtTrigger, Stop
 from tidewheel.errors import TidewheelError
+from tidewheel.lazy_dataclasses import NamedTuple
 
 VERSION = "8.5.4"  # of Cylc: what these calls mean is what they mean there
 

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from math import inf
-from typing import NamedTuple
 from unicodedata import east_asian_width
 
 from tidewheel.cli.drawing.layers import (
@@ -29,7 +28,7 @@ from tidewheel.cli.drawing.layers import (
     without_circles,
 )
 from tidewheel.cli.drawing.sketch import NO_FRAME, Frame, Sketch, frames_around
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 LETTER_WIDTH = 7.3  # of the writer's font
 LINE_HEIGHT = 15.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
 from tidewheel.cli.drawing.layers import find_depths, without_circles
 from tidewheel.core.cycling.calendar import Point
@@ -12,6 +12,7 @@ from tidewheel.core.graph.definition import AllOf, AnyOf, Atom, Condition, Group
 from tidewheel.core.graph.graph import Graph, TaskAt, Window
 from tidewheel.core.graph.outputs import FAILED, FINISHED, SUCCEEDED
 from tidewheel.core.graph.shown_names import joined_output, output_text, stage_name, stage_text
+from tidewheel.lazy_dataclasses import NamedTuple
 
 INDENT_MAX = 12  # steps; deeper tasks are not moved further to the right
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SHOWN_BYTES_MAX = 4_000_000  # of a file whose lines are shown
 SHOWN_LENGTH_MAX = 160  # of a line
+UNPACKED = "tidewheel-definition-"  # a folder for a registered definition while it is read
 
 COLOURS = {
     Severity.ERROR: PALETTE[Status.FAILED].colour,
@@ -65,16 +66,19 @@ def show_findings(
     findings: Sequence[Finding], source: SourceText | None, tell: Callable[[str], None]
 ) -> None:
     """Calls ``tell`` with the lines of each finding, among them the source line that it is
-    about, if known."""
+    about, if known; its file is named as one can open it from here."""
     read = cache(_read)  # each file once, when one of its lines is first shown
     for finding in findings:
-        place = f"{safe(finding.position)}: " if finding.position != NOWHERE else ""
+        position, path = finding.position, None
+        if source is not None and position.file in source.files:
+            path = source.folder / position.file
+            if not source.folder.name.startswith(UNPACKED):
+                position = position._replace(file=_from_here(path))
+        place = f"{safe(position)}: " if position != NOWHERE else ""
         word = click.style(finding.severity.word, fg=COLOURS[finding.severity], bold=True)
         tell(f"{place}{word}: {safe(finding.message)}")
-        file = finding.position.file
-        if source is not None and file in source.files:
-            for line in _excerpt(finding.position, read(source.folder / file)):
-                tell(line)
+        for line in _excerpt(position, read(path)) if path is not None else ():
+            tell(line)
         if finding.hint:
             tell(f"    {safe(finding.hint)}")
 
@@ -120,6 +124,12 @@ def _excerpt(position: Position, lines: Mapping[int, str]) -> Iterable[str]:
         # What is spelled out before the column moves it.
         width = len(safe(before[indent:].replace("\t", " ")))
         yield "  | " + " " * width + click.style("^", fg=COLOURS[Severity.ERROR])
+
+
+def _from_here(path: Path) -> str:
+    """Returns a path from the current directory, or the whole of it if it is not below that."""
+    whole, here = path.absolute(), Path.cwd()
+    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
 
 
 def _read(path: Path) -> Mapping[int, str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -28,6 +29,7 @@ from tidewheel.cli.output import (
 )
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 from tidewheel.core.queue.task import TaskError
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import show_duration
 
 if TYPE_CHECKING:
@@ -201,9 +203,65 @@ def left_running(run: str, pool: TaskPool | None, status: str) -> Iterator[str]:
         yield f"to end {what} instead: tidewheel stop {run} --kill --run"
 
 
+# ---- how the tasks of a run have ended ----
+
+# States of tasks that have ended, and how news and the end of a run call them.
+STATES_OF_ENDS = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "submit-failed": "submission failed",
+    "expired": "expired",
+}
+
+
+def ends_of(shown: Mapping[str, object]) -> Counter[str]:
+    """Counts how the tasks of a run have ended, from the view of it."""
+    counts: Any = shown["counts"]
+    return Counter({STATES_OF_ENDS[k]: v for k, v in counts.items() if k in STATES_OF_ENDS})
+
+
+def counted_ends(ends: Counter[str]) -> list[str]:
+    """Returns each word with its number, such as `2 failed`."""
+    return [f"{count} {word}" for word, count in sorted(ends.items())]
+
+
 # ---- why a run does not go on: failures that are alike in one line, then each other cause ----
 
 CAUSES_MAX = 10
+
+
+_EFFECTS = {  # of the commands that are offered under a cause; of `set` without an option
+    "trigger": "run it now",
+    "set": "count it as succeeded without running it",
+    "log": "read what its job wrote",
+    "release": "let it run",
+    "resume": "let the run go on",
+}
+_EFFECTS_OF_SET = {
+    "--pre": "count this prerequisite as met",
+    "--out": "count this output as made",
+    "--value": "give the value by hand",
+}
+
+
+def commands_with_effects(commands: Sequence[str]) -> Iterator[str]:
+    """Yields each command with a comment that says what it does, the comments in a column.
+
+    A shell takes the whole line.
+    """
+    width = max(map(len, commands), default=0)
+    for one in commands:
+        effect = _effect(one.split())
+        yield f"{one:{width}}  # {effect}" if effect else one
+
+
+def _effect(words: Sequence[str]) -> str:
+    verb = words[1] if len(words) > 1 else ""
+    effect = _EFFECTS.get(verb, "")
+    if verb == "set":
+        effect = next((_EFFECTS_OF_SET[one] for one in words if one in _EFFECTS_OF_SET), effect)
+    are_many = any("*" in one for one in words)
+    return effect.replace("it", "them", 1) if are_many else effect
 
 
 def other_causes(shown: Mapping[str, object]) -> list[Mapping[str, object]]:
@@ -217,11 +275,11 @@ def cause_lines(shown: Mapping[str, object]) -> Iterator[str]:
     groups, others = documents(shown, "groups"), other_causes(shown)
     for group in groups[:CAUSES_MAX]:
         yield str(group["text"])
-        yield from (f"  {one}" for one in texts(group, "commands"))
+        yield from (f"  {one}" for one in commands_with_effects(texts(group, "commands")))
     for cause in others[: CAUSES_MAX - len(groups)]:
         for reason in documents(cause, "reasons"):
             yield str(reason["text"])
-            yield from (f"  {one}" for one in texts(reason, "commands"))
+            yield from (f"  {one}" for one in commands_with_effects(texts(reason, "commands")))
     told = sum(cast("int", one["count"]) for one in groups[:CAUSES_MAX])
     yield from _more(told + len(others[: CAUSES_MAX - len(groups)]), shown)
 
@@ -257,7 +315,8 @@ def causes(engine: RunEngine, errors: Mapping[Key, str]) -> Iterator[str]:
     for those in groups[:CAUSES_MAX]:
         told += len(those)
         yield told_group(pool, those)
-        yield from (f"  {one}" for one in group_commands(run, pool, those))
+        commands = group_commands(run, pool, those)
+        yield from (f"  {one}" for one in commands_with_effects(commands))
     others = [one for one in found if one.standing is not PoolState.INCOMPLETE]
     shown = others[: max(0, CAUSES_MAX - len(groups))]
     for task in shown:
@@ -275,7 +334,8 @@ def _one_cause(engine: RunEngine, key: Key) -> Iterable[str]:
     command = next((one.command for one in reasons if one.command), "")
     name = engine.pool.plan.name_of(key)
     yield words if words.startswith(name) else f"{name}: {words}"
-    yield from (f"  {one}" for one in command_lines(engine.run.name, command))
+    commands = command_lines(engine.run.name, command)
+    yield from (f"  {one}" for one in commands_with_effects(commands))
 
 
 # ---- the exception that ended a handler: what it was, where, and the last calls to there ----

@@ -9,10 +9,11 @@ import stat
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from tidewheel.api.log_lines import PLAIN_RANK, rank_of
 from tidewheel.api.tasks import Task
 from tidewheel.cli.output import note, plural, safe, safe_lines, say, say_json
 from tidewheel.cli.pages.format import traceback_of
@@ -31,7 +32,7 @@ from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.config import home_directory
 from tidewheel.errors import NotFound, Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.runs import BringsLogs
 from tidewheel.quantities import show_size
 
@@ -229,7 +230,38 @@ def _stream(word: object) -> str | None:
 # ---- of a run, or of a job of it ----
 
 
-def follow_log(session: Session, words: Sequence[str], arguments: Arguments) -> None:
+class WithoutDebug:
+    """Prints the log of a run as it comes, without the lines of level DEBUG and those that
+    belong to them; at the end it says how many these were."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest, self._rank, self._left_out = "", PLAIN_RANK, 0
+
+    def say(self, content: bytes) -> None:
+        *lines, self._rest = (self._rest + self._decoder.decode(content)).split("\n")
+        self._say([f"{line}\n" for line in lines])
+
+    def end(self) -> None:
+        self._say([self._rest] if self._rest else [])
+        if self._left_out:
+            are = "is" if self._left_out == 1 else "are"
+            lines = plural(self._left_out, "DEBUG line")
+            note(f"{lines} {are} left out; to see them, add --level debug")
+
+    def _say(self, lines: Sequence[str]) -> None:
+        kept = []
+        for line in lines:
+            self._rank = rank_of(line, self._rank)
+            if self._rank >= PLAIN_RANK:
+                kept.append(line)
+        self._left_out += len(lines) - len(kept)
+        click.echo(safe_lines("".join(kept)), nl=False)
+
+
+def follow_log(
+    session: Session, words: Sequence[str], arguments: Arguments, *, with_debug: bool
+) -> None:
     """Prints the log of a run or a job until nothing more will come.
 
     Raises Refused if there is none that can be read.
@@ -237,7 +269,8 @@ def follow_log(session: Session, words: Sequence[str], arguments: Arguments) -> 
 
     async def follow(runs: Runs) -> None:
         target = await find_target(runs, words)
-        wish, say, offset = arguments(target), printer(), 0
+        wish, offset, shown = arguments(target), 0, WithoutDebug()
+        say = printer() if with_debug or wish["id"] else shown.say
         while True:
             part = await runs.log_part(
                 target.run, wish, offset=offset, wait_seconds=WAIT_SECONDS
@@ -247,6 +280,7 @@ def follow_log(session: Session, words: Sequence[str], arguments: Arguments) -> 
             wish |= {"id": place.id or "", "submit": place.submit, "attempt": place.attempt}
             if part.over:
                 break
+        shown.end()
         if not part.found:
             raise Refused(f"{part.place.path} cannot be read; look on the host where it ran")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from tidewheel.cli.output import (
     coloured,
@@ -43,6 +43,7 @@ from tidewheel.cli.pages.format import (
 from tidewheel.cli.verbs import TABLE
 from tidewheel.core.operator.verbs import Hold, Reload, Set, Stop
 from tidewheel.core.operator.views import ABORTED_BY, REOPENED_STATUSES
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import show_duration
 from tidewheel.views.run_facts import kept_text
 
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Given
 
 POINTS_SHOWN_MAX = 12
-NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
+NO_SCHEDULER = "no scheduler drives it yet; start one: tidewheel scheduler"
 GOES_ON = ("running", "paused", "waiting for release", "stopping")
 
 
@@ -143,7 +144,7 @@ def say_why_run(page: Document) -> None:
 def _say_causes(run: Document, page: Document) -> bool:
     """Prints what keeps the run, failures that are alike in one line; of a run that has
     completed what failed in it. Returns whether there is anything of it."""
-    from tidewheel.cli.pages.format import other_causes
+    from tidewheel.cli.pages.format import commands_with_effects, other_causes
 
     groups, others = documents(page, "groups"), other_causes(page)
     if groups or others:
@@ -152,7 +153,7 @@ def _say_causes(run: Document, page: Document) -> bool:
         section("stalled because" if is_stalled else stays)
     for group in groups[:SHOWN_MAX]:
         say(f"  {safe(group['text'])}")
-        for line in texts(group, "commands"):
+        for line in commands_with_effects(texts(group, "commands")):
             say(f"    {safe(line)}")
     for one in others[:SHOWN_MAX]:
         say_reasons(documents(one, "reasons"))
@@ -343,7 +344,7 @@ def say_why(page: Document) -> None:
         of_flows = f"  flow {flows}" if flows not in ("", "none") else ""
         say(f"{safe(task['id'])}  {coloured(state_cell(task))}{of_flows}")
         reasons = documents(task, "reasons")
-        say_reasons(reasons, is_over=task["state"] == "succeeded")
+        say_reasons(reasons, is_over=task["state"] in ("succeeded", "not taken"))
         if not reasons:
             say("  nothing keeps it from running")
 

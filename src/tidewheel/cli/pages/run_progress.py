@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tidewheel.cli.output import json_line, note, plural, safe
-from tidewheel.cli.pages.format import documents, left_running, reached
+from tidewheel.cli.pages.format import (
+    STATES_OF_ENDS,
+    counted_ends,
+    documents,
+    ends_of,
+    left_running,
+    reached,
+)
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import FAILED_AGAIN, RunView
@@ -50,13 +57,6 @@ ERRORS_KEPT_MAX = 1_000
 LOST_MAX = 20
 WAIT_TOLD_SECONDS_MIN = 5.0  # what comes sooner need not be announced
 WAIT_WORDS = {RETRY: "its retry delay", CLOCK: "the clock"}
-# States of tasks that have ended, and how news and the end of a run call them.
-STATES_OF_ENDS = {
-    "succeeded": "succeeded",
-    "failed": "failed",
-    "submit-failed": "submission failed",
-    "expired": "expired",
-}
 ENDS = tuple(STATES_OF_ENDS.values())
 # What is said of a task at the moment it happens; the rest is in the log.
 TOLD = frozenset(("started", *RETRIES, "blocked", "lost", *ENDS))
@@ -105,6 +105,7 @@ class RunPage:
         self._warnings: list[str] = []  # of what failed when it ran again
         self._reasons: dict[Key | None, str] = {}
         self._errors: dict[Key, str] = {}  # of the last job of each task that failed here
+        self._failed: dict[Key, str] = {}  # as what each of them is counted among the ends
         self._stall_option = ""  # without which it would not wait to be mended
         self._status = ""
         self._stops = 0
@@ -168,7 +169,7 @@ class RunPage:
         self._known_causes = [] if batch.news else self._known_causes
         for one in batch.news:
             if one.event in ENDS and not is_awaited(engine, one):
-                self._ends[remark_of(engine, one) or one.event] += 1
+                self._count_end(one, remark_of(engine, one) or one.event)
             elif one.event == "lost":
                 self._lost[engine.pool.plan.id_of(one.key)] = one.text
             self.on_news(engine, one)
@@ -213,6 +214,14 @@ class RunPage:
         self._errors |= {key: text for key, text in self._reasons.items() if key is not None}
         while len(self._errors) > ERRORS_KEPT_MAX:
             del self._errors[next(iter(self._errors))]
+
+    def _count_end(self, end: News, word: str) -> None:
+        """Counts how a task ended; one that failed before and was run again counts once."""
+        if before := self._failed.pop(end.key, ""):
+            self._ends -= Counter((before,))
+        self._ends[word] += 1
+        if end.event in FAILURES and len(self._failed) < ERRORS_KEPT_MAX:
+            self._failed[end.key] = word
 
     def _because(self, failure: News) -> str:
         """Returns why a task failed, after a colon; "" if that is unknown or told already."""
@@ -271,11 +280,11 @@ class RunPage:
     def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
         """Shows how the run ended and after how long: the time it took here, or `seconds`."""
         took = show_duration(time.monotonic() - self._begun_at if seconds is None else seconds)
-        counts = _counted(self._ends if self._earlier is None else self._earlier)
+        counts = counted_ends(self._ends if self._earlier is None else self._earlier)
         counts += [end.undone.text] if end.undone.text else []
         ends = f": {', '.join(counts)}" if counts else ""
         if self._earlier is not None and self._ends:
-            ends += f" ({', '.join(_counted(self._ends))} since it was resumed)"
+            ends += f" ({', '.join(counted_ends(self._ends))} since it was resumed)"
         print_line(f"{self._run.name} {end.status} after {took}{ends}")
         for text in self._warnings:
             self._note(f"warning: {text}")
@@ -322,7 +331,7 @@ class RunPage:
 
         This page has seen only those since the run was carried on.
         """
-        self._earlier = _ends_of(shown)
+        self._earlier = ends_of(shown)
         groups = documents(shown, "groups")
         again = [one for one in groups if one["state"] == FAILED_AGAIN]
         self._warnings = [str(one["text"]) for one in again]
@@ -330,7 +339,7 @@ class RunPage:
 
     def takes(self, shown: Mapping[str, object]) -> None:
         """Takes ends, lost tasks and causes from a view of the run, to show its end."""
-        self._ends.update(_ends_of(shown))
+        self._ends.update(ends_of(shown))
         self._is_of_stages = bool(shown.get("stages"))
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
         from tidewheel.cli.pages.format import cause_lines
@@ -424,16 +433,6 @@ def remark_of(engine: RunEngine, one: News) -> str:
     so that nobody takes it for work that was done; "" for others."""
     node = engine.graph.nodes.get(one.key[1])
     return "" if node is None else node.definition.skip.remark
-
-
-def _counted(ends: Counter[str]) -> list[str]:
-    return [f"{count} {word}" for word, count in sorted(ends.items())]
-
-
-def _ends_of(shown: Mapping[str, object]) -> Counter[str]:
-    """Counts how the tasks of a run have ended, from the view of it."""
-    counts: Any = shown["counts"]
-    return Counter({STATES_OF_ENDS[k]: v for k, v in counts.items() if k in STATES_OF_ENDS})
 
 
 async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
@@ -559,7 +558,7 @@ class LivePage(RunPage):
         from rich.text import Text
 
         now, status = time.monotonic(), self._status or "running"
-        counts = ", ".join(_counted(self._ends))
+        counts = ", ".join(counted_ends(self._ends))
         head = Text(f"{self._run.name}  ", style="bold")
         head.append(status, style="red" if status == "stalled" else "cyan")
         head.append(f"  {show_duration(now - self._begun_at)}  {counts}", style="default")

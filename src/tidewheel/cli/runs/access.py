@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tidewheel.cli.session import Session
 from tidewheel.errors import NotFound, Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.output import note, safe, safe_lines, say_json
@@ -51,6 +51,7 @@ from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, Refused, Unavailable
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import parse_duration, show_duration
 from tidewheel.scheduler.restart_options import is_same_request, newest_of, run_to_carry_on
 
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
 SILENT_SECONDS = 3.0  # of the log, before a person is told who is missing
 AGAIN_SECONDS_MAX = 5.0  # between two attempts to reach the server
-NOT_TAKEN = "no scheduler has taken it yet; one that runs there will: tidewheel scheduler"
+NOT_TAKEN = "no scheduler has taken it yet; start one there: tidewheel scheduler"
 NOW = Instant(0.0)  # a server says itself whether a run is driven
 
 

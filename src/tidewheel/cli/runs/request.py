@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import click
 
@@ -39,7 +39,7 @@ from tidewheel.core.operator.registry import RunRequest, registry_text
 from tidewheel.core.operator.views import RunView, UndoneKind
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import Captured, restore
 from tidewheel.wiring.stores import is_remote
@@ -204,8 +204,8 @@ async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
 
 def _tell_of_path(asked: RunRequest) -> None:
     note(
-        f"{safe(asked)} is the file or folder of that name, not the registered workflow; "
-        f"that one, from elsewhere: tidewheel run {safe(asked)}"
+        f"{safe(asked)} is the file or folder of that name, not the registered workflow; to "
+        f"run the registered one, change to another folder: tidewheel run {safe(asked)}"
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from tidewheel.cli.tui.panes import Choice, Question, State, help_pane, takes_ids
 from tidewheel.cli.tui.tree import FAMILY, POINT, Tree
 from tidewheel.cli.verbs import ROWS
+from tidewheel.lazy_dataclasses import NamedTuple
 
 BY_KEY = {verb.key: verb for verb in ROWS if verb.key}
 FILES = {"o": "out", "e": "err", "J": "job"}

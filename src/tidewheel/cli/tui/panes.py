@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from datetime import datetime
 from statistics import median_low
-from typing import NamedTuple, cast
+from typing import cast
 
 from tidewheel.cli.output import plural, safe
 from tidewheel.cli.pages.format import (
@@ -32,7 +32,7 @@ from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line, sha
 from tidewheel.cli.tui.tree import Tree, progress_bar
 from tidewheel.cli.verbs import ROWS, Verb
 from tidewheel.core.operator.verbs import VERBS
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.quantities import show_duration
 
 TASK, LOG, QUESTION, ANSWER, KEYS = "task", "log", "question", "answer", "keys"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from textwrap import wrap
-from typing import NamedTuple
 
 from tidewheel.cli.palette import Look
+from tidewheel.lazy_dataclasses import NamedTuple
 
 ROOM_MIN = 20  # for a text beside another
 BOLD, DIM, REVERSE = "bold", "dim", "reverse"

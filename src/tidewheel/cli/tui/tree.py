@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from tidewheel.cli.output import safe
 from tidewheel.cli.pages.format import Document, counts_text, documents, flows_text, texts, took
 from tidewheel.core.queue.filters import Filter, read_filter
 from tidewheel.errors import BadSetting
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.quantities import show_duration
 from tidewheel.views.error_groups import BAD_ENDS
 from tidewheel.views.status_text import REMARKS, STATES

@@ -18,7 +18,6 @@ import re
 from dataclasses import field
 from enum import IntEnum
 from functools import lru_cache
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import (
     DAYS_PER_WEEK,
@@ -39,7 +38,7 @@ from tidewheel.core.cycling.calendar import (
     week_date,
     weeks_in_year,
 )
-from tidewheel.lazy_dataclasses import dataclass, pattern
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass, pattern
 
 FORMAT_LENGTH_MAX = 100
 EXPANDED_YEAR_DIGITS_MAX = 6

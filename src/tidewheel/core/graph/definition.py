@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Calendar, Interval, Point
 from tidewheel.core.cycling.offset import Offset
@@ -31,7 +30,7 @@ from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.findings import NOWHERE, Position, Severity
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 # Ordered names and values: order matters in an environment; a tuple can be shared and hashed.
 Pairs = tuple[tuple[str, str], ...]

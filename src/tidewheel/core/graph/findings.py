@@ -15,10 +15,9 @@ from dataclasses import field, replace
 from difflib import get_close_matches
 from enum import IntEnum
 from itertools import islice
-from typing import NamedTuple
 
 from tidewheel.errors import Refused
-from tidewheel.lazy_dataclasses import dataclass, pattern
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass, pattern
 
 SHOWN_MAX = 20  # findings in the message of an exception
 FINDINGS_MAX = 1000  # of one definition; what follows is counted only

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from itertools import islice
-from typing import NamedTuple, TypeVar, overload
+from typing import TypeVar, overload
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
@@ -24,7 +24,7 @@ from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph import definition as definitions
 from tidewheel.core.graph.completion import Completion
 from tidewheel.core.graph.findings import NOWHERE, Position
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 Other = TypeVar("Other")
 PARAMETER_VARIABLES = ("CYLC_TASK_PARAM_", "TIDEWHEEL_TASK_PARAM_")

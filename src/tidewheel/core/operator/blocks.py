@@ -14,7 +14,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
@@ -22,7 +21,7 @@ from tidewheel.core.operator.views import ABORTED_BY, RunView, was_aborted
 from tidewheel.core.queue.access import covers, run_name
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import BadSetting
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 PRIORITY_MIN, PRIORITY_MAX = -1, 100
 BLOCKS_MAX = 1_000  # of one instance

@@ -22,12 +22,11 @@ import json
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from tidewheel.core.queue.access import CODE, RUN_QUEUE
 from tidewheel.core.queue.submission import NAME_LENGTH_MAX
 from tidewheel.core.queue.task import TaskId
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 FLOW_CYLC = "flow.cylc"
 PYTHON = "python"

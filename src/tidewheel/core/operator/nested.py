@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from tidewheel.core.graph.checks.names import FOLDER, folder_problem
 from tidewheel.core.operator.definition import (
@@ -27,6 +26,7 @@ from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import TaskId
 from tidewheel.core.queue.values import VALUES_BYTES_MAX
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 
 DEPTH_MAX = 5  # runs in runs, the outermost not counted
 OPEN_MAX = 1_000  # at once in the outermost run: each is held in memory by a scheduler

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import NewRun, RunOptions
@@ -17,7 +17,7 @@ from tidewheel.core.queue.lease import RUN_LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.requests import HostProcess, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.persistence import Change
@@ -114,6 +114,11 @@ class RunTimer(NamedTuple):
     name: str  # of the node; "" for the run's own
     timer: str
     at: Instant
+
+
+NEVER = Instant(
+    253_402_300_799.0
+)  # the end of the year 9999: of a timer that only marks a task
 
 
 class TimerKey(NamedTuple):

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
@@ -44,7 +43,7 @@ from tidewheel.core.sched.task_state import (
     PoolState,
     VerdictKind,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 DEBUG, INFO, WARNING = "DEBUG", "INFO", "WARNING"
 ERROR, CRITICAL = "ERROR", "CRITICAL"
@@ -147,9 +146,11 @@ class RunLog:
         elif type(event) is events.OutputMade and event.output not in STANDARD:
             name = self._shown(event.task)
             found.append(RunLogLine(DEBUG, f"[{name}] completed output {event.output}"))
+        pool, seen = self._pool, self._seen
+        tasks = pool.tasks
         for key in outcome.touched.tasks:
-            self._changed(key, event, found)
-        pool = self._pool
+            if key in tasks or key in seen:  # else it is told by now
+                self._changed(key, event, found)
         for effect in outcome.effects:
             if type(effect) is Submit:
                 found.append(_tuple(RunLogLine, (INFO, trigger_line(pool, effect))))
@@ -173,10 +174,16 @@ class RunLog:
 
     def _end_of_job(self, event: events.JobEnded, failure: str, found: list[LogEntry]) -> None:
         """Adds the lines of a job's end and of its task, before what follows from them."""
-        before = self._seen.get(event.task)
+        key = event.task
+        before = self._seen.get(key)
         if before is not None and before.word in _JOB_WORDS and before.submit == event.submit:
-            name = self._pool.plan.name_of(event.task)
+            name = self._pool.plan.name_of(key)
             if event.how is JobEnd.SUCCEEDED:
+                if key not in self._pool.tasks:  # as nearly always
+                    del self._seen[key]
+                    way = _success_and_out(before, _end_word(self._pool, key, before, event))
+                    found.append(_tuple(WayLines, (name, way)))
+                    return
                 found.append(_tuple(WayLines, (name, _success(before))))
             elif before.word == "running" and event.how is not JobEnd.NOT_STARTED:
                 name = shown(name, before)
@@ -185,9 +192,9 @@ class RunLog:
             else:
                 found.append(RunLogLine(ERROR, f"[{shown(name, before)}] {SUBMIT_FAILED}"))
         # Else it is too late: a notice says so.
-        self._changed(event.task, event, found)
+        self._changed(key, event, found)
         if event.how is JobEnd.KILLED:
-            found.append(RunLogLine(WARNING, f"[{self._shown(event.task)}] job killed"))
+            found.append(RunLogLine(WARNING, f"[{self._shown(key)}] job killed"))
 
     def _changed(self, key: Key, event: Event, found: list[LogEntry]) -> None:
         pool = self._pool
@@ -304,6 +311,12 @@ def _first_glance(now: Glance, is_admitted: bool) -> Glance:
 @lru_cache(maxsize=WAYS_KNOWN_MAX)
 def _success(before: Glance) -> Way:
     return Way((_said(INFO, f"{_state(before)}] (received){SUCCEEDED}"),))
+
+
+@lru_cache(maxsize=WAYS_KNOWN_MAX)
+def _success_and_out(before: Glance, end: str) -> Way:
+    """Returns what is told of a task that left the pool when its job succeeded."""
+    return Way(_success(before).lines + _way_out(before, end).lines)
 
 
 @lru_cache(maxsize=WAYS_KNOWN_MAX)

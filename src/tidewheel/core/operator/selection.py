@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from tidewheel.core.cycling.calendar import (
     HOURS_PER_DAY,
@@ -42,7 +42,7 @@ from tidewheel.core.sched.elements import nodes_at, size_at
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState, VerdictKind
 from tidewheel.errors import Refused
-from tidewheel.lazy_dataclasses import pattern
+from tidewheel.lazy_dataclasses import NamedTuple, pattern
 
 IDS_MAX = 10_000  # of one command
 NAMED_MAX = 5  # tasks in one sentence

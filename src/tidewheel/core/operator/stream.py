@@ -18,12 +18,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.errors import BadSetting
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.persistence import Change

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import MISSING, fields
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from tidewheel.errors import Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """Ask how the jobs of tasks are."""
+    """Check on the jobs of tasks now."""
 
     verb: ClassVar[str] = "poll"
     ids: tuple[str, ...]
@@ -103,7 +103,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Go on submitting."""
+    """Start new tasks again."""
 
     verb: ClassVar[str] = "resume"
 

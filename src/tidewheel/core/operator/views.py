@@ -10,14 +10,14 @@ graph removed (suicide), nor one that succeeds without a job because its run mod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.queue.access import covers, run_name, workflow_name
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Refused
-from tidewheel.lazy_dataclasses import dataclass, pattern
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass, pattern
 
 if TYPE_CHECKING:  # who only lists runs would load the core with it
     from tidewheel.core.cycling.calendar import Point
@@ -298,6 +298,18 @@ class TasksAtPoint(NamedTuple):
     first: str
     pooled: PooledTaskRow | None
     memory: PutMemory | None
+
+
+class TasksDue(NamedTuple):
+    """Counts tasks of a run at one point that are unfinished and have a time to finish by.
+
+    `at` is that time; `NEVER` if it is over, and the scheduler has said so.
+    """
+
+    run: int
+    point: Point
+    at: Instant
+    tasks: int
 
 
 RUNS_NAMED_MAX = 5

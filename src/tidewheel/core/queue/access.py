@@ -17,12 +17,11 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import cache
 from operator import attrgetter
-from typing import NamedTuple
 
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import Instant
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 NAMES_MAX = 100  # patterns of a token
 ANY_TEXT = "*"

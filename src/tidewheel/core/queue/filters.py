@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
-from typing import NamedTuple
 
 from tidewheel.core.queue.submission import is_glob
 from tidewheel.errors import BadSetting
+from tidewheel.lazy_dataclasses import NamedTuple
 
 LENGTH_MAX = 200
 GRAMMAR = (

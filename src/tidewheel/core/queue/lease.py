@@ -7,12 +7,11 @@ service that comes after it.
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
 
 from tidewheel.core.queue.status import LEASED, Signal, Status
 from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
 from tidewheel.errors import BadSetting, LeaseLost, WrongStatus
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 LEASE_SECONDS_DEFAULT = 10.0
 RUN_LEASE_SECONDS_DEFAULT = 10.0  # of a run, which a scheduler holds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Holder
 from tidewheel.core.queue.limits import Limit
@@ -13,7 +13,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
 from tidewheel.errors import BadSetting, Refused
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.task import Part

@@ -25,8 +25,8 @@ ACCEPTED = (
 
 # The engine and Slurm keep the environment of what they run in files of theirs, in clear.
 NO_SECRETS = (
-    "{runner} would keep a secret in clear, so none is given to it: leave out the secret: of "
-    "its environment and parameters, or run it by bash"
+    "{runner} would keep a secret as plain text, so it is given none: remove secret: from its "
+    "environment and parameters, or run it with bash"
 )
 
 

@@ -15,10 +15,9 @@ import base64
 import binascii
 import hashlib
 import hmac
-from typing import NamedTuple
 
 from tidewheel.core.queue.task import TaskId
-from tidewheel.lazy_dataclasses import pattern
+from tidewheel.lazy_dataclasses import NamedTuple, pattern
 
 PREFIX = "twa."
 LENGTH_MAX = 2_000

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from tidewheel.errors import BadValues, Refused
-from tidewheel.lazy_dataclasses import pattern
+from tidewheel.lazy_dataclasses import NamedTuple, pattern
 
 VALUES_BYTES_MAX = 64 * 1024
 INPUTS_BYTES_MAX = 1024 * 1024  # of all tasks before one

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode, names_of
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
+from tidewheel.lazy_dataclasses import NamedTuple
 
 POINTS_BEHIND_MAX = 1_000  # looked at for each arrow
 

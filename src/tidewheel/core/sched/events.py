@@ -9,14 +9,13 @@ Effects are what a step wants done outside: jobs, timers, checks and news.
 from __future__ import annotations
 
 from enum import Enum, StrEnum
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import Retries
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.task_state import Flows, Key
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 
 class JobEnd(StrEnum):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import assumed_sizes
@@ -45,6 +44,7 @@ from tidewheel.core.sched.task_state import (
     PoolState,
     VerdictKind,
 )
+from tidewheel.lazy_dataclasses import NamedTuple
 
 ELEMENTS_LOOKED_AT_MAX = 1_000  # for the first that needs help
 DueAt = Callable[[Key, str], Instant | None]  # when a task need not wait for a thing any more

@@ -24,13 +24,14 @@ that order: `tests/spec/test_sched_old_rows.py` has rows that the old version wr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from heapq import heappush
 from itertools import compress
 from operator import attrgetter
-from typing import NamedTuple, assert_never
+from types import MappingProxyType
+from typing import assert_never
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import Atom, Condition, Group, XtriggerTerm
@@ -59,6 +60,7 @@ from tidewheel.core.sched.task_state import (
     TaskHistory,
     Verdict,
 )
+from tidewheel.lazy_dataclasses import NamedTuple
 
 
 class PooledTaskRow(NamedTuple):
@@ -131,6 +133,14 @@ class ForgetMemory(NamedTuple):
     row: PutMemory
 
 
+class ForgetStored(NamedTuple):
+    """Says that tasks left the pool's memory since whose last row nothing has changed: the
+    store keeps these rows as they are."""
+
+    point: Point
+    names: tuple[str, ...]
+
+
 class PutChain(NamedTuple):
     """Stores the point of the head of a node's chain in a flow; None if the chain is over."""
 
@@ -154,9 +164,14 @@ class PutRun(NamedTuple):
     run: RunState
 
 
-Change = (
+OneChange = (
     PutTask | DropTask | PutMemory | ForgetMemory | PutChain | PutAbsolute | PutFlow | PutRun
 )
+Change = OneChange | ForgetStored
+
+
+_tuple = tuple.__new__  # as tuples, rows cost a third
+NOTHING: Mapping[str, TaskHistory] = MappingProxyType({})
 
 
 def changes(pool: TaskPool, touched: Touched) -> list[Change]:
@@ -165,11 +180,16 @@ def changes(pool: TaskPool, touched: Touched) -> list[Change]:
     tasks, initial = pool.tasks, pool.plan.initial
     for key in touched.tasks:
         task = tasks.get(key)
-        found.append(DropTask(key) if task is None else PutTask(row_of(task, initial)))
-    for key, memory in touched.forgotten.items():
-        found.append(ForgetMemory(_memory_row(key, memory)))
+        if task is None:
+            found.append(_tuple(DropTask, (key,)))
+        else:
+            found.append(_tuple(PutTask, (row_of(task, initial),)))
+    if touched.forgotten:
+        found += _forgotten(touched)
     for key in touched.memory:
-        found.append(_memory_row(key, pool.remember(*key)))
+        memory = pool.memory.get(key[0], NOTHING).get(key[1])
+        if memory is not None:
+            found.append(_memory_row(key, memory))
     for name, flow in touched.chains:
         found.append(PutChain(name, flow, pool.chains.get((name, flow))))
     for absolute in touched.absolute:
@@ -180,6 +200,19 @@ def changes(pool: TaskPool, touched: Touched) -> list[Change]:
     if touched.run:
         found.append(PutRun(replace(pool.run, held_tasks=dict(pool.run.held_tasks))))
     return found
+
+
+def _forgotten(touched: Touched) -> Iterator[Change]:
+    """Yields what became of histories that the pool has dropped: only what the batch has
+    changed is not in the store already."""
+    stored: dict[Point, list[str]] = {}
+    for key, memory in touched.forgotten.items():
+        if key in touched.memory:
+            yield _tuple(ForgetMemory, (_memory_row(key, memory),))
+        else:
+            stored.setdefault(key[0], []).append(key[1])
+    for point, names in stored.items():
+        yield ForgetStored(point, tuple(names))
 
 
 def everything(pool: TaskPool) -> list[Change]:
@@ -197,18 +230,21 @@ def everything(pool: TaskPool) -> list[Change]:
 
 
 def row_of(task: PooledTask, initial: Point) -> PooledTaskRow:
+    point, name = task.key
     true = task.true
-    return PooledTaskRow(
-        task.point,
-        task.plan.name,
+    row = (
+        point,
+        name,
         task.flows,
         task.stage,
-        atoms_of(task.plan, task.point, true, initial) if true else (),
+        atoms_of(task.plan, point, true, initial) if true else (),
         task.missing > 0,
         tuple(task.waits),
         tuple(task.outputs),
         *_same(task),
+        None,
     )
+    return _tuple(PooledTaskRow, row)
 
 
 MANY_ATOMS = 16  # from here on the meanings of all are kept
@@ -220,6 +256,10 @@ def atoms_of(
     node: IndexedNode, point: Point, true: int, initial: Point
 ) -> tuple[AtomMeaning, ...]:
     """Returns the atoms, by their meaning, that the bits of a task at a point stand for."""
+    if node.atoms == 1 and true and len(node.arrows) == 1:  # one parent, as most tasks have
+        leaf = node.arrows[0][0].leaves[0]
+        if leaf.shift is not None:
+            return ((Point(point + leaf.shift), *leaf.term),)
     # As text, since to shift a number with a bit for each of many parents is slow.
     bits = f"{true:b}"[::-1].ljust(node.atoms, "0")
     if node.atoms >= MANY_ATOMS:
@@ -251,14 +291,10 @@ def _meanings(node: IndexedNode, point: Point, initial: Point) -> list[AtomMeani
 
 
 def _memory_row(key: Key, memory: TaskHistory) -> PutMemory:
-    return PutMemory(
-        key,
-        memory.spawned,
-        tuple(memory.made.items()),
-        tuple(memory.verdicts.items()),
-        memory.submits,
-        memory.held_back,
-    )
+    made = tuple(memory.made.items())
+    verdicts = tuple(memory.verdicts.items())
+    row = (key, memory.spawned, made, verdicts, memory.submits, memory.held_back)
+    return _tuple(PutMemory, row)
 
 
 class PoolLedger:
@@ -271,9 +307,13 @@ class PoolLedger:
 
     def write(self, written: Iterable[Change]) -> None:
         for change in written:
-            self._write_one(change)
+            if isinstance(change, ForgetStored):
+                for name in change.names:
+                    self.rows.pop(("memory", change.point, name), None)
+            else:
+                self._write_one(change)
 
-    def _write_one(self, change: Change) -> None:
+    def _write_one(self, change: OneChange) -> None:
         match change:
             case PutTask(row):
                 self.rows["task", row.point, row.name] = change

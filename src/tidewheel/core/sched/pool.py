@@ -389,7 +389,10 @@ class GroupCount:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Touched:
-    """Holds the keys of what a step, or several, may have changed; values only if forgotten."""
+    """Holds the keys of what a step, or several, may have changed; values only if forgotten.
+
+    What is in `memory` as well was changed before it was forgotten, or is remembered again.
+    """
 
     # One is made for each step: a parameter for each of these would cost as much as its dict.
     tasks: dict[Key, None] = field(init=False, default_factory=dict)
@@ -403,12 +406,9 @@ class Touched:
     def add(self, other: Touched) -> None:
         """Adds what another step touched: a batch has touched what its steps have."""
         self.tasks |= other.tasks
-        if other.forgotten:
-            for key in other.forgotten:
-                # Remembered anew it would be empty, and take the place of what is kept of it.
-                self.memory.pop(key, None)
-            self.forgotten |= other.forgotten
         self.memory |= other.memory
+        if other.forgotten:
+            self.forgotten |= other.forgotten
         if other.chains:
             self.chains |= other.chains
         if other.absolute or other.flows:

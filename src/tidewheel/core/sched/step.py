@@ -19,7 +19,7 @@ could be evaluated by is remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, cast
+from typing import cast
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
@@ -37,6 +37,7 @@ from tidewheel.core.sched.propagation import meet_other_lists, spawn_on_demand
 from tidewheel.core.sched.reachability import evaluate_all
 from tidewheel.core.sched.services import end_services
 from tidewheel.core.sched.task_state import PoolState
+from tidewheel.lazy_dataclasses import NamedTuple
 
 # What an active task says of itself: it holds the base, and its children lie beyond it.
 REPORTS = (events.JobSubmitted, events.OutputMade, events.JobEnded)
@@ -213,9 +214,7 @@ def evict(context: StepContext) -> None:
     for point in gone:
         there = pool.memory[point]
         for name in sorted(there.keys() - needed if needed else there):
-            key = (point, name)
-            touched.forgotten[key] = there.pop(name)
-            touched.memory.pop(key, None)
+            touched.forgotten[point, name] = there.pop(name)
         if not there:
             del pool.memory[point]
     # When a family there is asked for, it is counted again from all that is known.

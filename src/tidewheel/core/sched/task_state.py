@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from tidewheel.core.sched.dependency_index import IndexedNode

@@ -64,8 +64,8 @@ class Checker:
                     self._findings.error("bad-value", seen, error.hint, entry)
                     continue
                 known[key] = value
-                if text[-1:] == '"' and text[0] != '"':
-                    self._check_quotes((*path, name), entry)
+                if text[-1:] == '"' and text[0] != '"' and text.count('"') % 2:
+                    self._unpaired_quote((*path, name), entry)
                 if entry_spec.choices and value and value not in entry_spec.choices:
                     self._bad_choice(entry_spec.choices, str(value), (*path, name), entry)
                     continue
@@ -85,11 +85,10 @@ class Checker:
             seen = f"{where(path, entry)} has no effect: {because}"
             self._findings.all.note("no-effect", seen, "", self._findings.position(entry))
 
-    def _check_quotes(self, path: Path, item: Item) -> None:
-        if item.text.count('"') % 2:
-            seen = f"{where(path, item)} ends with a quote that nothing opens"
-            hint = "add the quote that is missing, or remove this one"
-            self._findings.warning("unpaired-quote", seen, hint, item)
+    def _unpaired_quote(self, path: Path, item: Item) -> None:
+        seen = f"{where(path, item)} ends with a quote that nothing opens"
+        hint = "add the quote that is missing, or remove this one"
+        self._findings.warning("unpaired-quote", seen, hint, item)
 
     def _bad_choice(self, choices: tuple[str, ...], value: str, path: Path, item: Item) -> None:
         near = difflib.get_close_matches(value.lower(), choices, 1)

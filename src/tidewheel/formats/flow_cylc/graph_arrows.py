@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import cast
+from typing import Any
 
 from tidewheel.core.cycling.calendar import BadCycling
 from tidewheel.core.cycling.offset import Offset
@@ -94,7 +94,8 @@ class Lowering:
     def _lower_chain(self, chain: Chain, lowered: Lowered) -> None:
         outputs = self._plain_outputs(chain.sides)
         if outputs is not None:
-            self._lower_plain(cast("tuple[Token, ...]", chain.sides), outputs, lowered)
+            sides: Any = chain.sides
+            self._lower_plain(sides, outputs, lowered)
             return
         for token in nodes_of(chain.sides[0]):
             if token.suicide:
@@ -111,18 +112,22 @@ class Lowering:
         """Returns the outputs that are asked for if each side is one task, and neither a family
         nor mapped, and nothing else is said than its output; None for any other chain."""
         outputs = []
+        offset = None  # of the last side
         for side in sides:
             if type(side) is not Token or side.kind is not _NODE or side.suicide:
                 return None
             name, qualifier = side.text, side.qualifier
             if side.polled is not None or name in self._families or "<" in name:
                 return None
-            output = SUCCEEDED if qualifier is None else standard_name(qualifier)
-            if output == FINISHED or qualifier in FAMILY_QUALIFIERS:
-                return None
-            outputs.append(output)
-        has_end = len(sides) > 1 and cast("Token", sides[-1]).offset is not None
-        return None if has_end else outputs
+            if qualifier is None:
+                outputs.append(SUCCEEDED)
+            else:
+                output = standard_name(qualifier)
+                if output == FINISHED or qualifier in FAMILY_QUALIFIERS:
+                    return None
+                outputs.append(output)
+            offset = side.offset
+        return None if len(sides) > 1 and offset is not None else outputs
 
     def _lower_plain(
         self, sides: tuple[Token, ...], outputs: list[str], lowered: Lowered
@@ -220,7 +225,8 @@ class Lowering:
         if token.offset is None:
             for name in members:
                 if name not in lowered.placements:
-                    lowered.placements[name] = definition.Placement(name, token.position)
+                    placement = (name, token.position)
+                    lowered.placements[name] = tuple.__new__(definition.Placement, placement)
         else:
             self._offset(token)
         # A plain name that leads nowhere says nothing about its outputs.
@@ -242,7 +248,8 @@ class Lowering:
             for made in made_by(output):
                 key = (name, made, optional, is_family, explicit)
                 if key not in marks:
-                    marks[key] = definition.OutputMark(*key, token.position)
+                    mark = (*key, token.position)
+                    marks[key] = tuple.__new__(definition.OutputMark, mark)
 
     def _output(self, token: Token) -> tuple[str, bool]:
         """Returns the standard name of the output, and whether all of a family must make it."""

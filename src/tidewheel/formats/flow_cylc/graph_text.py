@@ -12,13 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.sections import Item, PlacedFindings, Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.values import BadValue, unquoted
-from tidewheel.lazy_dataclasses import dataclass, pattern
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass, pattern
 
 # The texts under `[scheduling] [[graph]]`, line by line, each with its place in the source.
 

@@ -41,6 +41,8 @@ RESERVED_OUTPUTS = frozenset(
 
 def task_name_problem(name: str) -> str:
     """Says why this cannot be the name of a task or family; empty if it can."""
+    if name.isascii() and name.isidentifier() and name[0] != RESERVED_PREFIX[0]:
+        return ""  # as nearly all
     name = _MAPPED.sub("", name) if name.endswith(">") else name
     accepted = "have letters, digits and _ - + % @, and begin with a letter, digit or _"
     return _problem(name, _TASK, "names", accepted)

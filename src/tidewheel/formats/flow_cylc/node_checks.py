@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import cast
+from typing import Any, cast
 
 from tidewheel.core.graph.definition import Events, NodeDef
 from tidewheel.core.graph.findings import Findings, Position, meant
@@ -52,7 +52,8 @@ class SectionChecks:
     def check(self, section: Section, values: Values) -> None:
         if "parameter environment templates" in values:
             self._merge_templates(section, values)
-        for name in cast("Values", values.get("environment", ())):
+        variables: Any = values.get("environment", ())
+        for name in variables:
             if name in self._sound_names:
                 continue
             if problem := variable_name_problem(name):
@@ -62,7 +63,7 @@ class SectionChecks:
                 self._sound_names.add(name)
         if "outputs" in values:
             self._check_outputs(section, values)
-        if len(cast("str", values.get("completion") or "")) > COMPLETION_LENGTH_MAX:
+        if "completion" in values and len(str(values["completion"])) > COMPLETION_LENGTH_MAX:
             del values["completion"]
             item = f"{_here(section)}completion"
             seen = f"{item} has more than {COMPLETION_LENGTH_MAX} characters"
@@ -70,7 +71,7 @@ class SectionChecks:
             self._findings.error("bad-value", seen, hint, section, "completion")
         if "job" in values or "remote" in values:
             self._check_place(section, values)
-        if "`" in cast("str", values.get("platform") or ""):
+        if "platform" in values and "`" in str(values["platform"]):
             seen = f"{_here(section)}platform: backticks are not accepted"
             self._findings.error("bad-value", seen, "write $(command)", section, "platform")
 

@@ -198,7 +198,8 @@ class Namespaces:
             self.findings.error("bad-parameter", str(error), error.hint, section)
             return
         if not expanded:
-            self.findings.error("bad-name", "this heading names nothing", "", section)
+            seen = "this heading names no task or family"
+            self.findings.error("bad-name", seen, "write [[NAME]]", section)
         for name, chosen in expanded:
             self._add(name, chosen, values, section)
 
@@ -219,7 +220,7 @@ class Namespaces:
     def _expanded_parents(
         self, inherit: tuple[str, ...], chosen: Chosen, namespace: Namespace, section: Section
     ) -> tuple[str, ...]:
-        if not any("<" in parent for parent in inherit):
+        if "<" not in " ".join(inherit):
             return inherit
         parents = []
         for parent in inherit:

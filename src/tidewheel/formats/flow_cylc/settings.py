@@ -377,7 +377,8 @@ class _Reader:
         namespaces.read(self._root.section("runtime"), self._checker)
         families = namespaces.arrange()
         nodes = resolve(namespaces, families)
-        tasks = (node for node in nodes.values() if not families.is_family(node.name))
+        members = families.members
+        tasks = [node for name, node in nodes.items() if name not in members]
         check_tasks(tasks, meta, self._findings.all)
         values = self._values("scheduling", items.SCHEDULING)
         scheduling = SchedulingReader(self._findings, self._root, parameters, values)

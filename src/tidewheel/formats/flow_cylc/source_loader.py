@@ -11,7 +11,6 @@ import itertools
 import os
 import re
 from dataclasses import field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +44,8 @@ CYLC_VERSION = "8.5.4"
 _JINJA2 = pattern(r"#!jinja2", re.IGNORECASE)
 _EMPY = pattern(r"#!empy", re.IGNORECASE)
 _SIP_NAME = pattern(r"\.(yaml|yml|json)(\.j2)?$")
+_PYTHON_NAME = pattern(r"\.py$")
+_PYTHON_KEY = pattern(rb"\btidewheel\b[^\0]*\bWorkflow\(")
 _OTHER_KINDS = {
     "a SIP definition": (
         re.compile(r"\s*[\"']?(schema_version|stages)[\"']?\s*:"),
@@ -126,21 +127,25 @@ def find_flow_file(folder_or_file: Path, findings: Findings) -> tuple[Path, str]
 
 
 def _other_definitions(folder: Path) -> str:
-    """Returns the hint to name one of the SIP definitions in a folder; "" if there are none."""
+    """Returns the hint to name one of the SIP or Python definitions in a folder; "" if there
+    are none."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         present = sorted(entry.name for entry in itertools.islice(entries, _LISTED_MAX))
-        if "stages" in present:  # of SIP definitions
-            files = (one for one in present if _SIP_NAME.search(one))
-            named = [*itertools.islice(filter(partial(_is_sip, folder), files), _NAMED_MAX)]
-            paths = ", ".join(str(folder / one) for one in named)
-            return f"name the definition: {paths}" if named else ""
+        name, key = (
+            (_SIP_NAME, _SIP_KEY) if "stages" in present else (_PYTHON_NAME, _PYTHON_KEY)
+        )
+        files = (one for one in present if name.search(one) and _has(folder / one, key))
+        named = [*itertools.islice(files, _NAMED_MAX)]
+        paths = ", ".join(str(folder / one) for one in named)
+        return f"name the definition: {paths}" if named else ""
     return ""
 
 
-def _is_sip(folder: Path, name: str) -> bool:
-    """Says whether a file has what every SIP definition has; requests of runs lack it."""
-    with contextlib.suppress(OSError), (folder / name).open("rb") as file:
-        return _SIP_KEY.search(file.read(_READ_MAX)) is not None
+def _has(path: Path, key: re.Pattern[bytes]) -> bool:
+    """Says whether a file has what every definition of its kind has; requests of SIP runs and
+    other Python files lack it."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return key.search(file.read(_READ_MAX)) is not None
     return False
 
 
@@ -161,7 +166,7 @@ def _is_another_kind(source: SourceText, findings: Findings) -> bool:
 
 def _refuse_old_file(position: Position, findings: Findings) -> None:
     seen = f"{OLD_FLOW_FILE} is the name of Cylc 7, whose rules are not supported"
-    later = "what else has changed is then reported line by line"
+    later = "the other changes are then reported line by line"
     hint = f"rename the file to {FLOW_FILE}; {later}"
     findings.error("old-file-name", seen, hint, position)
 

@@ -94,7 +94,7 @@ class SourceFolder:
             ) from None
         if not target.is_relative_to(self.path):
             seen = f"{name} is outside of the workflow's folder"
-            hint = "copy the file into the folder: only what is in it is read"
+            hint = "copy the file into the folder: files outside of it are not read"
             raise BadSource("outside-source", seen, hint, asked_at)
         return target
 
@@ -249,7 +249,7 @@ class Inlined:
             self.findings.error(error.finding_code, str(error), error.hint, error.position)
             return
         file_number = len(self.folder.names) - 1
-        if lines[0] == PLAIN or not any("%include" in line for line in lines):
+        if lines[0] == PLAIN or "%include" not in "\n".join(lines):
             self.lines += lines
             self.origins += range(origin(file_number, 1), origin(file_number, len(lines) + 1))
             return

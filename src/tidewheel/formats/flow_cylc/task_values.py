@@ -58,7 +58,7 @@ def read_mapped(
             seen = f"{name} and {other} both have elements called {head}, …"
             where = placed.get(name, NOWHERE)
             findings.error("mapped-task", seen, "rename one of them", where)
-    for name in dict.fromkeys((*placed, *nodes)):
+    for name in dict.fromkeys((*placed, *nodes)) if found else ():
         if (element := element_of(found, name)) is not None:
             seen = f"the task {name} has the name of an element of {element[0]}"
             findings.error("mapped-task", seen, "rename it", placed.get(name, NOWHERE))

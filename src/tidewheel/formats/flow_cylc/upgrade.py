@@ -153,7 +153,7 @@ CHANGES: dict[Path, dict[str, Change]] = {
     },
 }
 
-_NAMESPACE_SECTIONS = ("events", "job", "remote", "workflow state polling")
+_NAMESPACE_SECTIONS = frozenset({"events", "job", "remote", "workflow state polling"})
 # The same old name in a thousand tasks is one thing to learn.
 WARNINGS_PER_NAME_MAX = 5
 
@@ -185,7 +185,9 @@ class _Upgrader:
             entries = namespace.entries
             if not old_names.isdisjoint(entries):
                 self._upgrade(namespace, _NAMESPACE, namespace, namespace.name)
-            for name in _NAMESPACE_SECTIONS:
+            if _NAMESPACE_SECTIONS.isdisjoint(entries):  # as nearly all
+                continue
+            for name in sorted(_NAMESPACE_SECTIONS):
                 inner = entries.get(name)
                 if isinstance(inner, Section):
                     self._upgrade(inner, (*_NAMESPACE, name), namespace, namespace.name)

@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable
 from enum import Enum
 from textwrap import dedent
-from typing import NamedTuple
 
 from tidewheel.core.graph.definition import ELEMENTS_DEFAULT, ELEMENTS_MAX
 from tidewheel.errors import Refused
-from tidewheel.lazy_dataclasses import pattern
+from tidewheel.lazy_dataclasses import NamedTuple, pattern
 
 LIST_ITEMS_MAX = 10_000
 PARAMETER_VALUES_MAX = 10_000  # of one parameter, which may also be given as a list

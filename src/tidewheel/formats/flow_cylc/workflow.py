@@ -385,13 +385,14 @@ def check_folders(folder: Path, graph: Graph, findings: Findings) -> None:
     workflow."""
     for name, known in graph.nodes.items():
         node = known.definition
-        if not is_folder(node.workflow) or folder_problem(node.workflow):
+        workflow = node.workflow
+        if not workflow or not is_folder(workflow) or folder_problem(workflow):
             continue
-        there = folder / node.workflow.removeprefix(FOLDER) / FLOW_FILE
+        there = folder / workflow.removeprefix(FOLDER) / FLOW_FILE
         if not there.is_file():
             findings.error(
                 "bad-workflow",
-                f"{name} cannot be a run of {node.workflow}: there is no file {FLOW_FILE}",
+                f"{name} cannot be a run of {workflow}: there is no file {FLOW_FILE}",
                 "write one, or name a registered workflow: NAME/VERSION",
                 node.position,
             )

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, Unpack, overload
+from typing import Any, Unpack, overload
 
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
@@ -56,6 +56,7 @@ from tidewheel.formats.python_api.terms import (
     all_of,
     written_at,
 )
+from tidewheel.lazy_dataclasses import NamedTuple
 
 Families = Family | Iterable[Family]
 

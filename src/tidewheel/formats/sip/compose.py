@@ -14,7 +14,6 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, meant
 from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
@@ -30,6 +29,7 @@ from tidewheel.formats.sip.document import (
     plain_value,
 )
 from tidewheel.formats.sip.placeholders import text_of_value
+from tidewheel.lazy_dataclasses import NamedTuple
 
 # Types: what a value is follows from its key, not from YAML.
 
@@ -172,7 +172,7 @@ def _adjusted_service(service: Node, warnings: Findings) -> Node:
             moved += out
             kept.append(entry._replace(value=deploy))
         elif key.text == "build" and has_image:
-            why = "a stage builds no image, and takes the one that it names"
+            why = "a stage builds no image; it takes the image that it names"
             _warn_dropped(key, "a service", why, warnings)
         elif key.text != "image" and is_null(value) and not value.printed:
             _warn_dropped(key, "a service", "it has no value", warnings)

@@ -458,3 +458,6 @@ FILE = _keys(
     newer="name include models",
     unrun="models",
 )
+
+# What people write and engines call otherwise.
+MEANT = {(SERVICE.words, "args"): "what the image is started with is command: [word, word]"}

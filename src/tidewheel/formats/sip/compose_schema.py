@@ -225,7 +225,7 @@ class ComposeChecker:
     def _unknown(self, key: Scalar, kind: KnownKeys) -> None:
         names = [*kind.known, *kind.newer]
         seen = f"{kind.words} has the key {_shown(key)}, which no engine knows there"
-        hint = self.guess(key.text, names)
+        hint = self.guess(key.text, names) or compose_keys.MEANT.get((kind.words, key.text), "")
         if not hint and kind is not compose_keys.SERVICE and key.text in _SERVICE_KEYS:
             hint = "it belongs to the service itself: move it there"
         self.refuse("compose-key", seen, hint or "remove it", key.position)

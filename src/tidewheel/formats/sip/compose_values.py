@@ -8,12 +8,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Position
 from tidewheel.formats.sip.compose import filled
 from tidewheel.formats.sip.compose_keys import EXPOSED_TEXT, PORT_TEXT
 from tidewheel.formats.sip.document import Fields, Items, Node, Scalar
+from tidewheel.lazy_dataclasses import NamedTuple
 
 HANDED_FROM = {  # what is in a secret or a config
     "secrets": ("file", "environment", "external"),

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import reduce
-from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.sip.field_reader import pair
 from tidewheel.formats.sip.model import SipDefinition, Stage, StageCondition, StageDependency
+from tidewheel.lazy_dataclasses import NamedTuple
 
 # Every other condition goes with each of these.
 _IS_SUCCESS = {
@@ -113,8 +113,8 @@ def _report(
         "contradiction",
         f"stage {stage.id} can never begin: {_part(name, bit, *first)}, and "
         f"{_part(name, bit, *second)}",
-        "all dependencies must hold: remove one of the two, or make two stages of it; "
-        f"{finished} holds whichever way a stage ended",
+        "all dependencies must hold: remove one of the two, or make two stages; "
+        f"{finished} holds both for success and for failure",
         second[0].position,
     )
 

@@ -275,7 +275,9 @@ class _Stages:
             seen = f"{reader.what} has for_each_max, and no for_each"
             self.findings.error("for-each", seen, "remove it, or name a list", where)
         if isinstance(for_each, model.SameElements):
-            seen = f"{reader.what} has for_each_max, and its elements are those of another"
+            seen = (
+                f"{reader.what} has for_each_max, and its elements are those of another stage"
+            )
             hint = f"write it where {for_each.stage} names its list"
             self.findings.error("for-each", seen, hint, where)
         return min(found, ELEMENTS_MAX)
@@ -286,7 +288,10 @@ class _Stages:
         for key in ("id", "version"):
             if reader.is_unknown(key):
                 seen = f"the {key} of a stage depends on a parameter without a default"
-                hint = "which stages a workflow has must be known when it is registered"
+                hint = (
+                    "give the parameter a default: the stages of a workflow must be known "
+                    "when it is registered"
+                )
                 self.findings.error("stage-of-a-parameter", seen, hint, reader.position_of(key))
         if name is None:
             return None

@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.growth import grow
@@ -24,7 +23,7 @@ from tidewheel.formats.sip.placeholders import (
     PrintedValue,
     text_of_value,
 )
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 
 @dataclass(frozen=True, slots=True)

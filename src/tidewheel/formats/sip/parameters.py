@@ -296,9 +296,12 @@ def report_missing(
     """
     for stage, names in missing.items():
         for name in names:
-            lacks = "it has no default, and no stage before it provides it"
+            lacks = "the parameter has no default, and no stage before this one provides it"
             if off := source.off_provider(stage, name):
-                lacks = f"{off}, which provides it, is switched off, and it has no default"
+                lacks = (
+                    f"{off}, which provides the parameter, is switched off, and there is no "
+                    "default"
+                )
             seen = f"stage {stage} needs the parameter {name!r}: {lacks}"
             hint = f"give it with the request: -p {name}=VALUE, or among its parameters"
             findings.error("missing-parameter", seen, hint, REQUEST)

@@ -10,7 +10,6 @@ may end after the service does, will lose it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import NamedTuple
 
 from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.findings import Findings, meant
@@ -21,6 +20,7 @@ from tidewheel.formats.sip.model import (
     StageCondition,
     StageDependency,
 )
+from tidewheel.lazy_dataclasses import NamedTuple
 
 SERVICES_MAX = 100  # of one definition
 

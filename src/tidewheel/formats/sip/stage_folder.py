@@ -150,7 +150,7 @@ class _Folder:
                 continue
             optional = ", each also with .j2" if template else ""
             ending = (name.suffix or "its name") + (".j2" if name.is_template else "")
-            wrong = f"is not a {kind} file: {ending} is not accepted"
+            wrong = f"cannot be read as {kind}: {ending} is not accepted"
             seen = f"stage {self._stage.id}: {name.path} {wrong}"
             hint = f"expected {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE
             self._findings.error(f"{kind}-file-kind", seen, hint, self._position(name.path))

@@ -25,7 +25,7 @@ from tidewheel.formats.sip.compose import (
 )
 from tidewheel.formats.sip.compose_schema import ComposeChecker, known_document
 from tidewheel.formats.sip.document import Fields, Items, Node, Scalar, key_places, plain_value
-from tidewheel.formats.sip.model import FIXED_NAMES, ITEM, WORD_BYTES_MAX
+from tidewheel.formats.sip.model import FIXED_NAMES, ITEM, JINJA_NAMES, WORD_BYTES_MAX
 from tidewheel.formats.sip.parameters import (
     REQUEST,
     ParameterSource,
@@ -314,6 +314,7 @@ class StageRenderer:
             if node is not None:
                 is_whole = not any(value.unknown for value in text.values)
                 is_whole = is_whole and not template.unknown
+                is_whole = is_whole and not self._awaits_names(template, text)
                 is_whole = is_whole and not self._may_change(template, text)
                 read[part.name] = Read(node, is_whole)
         return read
@@ -329,6 +330,12 @@ class StageRenderer:
         for name, line in text.names.items():
             if name != ITEM or not part.stage.is_mapped:
                 self.names.setdefault(name, (file, line))
+
+    def _awaits_names(self, template: Template, text: RenderedText) -> bool:
+        """Says whether a template looks at names that only a request brings: a loop over one of
+        them has no turn yet."""
+        known = {*template.own, *self._names.values, *JINJA_NAMES, "stages"}
+        return self._wish.moment is RenderMoment.CHECK and not known.issuperset(text.names)
 
     def _may_change(self, template: Template, text: RenderedText) -> bool:
         """Says whether a template may look at values of other stages that are still to come.

@@ -169,7 +169,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         if hint:
             return begin, seen, hint
         if (unknown := _UNKNOWN_FILTER.match(error.message or "")) is not None:
-            hint = f"{meant(unknown[1], self.filters)} Those of Jinja2 are known, and no others"
+            hint = f"{meant(unknown[1], self.filters)} Only the filters of Jinja2 are known"
             return line, message, hint.lstrip()
         if (advice := _raw_advice(text, line) or _hyphen_advice(text, line)) != "":
             return line, message, advice

@@ -19,7 +19,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 from yaml import events
@@ -29,7 +29,7 @@ from tidewheel.formats.sip.document import Builder, Node, Scalar, Unreadable
 from tidewheel.formats.sip.model import JSON_BYTES_MAX, YAML_BYTES_MAX
 from tidewheel.formats.sip.placeholders import PLACE, RESERVED
 from tidewheel.formats.sip.templates import RenderedText
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 # YAML and JSON: one document of plain texts, lists and mappings.
 
@@ -187,7 +187,7 @@ _ALIAS = (
     "anchors and aliases (&name, *name) are not accepted",
     "write the value out; a text that begins with & or * needs quotes",
 )
-_TAG = "remove it: what a value means is known from its key; a text with ! needs quotes"
+_TAG = "remove it: the key says what a value means; a text with ! needs quotes"
 _SEVERAL_DOCUMENTS = (
     "a second document begins here",
     "write one definition in each file, without ---",
@@ -246,11 +246,11 @@ def _yaml_advice(text: str, line: int) -> str:
         return "indent with blanks: YAML accepts no tabs there"
     before = next((one for one in reversed(lines[:line]) if one.strip()), "")
     if written.strip() and _key_column(written) != _key_column(before):
-        return (
-            f"its key begins in column {_key_column(written) + 1}, that of the line before in "
-            f"column {_key_column(before) + 1}: keys of one mapping stand exactly below each "
-            "other"
-        )
+        here, above = _key_column(written) + 1, _key_column(before) + 1
+        if here > above and re.fullmatch(r"[ -]*[\w./-]+ *", before):
+            return f"if the line before is its key, write a colon there: {before.strip(' -')}:"
+        seen = f"its key begins in column {here}, that of the line before in column {above}"
+        return f"{seen}: keys of one mapping stand exactly below each other"
     return "check indentation, colons and quotes of this line and of the one before it"
 
 

@@ -171,7 +171,8 @@ async def prepare(
     assert task.spec is not None, "the worker asks accepts() first"
     spec = read_stage_spec(task.spec)
     written = read_compose_text(spec.compose)
-    services = list(map(str, written["services"]))
+    sections = (written.get(kind) for kind in ("services", "networks", "secrets", "configs"))
+    names = [str(name) for one in sections if isinstance(one, dict) for name in one]
     _refuse(policy.before_resolving(written, allowed))
     folder = assignment.directory
     (folder / FILES).mkdir(exist_ok=True)
@@ -179,7 +180,7 @@ async def prepare(
     write_whole(folder / TEXT, spec.compose.encode(errors="replace"), mode=0o600)
     tags = Tags(
         runner=engine.name,
-        project=project_name(assignment.store, task.id, task.attempt, max(map(len, services))),
+        project=project_name(assignment.store, task.id, task.attempt, max(map(len, names))),
         store=assignment.store,
         task_id=task.id,
         attempt=task.attempt,
@@ -218,7 +219,7 @@ async def prepare(
     if network:
         is_new = engine.cli.is_compose_2 and engine.parts_are_here  # no stack on a Swarm
         attach(document, network, spec.network_names, is_compose_2=is_new)
-    _make_mounts(document, folder)
+    _make_mounts(document, folder, ground)
     engine.fit(document, plan, assignment)
     write_whole(folder / EXECUTED, json.dumps(document, indent=1).encode(), mode=0o600)
     write_whole(folder / PLAN, msgspec.json.encode(plan), mode=0o600)
@@ -267,7 +268,9 @@ async def require_externals(engine: Engine, document: Document) -> None:
                 missing.append(f"{one} {trouble}{one.remedy(engine.name)}")
     if missing:
         told = "; ".join(missing)
-        raise BadStage(f"what the compose file uses must exist before it runs: {told}")
+        raise BadStage(
+            f"the compose file uses something that must exist before it runs: {told}"
+        )
 
 
 def _trouble(found: list[Any] | None, *, is_swarm: bool) -> str:
@@ -486,12 +489,20 @@ def as_mapping(entries: object) -> dict[str, Any]:
     return {name: value for name, _, value in pairs}
 
 
-def _make_mounts(document: Document, folder: Path) -> None:
-    """Makes the folders below ``files`` that are mounted: the engine would make them root's."""
+def _make_mounts(document: Document, folder: Path, ground: HostFolders) -> None:
+    """Makes the folders that are mounted and are no others' than the job's and its run's.
+
+    Those below ``files`` an engine would make root's; those beside it, which a worker allows,
+    an engine makes and a Swarm does not.
+    """
     for service in document["services"].values():
         for volume in service.get("volumes") or []:
             kind, source = mount_of(volume)
-            if kind == "bind" and is_below(source, str(folder / FILES)):
-                path = Path(source)
+            if kind != "bind" or not is_below(source, ground.root):
+                continue
+            path = Path(source)
+            if is_below(source, str(folder / FILES)):
                 path.mkdir(parents=True, exist_ok=True)
                 path.chmod(FILES_MODE)
+            elif ground.link_on(source) is None and not path.exists():
+                path.mkdir(parents=True)

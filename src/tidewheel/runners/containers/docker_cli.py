@@ -293,6 +293,8 @@ _CHATTER = (
     "The Docker Engine you're using is running in swarm mode",
     "Compose does not use swarm mode",
     "To deploy your application across the swarm",
+    "Since --detach=false was not specified",  # of each service of a stack
+    "In a future release, --detach=false will",
 )
 
 

@@ -30,12 +30,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from typing import NamedTuple
 
 from tidewheel.core.queue.values import values_text
 from tidewheel.errors import BadValues
 from tidewheel.exact_json import decode, encode
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.runners.containers.project import Engine, Phase, ProjectPart
 from tidewheel.runners.job_directory import OUTPUTS_NAME, JobDirectory, write_whole
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log

@@ -11,12 +11,18 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidewheel.config import COMPOSE, CONTAINERS, SWARM
 from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.core.queue.resources import COMPOSE_2_LABEL, allow_label
-from tidewheel.runners.containers.placement import NODE_LABELS, constraints_in
+from tidewheel.lazy_dataclasses import NamedTuple
+from tidewheel.runners.containers.placement import (
+    NODE_LABELS,
+    NodeConstraint,
+    constraints_in,
+    read_constraint,
+)
 from tidewheel.runners.containers.policy import (
     OWN_NETWORKS,
     SOCKETS,
@@ -30,7 +36,8 @@ from tidewheel.runners.containers.swarm_keys import refused, swarm_troubles
 ONLY_POINT = "1"  # of stages, which do not repeat
 # Folders that no host has, in place of those that a job will have.
 _ROOT = "/tidewheel-job"
-_FILES, _RUN, _HOME = f"{_ROOT}/files", f"{_ROOT}/run", "/home-of-nobody"
+_RUN, _HOME = f"{_ROOT}/run", "/home-of-nobody"
+_FILES = f"{_RUN}/log/job/{ONLY_POINT}/stage/01/files"
 _PATHS = {
     "${TIDEWHEEL_JOB_FILES}": _FILES,
     f"${{{RUN_DIRECTORY}}}": _RUN,
@@ -81,7 +88,7 @@ def mounted_of_host(document: object, task: str) -> list[str]:
 
 def _as_written(path: str) -> str:
     if path.startswith(f"{_ROOT}/"):
-        return f"{posixpath.relpath(path, _FILES)}, from the job's folder,"
+        return f"{posixpath.relpath(path, _FILES)} (from the job's folder)"
     return f"~{path.removeprefix(_HOME)}" if path.startswith(f"{_HOME}/") else path
 
 
@@ -115,16 +122,74 @@ def log_receivers(document: object) -> list[str]:
 def node_labels_of(document: object) -> list[str]:
     """Returns the labels with values, as NAME=VALUE, that nodes of a Swarm must have so that
     each service of a file has a node."""
-    said = (
-        one
-        for service in (_services(document) if isinstance(document, dict) else ())
-        for one in constraints_in(service)
-    )
-    found = (_LABEL_CONSTRAINT.fullmatch(one) for one in said)
+    found = (_LABEL_CONSTRAINT.fullmatch(one) for one in _constraints(document))
     return list(dict.fromkeys(f"{one[1]}={one[2]}" for one in found if one is not None))
 
 
 _LABEL_CONSTRAINT = re.compile(rf"\s*{re.escape(NODE_LABELS)}(\S+?)\s*==\s*(\S+)\s*")
+
+
+def nodes_named(document: object) -> list[str]:
+    """Returns the constraints of a file that only certain nodes of a Swarm meet: by name,
+    address, engine or platform."""
+    read = ((one, read_constraint(one)) for one in _constraints(document))
+    found = (text.strip() for text, one in read if one is not None and _names_nodes(one))
+    return list(dict.fromkeys(found))
+
+
+def _names_nodes(one: NodeConstraint) -> bool:
+    return one.wants and one.key.lower().startswith(_OF_CERTAIN_NODES)
+
+
+# Neither the role, of which each Swarm has nodes, nor labels, which one can give.
+_OF_CERTAIN_NODES = ("node.hostname", "node.id", "node.ip", "node.platform.", "engine.labels.")
+
+
+def _constraints(document: object) -> list[str]:
+    services = _services(document) if isinstance(document, dict) else []
+    return [one for service in services for one in constraints_in(service)]
+
+
+def published_ports(document: object) -> list[str]:
+    """Returns the ports of the host that services of a file publish by their numbers, so that
+    nothing else there may have them; not those for which an engine chooses a free one."""
+    services = _services(document) if isinstance(document, dict) else []
+    entries = (
+        one
+        for service in services
+        if service.get("network_mode") != "host"
+        for one in _entries(service, "ports")
+    )
+    return list(dict.fromkeys(filter(None, map(_published, entries))))
+
+
+def _published(entry: object) -> str:
+    """Returns the port of the host that one entry of `ports` takes; "" if any will do."""
+    if isinstance(entry, dict):
+        port, protocol = str(entry.get("published") or ""), str(entry.get("protocol") or "")
+        is_one_of_many = "-" in port
+    else:
+        ends, _, protocol = str(entry).partition("/")
+        outer, _, inner = ends.rpartition(":")
+        port = outer.rpartition(":")[2]
+        is_one_of_many = "-" in port and "-" not in inner
+    if port in ("", "0") or is_one_of_many:
+        return ""
+    return f"{port}/{protocol}" if protocol not in ("", "tcp") else port
+
+
+def own_overlays(document: object) -> list[str]:
+    """Returns the networks, as their file calls them, that services are in and the file makes
+    as overlays: only a Swarm has such."""
+    if not isinstance(document, dict) or not isinstance(document.get("networks"), dict):
+        return []
+    used = {one for service in _services(document) for one in _joined(service)}
+    return [
+        str(name)
+        for name, body in document["networks"].items()
+        if name in used and isinstance(body, dict) and not _is_external(body)
+        if body.get("driver") == "overlay"
+    ]
 
 
 def runner_for(document: object, *, is_for_swarm: bool) -> str:
@@ -132,11 +197,14 @@ def runner_for(document: object, *, is_for_swarm: bool) -> str:
 
     ``is_for_swarm`` says that the stage itself asks for nodes that only a Swarm has. Secrets
     and configs that others made only a Swarm has, too. What no Swarm does as the file says is
-    for the engine beside a worker.
+    for the engine beside a worker. Else a file with overlays is for a Swarm: an engine that is
+    in none cannot make them.
     """
     if is_for_swarm or handed_by_swarm(document):
         return SWARM
-    return COMPOSE if refused(swarm_troubles(document)) else CONTAINERS
+    if refused(swarm_troubles(document)):
+        return COMPOSE
+    return SWARM if own_overlays(document) else CONTAINERS
 
 
 def compose_2_keys(

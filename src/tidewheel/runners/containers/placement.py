@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.containers.stage_spec import BadStage, NodeLabel, StageSpec
 
 NODE_LABELS = "node.labels."
@@ -107,17 +108,20 @@ def constraints_of(label: NodeLabel, nodes: Sequence[SwarmNode]) -> LabelMeaning
     values = sorted({one.labels[name] for one in there})
     if not values:
         how = f"docker node update --label-add {name}={TRUE} NODE"
-        words = f"no node of the Swarm has the label {name}; it waits for {name}={TRUE}: {how}"
+        words = (
+            f"no node of the Swarm has the label {name}; the stage waits for {name}={TRUE}: "
+            f"{how}"
+        )
         return LabelMeaning((f"{key} == {TRUE}",), words)
     if len({one.lower() for one in values}) == 1:
-        words = f"label {name}: it runs on nodes with {name}={values[0]}"
+        words = f"label {name}: the stage runs on nodes with {name}={values[0]}"
         return LabelMeaning((f"{key} == {values[0]}",), words)
     shown = [f"{one.name} ({name}={one.labels[name]})" for one in there[:NODES_SHOWN_MAX]]
     more = len(there) - len(shown)
     shown += [f"{more} more"] if more else []
     others = tuple(f"node.id != {one.id}" for one in nodes if not one.labels.get(name))
     return LabelMeaning(
-        others, f"label {name}: it runs on nodes that have it: {', '.join(shown)}"
+        others, f"label {name}: the stage runs on nodes with this label: {', '.join(shown)}"
     )
 
 

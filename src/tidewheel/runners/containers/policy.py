@@ -24,9 +24,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SOCKETS = ("/var/run/docker.sock", "/run/docker.sock")  # where an engine listens
@@ -478,7 +478,9 @@ def _service(name: str, service: Service) -> Iterator[Denied]:
                 )
         elif key not in HARMLESS and not key.startswith("x-"):
             seen = f"service {name}: {key}"
-            yield Denied("", seen, "this key is not known to stay inside the container")
+            yield Denied(
+                "", seen, "tidewheel does not know whether this key stays inside the container"
+            )
     resources = (service.get("deploy") or {}).get("resources") or {}
     if (resources.get("reservations") or {}).get("devices"):
         seen = f"service {name}: deploy.resources.reservations.devices"

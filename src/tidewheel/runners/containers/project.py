@@ -76,13 +76,14 @@ class Tags:
         }
 
 
-def project_name(store: str, task_id: TaskId, attempt: int, longest_service: int) -> str:
-    """Returns a name for everything of one attempt, short enough for its longest service."""
+def project_name(store: str, task_id: TaskId, attempt: int, longest_name: int) -> str:
+    """Returns a name for everything of one attempt, short enough for the longest name in its
+    file, of a service or of a network."""
     unique = f"{store}\0{task_id}\0{attempt}".encode(errors="replace")
     digest = sha256(unique).hexdigest()[:DIGEST_LENGTH]
     readable = re.sub(r"[^a-z0-9]+", "-", task_id.lower()).strip("-")
     # "tw-READABLE-DIGEST_SERVICE_1"
-    room = NAME_LENGTH_MAX - len("tw---") - DIGEST_LENGTH - longest_service - len("_1")
+    room = NAME_LENGTH_MAX - len("tw---") - DIGEST_LENGTH - longest_name - len("_1")
     kept = _shortened(readable, min(room, READABLE_LENGTH_MAX))
     return f"tw-{kept}-{digest}" if kept else f"tw-{digest}"
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import field
-from typing import NamedTuple
 
 from tidewheel.core.queue.secret_references import NO_SECRETS, is_reference
 from tidewheel.errors import Refused
 from tidewheel.exact_json import encode
-from tidewheel.lazy_dataclasses import dataclass, pattern
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass, pattern
 
 COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64

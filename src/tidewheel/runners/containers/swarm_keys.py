@@ -14,8 +14,9 @@ key of a service.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.containers.placement import (
     constraint_is_readable,
     constraints_in,
@@ -26,6 +27,7 @@ from tidewheel.runners.containers.policy import size_bytes
 Path = tuple[str, ...]
 HOST_NETWORK = "tidewheel-host"  # the name in the file of the network of the host
 _HOST = "host"
+NETWORK_NAME_LENGTH_MAX = 49  # what is left of 63 beside `tw-DIGEST_`
 _DEFAULT = "default"  # the network of services that name none
 
 
@@ -219,6 +221,10 @@ def _networks(networks: object, used: set[str]) -> Iterator[SwarmTrouble]:
         elif there.get("driver") in _NOT_OF_SWARMS and not external:
             seen = f"{_named(path)}.driver is {there['driver']}: it does not reach other nodes"
             yield SwarmTrouble((*path, "driver"), True, seen, "remove it, or write overlay")
+        elif len(str(real)) > NETWORK_NAME_LENGTH_MAX and not external:
+            seen = f"{_named(path)}: its name has {len(str(real))} letters"
+            hint = f"up to {NETWORK_NAME_LENGTH_MAX} fit on a Swarm"
+            yield SwarmTrouble(path, True, seen, hint)
         ipam = _at(there, "ipam")
         entries = [one for one in ipam.get("config") or () if isinstance(one, dict)]
         found: list[Path] = [("enable_ipv6",)] if "enable_ipv6" in there else []

@@ -21,9 +21,9 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
 
 from tidewheel.errors import Declined, PayloadTooLarge, Refused, Unavailable
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.sanitize import masked, masked_texts, secrets_in
 
 SPOOL_NAME = "job.messages"

@@ -13,10 +13,10 @@ import ssl
 import time
 from collections.abc import Mapping
 from itertools import cycle
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tidewheel.errors import Refused, Unavailable
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.runners.sanitize import masked, masked_texts, secrets_in
 
 SERVER, TOKEN, CA = "TIDEWHEEL_SERVER", "TIDEWHEEL_TOKEN", "TIDEWHEEL_CA"

@@ -1,4 +1,4 @@
-"""Says how a handler ended; it stands alone because its runner would be too long with it.
+"""Calls async handlers, and says how a handler ended; its runner would be too long with it.
 
 What it returns are its values, with those that it told before.
 """
@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import traceback
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextvars import Context, copy_context
+from types import MappingProxyType, coroutine
+from typing import Any
 
 from tidewheel.core.queue.requests import End, Ending
 from tidewheel.core.queue.task import TaskError
@@ -110,3 +113,65 @@ def failed_end(ending: Ending, code: str, description: str, facts: str = "{}") -
     return End(
         ending=ending, error=TaskError(code=code, description=described, args=storable(facts))
     )
+
+
+Call = Coroutine[Any, Any, None]
+Begun = Callable[[Callable[[], object]], None]  # is given what cancels the call
+
+
+class AsyncCalls:
+    """Calls async functions, in the loop that asks for it.
+
+    An asyncio task for each would cost a no-op a tenth of what its worker does for it. So those
+    that are added in one turn of the loop share a task until one has to wait: the task is its
+    own from then on, and those behind it have the next. Each call has one task from its first
+    step to its last, and a context of its own.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Callable[[], Call], Begun]] = deque()
+        self._task: asyncio.Task[None] | None = None  # begins those that wait
+
+    def add(self, function: Callable[[], Call], begun: Begun) -> None:
+        """Has the function called, which must not raise. Once it has begun it can be cancelled:
+        then ``begun`` is told how."""
+        if not self._waiting or self._task is None or self._task.done():
+            self._have_begun()
+        self._waiting.append((function, begun))
+
+    def _have_begun(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._begin())
+
+    async def _begin(self) -> None:
+        task, waiting = asyncio.current_task(), self._waiting
+        assert task is not None
+        # One that cancelled the task that it was in, and ended, must not cancel the next.
+        while waiting and not task.cancelling():
+            function, begun = waiting.popleft()
+            begun(task.cancel)
+            call, context = function(), copy_context()
+            try:
+                awaited = context.run(call.send, None)
+            except StopIteration:
+                continue
+            if waiting:
+                self._have_begun()
+            await _go_on(call, context, awaited)
+            return
+        if waiting:
+            self._have_begun()
+
+
+@coroutine
+def _go_on(call: Call, context: Context, awaited: object) -> Generator[object, object, None]:
+    """Goes on with a call that waits for something, in its own context, to its end."""
+    while True:
+        step: Callable[..., object] = call.send
+        try:
+            heard = yield awaited
+        except BaseException as error:
+            step, heard = call.throw, error
+        try:
+            awaited = context.run(step, heard)
+        except StopIteration:
+            return

@@ -2,7 +2,7 @@
 
 Theory of operation
 -------------------
-An async handler is one asyncio task in the worker's loop; a plain function gets one of as
+An async handler runs in the worker's loop (``AsyncCalls``); a plain function gets one of as
 many threads as the worker has slots. Neither has a process, a directory or usage of its own
 (the directory is made when the handler asks for it, or prints), so a no-op costs microseconds,
 and none outlives its worker: there is nothing to adopt.
@@ -33,6 +33,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,6 +53,7 @@ from tidewheel.runners.job_logs import LOG_BYTES_MAX
 from tidewheel.runners.outcome import AwaitedEnd, EndedJob, tell_no_end
 from tidewheel.runners.python.handler_ends import (
     Abort,
+    AsyncCalls,
     end_of_exception,
     end_of_result,
     failed_end,
@@ -434,6 +436,10 @@ class HandlerJob:
             self.ended(unstoppable(self._name, grace_seconds))
             self.give_up()
 
+    def begun(self, cancel: Callable[[], object]) -> None:
+        """Takes how the handler, which has begun, is asked to end."""
+        self.ask_harder = cancel
+
     def ended(self, end: End) -> None:
         """Sets how the job ended and tells all that wait; only the first end counts.
 
@@ -458,6 +464,7 @@ class PythonRunner:
         self._handlers = handlers
         self._limits = HandlerLimits(message_bytes=message_bytes_max, log_bytes=log_bytes_max)
         self._threads = HandlerThreads(threads)
+        self._calls = AsyncCalls()
         self._leave_output = route_output()
 
     def accepts(self, task: Claimed) -> bool:
@@ -494,10 +501,7 @@ class PythonRunner:
             context.give_inputs(assign().inputs)
         job = HandlerJob(handler.name, context, stop, AwaitedEnd(on_end))
         if handler.is_async:
-            call = asyncio.get_running_loop().create_task(
-                _await_handler(job, handler, spec, context)
-            )
-            job.ask_harder = call.cancel
+            self._calls.add(partial(_await_handler, job, handler, spec, context), job.begun)
         else:
             submitted = self._threads.submit(_function_call(job, handler, spec, context))
             job.give_up = lambda: self._threads.give_up(submitted)
@@ -518,8 +522,11 @@ async def _await_handler(
 ) -> None:
     WHO_PRINTS.set(context)
     try:
-        result = await handler.function(spec, context)  # type: ignore[misc]
-        end = end_of_result(result, context.values)
+        if context.should_stop():
+            end = stopped()
+        else:
+            result = await handler.function(spec, context)  # type: ignore[misc]
+            end = end_of_result(result, context.values)
     except KeyboardInterrupt:
         raise
     # SystemExit too: a handler's sys.exit() must not end the worker and all of its jobs.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from typing import NamedTuple
+
+from tidewheel.lazy_dataclasses import NamedTuple
 
 _SECONDS_MAX = 10.0  # bash reads a megabyte in a tenth of a second
 _SAID = re.compile(r"/dev/stdin: line (\d+): (.+)")

@@ -29,11 +29,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from tidewheel.core.queue.requests import Claimed, End
 from tidewheel.core.queue.resources import needs_runner
 from tidewheel.errors import BadSetting, Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import OUTLIVED, outcome, processes
 from tidewheel.runners.job_directory import (
@@ -51,6 +51,7 @@ from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.job_users import make_way, own_folders
 from tidewheel.runners.processes import (
+    Child,
     Exit,
     ProcessId,
     ProcessTree,
@@ -159,7 +160,7 @@ class ShellJob:
 class UnwatchedJob(NamedTuple):
     """Holds a job that was started, and cannot be watched."""
 
-    leader: ProcessId
+    leader: ProcessId | Child
     why: OSError
 
 
@@ -238,16 +239,16 @@ class ShellRunner:
         try:
             if assignment.task.fence_kill and not self._prefix and not self._parts.job_users:
                 self._fence.close_around(assignment.directory)
-            leader, descriptor = self._spawn(assignment, reports)
+            leader = self._spawn(assignment, reports)
         except (Refused, OSError, ValueError) as error:
             return self._without_process(assignment, error)
         self._parts.failpoint("job_spawned_before_record")
         try:
-            if self._parts.job_users is None:
+            if isinstance(leader, Child):
                 self._children.add(leader.pid)
             else:
                 JobDirectory(assignment.directory).write_leader(leader, self._boot_id)
-            job = self._follow(assignment, reports, leader, on_end, descriptor)
+            job = self._follow(assignment, reports, leader, on_end)
         except OSError as error:  # no file descriptor is left to watch it with
             return UnwatchedJob(leader, error)
         reports.started()
@@ -320,10 +321,8 @@ class ShellRunner:
         """Ends the fence: its guard kills the fenced jobs that are left."""
         self._fence.stop()
 
-    def _spawn(
-        self, assignment: Assignment, reports: JobReports
-    ) -> tuple[ProcessId, int | None]:
-        """Returns the leader of a new job, and a pidfd if it is a child of this process."""
+    def _spawn(self, assignment: Assignment, reports: JobReports) -> ProcessId | Child:
+        """Returns the leader of a new job: a child of this process, or of the launcher."""
         users, home, directory = self._parts.job_users, self._parts.home, assignment.directory
         if users is not None:
             make_way(home, assignment)
@@ -341,7 +340,7 @@ class ShellRunner:
             files = JobDirectory(directory)
             files.write_secret(assignment.secret)
             words, logs = ("-c", WRAPPER, "job", *facts), (files.out, files.err)
-            return users.start(home, assignment, words, environment, logs), None
+            return users.start(home, assignment, words, environment, logs)
         return spawn(
             (*self._prefix, SHELL, "-c", WRAPPER, "job", *facts),
             environment,
@@ -353,16 +352,14 @@ class ShellRunner:
         self,
         assignment: Assignment,
         reports: JobReports,
-        leader: ProcessId,
+        leader: ProcessId | Child,
         on_end: Callable[[End], None],
-        descriptor: int | None = None,
     ) -> ShellJob:
         """Returns the job with this leader, which is sampled and watched from now on."""
         files, directory = JobDirectory(assignment.directory), str(assignment.directory)
         tree = ProcessTree(leader=leader, directory=directory, spare_leader=bool(self._prefix))
         logs = (f"{directory}/{OUT_NAME}", f"{directory}/{ERR_NAME}")
         job = ShellJob(tree, files, outcome.AwaitedEnd(on_end), self._signalled(assignment))
-        is_child = descriptor is not None  # else nobody here reaps it
 
         def leader_ended() -> None:
             try:
@@ -374,14 +371,14 @@ class ShellRunner:
                 if self._parts.job_users is None:
                     tidy_run_folders(assignment)
             finally:  # no trouble with what a job left costs its end
-                exited = reap(leader.pid) if is_child else None
+                exited = leader.reap() if isinstance(leader, Child) else None
                 self._children.discard(leader.pid)
                 job.find_end(exited or _recorded_exit(files))
             if self._takes_in_orphans:
                 self._reap_orphans()
 
-        if descriptor is not None:
-            watch_descriptor(descriptor, leader_ended)
+        if isinstance(leader, Child):  # else nobody here reaps it
+            watch_descriptor(leader.descriptor, leader_ended)
             watched = True
         else:
             watched = watch(leader, leader_ended) is not None
@@ -395,7 +392,7 @@ class ShellRunner:
         users = self._parts.job_users
         return None if users is None else partial(users.end, assignment.task)
 
-    async def _give_up(self, leader: ProcessId, assignment: Assignment) -> None:
+    async def _give_up(self, leader: ProcessId | Child, assignment: Assignment) -> None:
         """Kills a job that cannot be watched, because nobody would ever stop it."""
         if (signalled := self._signalled(assignment)) is not None:
             tree = ProcessTree(leader=leader, directory=str(assignment.directory))
@@ -404,7 +401,7 @@ class ShellRunner:
         else:
             self._kill_unwatched(leader, assignment)
 
-    def _kill_unwatched(self, leader: ProcessId, assignment: Assignment) -> None:
+    def _kill_unwatched(self, leader: ProcessId | Child, assignment: Assignment) -> None:
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         reap(leader.pid)

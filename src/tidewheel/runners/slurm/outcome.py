@@ -183,7 +183,7 @@ _PASSES = frozenset(
 _ADVICE = {
     "JobHeldUser": "it is held: scontrol release {id} lets it go",
     "JobHeldAdmin": "an administrator holds it, and has to let it go",
-    "DependencyNeverSatisfied": "what its --dependency names has failed",
+    "DependencyNeverSatisfied": "a job that its --dependency names has failed",
     "PartitionTimeLimit": "its partition does not allow so long a --time",
     "PartitionNodeLimit": "its partition does not have so many --nodes",
     "PartitionDown": "its partition takes no jobs at present",

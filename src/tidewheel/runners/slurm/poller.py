@@ -27,11 +27,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.queue.requests import End, Ending, UsageSample
 from tidewheel.core.queue.task import TaskId
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.runners import Leftover
 from tidewheel.runners.job_directory import JobDirectory, JobStatus, tidy_run_folders
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log

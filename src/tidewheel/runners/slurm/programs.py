@@ -12,10 +12,9 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from tidewheel.errors import BadSetting, Refused, Unavailable
-from tidewheel.lazy_dataclasses import pattern
+from tidewheel.lazy_dataclasses import NamedTuple, pattern
 from tidewheel.runners.job_environment import inherited_environment
 from tidewheel.runners.sanitize import printable, storable
 

@@ -207,8 +207,8 @@ async def give_token(call: Call) -> object:
 async def hear(call: Call) -> object:
     if call.job is None:
         raise NotAllowed(
-            "this is for jobs, with the token of their attempt; a worker passes on what its "
-            "jobs say: POST /api/v1/tasks/ID/outputs"
+            "only a job may send this, with the token of its attempt; a worker reports for "
+            "its jobs: POST /api/v1/tasks/ID/outputs"
         )
     form, holder = call.body_as(WordsIn), call.job.holder
     values = object_text(form.values)

@@ -377,7 +377,7 @@ async def heartbeats(call: Call) -> object:
 @ROUTES.add(
     "POST /reports",
     _OWN_LEASES,
-    "Whatever happened in attempts of a worker; one answer each, in order.",
+    "Reports about attempts of a worker; one answer to each, in order.",
     ReportsOut,
     body=ReportsIn,
     audited=False,

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -40,6 +40,7 @@ from tidewheel.core.queue.access import (
 )
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.errors import AmbiguousRun, NotFound
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest

@@ -29,7 +29,7 @@ from tidewheel.api.views import (
 from tidewheel.api.wire import answer
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.views import RUN_STATES
+from tidewheel.core.operator.views import RUN_STATES, TasksDue
 from tidewheel.core.queue.access import ANY_TEXT, run_name
 from tidewheel.core.queue.filters import read_filter
 from tidewheel.errors import NoAnswer, NotFound, Refused
@@ -145,8 +145,14 @@ async def grid(call: Call) -> object:
     found = await store.grid_facts(chosen) if chosen else []
     now = await store.now()
     shown = await call.doors.cells.of(store, found, query.points)
+    due: dict[int, list[TasksDue]] = {number: [] for number in chosen}
+    for one in await store.grid_due(chosen) if chosen else ():
+        due[one.run].append(one)
     return {
-        "runs": [grid_row(run, facts, shown[run.number], now) for run, facts in found],
+        "runs": [
+            grid_row(run, facts, shown[run.number], due[run.number], now)
+            for run, facts in found
+        ],
         "counts": dict(Counter(one.status for one in seen)),
         "left_out": len(fit) - len(chosen),
     }
@@ -291,7 +297,7 @@ class LogDownload(EventStream):
 @ROUTES.add(
     f"GET {RUN}/log/file",
     READS_RUN,
-    "A whole log as a file to keep: as it is when it is asked for, whatever it holds.",
+    "A whole log as a file to keep, unchanged, as it is at the time of the request.",
     str,
     query=LogFileQuery,
     media_type="text/plain",
@@ -369,7 +375,7 @@ class CommandQuery(In):
 
 ObeyedOut = answer(
     "ObeyedOut",
-    """A command that was obeyed; its number is that of the history.
+    """A command that was carried out; its number is the one in the history.
 
     With status 202 no scheduler has obeyed it yet. An answer with `kept` says that the run has
     ended, and obeys the command when it resumes; `next` would resume it.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
@@ -30,6 +30,7 @@ from tidewheel.errors import (
     Refused,
     UnknownDependency,
 )
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed, Problem, problem
 from tidewheel.server.request_batches import AuditedTask

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import Annotated, NamedTuple
+from typing import Annotated
 from urllib.parse import parse_qs, quote
 
 import msgspec
@@ -29,6 +29,7 @@ from tidewheel.core.queue.access import (
 )
 from tidewheel.core.queue.people import is_own, outline
 from tidewheel.errors import NotFound
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
 from tidewheel.server.audit_log import REFUSED_MORE
@@ -342,8 +343,8 @@ async def make_link(call: Call) -> object:
     if call.token.kind is TokenKind.SESSION:
         # Others, made from it, would not end with it.
         raise NotAllowed(
-            "a session makes no links for further ones; make one with a token: "
-            "tidewheel token link"
+            "a session cannot make a login link; make the link with a token: tidewheel token "
+            "link"
         )
     call.quotas.take("links", call.token)
     call.key = None  # what is good once is kept nowhere

@@ -35,6 +35,7 @@ from tidewheel.core.operator.blocks import (
     SbiView,
     read_block_status,
 )
+from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.registry import Bundle, WorkflowSource
 from tidewheel.core.queue.access import Name, run_name, workflow_name
 from tidewheel.server.call import Answer, Call, covered_page
@@ -110,12 +111,23 @@ class RegisterQuery(In):
     strict: bool = False
 
 
+class RunPointsIn(In):
+    """The points of a run, as it would be begun with."""
+
+    initial: Point = ""
+    final: Point = ""
+    start: Point = ""
+    stop: Point = ""
+
+
 class GraphIn(In):
-    """The points, as `tidewheel graph` takes them, and the parameters of a request."""
+    """The points, as `tidewheel graph` takes them, and the parameters of a request; with
+    `options` what a run with these points would go through."""
 
     parameters: Parameters | None = None
     start: Point = ""
     stop: Point = ""
+    options: RunPointsIn | None = None
 
 
 def _bundle(form: BundleIn) -> Bundle:
@@ -193,7 +205,9 @@ ROUTES += routes_of(WORKFLOWS)
 async def graph(call: Call) -> object:
     asked, named = call.body_as(GraphIn), (call.path["name"], call.path["version"])
     given, points = asked.parameters or {}, (asked.start, asked.stop)
-    return await registry_door(call).graph(*named, given, points)
+    ends = asked.options
+    bounds = None if ends is None else RunOptions(**msgspec.structs.asdict(ends))
+    return await registry_door(call).graph(*named, given, points, bounds)
 
 
 @ROUTES.add(

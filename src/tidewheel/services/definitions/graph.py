@@ -10,18 +10,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from heapq import merge
-from itertools import repeat
+from itertools import islice, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
+from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph.definition import AllOf, AnyOf, Atom, Condition, FamilyDef, Group
 from tidewheel.core.graph.graph import CompiledArrow, Edge, Graph, Node, TaskAt, Window, window
 from tidewheel.core.graph.outputs import FAILED, FINISHED, IMPLIED, SUCCEEDED
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.families import ROOT
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
@@ -128,6 +129,8 @@ def _is_sure(parent: Node, use: Use) -> bool:
 
 TASKS_MAX = 200_000  # for programs
 TASKS_READ_MAX = 5_000  # for people
+RUN_TASKS_READ_MAX = 300  # of a run to come, of which all is counted
+POINTS_COUNTED_MAX = 100_000  # of all sequences of a graph together
 
 
 class BadWindow(Refused):
@@ -171,6 +174,28 @@ def read_window(
     if not stop:
         return ShownWindow(graph, first, None, window(graph, first, suicides=suicides))
     last = reader.relative_point(stop, first, graph.cycling.final)
+    return _between(graph, first, last, tasks_max, suicides=suicides)
+
+
+def run_window(graph: Graph, *, tasks_max: int = RUN_TASKS_READ_MAX) -> ShownWindow:
+    """Returns the part of a graph that a run goes through, by the points that it was given."""
+    first, last = run_ends(graph)
+    if last is None:
+        return ShownWindow(graph, first, None, window(graph, first, suicides=True))
+    return _between(graph, first, last, tasks_max, suicides=True)
+
+
+def run_ends(graph: Graph) -> tuple[Point, Point | None]:
+    """Returns the points between which a run goes; without an end, None for it."""
+    cycling = graph.cycling
+    first = cycling.initial if cycling.start is None else cycling.start
+    ends = [point for point in (cycling.stop, cycling.final) if point is not None]
+    return first, min(ends, default=None)
+
+
+def _between(
+    graph: Graph, first: Point, last: Point, tasks_max: int, *, suicides: bool
+) -> ShownWindow:
     if last < first:
         text = graph.cycling.style.text
         raise BadWindow(
@@ -235,6 +260,28 @@ def graph_document(shown: ShownWindow, families: Mapping[str, str]) -> dict[str,
             for edge in sorted(facts, key=_BY_CHILD)
         ],
         "cut": shown.window.cut,
+    }
+
+
+def range_document(graph: Graph) -> dict[str, object]:
+    """Returns which points a run goes through, and how often each task is there."""
+    first, last = run_ends(graph)
+    left, found = POINTS_COUNTED_MAX, dict[Sequence, list[Point]]()
+    for one in graph.sequences() if last is not None else ():
+        found[one] = list(islice(one.points(first, last), left + 1))
+        left = max(0, left - len(found[one]))
+    points: set[Point] = set().union(*found.values())
+    counts = {
+        name: len(set().union(*(found.get(one, ()) for one in node.sequences)))
+        for name, node in graph.nodes.items()
+    }
+    text = graph.cycling.style.text
+    return {
+        "first": text(first),
+        "last": None if last is None else text(last),
+        "points": len(points),
+        "tasks": {name: counts[name] for name in sorted(counts) if counts[name]},
+        "cut": left == 0,
     }
 
 

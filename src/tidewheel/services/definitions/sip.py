@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from tidewheel.config import COMPOSE, SWARM
+from tidewheel.config import COMPOSE, CONTAINERS, SWARM
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
@@ -41,6 +41,9 @@ from tidewheel.runners.containers.needs import (
     log_receivers,
     mounted_of_host,
     node_labels_of,
+    nodes_named,
+    own_overlays,
+    published_ports,
     runner_for,
 )
 from tidewheel.runners.containers.placement import said_constraints
@@ -109,6 +112,8 @@ def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
     """Says what must be on the engine or Swarm before a stage runs, since nothing makes it."""
     found = [one.sentence(runner) for one in externals(rendered.document)]
     found += log_receivers(rendered.document)
+    if ports := published_ports(rendered.document):
+        found.append(f"{_ports_asked(ports)} {_HOSTS[runner]}: one such stage at a time")
     if runner == COMPOSE:
         return found
     nodes = "each node that runs it" if runner == SWARM else "each node of a Swarm that runs it"
@@ -116,7 +121,20 @@ def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
         found.append(f"{_listed(paths)} must exist on {nodes}")
     if labels := node_labels_of(rendered.document):
         found.append(_labels_asked(labels, is_for_swarm=runner == SWARM))
+    where = "a node of the Swarm" if runner == SWARM else "on a Swarm, a node"
+    found += [f"{where} must meet {one}" for one in nodes_named(rendered.document)]
     return found
+
+
+_HOSTS = {
+    COMPOSE: "on the host of the worker that runs it",
+    SWARM: "on the nodes of the Swarm that runs it",
+    CONTAINERS: "on the host of the worker, or the nodes of the Swarm, that runs it",
+}
+
+
+def _ports_asked(ports: Sequence[str]) -> str:
+    return f"{'port' if len(ports) == 1 else 'ports'} {_listed(ports)} must be free"
 
 
 def _labels_asked(labels: Sequence[str], *, is_for_swarm: bool) -> str:
@@ -146,6 +164,9 @@ def _note_swarm(
     if handed := handed_by_swarm(rendered.document):
         what = ", ".join(map(str, handed))
         hint = f"only a Swarm has external secrets and configs: {what}"
+    elif not stage.is_for_swarm:
+        what = ", ".join(own_overlays(rendered.document))
+        hint = f"only a Swarm has overlays, such as the network {what}; else leave out driver:"
     if labels := stage.node_labels:
         hint = f"nodes of that Swarm have the label {', '.join(labels)}; {hint}"
     findings.note(WORKER_NEEDS, seen, hint, place)

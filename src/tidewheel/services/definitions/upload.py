@@ -69,7 +69,8 @@ def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
         findings.error(
             "python-definition",
             "servers do not accept Python workflows, because loading one executes its code",
-            "have it executed where it is, and only what it amounts to is sent: tidewheel run "
+            "execute it on your own machine, which sends only the finished definition: "
+            "tidewheel run "
             "FILE.py --server URL",
         )
     for message in path_findings(one.path for one in sent.files):

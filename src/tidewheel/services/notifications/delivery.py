@@ -19,10 +19,9 @@ from contextlib import suppress
 from dataclasses import field
 from email.message import EmailMessage
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.runners.event_handlers import HandlerCommand, run_handler
 from tidewheel.scheduler.mail import Addresses, MailSettings, new_mail, smtp_sender
 from tidewheel.services.notifications.messages import Notification, document, facts, text_of

@@ -31,7 +31,6 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -47,7 +46,7 @@ from tidewheel.core.sched.lifecycle import root_causes
 from tidewheel.core.sched.persistence import PooledTaskRow, PutTask
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import NotFound, Refused, Unavailable
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.ports.runs import Document
 from tidewheel.ports.store import Store
 from tidewheel.services.notebook import IsAlive, Owner, claim_notebook, read_owner

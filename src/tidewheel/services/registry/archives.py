@@ -13,7 +13,9 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, cast
+
+from tidewheel.lazy_dataclasses import NamedTuple
 
 GZIP, ZIP = b"\x1f\x8b", b"PK"
 ZIP_ENTRY = b"PK\x01\x02"  # in the directory at the end

@@ -154,14 +154,23 @@ class RegistryService:
         return {"name": view.name, "version": view.version, "kind": view.kind} | told
 
     async def graph(
-        self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
+        self,
+        name: str,
+        version: str,
+        parameters: Parameters,
+        points: tuple[str, str],
+        bounds: RunOptions | None = None,
     ) -> Document:
         """Returns which tasks would wait for which, between these two points.
 
-        An empty text stands for the first point, or for a point a little after it.
+        An empty text stands for the first point, or for a point a little after it. With the
+        ``bounds`` of a run it is the part that such a run goes through, counted.
         """
         view, kept, asked = await self._asked(name, version, parameters)
-        drawn = await self._read(view.name, partial(_drawn, kept, asked, *points))
+        if bounds is not None:
+            asked = replace(asked, options=replace(bounds, now=asked.options.now))
+        draws = partial(_drawn, kept, asked, *points, counted=bounds is not None)
+        drawn = await self._read(view.name, draws)
         return {"name": view.name, "version": view.version, "kind": view.kind} | drawn
 
     async def _asked(
@@ -251,7 +260,7 @@ async def _unknown(store: Store, name: str, sees: tuple[str, ...] | None) -> Unk
     if near is not None:
         return UnknownWorkflow(name, f"did you mean {near!r}?")
     if names:
-        return UnknownWorkflow(name, "those that are: tidewheel workflows")
+        return UnknownWorkflow(name, "list registered workflows: tidewheel workflows")
     return UnknownWorkflow(name, "register it first: tidewheel register PATH")
 
 
@@ -443,17 +452,26 @@ def _staged(kept: StoredDefinition, asked: RunRequest) -> Document:
     return told | {"findings": [finding_document(one) for one in findings.sorted()]}
 
 
-def _drawn(kept: StoredDefinition, asked: RunRequest, start: str, stop: str) -> Document:
-    """Returns the graph between two points, even of a workflow that could not run."""
+def _drawn(
+    kept: StoredDefinition, asked: RunRequest, start: str, stop: str, *, counted: bool
+) -> Document:
+    """Returns the graph between two points, even of a workflow that could not run; ``counted``:
+    that of a run that could, with its points and tasks."""
     findings, drawn = Findings(), None
     if kept.kind == PYTHON:
         _check_python(kept, asked, findings)
     else:
         with _loaded(kept, asked, _values(asked) or None, findings) as (loaded, _, _):
             if loaded.graph is not None and loaded.graph.nodes:
-                most = drawing.TASKS_READ_MAX
-                shown = drawing.read_window(loaded, start, stop, tasks_max=most, suicides=True)
+                if counted and not start and not stop:
+                    shown = drawing.run_window(loaded.graph)
+                else:
+                    most = drawing.TASKS_READ_MAX
+                    window = partial(drawing.read_window, tasks_max=most, suicides=True)
+                    shown = window(loaded, start, stop)
                 drawn = drawing.graph_document(shown, drawing.drawn_in(loaded))
-    if drawn is None:
+                if counted:
+                    drawn["range"] = drawing.range_document(loaded.graph)
+    if drawn is None or (counted and findings.has_errors):
         raise InvalidDefinition(str(asked), findings.sorted())
     return drawn | {"findings": [finding_document(one) for one in findings.sorted()]}

@@ -230,7 +230,8 @@ def python_refused(name: str) -> InvalidDefinition:
         name,
         "python-definition",
         "servers do not accept Python workflows, because loading one executes its code",
-        "have it executed where it is, and only what it amounts to is sent: tidewheel register "
+        "execute it on your own machine, which sends only the finished definition: "
+        "tidewheel register "
         "FILE.py --server URL, or client.workflows.register",
     )
 

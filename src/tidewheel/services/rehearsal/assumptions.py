@@ -17,14 +17,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import NodeDef, RunMode, assumed_sizes, element_name
 from tidewheel.core.graph.graph import Graph, element_of
 from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.queue.status import Status
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow

@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from heapq import merge
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import ELEMENTS_ASSUMED, NodeInput
@@ -40,6 +39,7 @@ from tidewheel.core.sched.spawn import EXPIRY, RETRY
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.task_state import FIRST_FLOW, Key, PoolState, TaskHistory
 from tidewheel.errors import Refused
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.scheduler.timers import TimerHeap
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.rehearsal.assumptions import AssumedEnd, AssumedJobs, Assumptions

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointStyle
@@ -22,7 +21,7 @@ from tidewheel.core.operator.task_inputs import NO_INPUTS, Inputs
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.task_state import Key
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.quantities import show_duration
 from tidewheel.services.rehearsal.assumptions import AssumedEnd
 

@@ -8,10 +8,11 @@ from typing import Any, cast
 
 
 class Later:
-    """Stands for a module of ``operations/``, loaded when one of its functions is called."""
+    """Stands for a module of ``operations/``, or of another package, that is loaded when one of
+    its functions is called."""
 
-    def __init__(self, name: str) -> None:
-        self._name = f"tidewheel.store.operations.{name}"
+    def __init__(self, name: str, package: str = __name__) -> None:
+        self._name = f"{package}.{name}"
 
     def __getattr__(self, function: str) -> LaterFunction:
         found = self.__dict__[function] = LaterFunction(self._name, function)

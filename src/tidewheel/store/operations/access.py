@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidewheel.api.tasks import Violation
 from tidewheel.core.queue.access import (
@@ -26,6 +26,7 @@ from tidewheel.core.queue.access import (
 from tidewheel.core.queue.people import SESSIONS_MAX, is_own, is_session
 from tidewheel.core.queue.task import Instant, WorkerId
 from tidewheel.errors import BadSetting, NotFound
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.rows import Now, storable, worker_number
 from tidewheel.store.transaction import STORED, Stored, Transaction, found_one, row_of
 

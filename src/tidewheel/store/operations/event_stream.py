@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tidewheel.core.operator.stream import (
     STORE_LETTERS,
@@ -17,6 +16,7 @@ from tidewheel.core.operator.stream import (
     TaskEvent,
 )
 from tidewheel.core.sched.persistence import Change
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.change_rows import read_changes
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.transaction import STORED, TYPE_NAMES, Stored, Transaction

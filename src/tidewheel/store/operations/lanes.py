@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from tidewheel.core.queue.limits import (
     AGED_PRIORITY_MAX,
@@ -41,7 +41,7 @@ from tidewheel.core.queue.limits import (
 )
 from tidewheel.core.queue.requests import QueueSettings
 from tidewheel.core.queue.task import Instant
-from tidewheel.lazy_dataclasses import dataclass
+from tidewheel.lazy_dataclasses import NamedTuple, dataclass
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 

@@ -152,8 +152,10 @@ def claim_along(
     """Claims in the transaction of a write that has made tasks ready. Returns None if the claim
     has to be made by itself: where rules hold, limits and lanes are locked before tasks, and an
     unknown worker is told so. ``is_small``: statements cost more than the tasks it may find."""
-    if is_small and (tasks := _claim_at_once(tx, request)) is not None:
-        return tasks
+    if is_small and tx.claims_at_once:
+        tasks = _claim_at_once(tx, request)
+        if tasks is not None:
+            return tasks
     try:
         plan = plan_claim(tx, request.queue, request.worker, request.lease_seconds)
     except NotFound:

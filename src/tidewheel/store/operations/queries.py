@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tidewheel.api import tasks
 from tidewheel.core.queue.limits import Limit
@@ -13,6 +13,7 @@ from tidewheel.core.queue.requests import page_count as page_count  # noqa: PLC0
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import NotFound
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.sql import is_common
 from tidewheel.store.transaction import (
     Transaction,

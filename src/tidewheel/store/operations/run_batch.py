@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator import requests, views
@@ -21,6 +21,7 @@ from tidewheel.core.sched.persistence import Change, PutMemory
 from tidewheel.core.sched.task_state import Key, TaskHistory
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.change_rows import ChangedRows, Record, memory_of, read_change
 from tidewheel.store.operations.leases import report
 from tidewheel.store.operations.queries import page_count, values_of, views_of
@@ -235,12 +236,13 @@ def _put_or_drop(tx: Transaction, run: int, what: str, rows: Sequence[Record], b
 
 
 def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> None:
-    if not (rows.pool or rows.memory or rows.facts):
+    if not (rows.pool or rows.memory or rows.forgotten or rows.facts):
         return
     stay = [row for row in rows.pool.values() if row is not None]
     gone = [{"point": p, "name": n} for (p, n), row in rows.pool.items() if row is None]
     _put(tx, "put_pool", run, "tasks", stay)
     _put(tx, "drop_pool", run, "tasks", gone)
+    _put(tx, "forget_memory", run, "tasks", rows.forgotten)
     _put(tx, "put_memory", run, "memories", list(rows.memory.values()))
     if rows.facts:
         facts = [

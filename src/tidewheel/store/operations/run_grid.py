@@ -8,16 +8,22 @@ it has. Nothing here is written as a batch is (docs/decisions/0070).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointWords
-from tidewheel.core.operator.views import GridCandidate, GridFacts, RunView, TasksAtPoint
+from tidewheel.core.operator.views import (
+    GridCandidate,
+    GridFacts,
+    RunView,
+    TasksAtPoint,
+    TasksDue,
+)
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory
 from tidewheel.core.sched.task_state import NO_FLOW, JobPhase
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.change_rows import memory_of
 from tidewheel.store.transaction import Transaction, in_chunks
 
@@ -105,6 +111,14 @@ def grid_tasks(
         rest = tx.records("count_remembered_tasks", _RememberedRow, runs=chunk, **asked)
         found += map(_remembered, rest)
     return found
+
+
+def grid_due(tx: Transaction, numbers: Sequence[int]) -> list[TasksDue]:
+    """Returns by when how many unfinished tasks of these runs are to finish, by point."""
+    found = (
+        tx.records("count_due_tasks", TasksDue, runs=chunk) for chunk in in_chunks(numbers)
+    )
+    return [one for chunk in found for one in chunk]
 
 
 def _pooled(row: _PooledRow) -> TasksAtPoint:

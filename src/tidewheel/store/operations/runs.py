@@ -404,8 +404,8 @@ def erase_tasks(tx: Transaction, seqs: Sequence[int]) -> None:
         tx.rows("remove_ready", seqs=seqs)
         tx.rows("lock_tasks_by_seq", seqs=seqs)
         tasks = tx.records("read_tasks", TaskState, seqs=seqs)
+        tx.rows("erase_tasks", seqs=seqs)  # with joint steps, which leases and attempts name
         tx.rows("drop_leases", seqs=[task.seq for task in tasks if task.lease])
-        tx.rows("erase_tasks", seqs=seqs)
         tx.rows("delete_attempts", seqs=seqs)
         tx.rows("delete_history", seqs=seqs)
 

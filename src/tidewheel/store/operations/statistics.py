@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tidewheel.core.queue.access import covers, queue_name
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX
 from tidewheel.core.queue.statistics import EndedAttempt
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.transaction import STORED, Stored, Transaction
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidewheel.core.queue.requests import JobMessage, Report
 from tidewheel.core.queue.task import TaskState
 from tidewheel.core.queue.values import merged, values_text
+from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.rows import storable
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 

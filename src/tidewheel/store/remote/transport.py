@@ -165,7 +165,9 @@ class Transport:
         self._at = 0  # which of them is spoken to
         odd = token is not None and not (token.isascii() and token.isprintable() and token)
         if odd or (token and " " in token):
-            raise BadSetting(origin or "token", "…", "one that tidewheel token create printed")
+            raise BadSetting(
+                origin or "token", "…", "a token that tidewheel token create printed"
+            )
         self._token, self._origin = token, origin
         self._context = _context(ca) if any(one.secure for one in self._addresses) else None
         self._seconds_max = seconds_max

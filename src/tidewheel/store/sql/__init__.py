@@ -33,7 +33,9 @@ from tidewheel.lazy_dataclasses import pattern
 # A plain path: importlib.resources would take longer to load than all the files to read.
 HERE = Path(__file__).parent
 
-_QUIET = r"--[^\n]*|'(?:[^']|'')*'|\"[^\"]*\""
+LITERAL = r"'(?:[^']|'')*'|\"[^\"]*\""
+_QUIET = rf"--[^\n]*|{LITERAL}"
+_COMMENT = pattern(rf"--[^\n]*|(?P<literal>{LITERAL})")
 _FRAGMENT = pattern(rf"{_QUIET}|\{{(?P<prefix>:|\w+\.)?(?P<fragment>\w+)\}}")
 _FOR_POSTGRES = pattern(rf"(?P<quiet>{_QUIET}|::)|:(?P<name>\w+)|%")
 _FOR_SQLITE = pattern(
@@ -57,7 +59,10 @@ class Queries(dict[str, str]):
         _texts("fragments")
 
     def __missing__(self, name: str) -> str:
-        text = self[name] = translate(self._own.get(name) or self._common[name], self._dialect)
+        text = translate(self._own.get(name) or self._common[name], self._dialect)
+        if self._dialect == "sqlite":
+            text = _without_comments(text)
+        self[name] = text
         return text
 
 
@@ -83,6 +88,13 @@ def translate(text: str, dialect: str) -> str:
             text,
         )
     return _FOR_SQLITE.sub(_for_sqlite, text)
+
+
+def _without_comments(text: str) -> str:
+    """Returns a statement without comments and indentation: SQLite's driver reads all of it
+    whenever it is run, to find what it has compiled. No literal has more than one line."""
+    kept = _COMMENT.sub(lambda found: found["literal"] or "", text)
+    return "\n".join(line for line in map(str.strip, kept.splitlines()) if line)
 
 
 @cache

@@ -276,12 +276,14 @@ export type RunList = {
   summaries_left?: number;
 };
 
-/** Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the graph asks, and need action. */
+/** Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the graph asks, and need action. Where tasks have a `late offset`, `late` counts those that are unfinished behind their time, and `due` is when the next one is late. */
 export type GridCell = {
   point: string;
   counts: Record<string, number>;
   tasks: number;
   incomplete: number;
+  late?: number;
+  due?: string;
 };
 
 /** Names the first task of a run that needs action, how it ended, and how many more do. */
@@ -291,7 +293,7 @@ export type GridCause = {
   more: number;
 };
 
-/** Describes a run as a row of the grid. `since`: when it stalled or ended with an error; `earliest`: the first point at which something is left to do; `cells` are of the newest points, in their order. */
+/** Describes a run as a row of the grid. `since`: when it stalled or ended with an error; `earliest`: the first point at which something is left to do; `cells` are of the newest points, in their order; `late` and `due` are those of a cell, over all points. */
 export type GridRun = {
   number: number;
   name: string;
@@ -314,6 +316,8 @@ export type GridRun = {
   earliest: string | null;
   cause: GridCause | null;
   cells: GridCell[];
+  late?: number;
+  due?: string;
 };
 
 /** Shows the newest run of each workflow and all runs that are open, by how much they need action; `counts`: how many have each status, before anything was asked for by name or status; `left_out`: how many fit and are not shown. */

@@ -244,7 +244,16 @@ export type DefinitionEdge = {
   suicide: boolean;
 };
 
-/** Describes the graph of a version before any run. */
+/** Says what a run with the given points would go through: how many `points` and how often each of its `tasks`. `last` is null, and nothing is counted, if it has no end; `cut`: there are more than were counted. */
+export type RunRange = {
+  first: string;
+  last: string | null;
+  points: number;
+  tasks: Record<string, number>;
+  cut: boolean;
+};
+
+/** Describes the graph of a version before any run; `range` if points of a run were given. */
 export type DefinitionGraph = {
   name: string;
   version: string;
@@ -254,5 +263,6 @@ export type DefinitionGraph = {
   tasks: DefinitionTask[];
   edges: DefinitionEdge[];
   cut: boolean;
+  range?: RunRange;
   findings: FindingFacts[];
 };

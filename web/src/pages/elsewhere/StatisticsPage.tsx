@@ -20,7 +20,7 @@ export function StatisticsPage() {
   return (
     <div className="plain-page">
       <div className="page-head"><h1>Statistics</h1><span className="muted">of the newest {data.all.attempts} attempts that are over</span></div>
-      {data.all.attempts === 0 ? <Empty title="Nothing has ended yet">Figures come with the first attempt that is over.</Empty> : <Whole all={data.all} />}
+      {data.all.attempts === 0 ? <Empty title="Nothing has ended yet">Figures appear with the first attempt that is over.</Empty> : <Whole all={data.all} />}
       {data.all.attempts > 0 && (
         <>
           <div className="page-head second">

@@ -39,7 +39,7 @@ function Tokens() {
       <div className="page-head">
         <h1>Tokens</h1>
         <span className="muted">{shown.length} of {tokens.length} shown</span>
-        <Button look="quiet" className="page-end" aria-pressed={everything} onClick={() => change({ all: everything ? "" : "true" })}>Show sessions and what is over</Button>
+        <Button look="quiet" className="page-end" aria-pressed={everything} onClick={() => change({ all: everything ? "" : "true" })}>Show sessions and ended tokens</Button>
         <Button look="primary" onClick={() => setMaking(true)}>New token</Button>
       </div>
       <div className="card table-card">
@@ -115,7 +115,7 @@ function Shown({ name, token, onClose }: { name: string; token: string; onClose:
   return (
     <Dialog title={`Token ${name}`} onClose={onClose}>
       <h2>Token {name}</h2>
-      <p>This is the only time that it is shown: the server keeps no more than its digest.</p>
+      <p>The token is shown only this once: the server keeps only its digest.</p>
       <pre className="token-text" aria-label="The token">{token}</pre>
       <p className="muted">Use it as <code>TIDEWHEEL_TOKEN</code> beside <code>TIDEWHEEL_SERVER={location.origin}</code>.</p>
       <div className="dialog-foot"><Button onClick={copy}>Copy</Button><Button look="primary" onClick={onClose}>I have kept it</Button></div>

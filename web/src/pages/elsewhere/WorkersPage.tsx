@@ -23,11 +23,11 @@ export function WorkersPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Workers</h1>
-        <span className="muted">{live.length} at work, {held} of {slots} places taken</span>
-        <Button look="quiet" className="page-end" aria-pressed={all} onClick={() => change({ all: all ? "" : "true" })}>Show those that stopped</Button>
+        <span className="muted">{live.length} at work, {held} of {slots} slots taken</span>
+        <Button look="quiet" className="page-end" aria-pressed={all} onClick={() => change({ all: all ? "" : "true" })}>Show stopped workers</Button>
       </div>
       {workers.length === 0 ? (
-        <Empty title="No worker is here">Nothing runs without one. Begin one on any host:<pre>tidewheel worker --server {location.origin}</pre></Empty>
+        <Empty title="No worker is here">Nothing runs without a worker. Start one on any host:<pre>tidewheel worker --server {location.origin}</pre></Empty>
       ) : (
         <ul className="worker-list">{workers.map((worker) => <li key={worker.id}><WorkerCard worker={worker} /></li>)}</ul>
       )}
@@ -45,7 +45,7 @@ function WorkerCard({ worker }: { worker: WorkerFacts }) {
       <div className="worker-title"><b>{plain(worker.name)}</b> <span className="faint mono">{worker.id}</span><span className={`worker-word ${word}`}>{word}</span></div>
       <div className="load" role="meter" aria-label="Places taken" aria-valuemin={0} aria-valuemax={worker.slots} aria-valuenow={worker.leases}><i style={{ width: `${Math.min(100, 100 * part)}%` }} /></div>
       <div className="worker-line">
-        <Link to="/tasks" search={{ worker: worker.id, status: "running,cancelling" }}>{worker.leases} of {worker.slots} places</Link>
+        <Link to="/tasks" search={{ worker: worker.id, status: "running,cancelling" }}>{worker.leases} of {worker.slots} slots</Link>
         <span className="muted">seen <Ago at={worker.stopped_at ?? worker.seen_at} /></span>
       </div>
       {worker.trouble && <p className="worker-trouble">{plain(worker.trouble)}</p>}

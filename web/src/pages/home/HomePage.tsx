@@ -13,7 +13,7 @@ import { plain } from "../../ui/plain";
 import { StateIcon } from "../../ui/StateIcon";
 import { countedTitle, useTitle } from "../../ui/title";
 import { RunList } from "../RunsPage";
-import { RUN_STATES, runFilter, urgency } from "../runOrder";
+import { isOver, RUN_STATES, runFilter, urgency } from "../runOrder";
 import { useAddress } from "../useAddress";
 import { useAlarms } from "./alarms";
 import { needsAction, teamsOf } from "./cells";
@@ -24,8 +24,12 @@ import { notifies } from "./keep";
 import { useWall } from "./wall";
 import "./home.css";
 
-/** Those that need action first; of the others as the server has them. */
-const order = (run: GridRun): number => (run.cause !== null ? Math.min(3, urgency(run, undefined)) : urgency(run, undefined));
+/** Those that need action first, then those that are late; of the others as the server has them. */
+function order(run: GridRun): number {
+  const usual = urgency(run, undefined);
+  if (run.cause !== null) return Math.min(3, usual);
+  return run.late !== undefined && !isOver(run) ? Math.min(3.5, usual) : usual;
+}
 
 export function HomePage() {
   useFollowing("run", ["runs"]);

@@ -15,7 +15,7 @@ import { useRoving } from "../../ui/roving";
 import { StateIcon, stateStyle, StateWord } from "../../ui/StateIcon";
 import { Ago } from "../../ui/time";
 import { causeOf, isAbandoned } from "../runOrder";
-import { cellCount, cellState, cellText, headings, needsAction, pointFilter, shortPoint } from "./cells";
+import { cellCount, cellState, cellText, headings, lateText, needsAction, pointFilter, shortPoint } from "./cells";
 import { StallAge } from "./StallAge";
 
 const TOLD_MAX = 12; // rows that say what the job wrote; those that need action come first
@@ -39,7 +39,7 @@ const Row = memo(function Row({ run, first, told }: { run: GridRun; first: boole
           <Link to="/runs/$run" params={{ run: run.name }} data-stop tabIndex={first ? 0 : -1}>{plain(run.name)}</Link>
           <StateWord state={run.status} kind="runs" />
         </span>
-        <span className="grid-when muted">{run.since !== null ? <StallAge status={run.status} since={run.since} /> : <>changed <Ago at={run.updated_at} /></>}</span>
+        <span className="grid-when muted">{run.since !== null ? <StallAge status={run.status} since={run.since} /> : <>changed <Ago at={run.updated_at} /></>}{lateText(run) !== "" && <span className={run.late === undefined ? "grid-due" : "grid-due late"}>{lateText(run)}</span>}</span>
         <Why run={run} told={told} />
       </div>
       <div className="grid-cells" role="none">
@@ -53,7 +53,7 @@ const Row = memo(function Row({ run, first, told }: { run: GridRun; first: boole
 /** `told`: with what the job wrote, for which the run is looked into. */
 function Why({ run, told }: { run: GridRun; told: boolean }) {
   const { data } = useQuery({ ...causeQuery(run.name, run.updated_at), enabled: told && run.cause !== null && !isAbandoned(run) });
-  if (isAbandoned(run)) return <span className="grid-why">No scheduler drives it: open it to resume it.</span>;
+  if (isAbandoned(run)) return <span className="grid-why">No scheduler drives this run: open it to resume it.</span>;
   const known = data === undefined ? null : causeOf(data);
   if (run.cause !== null && known !== null) {
     const text = plain(known.title + known.text);
@@ -96,7 +96,7 @@ const Cell = memo(function Cell({ run, stages, cell, day }: { run: string; stage
     <div role="gridcell" className={cell.incomplete > 0 ? "grid-cell alarm" : "grid-cell"} data-stop data-state={state} tabIndex={-1} style={stateStyle(state)} title={text} onClick={open} onKeyDown={onEnter(open)}>
       <span className="visually-hidden">{`${plain(run)} ${text}`}</span>
       {day !== null && <span className="cell-day" aria-hidden>{day}</span>}
-      <span className="cell-box" aria-hidden><StateIcon state={state} size={14} /><b>{shortCount(cellCount(cell))}</b></span>
+      <span className={cell.late !== undefined ? "cell-box late" : cell.due !== undefined ? "cell-box due" : "cell-box"} aria-hidden><StateIcon state={state} size={14} /><b>{shortCount(cellCount(cell))}</b></span>
       <span className="cell-point" aria-hidden>{stages ? "" : plain(shortPoint(cell.point).short)}</span>
     </div>
   );

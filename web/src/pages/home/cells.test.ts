@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { GridCell } from "../../api/types";
 import { globMatcher } from "../../ui/globs";
-import { cellCount, cellState, cellText, headings, pointFilter, shortPoint, teamsOf } from "./cells";
+import { cellCount, cellState, cellText, headings, lateText, pointFilter, shortPoint, teamsOf } from "./cells";
 
 const cell = (counts: Record<string, number>, incomplete = 0, point = "1"): GridCell => ({
   point,
@@ -16,6 +16,13 @@ test("a cell shows what needs action before what goes on, and that before what i
   expect(cellState(cell({ succeeded: 2, waiting: 1 }))).toBe("waiting");
   expect(cellState(cell({ succeeded: 2 }))).toBe("succeeded");
   expect(cellState(cell({ "not taken": 2 }))).toBe("not taken");
+});
+
+test("a cell says what is late and when the next task is", () => {
+  expect(lateText(cell({ running: 1 }))).toBe("");
+  expect(lateText({ due: "2030-01-02T07:45:00Z" })).toBe("due 2030-01-02 07:45Z");
+  expect(lateText({ due: `${new Date().toISOString().slice(0, 10)}T07:45:00.250Z` })).toBe("due 07:45Z");
+  expect(cellText({ ...cell({ running: 2, waiting: 1 }), late: 2, due: "2030-01-02T07:45:00Z" }, false)).toBe("1: 2 running, 1 waiting, 2 late, next due 2030-01-02 07:45Z");
 });
 
 test("a point that is over with a failure that was handled is neither an alarm nor all well", () => {

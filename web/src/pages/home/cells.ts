@@ -25,8 +25,21 @@ export function cellCount(cell: GridCell): number {
 export function cellText(cell: GridCell, stages: boolean): string {
   const counts = TASK_STATES.filter((state) => (cell.counts[state] ?? 0) > 0).map((state) => `${cell.counts[state]} ${state}`).join(", ");
   const need = cell.incomplete === 0 ? "" : cell.incomplete === 1 ? ", 1 needs action" : `, ${cell.incomplete} need action`;
-  return `${stages ? "stages" : cell.point}: ${counts}${need}`;
+  const late = lateText(cell);
+  return `${stages ? "stages" : cell.point}: ${counts}${need}${late === "" ? "" : `, ${late}`}`;
 }
+
+/** "2 late", "1 late, next due 07:45Z": what is known of deadlines; "" where there is none. */
+export function lateText({ late = 0, due }: Pick<GridCell, "late" | "due">): string {
+  const next = due === undefined ? "" : `due ${dueTime(due)}`;
+  return late === 0 ? next : next === "" ? `${late} late` : `${late} late, next ${next}`;
+}
+
+/** The time alone if it is of today. */
+const dueTime = (due: string): string => {
+  const [day = "", time = ""] = due.split("T");
+  return `${day === new Date().toISOString().slice(0, 10) ? "" : `${day} `}${time.slice(0, 5)}Z`;
+};
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const TIME = /^([+-]?\d{4,})-?(\d{2})-?(\d{2})T(\d{2}):?(\d{2})?(?::?\d{2})?(Z|[+-]\d{2}(?::?\d{2})?)?$/;

@@ -99,7 +99,7 @@ function Abort({ block, onClose }: { block: BlockDocument; onClose: () => void }
   const open = stages.filter((one) => ["waiting", "ready"].includes(one.state) || one.status === "waiting_for_resources").length;
   return (
     <Confirm title={`Abort ${block.id}`} button="Abort it" danger stale={["blocks"]} act={() => abortBlock(block.id, reason.trim())} onClose={onClose}>
-      <p>{active.length > 0 ? `${active.join(", ")} ${active.length === 1 ? "is" : "are"} ended now.` : "Nothing of it runs now."} {open > 0 ? `${open} stage${open === 1 ? "" : "s"} that wait${open === 1 ? "s" : ""} will not begin.` : ""} Blocks that wait for it to complete or to start never begin; those that wait for its abort do.</p>
+      <p>{active.length > 0 ? `${active.join(", ")} ${active.length === 1 ? "is" : "are"} ended now.` : "No stage of it runs now."} {open > 0 ? `${open} stage${open === 1 ? "" : "s"} that wait${open === 1 ? "s" : ""} will not begin.` : ""} Blocks that wait until this block starts or completes never begin; blocks that wait for its abort do.</p>
       <label className="field"><span>Why, for others</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
     </Confirm>
   );

@@ -21,7 +21,7 @@ export function Objects() {
       <h2>Buffer objects</h2>
       {error !== null && <Failure error={error} />}
       {mayChange && <PostObject />}
-      {objects?.length === 0 && <p className="muted">None is there. A stage that waits for one begins when it is posted.</p>}
+      {objects?.length === 0 && <p className="muted">No object is there. A stage that waits for an object begins when the object is posted.</p>}
       {objects && objects.length > 0 && (
         <div className="scroll-x">
           <table className="plain-table">
@@ -41,7 +41,7 @@ export function Objects() {
       )}
       {removing !== "" && (
         <Confirm title={`Remove ${removing}`} button="Remove it" danger stale={["objects"]} act={() => removeObject(removing)} onClose={() => setRemoving("")}>
-          <p>Stages that have seen it go on. Stages that wait for it from now on wait until it is posted again.</p>
+          <p>Stages that have seen the object continue. Stages that begin to wait for it later wait until it is posted again.</p>
         </Confirm>
       )}
     </section>

@@ -87,8 +87,8 @@ function AbortInstance({ sbi, onClose }: { sbi: SbiFacts; onClose: () => void })
     if (refused.length > 0) throw new Error(refused.map((one) => `${one.id}: ${one.refused ?? ""}`).join("; "));
   };
   return (
-    <Confirm title={`Abort ${sbi.id}`} button="Abort all of it" danger stale={["blocks"]} act={act} onClose={onClose}>
-      <p>Of its blocks: {countsOf(sbi)}. Those that are not over are aborted for good: stages that run are ended now, and nothing else of it begins.</p>
+    <Confirm title={`Abort ${sbi.id}`} button="Abort all its blocks" danger stale={["blocks"]} act={act} onClose={onClose}>
+      <p>Of its blocks: {countsOf(sbi)}. Blocks that have not ended are aborted for good: running stages are ended now, and no other stage begins.</p>
       <label className="field"><span>Why, for others</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
     </Confirm>
   );
@@ -96,7 +96,7 @@ function AbortInstance({ sbi, onClose }: { sbi: SbiFacts; onClose: () => void })
 
 function NoBlocks() {
   return (
-    <Empty title="No block was asked for yet">
+    <Empty title="No block has been requested yet">
       A scheduling block instance asks for runs of registered workflows that wait for each other. Post one above, or:
       <pre>tidewheel sbi submit FILE --server {location.origin}</pre>
     </Empty>

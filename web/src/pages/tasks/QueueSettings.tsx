@@ -41,7 +41,7 @@ export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | n
     <Dialog title={title} onClose={onClose}>
       <form className="queue-settings" onSubmit={submit}>
         <h2>{title}</h2>
-        {given === null && <Field label="Queue" says="A queue is there as soon as it is named: set or pause it before its first task." value={name} onChange={setName} wrong="" focus />}
+        {given === null && <Field label="Queue" says="A queue exists as soon as it is named: you can configure or pause it before its first task." value={name} onChange={setName} wrong="" focus />}
         {given !== null && <p className="muted">Now: {running} running, {queue.counts.ready ?? 0} ready, {queue.counts.waiting ?? 0} waiting for others.</p>}
         <Flag label="Paused" says="No worker gets its tasks; what runs goes on." is={flags.paused} onChange={(paused) => setFlags({ ...flags, paused })} />
         <fieldset>

@@ -114,9 +114,9 @@ function Asked({ asking, close }: { asking: NonNullable<Asking>; close: () => vo
   if (what === "empty") {
     const cancel = () => post("/tasks/cancel", { filter: { queue: queue.queue, status: ["waiting", "ready"] }, count_max: 10_000 });
     return (
-      <Confirm {...props} title={`Empty ${queue.queue}`} button={`Cancel ${waiting(queue)} that wait`} danger act={cancel}>
-        <p>{waiting(queue)} tasks that wait are cancelled with whatever needs them; {running(queue)} that run go on to their end.</p>
-        <p className="muted">To let it drain and keep what waits for later, pause the queue instead.</p>
+      <Confirm {...props} title={`Empty ${queue.queue}`} button={`Cancel ${waiting(queue)} waiting`} danger act={cancel}>
+        <p>{waiting(queue)} waiting tasks are cancelled, and all tasks that need them; {running(queue)} running tasks continue to their end.</p>
+        <p className="muted">To let the queue drain and keep its waiting tasks for later, pause it instead.</p>
       </Confirm>
     );
   }

@@ -15,6 +15,7 @@ import { bytesText } from "../../ui/quantities";
 import { At, Took } from "../../ui/time";
 import { againOf, isOver, jobOf } from "./again";
 import { ResubmitDialog } from "./ResubmitDialog";
+import { TaskLog } from "./TaskLog";
 
 export function TaskAside({ id, close, select }: { id: string; close: () => void; select: (id: string) => void }) {
   const { data: task, error, refetch } = useQuery(storedTaskQuery(id));
@@ -40,6 +41,7 @@ function Body({ task, select }: { task: StoredTask; select: (id: string) => void
       {!isOver(task) && task.status !== "running" && <Why id={task.id} />}
       {task.errors.slice(-1).map((error) => <p key={error.code} className="error-text">{plain(error.description || error.code)}</p>)}
       <Attempts id={task.id} />
+      {task.attempt > 0 && <TaskLog key={task.id} task={task} />}
       <dl className="facts">
         <dt>queue</dt><dd>{task.queue}</dd>
         <dt>priority</dt><dd>{task.priority}</dd>

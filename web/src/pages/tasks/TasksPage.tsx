@@ -126,7 +126,7 @@ function TickBar({ tasks, clear }: { tasks: readonly StoredTask[]; clear: () => 
           title={what} button={what} danger stale={["store"]} onClose={close}
           act={async () => { await post("/tasks/cancel", { ids: open.slice(0, CANCEL_MAX).map((task) => task.id) }); clear(); }}
         >
-          <p>Those that wait will not run, nor will whatever needs them. Jobs that run are told to end.</p>
+          <p>Waiting tasks will not run, nor will tasks that need them. Running jobs are told to end.</p>
         </Confirm>
       )}
       {asking === "again" && <ResubmitDialog ids={over.map((task) => task.id)} onClose={close} onDone={clear} />}

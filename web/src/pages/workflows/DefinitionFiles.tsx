@@ -35,7 +35,7 @@ export function useDefinitionPlace(files: readonly File[]) {
 export function DefinitionFiles({ files, findings, contentOf, titleOf = (path) => path }: FilesProps) {
   const { path, line, open } = useDefinitionPlace(files);
   const file = files.find((one) => one.path === path);
-  if (file === undefined) return <p className="muted">It has no files.</p>;
+  if (file === undefined) return <p className="muted">The definition has no files.</p>;
   const count = (of: string) => findings.filter((one) => isFile(one.file, of)).length;
   return (
     <div className="definition-files">

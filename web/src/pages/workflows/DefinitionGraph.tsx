@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Background, BackgroundVariant, Controls, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type FitViewOptions, type Node, type NodeProps } from "@xyflow/react";
 import { memo, useEffect, useMemo, useState } from "react";
 import "@xyflow/react/dist/style.css";
-import { definitionGraphQuery } from "../../api/registry";
+import { definitionGraphQuery, type Given } from "../../api/registry";
 import { Button, Empty, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { countText } from "../../ui/quantities";
@@ -56,13 +56,13 @@ const NODE_TYPES = { step: StepBox, folded: FoldedBox, bunch: BunchBox, frame: F
 const FOLDED_MIN = 25; // tasks; of more than these families are folded, unless somebody wants each
 const WHOLE_MAX = 900; // boxes; of more than these only those in sight are drawn
 
-export function DefinitionGraph({ name, version, parameters }: { name: string; version: string; parameters: Record<string, unknown> }) {
+export function DefinitionGraph({ name, version, given }: { name: string; version: string; given: Given }) {
   const [asked, setAsked] = useState({ start: "", stop: "" });
   const [grouping, setGrouping] = useState<Grouping | null>(null);
   const [direction, setDirection] = useState<"LR" | "TB">("LR");
   const [wantsFolds, setWantsFolds] = useState<boolean | null>(null);
   const [unfolded, setUnfolded] = useState<readonly string[]>([]);
-  const { data, error, isFetching } = useQuery(definitionGraphQuery(name, version, asked.start, asked.stop, parameters));
+  const { data, error, isFetching } = useQuery(definitionGraphQuery(name, version, asked.start, asked.stop, given));
   const graph = useMemo(() => data && asGraph(data), [data]);
   const usual = (graph?.points.length ?? 0) > 1 ? "point" : "family";
   const colours = useMemo(() => familyColours(graph?.families ?? {}), [graph]);
@@ -87,8 +87,8 @@ export function DefinitionGraph({ name, version, parameters }: { name: string; v
       </div>
       {error !== null && !isFetching && <Refusal error={error} />}
       {graph === undefined && error === null && <Loading what="the graph" />}
-      {error === null && graph && drawing === undefined && <Empty title={`${graph.tasks.length} tasks are too many to draw`}>Give a point from which and one until which it shall be drawn.</Empty>}
-      {error === null && graph && drawing && (drawing.tasks.size + drawing.folds.size === 0 ? <Empty title="No task is between these points">Give others, or none for the first few.</Empty> : <ReactFlowProvider><Canvas drawing={drawing} families={graph.families} colours={colours} onUnfold={(id) => setUnfolded([...unfolded, id])} /></ReactFlowProvider>)}
+      {error === null && graph && drawing === undefined && <Empty title={`${graph.tasks.length} tasks are too many to draw`}>Give the first and the last point to draw.</Empty>}
+      {error === null && graph && drawing && (drawing.tasks.size + drawing.folds.size === 0 ? <Empty title="No task is between these points">Give other points, or none for the first few.</Empty> : <ReactFlowProvider><Canvas drawing={drawing} families={graph.families} colours={colours} onUnfold={(id) => setUnfolded([...unfolded, id])} /></ReactFlowProvider>)}
     </div>
   );
 }

@@ -56,7 +56,7 @@ export function Intake() {
               <Button type="submit" disabled={sending.isPending}>Send again</Button>
             </>
           )}
-          {sending.isPending && <span role="status">Reading and judging it …</span>}
+          {sending.isPending && <span role="status">Reading and checking the definition …</span>}
         </form>
       )}
       {sending.error !== null && <Refusal error={sending.error} />}

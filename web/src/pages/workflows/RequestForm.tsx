@@ -1,20 +1,21 @@
 /** A run of a registered workflow: what it is given, checked first, then asked for. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState, type SyntheticEvent } from "react";
+import { useState, type Dispatch, type SetStateAction, type SyntheticEvent } from "react";
 import { Problem } from "../../api/http";
-import { beginRun, checkRequest, type Parameter, type WorkflowDocument } from "../../api/registry";
+import { beginRun, checkRequest, type Given, type Parameter, type WorkflowDocument } from "../../api/registry";
 import { useDeed } from "../../ui/deed";
 import { Button } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { say } from "../../ui/toasts";
 import { Findings, Refusal } from "./Findings";
 import { filled, kindOf, linesOf, textOf, valueOf } from "./parameters";
-import { NO_OPTIONS, optionsOf, wrongOption } from "./runOptions";
+import { NO_OPTIONS, optionsOf, pointsOf, wrongOption } from "./runOptions";
 import { StartOptions } from "./StartOptions";
+import { useRangePreview } from "./useRangePreview";
 
 /** `onPreview` is told what the graph would be drawn with. */
-export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocument; onPreview: (parameters: Record<string, unknown>) => void }) {
+export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocument; onPreview: Dispatch<SetStateAction<Given>> }) {
   const { name, version, parameters, kind } = workflow;
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [lines, setLines] = useState("");
@@ -26,6 +27,7 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
   const more = linesOf(takesLines ? lines : "");
   const values = { ...fields.values, ...more.values };
   const wrong = [...fields.wrong, ...more.wrong, ...(wrongOption("priority", options) === "" ? [] : ["priority"])];
+  const preview = useRangePreview(workflow, { parameters: wrong.length > 0 ? {} : values, points: kind === "sip" ? null : pointsOf(options) }, onPreview);
   const checking = useDeed({ mutationFn: () => checkRequest(name, version, values) });
   const beginning = useDeed({
     mutationFn: async () => {
@@ -47,7 +49,7 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
   };
   const check = () => {
     beginning.reset();
-    checking.mutate(undefined, { onSuccess: () => onPreview(values) });
+    checking.mutate(undefined, { onSuccess: () => onPreview((old) => ({ ...old, parameters: values })) });
   };
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
@@ -65,7 +67,8 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
           <small className={more.wrong.length > 0 ? "wrong" : "muted"}>{more.wrong.length > 0 ? `Not NAME = value: ${plain(more.wrong[0] ?? "")}` : "One to a line, where its templates take some; values are JSON or text."}</small>
         </label>
       )}
-      <StartOptions texts={options} hasPoints={kind !== "sip"} refused={beginning.error instanceof Problem ? beginning.error : null} onChange={(part) => setOptions({ ...options, ...part })} />
+      <StartOptions texts={options} hasPoints={kind !== "sip"} refused={[beginning.error, preview.error].find((error) => error instanceof Problem) ?? null} range={preview.range} onChange={(part) => setOptions({ ...options, ...part })} />
+      {preview.error !== null && beginning.error === null && checking.error === null && <Refusal error={preview.error} />}
       {checking.error !== null && <Refusal error={checking.error} />}
       {beginning.error !== null && beginning.error !== checking.error && <Refusal error={beginning.error} />}
       {checking.data && (

@@ -41,7 +41,7 @@ function Shown({ run, kept }: { run: string; kept: KeptDefinition }) {
         <section className="card part" aria-label="What was found">
           <h2>Findings</h2>
           {error !== null && <Failure error={error} />}
-          {told && (findings.length === 0 ? <p className="muted">Nothing is wrong or remarkable.</p> : <Findings findings={findings} onJump={(file, line) => open(file, line)} />)}
+          {told && (findings.length === 0 ? <p className="muted">There are no errors, warnings or notes.</p> : <Findings findings={findings} onJump={(file, line) => open(file, line)} />)}
         </section>
         {told && <RunVersionList run={run} told={told} />}
       </div>

@@ -1,8 +1,9 @@
 /** How a run is started: its points, its mode, paused or not, its priority. */
 import { useId, type ReactNode } from "react";
 import type { Problem } from "../../api/http";
+import type { RunRange } from "../../api/registry";
 import { plain } from "../../ui/plain";
-import { MODES, POINTS, PRIORITY, refusalOf, wrongOption, type OptionTexts } from "./runOptions";
+import { MODES, POINTS, PRIORITY, rangeText, refusalOf, wrongOption, type OptionTexts } from "./runOptions";
 
 interface OptionsProps {
   texts: OptionTexts;
@@ -10,9 +11,11 @@ interface OptionsProps {
   /** Stages have no points. */
   hasPoints: boolean;
   refused: Problem | null;
+  /** What a run with these points goes through; null: no points were given, or it is not known yet. */
+  range: RunRange | null;
 }
 
-export function StartOptions({ texts, onChange, hasPoints, refused }: OptionsProps) {
+export function StartOptions({ texts, onChange, hasPoints, refused, range }: OptionsProps) {
   return (
     <>
       {hasPoints && (
@@ -24,6 +27,7 @@ export function StartOptions({ texts, onChange, hasPoints, refused }: OptionsPro
                 {(about, wrong) => <input className="input mono" value={texts[name]} placeholder="as defined" aria-invalid={wrong} aria-describedby={about} onChange={(event) => onChange({ [name]: event.target.value })} />}
               </OptionInput>
             ))}
+            {range !== null && <Range range={range} />}
             <OptionInput title="Mode" says="" wrong="">
               {(about) => <select value={texts.mode} aria-describedby={about} onChange={(event) => onChange({ mode: event.target.value })}>{MODES.map(([mode, words]) => <option key={mode} value={mode}>{words}</option>)}</select>}
             </OptionInput>
@@ -37,6 +41,16 @@ export function StartOptions({ texts, onChange, hasPoints, refused }: OptionsPro
         <label className="tick"><input type="checkbox" checked={texts.paused} onChange={(event) => onChange({ paused: event.target.checked })} /> start paused</label>
       </div>
     </>
+  );
+}
+
+/** Which points and tasks, before anything runs. */
+function Range({ range }: { range: RunRange }) {
+  return (
+    <div className="start-range" role="status" aria-label="What these points give">
+      <p>{plain(rangeText(range))}</p>
+      <ul>{Object.entries(range.tasks).map(([name, count]) => <li key={name}><span>{plain(name)}</span> <b>{count}</b></li>)}</ul>
+    </div>
   );
 }
 

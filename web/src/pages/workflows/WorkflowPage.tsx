@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Navigate, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { Problem } from "../../api/http";
-import { definitionFile, removeWorkflow, runsOfQuery, workflowQuery, type Parameter, type WorkflowDocument } from "../../api/registry";
+import { definitionFile, removeWorkflow, runsOfQuery, workflowQuery, type Given, type Parameter, type WorkflowDocument } from "../../api/registry";
 import { useMay } from "../../api/session";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
@@ -39,11 +39,11 @@ export function WorkflowPage() {
 
 function Missing({ error, retry }: { error: Error; retry: () => void }) {
   if (!(error instanceof Problem) || error.status !== 404) return <Failure error={error} retry={retry} />;
-  return <Empty page title="It is not registered">{plain(error.message.split(";")[0] ?? "")}. It may have been removed. <Link to="/workflows">Go to all workflows</Link>.</Empty>;
+  return <Empty page title="This workflow is not registered">{plain(error.message.split(";")[0] ?? "")}. It may have been removed. <Link to="/workflows">Go to all workflows</Link>.</Empty>;
 }
 
 function Version({ workflow }: { workflow: WorkflowDocument }) {
-  const [given, setGiven] = useState<Record<string, unknown>>({});
+  const [given, setGiven] = useState<Given>({ parameters: {}, points: null });
   const may = useMay("submit");
   const { name, version, findings, parameters } = workflow;
   const { open } = useDefinitionPlace(workflow.files);
@@ -55,14 +55,14 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
     <div className="plain-page">
       <Head workflow={workflow} may={may} />
       <div className={may ? "workflow-top" : "workflow-top alone"}>
-        <section className="card workflow-graph" aria-label="Graph"><DefinitionGraph name={name} version={version} parameters={given} /></section>
+        <section className="card workflow-graph" aria-label="Graph"><DefinitionGraph name={name} version={version} given={given} /></section>
         {may && <RequestForm workflow={workflow} onPreview={setGiven} />}
       </div>
-      {workflow.kind === "sip" && <Stages name={name} version={version} parameters={given} />}
+      {workflow.kind === "sip" && <Stages name={name} version={version} parameters={given.parameters} />}
       <div className="workflow-parts">
         <section className="card part" aria-label="What was found">
           <h2>Findings</h2>
-          {findings.length === 0 ? <p className="muted">Nothing is wrong or remarkable.</p> : <Findings findings={findings} onJump={jump} />}
+          {findings.length === 0 ? <p className="muted">There are no errors, warnings or notes.</p> : <Findings findings={findings} onJump={jump} />}
         </section>
         <Runs name={name} />
         <section className="card part" aria-label="Parameters">
@@ -139,7 +139,7 @@ function Runs({ name }: { name: string }) {
     <section className="card part" aria-label="Runs">
       <h2>Runs</h2>
       {error !== null && <Failure error={error} />}
-      {runs?.length === 0 && <p className="muted">It has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
+      {runs?.length === 0 && <p className="muted">This workflow has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
       <ul className="file-list run-rows">
         {runs?.map((run) => (
           <li key={run.number}>

@@ -12,7 +12,7 @@ export const archiveType = (name: string): string | null => ARCHIVES.find(([ends
 
 /** What keeps these files from being one bundle; "" if nothing does. */
 export function bundleProblem(names: readonly string[]): string {
-  if (names.length === 0) return "There is no file in what was dropped. Drop a zip or tar, or a single definition.";
+  if (names.length === 0) return "You dropped no file. Drop a zip or tar, or a single definition.";
   if (names.length > 1 && names.some((name) => archiveType(name) !== null)) return "Drop one archive at a time: each is registered whole or not at all.";
   return "";
 }

@@ -1,6 +1,7 @@
 /** The options of a run as texts in a form, and what a refusal says about each. */
 import type { Problem } from "../../api/http";
-import type { RunOptions } from "../../api/registry";
+import type { Given, RunOptions, RunRange } from "../../api/registry";
+import { countText } from "../../ui/quantities";
 
 export interface OptionField {
   name: "initial" | "final" | "start" | "stop";
@@ -9,9 +10,9 @@ export interface OptionField {
 }
 
 export const POINTS: readonly OptionField[] = [
-  { name: "initial", title: "Initial point", says: "Where its cycles begin, instead of what the definition says." },
+  { name: "initial", title: "Initial point", says: "The first cycle point, instead of the one in the definition." },
   { name: "final", title: "Final point", says: "Where they end." },
-  { name: "start", title: "Start at", says: "Begin at this point: what is before it counts as done." },
+  { name: "start", title: "Start at", says: "Begin at this point: earlier points count as done." },
   { name: "stop", title: "Stop after", says: "Stop once this point is done; it can be resumed." },
 ];
 
@@ -40,10 +41,24 @@ export function wrongOption(name: keyof OptionTexts, texts: OptionTexts): string
   return "";
 }
 
+/** The points that were said; null: none. */
+export function pointsOf(texts: OptionTexts): Given["points"] {
+  const said = POINTS.map(({ name }) => [name, texts[name].trim()] as const).filter(([, text]) => text !== "");
+  return said.length === 0 ? null : Object.fromEntries(said);
+}
+
+/** "4 points, from 3 to 6: 11 tasks": what a run goes through. */
+export function rangeText({ first, last, points, tasks, cut }: RunRange): string {
+  if (last === null) return `It begins at ${first} and has no end: the graph has its first points.`;
+  const all = Object.values(tasks).reduce((sum, count) => sum + count, 0);
+  const most = cut ? "more than " : "";
+  return all === 0 ? `No task is at any point from ${first} to ${last}: a run would do nothing.` : `${most}${countText(points, "point")}, from ${first} to ${last}: ${most}${countText(all, "task")}`;
+}
+
 /** Only what was said. */
 export function optionsOf(texts: OptionTexts): RunOptions {
   return {
-    ...Object.fromEntries(POINTS.map(({ name }) => [name, texts[name].trim()] as const).filter(([, text]) => text !== "")),
+    ...pointsOf(texts),
     ...(texts.priority === "" ? {} : { priority: Number(texts.priority) }),
     ...(texts.paused ? { paused: true } : {}),
     ...(texts.mode === "live" ? {} : { mode: texts.mode }),

@@ -58,8 +58,8 @@ export function AnalysisView() {
 }
 
 function reasonFor(quantity: Quantity): string {
-  if (quantity.id === "run") return "Figures come with the first job that succeeds.";
-  if (quantity.id === "queue") return "Figures come with the first job that begins.";
+  if (quantity.id === "run") return "Figures appear with the first job that succeeds.";
+  if (quantity.id === "queue") return "Figures appear with the first job that begins.";
   return "Workers measure jobs every few seconds; jobs that are shorter, or hosts without such devices, leave no figures.";
 }
 

@@ -80,7 +80,7 @@ function TooMany({ count, onDraw }: { count: number; onDraw: () => void }) {
   return (
     <Empty title={`${count} tasks are too many to draw`}>
       Filter by name, family or point above, or show fewer edges.
-      <p>{!views.includes("table") && <Button look="primary" onClick={() => toggleView("table")}>Show the table</Button>} <Button onClick={onDraw}>Draw them all the same</Button></p>
+      <p>{!views.includes("table") && <Button look="primary" onClick={() => toggleView("table")}>Show the table</Button>} <Button onClick={onDraw}>Draw them anyway</Button></p>
     </Empty>
   );
 }

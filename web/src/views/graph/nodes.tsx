@@ -84,7 +84,7 @@ export const FrameBox = memo(function FrameBox({ data }: NodeProps<FrameNode>) {
   const { name, depth, stop, until, picking } = data;
   return (
     <div className={`frame-box depth-${Math.min(depth, 3)}${picking ? " picking" : ""}${until ? " until" : ""}`}>
-      <span>{name}{stop && <em className="stop-word" title="The run stops behind this point">stop point</em>}{until && <em className="until-word">the flow ends behind this point</em>}</span>
+      <span>{name}{stop && <em className="stop-word" title="The run stops after this point">stop point</em>}{until && <em className="until-word">the flow ends after this point</em>}</span>
     </div>
   );
 });

@@ -39,7 +39,7 @@ export function GridView() {
       </div>
       {shown.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task fits the filters"}>
-          {rows.length === 0 ? "Tasks come when a scheduler begins with the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
+          {rows.length === 0 ? "Tasks appear when a scheduler starts the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
         </Empty>
       ) : <Squares grid={grid} toggle={toggle} />}
     </div>

@@ -25,7 +25,7 @@ export function HistoryView() {
   useShortcut("batch back", () => go(batch - 1));
   useShortcut("batch on", () => go(batch + 1));
   useShortcut("play", moment.play);
-  if (now === 0) return <Empty title="Nothing has happened yet">The history begins when a scheduler begins with the run.</Empty>;
+  if (now === 0) return <Empty title="Nothing has happened yet">The history begins when a scheduler starts the run.</Empty>;
   return (
     <div className="history-view" onKeyDown={(event) => hear(event, batch, now, go)}>
       <div className="view-bar">
@@ -34,7 +34,7 @@ export function HistoryView() {
         <Button look={playing ? "primary" : "plain"} aria-label={playing ? "Pause" : "Play"} title="Batch by batch, by itself (v p)" onClick={moment.play}>{playing ? "❚❚" : "Play"}</Button>
         <Button look="quiet" aria-label="One batch on" title="One batch on (→, ])" disabled={batch >= now} onClick={() => go(batch + 1)}>▶</Button>
         <Slider batch={batch} last={now} onHold={moment.hold} />
-        <Button aria-pressed={moment.follows} title="As it is now, and as it goes on (End)" onClick={() => go(now)}>Now</Button>
+        <Button aria-pressed={moment.follows} title="The run as it is now, live (End)" onClick={() => go(now)}>Now</Button>
         <label className="muted">pace <select value={moment.pace} aria-label="Batches per second" onChange={(event) => moment.setPace(Number(event.target.value) as Pace)}>{Object.keys(PACES).map((one) => <option key={one} value={one}>{one} / s</option>)}</select></label>
         <div className="view-toggles" role="group" aria-label="Shown as">
           <Button aria-pressed={as === "list"} onClick={() => setAs("list")}>List</Button>
@@ -73,7 +73,7 @@ function hear(event: KeyboardEvent, batch: number, now: number, go: (batch: numb
 /** The view of the graph, with the rows of the moment instead of the live ones. */
 function PastGraph({ past }: { past: PastDocument }) {
   const rows = useMemo(() => new PastRows(past), [past]);
-  if (Graph === undefined || past.batch === 0) return <Empty title="The run had not begun">Move the slider to see what came.</Empty>;
+  if (Graph === undefined || past.batch === 0) return <Empty title="The run had not begun">Move the slider to see what happened later.</Empty>;
   return <section className="past-graph" aria-label="Graph as it was"><RunMoment rows={rows}><Graph /></RunMoment></section>;
 }
 

@@ -20,9 +20,9 @@ export function Story({ past, onGo }: { past: PastDocument; onGo: (batch: number
     if (box.current && here) box.current.scrollTop = here.offsetTop - box.current.clientHeight / 3;
   }, [past]);
   return (
-    <section className="story" aria-label="What happened around it" ref={box}>
+    <section className="story" aria-label="What happened around this batch" ref={box}>
       <header>
-        <h2>What happened around it</h2>
+        <h2>What happened around this batch</h2>
         <p className="muted">One step of the slider is one batch: {BATCH_WORDS}.</p>
       </header>
       <ol>

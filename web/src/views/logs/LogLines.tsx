@@ -1,13 +1,13 @@
 /** The lines of a log: only those on the screen are drawn, however many there are. */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useMemo, useRef, useState, type CSSProperties, type MouseEvent } from "react";
+import { useEffect, useMemo, useRef, useState, type CSSProperties, type MouseEvent } from "react";
 import { useViewOption } from "../../pages/run/useRunPage";
 import { Button, Empty } from "../../ui/parts";
-import { piecesOf, type Style } from "./ansi";
 import { countBefore } from "./buffer";
-import { marked, textsOf } from "./finding";
-import type { KnownLine, LogFollower, LogPlace, LogState } from "./follower";
+import { textsOf } from "./finding";
+import { logPath, type KnownLine, type LogFollower, type LogPlace, type LogState } from "./follower";
 import { LEVEL_WORDS, levelClass, WARNING_RANK } from "./levels";
+import { LogText } from "./LogText";
 import { LogTools } from "./LogTools";
 import { PickedLines } from "./PickedLines";
 import { rowsOf, rowsOfHits, type Picked, type Row } from "./rows";
@@ -38,7 +38,7 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
   const [target, setTarget] = useState<number | null>(null); // a byte to scroll to
   const scroller = useRef<HTMLDivElement>(null);
   const isSearched = asked.text !== "" || least >= WARNING_RANK;
-  const search = useLogSearch(place, isSearched ? { ...asked, level: least === 0 ? "" : level } : null, state.size);
+  const search = useLogSearch(logPath(place, "/search"), isSearched ? { ...asked, level: least === 0 ? "" : level } : null, state.size);
   const hits = useMemo(() => search?.hits ?? [], [search]);
   const filtered = only && search !== null;
   const rows = useMemo(() => rowsOf(follower.buffer, least), [follower, state.version, least]); // eslint-disable-line react-hooks/exhaustive-deps -- the version stands for the lines
@@ -137,7 +137,7 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
               return (
                 <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={`log-line${row.at === current?.offset ? " current" : ""}${isPicked ? " picked" : ""}${levelClass(row.rank)}`} style={{ transform: `translateY(${item.start}px)` }}>
                   {row.number === null ? <span className="log-number" /> : <button type="button" tabIndex={-1} className="log-number" data-number={row.number} aria-label={`Line ${row.number}`} aria-pressed={isPicked} onClick={(event) => onNumber(row, event)} />}
-                  <Line row={row} texts={texts} withCase={asked.case} />
+                  <LogText text={row.text} start={row.start} texts={texts} withCase={asked.case} />
                 </div>
               );
             })}
@@ -150,31 +150,9 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
 }
 
 function Nothing({ filtered, least, over }: { filtered: boolean; least: number; over: boolean }) {
-  if (filtered) return <Empty title="No line of this log has this">Another text, a lower level, or the log of another attempt may have it.</Empty>;
+  if (filtered) return <Empty title="No line of this log matches">Try another text, a lower level, or the log of another attempt.</Empty>;
   if (least >= WARNING_RANK) return <Empty title={`No line of this part is at level ${LEVEL_WORDS[least] ?? ""} or above`}>The arrows above lead to those in the rest of the log, if there are any.</Empty>;
   return <Empty title="Nothing has been written">{over ? "The job has ended." : "Lines come as they are written."}</Empty>;
-}
-
-const Line = memo(function Line({ row, texts, withCase }: { row: Row; texts: readonly string[]; withCase: boolean }) {
-  const { pieces } = piecesOf(row.text, row.start);
-  return (
-    <>
-      {marked(pieces, texts, withCase).map((mark, place) => (mark.found
-        ? <mark key={place}>{mark.text}</mark>
-        : <span key={place} className={classOf(mark.style)} style={styleOf(mark.style)}>{mark.text}</span>))}
-      {pieces.length === 0 && "\u00a0"}
-    </>
-  );
-});
-
-function classOf(style: Style): string {
-  const { ink, paper, bold, dim, italic, underline } = style;
-  return Object.entries({ ink: ink !== null, paper: paper !== null, bold, dim, italic, underline }).filter(([, is]) => is).map(([name]) => `a-${name}`).join(" ");
-}
-
-/** A colour is a number or a name of ours, never a text of the log. */
-function styleOf({ ink, paper }: Style): CSSProperties {
-  return { ...(ink === null ? {} : { "--ink": ink }), ...(paper === null ? {} : { "--paper": paper }) } as CSSProperties;
 }
 
 export function sizeText(bytes: number): string {

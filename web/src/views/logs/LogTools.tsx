@@ -10,7 +10,7 @@ import { logPath, type LogPlace, type LogState } from "./follower";
 import { sizeText } from "./LogLines";
 import { HITS_MAX, type SearchState, type Wanted } from "./search";
 
-const LEVEL_OPTIONS = [["debug", "all levels"], ["info", "info and above"], ["warning", "warnings and errors"], ["error", "errors"], ["critical", "critical"]] as const;
+export const LEVEL_OPTIONS = [["debug", "all levels"], ["info", "info and above"], ["warning", "warnings and errors"], ["error", "errors"], ["critical", "critical"]] as const;
 
 interface LogToolsProps {
   place: LogPlace;
@@ -73,7 +73,7 @@ export function LogTools(props: LogToolsProps) {
   );
 }
 
-function foundText({ hits, running, done, full, part, problem }: SearchState<LogHit>, current: number | null): string {
+export function foundText({ hits, running, done, full, part, problem }: SearchState<LogHit>, current: number | null): string {
   if (problem !== null && !problem.passes) return problem.message;
   const count = `${current === null ? "" : `${current + 1} of `}${hits.length} ${hits.length === 1 ? "line" : "lines"}`;
   if (full) return `${count}; there are more than ${HITS_MAX}`;

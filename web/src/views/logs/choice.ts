@@ -13,7 +13,7 @@ export const FILES = [
   ["out", "out", "What the job wrote to its standard output"],
   ["err", "err", "What the job wrote to its standard error"],
   ["job", "script", "The job script as it was run"],
-  ["status", "status", "What the job told of itself"],
+  ["status", "status", "What the job reported about itself"],
   ["activity", "activity", "What was done with the job"],
 ] as const;
 

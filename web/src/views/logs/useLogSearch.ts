@@ -1,7 +1,6 @@
 /** A search in one log, begun anew when something else is searched for, and taken on when the log grows. */
 import { useEffect, useState, useSyncExternalStore } from "react";
 import type { LogHit } from "../../api/generated/log_lines";
-import { logPath, type LogPlace } from "./follower";
 import { StepSearch, wantedQuery, type SearchState, type Wanted } from "./search";
 
 const TYPING_MS = 250; // nobody types slower within a word
@@ -9,14 +8,14 @@ const TYPING_MS = 250; // nobody types slower within a word
 const silent = () => () => undefined;
 const none = () => null;
 
-/** Null while nothing is searched for. */
-export function useLogSearch(place: LogPlace, wanted: Wanted | null, size: number): SearchState<LogHit> | null {
+/** `path` is where the log is searched, with what names it. Null while nothing is searched for. */
+export function useLogSearch(path: string, wanted: Wanted | null, size: number): SearchState<LogHit> | null {
   const [search, setSearch] = useState<StepSearch | null>(null);
-  const key = wanted === null ? "" : JSON.stringify([place, wanted]);
+  const key = wanted === null ? "" : JSON.stringify([path, wanted]);
   useEffect(() => {
     if (key === "") return;
-    const [where, what] = JSON.parse(key) as [LogPlace, Wanted];
-    const made = new StepSearch((cursor) => logPath(where, "/search", { ...wantedQuery(what), ...cursor }));
+    const [where, what] = JSON.parse(key) as [string, Wanted];
+    const made = new StepSearch((cursor) => `${where}&${new URLSearchParams({ ...wantedQuery(what), ...cursor }).toString()}`);
     const timer = window.setTimeout(() => { setSearch(made); made.start(); }, TYPING_MS);
     return () => {
       window.clearTimeout(timer);

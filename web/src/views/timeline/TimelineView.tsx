@@ -55,7 +55,7 @@ export function TimelineView() {
       </div>
       {rows.length === 0 ? (
         <Empty title={found.data.attempts.length === 0 ? "No job has been queued yet" : "No job fits the filters"}>
-          {found.data.attempts.length === 0 ? "Bars come with the first job." : <Button onClick={() => { clearFilters(); setOnly(""); }}>Show all</Button>}
+          {found.data.attempts.length === 0 ? "Bars appear with the first job." : <Button onClick={() => { clearFilters(); setOnly(""); }}>Show all</Button>}
         </Empty>
       ) : (
         <Chart rows={rows} whole={whole} span={span ?? whole} setSpan={setSpan} now={now} live={live} seen={seen} />

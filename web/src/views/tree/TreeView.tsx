@@ -39,7 +39,7 @@ export function TreeView() {
       </div>
       {lines.length === 0 ? (
         <Empty title={rows.length === 0 ? "No task has been spawned yet" : "No task fits the filters"}>
-          {rows.length === 0 ? "Tasks come when a scheduler begins with the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
+          {rows.length === 0 ? "Tasks appear when a scheduler starts the run." : <Button onClick={clearFilters}>Show all {rows.length}</Button>}
         </Empty>
       ) : (
         <Lines lines={lines} toggle={(line) => setSaid(new Map(said).set(line.key, line.open === false))} />

@@ -41,7 +41,7 @@ def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
 
 def check_size(graph: Graph, findings: Findings) -> bool:
     """Says whether a graph is small enough to be run, and reports it if it is not."""
-    links = sum(len(arrow.targets) for arrow in graph.arrows)
+    links = sum([len(arrow.targets) for arrow in graph.arrows])
     links += sum(len(graph.families[group.family].members) for group in graph.groups)
     for count, limit, what in (
         (len(graph.nodes), NODES_MAX, "tasks"),

@@ -10,12 +10,13 @@ and `T12 = b => a` is no circle).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, islice
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
-from tidewheel.core.graph.definition import Atom, Group, leaves
+from tidewheel.core.graph.definition import Atom, Group, Leaf, leaves
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import CompiledArrow, Graph, TaskAt, atoms_of
 
@@ -111,34 +112,44 @@ def _name_graphs(
     same_point: _NameGraph = defaultdict(list)
     elsewhere: _NameGraph = defaultdict(list)
     forward: list[tuple[Hashable, Hashable]] = []
-    joined: set[str] = set()
-    here = graph.cycling.initial
-    is_back: dict[Offset, bool] = {}  # whether an offset leads into the past
+    families: dict[str, Hashable] = {}  # that are waited for
+    is_back = _leads_back(graph)
     for index, arrow in enumerate(graph.arrows):
         if arrow.suicide:
             continue
-        terms = leaves(arrow.condition)
+        condition = arrow.condition
         children: Sequence[Hashable] = arrow.targets
+        terms: tuple[Leaf, ...] = (condition,) if type(condition) is Atom else leaves(condition)
         if len(terms) > 1:  # N parents and M children: N + M edges
             same_point[index].extend(children)
             children = (index,)
         for leaf in terms:
-            assert isinstance(leaf, (Atom, Group))
-            parent: Hashable = leaf.node if isinstance(leaf, Atom) else ("family", leaf.family)
-            if isinstance(leaf, Group) and leaf.family not in joined:
-                joined.add(leaf.family)
-                for member in graph.families[leaf.family].members:
-                    same_point[member].append(parent)
+            if type(leaf) is Atom:
+                parent: Hashable = leaf.node
+            else:
+                assert isinstance(leaf, Group)
+                parent = families[leaf.family] = ("family", leaf.family)
             if leaf.offset is None:
                 same_point[parent].extend(children)
                 continue
             elsewhere[parent].extend(children)
-            if leaf.offset not in is_back:
-                there = graph.parent_point(leaf.offset, here)
-                is_back[leaf.offset] = not leaf.offset.is_absolute and there < here
-            if not is_back[leaf.offset]:
+            if not is_back(leaf.offset):
                 forward.extend((parent, child) for child in children)
+    for family, vertex in families.items():
+        for member in graph.families[family].members:
+            same_point[member].append(vertex)
     return same_point, elsewhere, forward
+
+
+def _leads_back(graph: Graph) -> Callable[[Offset], bool]:
+    """Returns a function that says whether an offset leads into the past."""
+    here = graph.cycling.initial
+
+    @cache
+    def leads_back(offset: Offset) -> bool:
+        return not offset.is_absolute and graph.parent_point(offset, here) < here
+
+    return leads_back
 
 
 def _circle_among(graph: Graph, names: frozenset[str]) -> list[TaskAt] | None:

@@ -50,7 +50,10 @@ def _check_outputs(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
         if mark.output not in _STANDARD:
             asked.setdefault((mark.node, mark.output), mark.position)
     for arrow in graph.arrows:
-        for leaf in leaves(arrow.condition):
+        condition = arrow.condition
+        if type(condition) is Atom and condition.output in _STANDARD:  # as nearly all
+            continue
+        for leaf in leaves(condition):
             if type(leaf) is Atom and leaf.output not in _STANDARD:
                 asked.setdefault((leaf.node, leaf.output), arrow.position)
     for (name, output), position in asked.items():

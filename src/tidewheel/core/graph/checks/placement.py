@@ -11,7 +11,7 @@ point that is a branch not taken, at other points it stops the workflow from the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from tidewheel.core.cycling.calendar import Point
@@ -45,23 +45,27 @@ def check_placement(workflow: WorkflowDef, graph: Graph, findings: Findings) -> 
     _check_unplaced(workflow, graph, findings)
     _check_sequences(workflow, findings)
     # Many nodes stand on the same sequences and are asked for alike: one look serves them all.
-    looks: dict[tuple[Sequence, Offset, tuple[Sequence, ...]], _Look] = {}
-    for (sequence, name, offset), position in _asked_elsewhere(graph).items():
+    # Equal sequences and offsets of a graph are one object, whose identity is a quicker key.
+    looks: dict[tuple[int, ...], _Look] = {}
+    told: set[tuple[Sequence, str, Offset]] = set()
+    for sequence, name, offset, position in _asked_elsewhere(graph):
         node = graph.nodes[name]
         if not node.sequences:
             continue
-        alike = (sequence, offset, node.sequences)
-        if alike not in looks:
-            looks[alike] = _look_for(graph, node, offset, sequence)
-        if looks[alike].missing:
-            _report_missing(graph, node, offset, looks[alike], position, findings)
+        alike = (id(sequence), id(offset), *map(id, node.sequences))
+        look = looks.get(alike)
+        if look is None:
+            look = looks[alike] = _look_for(graph, node, offset, sequence)
+        if look.missing and (sequence, name, offset) not in told:
+            told.add((sequence, name, offset))
+            _report_missing(graph, node, offset, look, position, findings)
     _check_lists(graph, findings)
     _check_surprises(workflow, findings)
 
 
-def _asked_elsewhere(graph: Graph) -> dict[tuple[Sequence, str, Offset], Position]:
+def _asked_elsewhere(graph: Graph) -> Iterable[tuple[Sequence, str, Offset, Position]]:
     """Returns which parents are asked for with an offset, on which sequence, where first."""
-    asked: dict[tuple[Sequence, str, Offset], Position] = {}
+    asked: dict[tuple[int, str, int], tuple[Sequence, str, Offset, Position]] = {}
     for arrow in graph.arrows:
         condition = arrow.condition
         if type(condition) is Atom and condition.offset is None:
@@ -74,9 +78,12 @@ def _asked_elsewhere(graph: Graph) -> dict[tuple[Sequence, str, Offset], Positio
                 names: tuple[str, ...] = (leaf.node,)
             else:
                 names = graph.families[leaf.family].members
+            sequence, offset = arrow.sequence, leaf.offset
             for name in names:
-                asked.setdefault((arrow.sequence, name, leaf.offset), arrow.position)
-    return asked
+                key = (id(sequence), name, id(offset))
+                if key not in asked:
+                    asked[key] = (sequence, name, offset, arrow.position)
+    return asked.values()
 
 
 def _check_lists(graph: Graph, findings: Findings) -> None:

@@ -7,7 +7,7 @@ SELECT task.id,
   FROM (SELECT task_seq, seq, from_status, to_status,
                lag(to_status) OVER life AS earlier,
                lead(seq) OVER life AS later
-          FROM tidewheel.history
+          FROM tidewheel.step
         WINDOW life AS (PARTITION BY task_seq ORDER BY seq)) AS step
   JOIN tidewheel.task ON task.seq = step.task_seq
  WHERE step.from_status IS DISTINCT FROM step.earlier
@@ -15,5 +15,5 @@ SELECT task.id,
 UNION ALL
 SELECT task.id, 'there is no history'
   FROM tidewheel.task
- WHERE NOT EXISTS (SELECT 1 FROM tidewheel.history WHERE history.task_seq = task.seq)
+ WHERE NOT EXISTS (SELECT 1 FROM tidewheel.step AS told WHERE told.task_seq = task.seq)
  ORDER BY 1, 2;

@@ -11,6 +11,10 @@ WITH floor AS (
       WHERE xid < pg_snapshot_xmin(pg_current_snapshot())
       ORDER BY xid DESC, seq DESC LIMIT 1)
      UNION ALL
+    (SELECT xid, seq + cardinality(task_seqs) - 1 FROM tidewheel.joint_step
+      WHERE xid < pg_snapshot_xmin(pg_current_snapshot())
+      ORDER BY xid DESC, seq DESC LIMIT 1)
+     UNION ALL
     (SELECT xid, seq FROM tidewheel.run_history
       WHERE xid < pg_snapshot_xmin(pg_current_snapshot())
       ORDER BY xid DESC, seq DESC LIMIT 1)

@@ -16,21 +16,27 @@ WITH done AS MATERIALIZED (
        AND task.owner = :worker AND task.graph IS NULL
     RETURNING task.id, task.seq, task.run, task.attempt, done.started_ago, done.exit_status,
               done.metrics, task.updated_at AS now
+), joint AS MATERIALIZED (
+    SELECT nextval('tidewheel.history_seq_seq') AS seq
 ), gone AS (
     DELETE FROM tidewheel.lease USING ended WHERE lease.task_seq = ANY (ARRAY[ended.seq])
     RETURNING lease.task_seq, lease.attempt, lease.owner, lease.claimed_at,
               coalesce(lease.started_at, CASE WHEN ended.started_ago IS NOT NULL
-                  THEN greatest(lease.claimed_at, ended.now - ended.started_ago) END) AS started_at, ended.now, ended.exit_status, ended.metrics
+                  THEN greatest(lease.claimed_at, ended.now - ended.started_ago) END) AS started_at, ended.now, ended.exit_status, ended.metrics,
+              lease.claim_seq
 ), kept AS (
     INSERT INTO tidewheel.attempt
            (task_seq, attempt, worker, claimed_at, started_at, ended_at, ended_by, exit_status,
-            metrics)
-    SELECT task_seq, attempt, owner, claimed_at, started_at, now, 'succeed', exit_status, metrics
+            metrics, claim_seq, end_seq)
+    SELECT task_seq, attempt, owner, claimed_at, started_at, now, 'succeed', exit_status, metrics, claim_seq,
+           (SELECT seq FROM joint)
       FROM gone
 ), told AS (
-    INSERT INTO tidewheel.history
-           (task_seq, at, signal, from_status, to_status, attempt, worker, progress)
-    SELECT seq, now, 'succeed', 'running', 'succeeded', attempt, :worker, 1
+    INSERT INTO tidewheel.joint_step
+           (seq, at, signal, from_status, to_status, worker, progress, task_seqs, attempts)
+    SELECT (SELECT seq FROM joint), min(now), 'succeed', 'running', 'succeeded', :worker, 1,
+           array_agg(seq), array_agg(attempt)
       FROM ended
+    HAVING count(*) > 0
 )
 SELECT id, seq, run FROM ended;

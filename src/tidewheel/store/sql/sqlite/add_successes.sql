@@ -1,4 +1,4 @@
 -- Report: success in the history of tasks.
 INSERT INTO history (task_seq, at, signal, from_status, to_status, attempt, worker, progress)
 SELECT seq, updated_at, 'succeed', 'running', 'succeeded', attempt, owner, 1
-  FROM task WHERE seq IN (SELECT value FROM json_each(:seqs));
+  FROM json_each(:seqs) CROSS JOIN task ON task.seq = value;
