@@ -13,6 +13,9 @@ Offered is what is used here: slots always, no ordering, no ``InitVar``. A froze
 filled through its slots, at two thirds of the cost of ``object.__setattr__``. Figures are in
 docs/decisions/0048.
 
+``maker`` compiles a function that makes an instance out of another, or out of a row, in the
+same way: by the names of fields of classes of ours.
+
 ``NamedTuple`` is that of ``typing`` without its look at each annotation, which compiles it; a
 class gets its ``__new__`` when the first instance is made. A command loads 126 of them.
 
@@ -24,9 +27,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["NamedTuple", "dataclass", "pattern"]
+__all__ = ["NamedTuple", "dataclass", "maker", "pattern"]
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from dataclasses import dataclass
     from re import compile as pattern
     from typing import NamedTuple
@@ -409,3 +413,39 @@ else:
         "__getstate__": _state,
         "__setstate__": _set_state,
     }
+
+
+if TYPE_CHECKING:
+    # A field, the places of its value (the attributes that lead there, or the number of a
+    # column), what is made of them, and whether that is asked for None, too.
+    Place = tuple[str, ...] | int
+    MadeField = tuple[str, tuple[Place, ...], Callable[..., object] | None, bool]
+
+
+def maker(kind: Callable[..., object], fields: Iterable[MadeField]) -> Callable[..., object]:
+    """Returns a function of one value that makes an instance of a class out of its parts: it is
+    compiled from the names of the fields, as for things that are made all the time."""
+    known: dict[str, object] = {"kind": kind}
+    lines = []
+    for name, places, convert, takes_none in fields:
+        values = ["value" + _way(place) for place in places]
+        text = ", ".join(values)
+        if convert is not None:
+            known[f"make_{name}"] = convert
+            text = f"make_{name}({text})"
+            if not takes_none:
+                text = f"None if {values[0]} is None else {text}"
+        assert name.isidentifier(), name
+        lines.append(f"{name}={text}")
+    exec(f"def make(value): return kind({', '.join(lines)})", known)
+    made = known["make"]
+    assert callable(made)
+    return made
+
+
+def _way(place: Place) -> str:
+    """Returns how a part of a value is reached; nothing but names and numbers becomes code."""
+    if isinstance(place, int):
+        return f"[{place:d}]"
+    assert all(one.isidentifier() for one in place), place
+    return "".join(f".{one}" for one in place)

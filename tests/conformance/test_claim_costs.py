@@ -11,13 +11,8 @@ from tests.conformance.worlds import PostgresWorld, SqliteWorld
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import ClaimRequest, QueueSettings
 from tidewheel.store.operations.leases import claim
-from tidewheel.store.postgres import (
-    BY_KEY_ONLY,
-    KEEP_PLANS,
-    PostgresTransaction,
-    settings_query,
-)
-from tidewheel.store.postgres_wire import Wire
+from tidewheel.store.postgres import BY_KEY_ONLY, KEEP_PLANS, PostgresTransaction
+from tidewheel.store.postgres_wire import Wire, settings_query
 from tidewheel.store.sqlite import SqliteTransaction
 from tidewheel.store.sqlite_file import connect
 

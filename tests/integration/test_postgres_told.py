@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from tidewheel.config import StoreSettings
+from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import StoreBusy
 from tidewheel.store.postgres import open_postgres_store
 from tidewheel.wiring.stores import migrate_store
@@ -58,15 +59,19 @@ def test_if_it_is_refused_nothing_of_the_transaction_is_stored(store):
     asyncio.run(store.transact(lambda tx: tx.rows("get_now")))  # the connection is as good
 
 
+def refuse(url, table, limit):
+    """Has rows of a table refused, as by a limit of the database."""
+    with psycopg.connect(url) as connection:
+        connection.execute(f"""
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$BEGIN RAISE 'too much' USING ERRCODE = '{limit}'; END$$;
+        CREATE TRIGGER refuse BEFORE INSERT ON tidewheel.{table} EXECUTE FUNCTION refuse();
+        """)
+
+
 @pytest.mark.parametrize("limit", ["54000", "54001"])
 def test_a_limit_of_the_database_that_it_meets_is_no_success(store, postgres_url, limit):
-    refuse = f"""
-    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-    $$BEGIN RAISE 'too much' USING ERRCODE = '{limit}'; END$$;
-    CREATE TRIGGER refuse BEFORE INSERT ON tidewheel.audit EXECUTE FUNCTION refuse();
-    """
-    with psycopg.connect(postgres_url) as connection:
-        connection.execute(refuse)
+    refuse(postgres_url, "audit", limit)
 
     def script(tx):
         tx.rows("pause_queue", queue="q", paused=True)
@@ -75,3 +80,53 @@ def test_a_limit_of_the_database_that_it_meets_is_no_success(store, postgres_url
     with pytest.raises(Exception, match="too much"):
         asyncio.run(store.transact(script))
     assert asyncio.run(store.queues()) == []
+
+
+# One task that is ready at once is stored by one message, COMMIT and notice included.
+
+
+def submitted(store, task_id, **fields):
+    [answer] = asyncio.run(
+        store.submit([NewTask(id=task_id, queue="q", handler="h", **fields)], atomic=False)
+    )
+    return answer
+
+
+def test_a_task_that_is_there_already_is_not_stored_again(store):
+    assert submitted(store, "a").created
+    same, another = submitted(store, "a"), submitted(store, "a", priority=7)
+    assert (same.created, same.refused) == (False, None)
+    assert another.refused is not None
+    assert asyncio.run(store.get("a")).priority != 7
+
+
+@pytest.mark.parametrize("limit", ["54000", "54001"])
+def test_a_limit_that_a_task_meets_is_no_success(store, postgres_url, limit):
+    refuse(postgres_url, "history", limit)
+    with pytest.raises(Exception, match="too much"):
+        submitted(store, "a")
+    assert asyncio.run(store.find_each(["a"])) == []
+
+
+def test_a_limit_that_the_notice_meets_is_no_failure(store, postgres_url):
+    """Others find out when they look; the task is stored by then."""
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("""
+        CREATE SCHEMA full_queue;
+        CREATE FUNCTION full_queue.pg_notify(text, text) RETURNS void LANGUAGE plpgsql AS
+        $$BEGIN RAISE 'too many notices' USING ERRCODE = '54000'; END$$;
+        """)
+        name = connection.info.dbname
+        connection.execute(f'ALTER DATABASE "{name}" SET search_path = full_queue, pg_catalog')
+    for task_id in ("a", "b"):  # the first prepares what the second uses
+        assert submitted(store, task_id).created
+        assert asyncio.run(store.get(task_id)).id == task_id
+
+
+def test_a_connection_that_has_ended_costs_no_task(store, postgres_url):
+    assert submitted(store, "a").created
+    ended = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        here = f"{ended} AND pid <> pg_backend_pid()"
+        connection.execute(here, (connection.info.dbname,))
+    assert submitted(store, "b").created

@@ -38,7 +38,7 @@ from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskError
 from tidewheel.exact_json import decode_stored
-from tidewheel.lazy_dataclasses import NamedTuple
+from tidewheel.lazy_dataclasses import NamedTuple, maker
 from tidewheel.quantities import show_instant
 
 Kind = TypeVar("Kind")
@@ -137,29 +137,18 @@ def json_value(text: str | None) -> msgspec.Raw:
 
 @cache
 def _writer(kind: type) -> Callable[[Any], Out]:
-    """Returns a function that makes the JSON of a thing of this type. It is compiled, with a
-    line for each key, because tasks are written all the time."""
-    known: dict[str, Any] = {"Out": out_type(kind)}
-    told = ", ".join(f"{key}={text}" for key, text in _key_texts(kind, "value", known))
-    made: Callable[[Any], Out] = eval(f"lambda value: Out({told})", known)
-    return made
+    """Returns a function that makes the JSON of a thing of this type."""
+    return cast("Callable[[Any], Out]", maker(out_type(kind), _made_keys(kind, ())))
 
 
-def _key_texts(kind: Any, source: str, known: dict[str, Any]) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any type
-    """Yields each key of a thing, and how its value is worked out, in words of Python; the
-    functions for that are added to those that are known."""
+def _made_keys(kind: Any, above: tuple[str, ...]) -> Iterator[tuple[str, Any, Any, bool]]:  # noqa: ANN401 - any type
+    """Yields each key of a thing: where its value is, and how that is converted."""
     for field in _form(kind):
-        value = f"{source}.{field.name}"
+        place = (*above, field.name)
         if field.part is not None:
-            yield from _key_texts(field.part, value, known)
+            yield from _made_keys(field.part, place)
         for key, convert, takes_none in field.keys:
-            text = value
-            if convert is not None:
-                known[name := f"convert_{len(known)}"] = convert
-                text = f"{name}(one)" if not takes_none else f"{name}({value})"
-            if convert is not None and not takes_none:
-                text = f"None if (one := {value}) is None else {text}"
-            yield key, text
+            yield key, (place,), convert, takes_none
 
 
 def _plain_keys(told: Document) -> Document:

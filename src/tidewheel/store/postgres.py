@@ -29,19 +29,30 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ClassVar, cast
 
-import msgspec
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.queue.requests import Report, Wake
+from tidewheel.core.queue.requests import Report, Submitted, Wake
+from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.postgres_schema import prepare
-from tidewheel.store.postgres_wire import FoundRows, QueryLookups, Wire, as_given
+from tidewheel.store.postgres_wire import (
+    FoundRows,
+    LastQuery,
+    QueryLookups,
+    Wire,
+    as_given,
+    heard,
+    notice,
+    settings_query,
+    together,
+)
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.store import CarriedOut, DatabaseStore
@@ -59,7 +70,6 @@ from tidewheel.store.transaction import (
 )
 
 ARRAYS_OF_SUCCESSES = ("ids", "attempts", "started_ago", "exit_status", "metrics")
-NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
 RECONNECT_SECONDS = 1.0
 TELL_OTHERS = "SELECT pg_notify('tidewheel', %(notice)s)"
 TRIES_MAX = 8
@@ -122,9 +132,9 @@ class PostgresTransaction(Transaction):
     """Runs named queries in a transaction, which begins with the first of them.
 
     ``wire`` returns this thread's connection, ``begin`` the statements that begin one. If it
-    ``writes``, a query of the hot paths is sent together with them. With ``last``, which is
-    called before, it is over with the query AT_ONCE, in the same round trip; what is asked
-    behind that has a transaction of its own.
+    ``writes``, a query of the hot paths is sent together with them. With a ``last`` query it is
+    over with that, in the same round trip; what is asked behind it has a transaction of its
+    own.
     """
 
     readers: ClassVar = {}
@@ -136,10 +146,11 @@ class PostgresTransaction(Transaction):
         begin: bytes,
         *,
         writes: bool,
-        last: Callable[[], None] | None = None,
+        last: LastQuery | None = None,
     ) -> None:
         self._get_wire, self._begin, self._writes, self._last = wire, begin, writes, last
         self._wire: Wire | None = None  # None: it is not begun
+        self.is_over = False  # by the last query
         self._keeps_plans = False  # a query is planned once per connection
         self._queries = load_queries("postgres")
         self._columns: list[str] = []
@@ -153,7 +164,9 @@ class PostgresTransaction(Transaction):
         query_text = self._queries[query]
         given = as_given(query_text, parameters)
         if query in ONE_PLAN and self._writes:
-            return self._ask_hot(query_text, given, query == AT_ONCE)
+            if self._last is not None and self._last.query == query:
+                return self._ask_last(query_text, given, self._last)
+            return self._ask_hot(query_text, given)
         wire = self._begun()
         cursor = wire.connection.cursor()
         if self._keeps_plans:
@@ -164,16 +177,23 @@ class PostgresTransaction(Transaction):
         self._columns = [column.name for column in cursor.description or ()]
         return cursor.fetchall() if cursor.description else []
 
-    def _ask_hot(
-        self, query_text: str, given: Mapping[str, object], may_be_last: bool = False
+    def _ask_last(
+        self, query_text: str, given: Mapping[str, object], last: LastQuery
     ) -> list[Row]:
-        if may_be_last and self._last is not None:
-            self._last()
-            begins, self._wire = self._wire is None, self._wire or self._get_wire()
-            # Not again if the connection breaks: nobody knows what was committed.
-            found = self._wire.ask(query_text, given, begins=begins, commits=True)
-            self._wire = None
-        elif self._wire is None:
+        last.before()
+        begins, wire = self._wire is None, self._wire or self._get_wire()
+        if begins and not wire.is_quiet():  # it may have broken while nobody used it
+            return self._ask_hot(query_text, given)
+        self._wire = wire
+        # Not again if the connection breaks: nobody knows what was committed.
+        told = None if last.wake is None else (TELL_OTHERS, notice(last.wake))
+        found = wire.ask(query_text, given, begins=begins, commits=True, notice=told)
+        self._wire, self.is_over = None, True
+        self._columns = found.columns
+        return found.rows
+
+    def _ask_hot(self, query_text: str, given: Mapping[str, object]) -> list[Row]:
+        if self._wire is None:
             found = self._first(lambda wire: wire.ask(query_text, given, begins=True))
             self._keeps_plans = True
         else:
@@ -213,7 +233,8 @@ class PostgresTransaction(Transaction):
     def commit(self, wake: Wake | None) -> None:
         """Commits, and in the same round trip sends what was told before, and tells other
         processes what to look at. None: there is nothing to tell them."""
-        if self._wire is None and wake is None and not self._told:
+        is_told = wake is None or self.is_over
+        if self._wire is None and is_told and not self._told:
             return  # nothing was asked
         wire, told = self._begun(), self._told
         try:
@@ -324,6 +345,31 @@ class PostgresStore(DatabaseStore):
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
         return await self._in_thread(partial(self._transact, script, news))
 
+    async def submit(
+        self, tasks: Sequence[NewTask], *, atomic: bool = True
+    ) -> Sequence[Submitted]:
+        # A worker of this process that waits for a task has it with the same transaction.
+        if self._standing or not submit_operations.is_stored_by_one_query(tasks):
+            return await super().submit(tasks, atomic=atomic)
+        store = submit_operations.submission(tasks, self._limits, atomic=atomic)
+        effects = Effects()
+
+        def script(tx: Transaction) -> Sequence[Submitted]:
+            nonlocal effects
+            effects = Effects()
+            return store(tx, effects)
+
+        # If the id is known already, others look in vain.
+        expected = Wake(queues=frozenset((tasks[0].queue,)))
+        before = partial(self._failpoint, "submit_before_commit")
+        last = LastQuery("insert_tasks", before, expected)
+        run = partial(self._transact, script, lambda: effects.wake(), last)  # noqa: PLW0108 - of its last run
+        answers = await self._in_thread(run)
+        self._failpoint("submit_after_commit")
+        if wake := effects.wake():
+            self.tell_listeners(wake)
+        return answers
+
     async def look(self, script: Script[Result]) -> Result:
         return await self._in_thread(partial(self._attempt, script, self._begin_look))
 
@@ -389,7 +435,7 @@ class PostgresStore(DatabaseStore):
         def script(tx: Transaction) -> None:
             claims.carry_out(tx, Effects(queues=set(wake.queues)))
 
-        last = partial(self._failpoint, "claim_before_commit")
+        last = LastQuery(AT_ONCE, partial(self._failpoint, "claim_before_commit"))
         # Whatever went wrong: the claimers are told, and meet it by themselves. It is not tried
         # again, since one of several claims may be committed.
         with contextlib.suppress(Exception):
@@ -415,10 +461,12 @@ class PostgresStore(DatabaseStore):
             raise StoreUnreachable("the store is closed")
         return await asyncio.get_running_loop().run_in_executor(self._threads, run)
 
-    def _transact(self, script: Script[Result], news: News) -> Result:
+    def _transact(
+        self, script: Script[Result], news: News, last: LastQuery | None = None
+    ) -> Result:
         for tries in range(TRIES_MAX):
             try:
-                return self._attempt(script, self._begin, news)
+                return self._attempt(script, self._begin, news, last)
             except _AGAIN as conflict:
                 if tries == TRIES_MAX - 1:
                     raise StoreBusy(
@@ -434,7 +482,7 @@ class PostgresStore(DatabaseStore):
         script: Script[Result],
         begin: bytes,
         news: News = no_news,
-        last: Callable[[], None] | None = None,
+        last: LastQuery | None = None,
     ) -> Result:
         with translated():
             writes = begin is self._begin
@@ -458,12 +506,6 @@ class PostgresStore(DatabaseStore):
             wire = self._local.wire = Wire(connect(self._settings), self._hot_settings)
             self._connections.append(wire.connection)
         return wire
-
-
-def settings_query(settings: Mapping[str, str]) -> bytes:
-    """Returns the query that makes settings for one transaction."""
-    made = (f"set_config('{name}', '{value}', true)" for name, value in settings.items())
-    return f"SELECT {', '.join(made)}".encode()
 
 
 def connect(settings: StoreSettings) -> psycopg.Connection[Row]:
@@ -503,12 +545,6 @@ def translated() -> Iterator[None]:
         ) from error
 
 
-def notice(wake: Wake) -> str:
-    """Returns the text that tells other processes what to look at; "{}" if it is too long."""
-    text = msgspec.json.encode(wake, order="deterministic")
-    return text.decode() if len(text) < NOTICE_BYTES_MAX else "{}"
-
-
 class NoticeListener:
     """Listens, in a thread with a connection of its own, to the notices of other processes."""
 
@@ -539,27 +575,8 @@ class NoticeListener:
             while not self._stopping.is_set():
                 # All that came while the last were being told are told as one.
                 notices = connection.notifies(timeout=0.2, stop_after=1)
-                if wakes := [_heard(notice.payload) for notice in notices]:
-                    self._tell(_together(wakes))
-
-
-def _together(wakes: Sequence[Wake]) -> Wake:
-    if len(wakes) == 1:
-        return wakes[0]
-    return Wake(
-        queues=frozenset().union(*(one.queues for one in wakes)),
-        workers=frozenset().union(*(one.workers for one in wakes)),
-        runs=frozenset().union(*(one.runs for one in wakes)),
-        everything=any(one.everything for one in wakes),
-    )
-
-
-def _heard(payload: str) -> Wake:
-    told = Wake()
-    with contextlib.suppress(msgspec.DecodeError):
-        told = msgspec.json.decode(payload, type=Wake)
-    # It was too long to be sent, or is no notice of ours.
-    return Wake(everything=True) if told == Wake() else told
+                if wakes := [heard(one.payload) for one in notices]:
+                    self._tell(together(wakes))
 
 
 def open_postgres_store(

@@ -28,22 +28,25 @@ import asyncio
 import re
 import select
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 
+import msgspec
 import psycopg
 from psycopg.adapt import Transformer
-from psycopg.errors import error_from_result
+from psycopg.errors import ProgramLimitExceeded, error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
+from tidewheel.core.queue.requests import Wake
 from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.store.transaction import Row, as_parameter
 
 FEW = 20  # looks, for which no connection is made
 REST_SECONDS = 1.0  # from one connection that is made, or could not be, to the next
 ASKED_MAX = 100  # looks under way
+NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; a longer one says only that something changed
 _LIMIT = b"tidewheel_limit"
 _GOOD = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
@@ -53,6 +56,20 @@ class FoundRows(NamedTuple):
 
     columns: list[str]
     rows: list[Row]
+
+
+class LastQuery(NamedTuple):
+    """Is the query with which a transaction is over, and what others are told then."""
+
+    query: str
+    before: Callable[[], object]  # is called before it is sent
+    wake: Wake | None = None
+
+
+def settings_query(settings: Mapping[str, str]) -> bytes:
+    """Returns the query that makes settings for one transaction."""
+    made = (f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+    return f"SELECT {', '.join(made)}".encode()
 
 
 class Wire:
@@ -66,6 +83,7 @@ class Wire:
         self._statements: dict[str, _Statement] = {}
         self._made = 0  # so that no name is used again
         self._new: list[str] = []  # queries that are prepared by what is sent now
+        self._sent = 0  # statements of this message, those that prepare others as well
         self._socket = select.poll()
         self._number = self._pg.socket
 
@@ -76,17 +94,21 @@ class Wire:
         *,
         begins: bool = False,
         commits: bool = False,
+        notice: tuple[str, str] | None = None,
     ) -> FoundRows:
         """Asks a query, in a transaction that is begun with it or was begun before, and that
-        may be over with it."""
+        may be over with it; then others may be told, as by ``commit``."""
         with self._message():
             if begins:
-                self._pg.send_query_params(b"BEGIN", None)
+                self._send_plain(b"BEGIN")
                 self._send(self._settings, {})
             statement = self._send(query_text, given)
+            place = self._sent - 1
             if commits:
-                self._pg.send_query_params(b"COMMIT", None)
-        result = self._answer(behind=commits)
+                self._send_plain(b"COMMIT")
+            if notice is not None:
+                self._send(notice[0], {"notice": notice[1]})
+        result = self._answer(place, is_over_by=place + 1 if commits else None)
         if not statement.columns:
             statement.columns = _names(result)
         if not result.nfields:
@@ -101,7 +123,7 @@ class Wire:
         with self._message():
             for query_text, given in told:
                 self._send(query_text, given)
-            self._pg.send_query_params(b"COMMIT", None)
+            self._send_plain(b"COMMIT")
             if notice is not None:
                 self._send(notice[0], {"notice": notice[1]})
         self._answer()
@@ -109,19 +131,29 @@ class Wire:
     def roll_back(self) -> None:
         """Undoes the transaction. The driver, told to, would forget all prepared queries."""
         with self._message():
-            self._pg.send_query_params(b"ROLLBACK", None)
+            self._send_plain(b"ROLLBACK")
         self._answer()
+
+    def is_quiet(self) -> bool:
+        """Says whether nothing came while nobody asked: the end of a connection would have."""
+        self._socket.register(self._number, select.POLLIN)
+        return not self._socket.poll(0)
 
     @contextmanager
     def _message(self) -> Iterator[None]:
         """Sends what the block sends as one message, or closes the connection."""
         self._pg.enter_pipeline_mode()
+        self._sent = 0
         try:
             yield
             self._pg.pipeline_sync()
         except BaseException:
             self.connection.close()
             raise
+
+    def _send_plain(self, statement: bytes) -> None:
+        self._pg.send_query_params(statement, None)
+        self._sent += 1
 
     def _send(self, query_text: str, given: Mapping[str, object]) -> _Statement:
         statement = self._statements.get(query_text)
@@ -132,13 +164,18 @@ class Wire:
             self._statements[query_text] = statement
             self._new.append(query_text)
             self._pg.send_prepare(statement.name, text)
+            self._sent += 1
         values = [_in_bytes(given[name]) for name in statement.parameters]
         self._pg.send_query_prepared(statement.name, values)
+        self._sent += 1
         return statement
 
-    def _answer(self, *, behind: bool = False) -> PGresult:
-        """Returns the answer to what was sent last, or to what was sent before (``behind``);
-        raises what the first error says."""
+    def _answer(self, place: int = -1, *, is_over_by: int | None = None) -> PGresult:
+        """Returns the answer to what was sent in this place; raises what the first error says.
+
+        If the transaction ``is_over_by`` a place that was answered, a limit that the notice
+        behind it meets is no failure.
+        """
         try:
             good, failed = self._results()
             self._pg.exit_pipeline_mode()
@@ -149,8 +186,11 @@ class Wire:
         if failed is not None:
             for query_text in new:  # it may not have come to that
                 del self._statements[query_text]
-            raise error_from_result(failed, "utf-8")
-        return good[-2 if behind else -1]
+            error = error_from_result(failed, "utf-8")
+            is_over = is_over_by is not None and len(good) > is_over_by
+            if not (is_over and isinstance(error, ProgramLimitExceeded)):
+                raise error
+        return good[place]
 
     def _results(self) -> tuple[list[PGresult], PGresult | None]:
         """Waits for all answers; returns them, and the first error."""
@@ -403,3 +443,33 @@ def _as_element(value: object) -> str:
     if not isinstance(value, str):
         return str(value)
     return '"' + value.replace("\\", r"\\").replace('"', r"\"") + '"'
+
+
+# What processes tell each other.
+
+
+def notice(wake: Wake) -> str:
+    """Returns the text that tells other processes what to look at; "{}" if it is too long."""
+    text = msgspec.json.encode(wake, order="deterministic")
+    return text.decode() if len(text) < NOTICE_BYTES_MAX else "{}"
+
+
+def together(wakes: Sequence[Wake]) -> Wake:
+    """Returns several notices as one."""
+    if len(wakes) == 1:
+        return wakes[0]
+    return Wake(
+        queues=frozenset().union(*(one.queues for one in wakes)),
+        workers=frozenset().union(*(one.workers for one in wakes)),
+        runs=frozenset().union(*(one.runs for one in wakes)),
+        everything=any(one.everything for one in wakes),
+    )
+
+
+def heard(payload: str) -> Wake:
+    """Returns what the text of a notice says."""
+    told = Wake()
+    with suppress(msgspec.DecodeError):
+        told = msgspec.json.decode(payload, type=Wake)
+    # It was too long to be sent, or is no notice of ours.
+    return Wake(everything=True) if told == Wake() else told

@@ -36,7 +36,7 @@ import msgspec
 
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import NotFound, Unavailable
-from tidewheel.lazy_dataclasses import NamedTuple, pattern
+from tidewheel.lazy_dataclasses import NamedTuple, maker, pattern
 
 if TYPE_CHECKING:
     from tidewheel.store.rows import ClaimedRow
@@ -322,19 +322,14 @@ def _compiled_reader(
     kind: type[Record], found: Sequence[tuple[str, Sequence[int], Stored, bool]]
 ) -> Callable[[Row], Record]:
     """Returns what ``reader`` does, compiled: a server reads tasks all the time."""
-    known: dict[str, Any] = {"kind": kind}
-    texts = []
-    for name, places, rule, may_lack in found:
-        given = ", ".join(f"row[{place}]" for place in places)
-        text = given
-        if rule is not AS_IT_IS:
-            known[f"read_{name}"] = rule.read
-            text = f"read_{name}({given})"
-            if may_lack:
-                text = f"None if row[{places[0]}] is None else {text}"
-        texts.append(f"{name}={text}")
-    made: Callable[[Row], Record] = eval(f"lambda row: kind({', '.join(texts)})", known)
-    return made
+    made = maker(
+        kind,
+        [
+            (name, tuple(places), None if rule is AS_IT_IS else rule.read, not may_lack)
+            for name, places, rule, may_lack in found
+        ],
+    )
+    return cast("Callable[[Row], Record]", made)
 
 
 def found_one(found: Sequence[Record], kind: str, name: str) -> Record:

@@ -125,6 +125,15 @@ def _is_tied(task: NewTask) -> bool:
     return bool(task.name or task.unique_key is not None or task.needs or task.continuations)
 
 
+def is_stored_by_one_query(tasks: Sequence[NewTask]) -> bool:
+    """Says whether a submission is of one task that is ready at once, and nothing but the
+    insert of its row has to be done unless its id is known."""
+    if len(tasks) != 1:
+        return False
+    task = tasks[0]
+    return task.armed and task.executes and not _is_tied(task)
+
+
 def _check_ties(batch: _Batch) -> None:
     """Drops tasks that are stored already, and refuses those that cannot be stored for the sake
     of others. Then nothing else may come between."""
