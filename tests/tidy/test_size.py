@@ -3,6 +3,7 @@
 import ast
 
 from tests.tidy.repository import PACKAGE, ROOT, broken, parsed, python_files, read_text
+from tidewheel.store.sqlite_file import SQLITE_SCHEMA
 
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
@@ -26,7 +27,9 @@ def long_functions(text: str) -> list[str]:
 
 
 def test_files_are_short():
-    files = [*python_files("src"), *PACKAGE.rglob("*.sql")]
+    # One is written by docs/write_schema.py.
+    written = [path for path in PACKAGE.rglob("*.sql") if path != SQLITE_SCHEMA]
+    files = [*python_files("src"), *written]
     assert broken(too_long_file, files) == []
 
 
