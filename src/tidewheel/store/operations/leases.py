@@ -141,9 +141,7 @@ def _given(tx: Transaction, rows: Sequence[ClaimedRow]) -> set[int]:
     """Returns which tasks need others that have told values. Most tasks need none: only for
     those that are tied to others something is read."""
     tied = [row.seq for row in rows if row.graph is not None]
-    return (
-        {seq for (seq,) in rows_in_chunks(tx, "find_inputs", "seqs", tied)} if tied else set()
-    )
+    return {seq for (seq,) in rows_in_chunks(tx, "find_inputs", "seqs", tied)}
 
 
 def claim_along(
@@ -152,10 +150,9 @@ def claim_along(
     """Claims in the transaction of a write that has made tasks ready. Returns None if the claim
     has to be made by itself: where rules hold, limits and lanes are locked before tasks, and an
     unknown worker is told so. ``is_small``: statements cost more than the tasks it may find."""
-    if is_small and tx.claims_at_once:
-        tasks = _claim_at_once(tx, request)
-        if tasks is not None:
-            return tasks
+    is_at_once = is_small and tx.claims_at_once
+    if is_at_once and (tasks := _claim_at_once(tx, request)) is not None:
+        return tasks
     try:
         plan = plan_claim(tx, request.queue, request.worker, request.lease_seconds)
     except NotFound:
