@@ -65,6 +65,7 @@ STRICTER = {
     "what fails when it is looked up": r"has no (source|target)|volumes_from names the service",
     "a secret or config of which nobody knows what is in it": r"does not say what is in it",
     "limits in two places, which docker compose 2 refuses": r" beside deploy",
+    "a port that only one service can have": r"publishes port \d+, as",
     "a port that there is not": r"ports are numbers from 1 to",
     "less memory than a container has": r"expected at least 6m",
     "an image that is not named, but built": r"has no image",

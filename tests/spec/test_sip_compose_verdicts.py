@@ -368,6 +368,34 @@ def test_a_network_that_is_an_overlay_needs_a_swarm_since_an_engine_in_none_cann
         assert not any("for a Swarm" in one for one in told), told
 
 
+@pytest.mark.req("R004-50")
+@pytest.mark.parametrize(("ports", "needs_swarm"), [("8080:80", True), ("80", False)])
+def test_replicas_that_share_a_port_of_the_host_need_a_swarm(ports, needs_swarm):
+    told = needs(service(f"ports: ['{ports}']\n    deploy: {{replicas: 2}}"))
+    assert needs_swarm == ("stage a needs a worker for a Swarm (--runner swarm)" in told)
+
+
+@pytest.mark.req("R004-49")
+@pytest.mark.parametrize(
+    ("first", "second", "clash"),
+    [
+        ("['80:80']", "['80:8080']", True),
+        ("['127.0.0.1:80:80']", "[{target: 8080, published: 80}]", True),
+        ("['80:80', '80:81']", "[]", True),
+        ("['127.0.0.1:80:80']", "['127.0.0.2:80:80']", False),
+        ("['80:80']", "['80:80/udp', '81:80', '80']", False),
+        ("['80:80']\n    profiles: [never]", "['80:80']", False),
+    ],
+)
+def test_a_port_of_the_host_that_two_services_publish_is_told_with_its_line(
+    first, second, clash
+):
+    other = f"  other:\n    image: busybox\n    ports: {second}\n"
+    found_errors = errors(judged(service(f"ports: {first}") + other))
+    assert [one.position.line > 4 for one in found_errors] == [True] * clash
+    assert all("publishes port 80" in one.message for one in found_errors)
+
+
 @pytest.mark.req("R004-49")
 def test_a_network_with_a_name_that_no_swarm_takes_needs_an_engine_of_its_own():
     for length, fits in ((49, True), (50, False)):

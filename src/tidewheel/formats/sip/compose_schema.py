@@ -381,7 +381,7 @@ class _Names:
             seen = f"services.{key.text} has both network_mode and networks"
             hint = "keep one of them"
             self.checker.refuse("compose-names", seen, hint, mode.position)
-        for one in wrong_values(key.text, service, self.names["networks"]):
+        for one in wrong_values(key.text, service, self.names):
             self.checker.refuse("compose-value", *one)
         self._check_mounts(key, service)
         self._check_numbers(key, service)

@@ -40,16 +40,17 @@ class ImpossibleValue(NamedTuple):
 
 
 def wrong_values(
-    name: str, service: Fields, networks: Mapping[str, Node]
+    name: str, service: Fields, named: Mapping[str, Mapping[str, Node]]
 ) -> Iterator[ImpossibleValue]:
-    """Yields what no engine makes a container of; ``networks`` are those of the file."""
+    """Yields what no engine makes a container of; ``named`` are the sections of the file."""
     path = f"services.{name[:_SHOWN_LENGTH_MAX]}"
     yield from _ports(path, service)
+    yield from _clashes(name, path, named["services"])
     yield from _hosts(path, service.get("extra_hosts"))
     yield from _memory(f"{path}.mem_limit", service.get("mem_limit"))
     node = _below(service, "deploy", "resources", "limits", "memory")
     yield from _memory(f"{path}.deploy.resources.limits.memory", node)
-    yield from _networks(path, service.get("networks"), networks)
+    yield from _networks(path, service.get("networks"), named["networks"])
     yield from _shares(path, service)
 
 
@@ -119,6 +120,60 @@ def _ports(path: str, service: Fields) -> Iterator[ImpossibleValue]:
                     yield ImpossibleValue(
                         f"{path}.{key} has {_shown(text)}", hint, one.position
                     )
+
+
+class _Published(NamedTuple):
+    """Names a port of the host that a service takes."""
+
+    address: str  # "" are all
+    port: str
+    protocol: str
+    position: Position
+
+    def clashes(self, other: _Published) -> bool:
+        is_there = not self.address or not other.address or self.address == other.address
+        return is_there and (self.port, self.protocol) == (other.port, other.protocol)
+
+
+def _clashes(name: str, path: str, services: Mapping[str, Node]) -> Iterator[ImpossibleValue]:
+    """Yields the ports of the host that a service before in the file, or the same, has, too."""
+    own = list(_published(services.get(name)))
+    before = [(name, one) for one in own]
+    for other, service in services.items() if own else ():
+        if other == name:
+            break
+        before += [(other, one) for one in _published(service)]
+    for number, one in enumerate(own):
+        others = (
+            who for who, two in (*before[:number], *before[len(own) :]) if two.clashes(one)
+        )
+        if (who := next(others, None)) is not None:
+            seen = f"{path} publishes port {one.port}, as services.{who} does"
+            hint = "only one can have it; leave its number out, and the engine chooses one"
+            yield ImpossibleValue(seen, hint, one.position)
+
+
+def _published(service: Node | None) -> Iterator[_Published]:
+    """Yields the ports of the host that a service takes by number; no ranges."""
+    if not isinstance(service, Fields) or service.get("profiles") is not None:
+        return
+    if _known(service.get("network_mode")) == _OF_HOST:
+        return
+    node = service.get("ports")
+    for one in node.items if isinstance(node, Items) else ():
+        if isinstance(one, Fields):
+            keys = ("host_ip", "published", "protocol")
+            address, port, protocol = (_known(one.get(key)) or "" for key in keys)
+        else:
+            found = PORT_TEXT.fullmatch(_known(one) or "")
+            if found is None or found[4] or found[6]:
+                continue
+            address, port, protocol = (found[2] or "")[:-1], found[3] or "", found[8] or ""
+        if port.isdecimal() and int(port):
+            everywhere = address in ("0.0.0.0", "[::]", "::")
+            yield _Published(
+                "" if everywhere else address, port, protocol or "tcp", one.position
+            )
 
 
 def _are_ports(text: str) -> bool:

@@ -471,7 +471,8 @@ class SwarmEngine(Engine):
             seconds_max=seconds_max,
         )
         if answer.status != 0:
-            raise CannotCreate(docker_cli.create_words(answer.words))
+            said = replace(answer, err=docker_cli.without_chatter(answer.err)).words
+            raise CannotCreate(docker_cli.create_words(said))
 
     async def look(self) -> Sightings:
         """Returns the projects whose services are there, each service judged by its tasks."""

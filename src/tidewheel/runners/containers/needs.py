@@ -30,6 +30,7 @@ from tidewheel.runners.containers.policy import (
     denials,
     early_denials,
     mount_of,
+    replicas,
 )
 from tidewheel.runners.containers.swarm_keys import refused, swarm_troubles
 
@@ -198,13 +199,28 @@ def runner_for(document: object, *, is_for_swarm: bool) -> str:
     ``is_for_swarm`` says that the stage itself asks for nodes that only a Swarm has. Secrets
     and configs that others made only a Swarm has, too. What no Swarm does as the file says is
     for the engine beside a worker. Else a file with overlays is for a Swarm: an engine that is
-    in none cannot make them.
+    in none cannot make them. So is one with a port of the host for several replicas, which only
+    a Swarm shares among them.
     """
     if is_for_swarm or handed_by_swarm(document):
         return SWARM
     if refused(swarm_troubles(document)):
         return COMPOSE
-    return SWARM if own_overlays(document) else CONTAINERS
+    return SWARM if made_by_swarm(document) else CONTAINERS
+
+
+def made_by_swarm(document: object) -> str:
+    """Says what of a compose file only a Swarm makes, for a stage that one node may run; "" if
+    an engine makes all of it."""
+    if overlays := own_overlays(document):
+        return f"overlays, such as the network {overlays[0]}; else leave out driver:"
+    for service in _services(document) if isinstance(document, dict) else ():
+        ports = published_ports({"services": {"": service}})
+        if ports and replicas(service) > 1:
+            return (
+                f"one port for several replicas, such as {ports[0]}; else leave out its number"
+            )
+    return ""
 
 
 def compose_2_keys(

@@ -39,10 +39,10 @@ from tidewheel.runners.containers.needs import (
     externals,
     handed_by_swarm,
     log_receivers,
+    made_by_swarm,
     mounted_of_host,
     node_labels_of,
     nodes_named,
-    own_overlays,
     published_ports,
     runner_for,
 )
@@ -165,8 +165,7 @@ def _note_swarm(
         what = ", ".join(map(str, handed))
         hint = f"only a Swarm has external secrets and configs: {what}"
     elif not stage.is_for_swarm:
-        what = ", ".join(own_overlays(rendered.document))
-        hint = f"only a Swarm has overlays, such as the network {what}; else leave out driver:"
+        hint = f"only a Swarm has {made_by_swarm(rendered.document)}"
     if labels := stage.node_labels:
         hint = f"nodes of that Swarm have the label {', '.join(labels)}; {hint}"
     findings.note(WORKER_NEEDS, seen, hint, place)
