@@ -64,6 +64,12 @@ def test_definitions_are_completed_as_files_and_as_registered_names(tidewheel):
     assert completed(tidewheel, "tidewheel workflows show s") == ["sky"]
 
 
+def test_without_a_shell_the_choices_are_told_in_one_line(tidewheel):
+    refused = tidewheel("completion")
+    assert refused.status == 2
+    assert "Choose from: bash, zsh, fish\n" in refused.err
+
+
 def test_where_there_is_no_store_nothing_is_proposed_and_none_is_made(tidewheel):
     assert completed(tidewheel, "tidewheel show f") == []
     assert completed(tidewheel, "tidewheel --store sqlite:///no/where.db show f") == []

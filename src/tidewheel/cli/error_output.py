@@ -52,7 +52,8 @@ def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
     """Prints what is wrong with the words on the command line, and returns the exit status."""
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     advice = f"See: {ctx.command_path} --help" if ctx is not None else HELP
-    _show("usage", error.format_message(), advice, as_json=as_json)
+    what = error.format_message().replace("\n\t", " ")  # click lists choices line by line
+    _show("usage", what, advice, as_json=as_json)
     return ExitCode.REFUSED
 
 
