@@ -1,5 +1,8 @@
 """Runs as the web page asks for them: rows, the graph with its edges, a summary, actions."""
 
+import gzip
+import json
+
 import pytest
 
 from tests.support.command_line import CommandLine
@@ -21,6 +24,17 @@ PRODUCTS = """
     [[waves, wind]]
         inherit = PRODUCTS
     [[archive]]
+"""
+
+
+WIDE = """
+[task parameters]
+    i = 1..400
+[scheduling]
+    [[graph]]
+        R1 = part<i>
+[runtime]
+    [[part<i>]]
 """
 
 
@@ -58,6 +72,22 @@ def test_every_task_is_a_row_in_the_words_of_the_event_stream(look):
     assert set(seen["nodes"]) == {row["name"] for row in seen["tasks"]}
     assert seen["points"][0] == "1" and seen["points_left_out"] == 0
     assert seen["cursor"]
+
+
+def test_rows_of_many_tasks_are_sent_compressed_to_those_who_can_unpack_them(look, tmp_path):
+    tidewheel = CommandLine(tmp_path)
+    run = PreparedRun(tidewheel, WIDE, "wide").starts()
+    with running_server(tidewheel.store, home=tidewheel.state) as running:
+        reader, path = running.caller("read"), f"/runs/{in_path(run.name)}/tasks"
+        plain = reader.get(path)
+        packed = reader.get(path, accept_encoding="gzip, br")
+    assert "content-encoding" not in plain.headers and len(plain.json["tasks"]) == 400
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.headers["vary"] == "accept-encoding"
+    assert json.loads(gzip.decompress(packed.body))["tasks"] == plain.json["tasks"]
+    assert 5 * len(packed.body) < len(plain.body)
+    few = look.reader.get(f"{look.path}/tasks", accept_encoding="gzip")
+    assert "content-encoding" not in few.headers and few.json["tasks"]
 
 
 def test_the_graph_has_edges_with_what_they_wait_for(look):

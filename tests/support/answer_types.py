@@ -5,6 +5,7 @@ A typed dictionary is an ordinary one at run time, so nothing but this notices a
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -42,6 +43,8 @@ def _checked(route: Route) -> Route:
     async def handler(call: Any) -> object:
         told = await route.handler(call)
         body = told.body if isinstance(told, Answer) else told
+        if isinstance(told, Answer) and told.headers.get("content-encoding") == "gzip":
+            body = gzip.decompress(told.body)
         if isinstance(body, str | bytes):  # written already
             body = json.loads(body)
         found = [list(faults(body, kind)) for kind in kinds]
