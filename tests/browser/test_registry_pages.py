@@ -194,6 +194,8 @@ def test_points_of_a_run_say_what_it_would_go_through_before_anything_runs(site,
     expect(field.locator(".wrong")).to_contain_text("is before the initial one")
     expect(told).to_have_count(0)
     expect(graph).to_contain_text("10 tasks at 5 points")  # as it was
+    form.get_by_role("button", name="Check").click()
+    expect(form.locator(".verdict")).to_have_text("✖ It cannot run with these values:")
     for point in ("Initial point", "Final point"):
         form.get_by_label(point).fill("")
     expect(graph).not_to_contain_text("at 5 points")

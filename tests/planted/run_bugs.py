@@ -105,15 +105,10 @@ RUN_BUGS = (
         (
             Edit(
                 "store/store.py",
-                "        await self._write(\n"
-                '            "write_batch", run_batch.write_batch, lease, batch, rows,'
-                " self._failpoint\n        )\n",
-                "        from dataclasses import replace\n"
-                "        first = replace(batch, submissions=())\n"
-                "        await self._write(\n"
-                '            "write_batch", run_batch.write_batch, lease, first, rows,'
-                " self._failpoint\n        )\n"
-                "        await self.submit(batch.submissions)\n",
+                '"write_batch", write, lease, batch, rows, self._failpoint)\n',
+                '"write_batch", write, lease, '
+                '__import__("dataclasses").replace(batch, submissions=()), '
+                "rows, self._failpoint)\n        await self.submit(batch.submissions)\n",
             ),
         ),
     ),

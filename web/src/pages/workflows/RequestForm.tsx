@@ -56,6 +56,8 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
     beginning.mutate();
   };
   const busy = checking.isPending || beginning.isPending;
+  // The server checks parameters for the one, points for the other.
+  const canRun = checking.data?.runnable === true && preview.error === null;
   return (
     <form className="request-form card" onSubmit={submit} aria-label="Request a run">
       <h2>Request a run</h2>
@@ -71,9 +73,9 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
       {preview.error !== null && beginning.error === null && checking.error === null && <Refusal error={preview.error} />}
       {checking.error !== null && <Refusal error={checking.error} />}
       {beginning.error !== null && beginning.error !== checking.error && <Refusal error={beginning.error} />}
-      {checking.data && (
+      {checking.data && !preview.isPending && (
         <div role="status">
-          <p className={checking.data.runnable ? "verdict good" : "verdict bad"}>{checking.data.runnable ? "✔ It can run with these values." : "✖ It cannot run so:"}</p>
+          <p className={canRun ? "verdict good" : "verdict bad"}>{canRun ? "✔ It can run with these values." : "✖ It cannot run with these values:"}</p>
           <Findings findings={checking.data.findings} />
         </div>
       )}

@@ -8,7 +8,8 @@ const SETTLED_MS = 350;
 
 /** Once it is known, the graph is drawn with it (`onPreview`); points that are refused leave the graph as it was. */
 export function useRangePreview({ name, version }: WorkflowDocument, wanted: Given, onPreview: Dispatch<SetStateAction<Given>>) {
-  const settled = useSettled(JSON.stringify(wanted), SETTLED_MS);
+  const written = JSON.stringify(wanted);
+  const settled = useSettled(written, SETTLED_MS);
   const given = useMemo(() => JSON.parse(settled) as Given, [settled]);
   const asks = given.points !== null;
   const { data, error, isPlaceholderData } = useQuery({ ...definitionGraphQuery(name, version, "", "", given), enabled: asks });
@@ -17,5 +18,6 @@ export function useRangePreview({ name, version }: WorkflowDocument, wanted: Giv
     if (isKnown) onPreview(given);
     else if (!asks) onPreview((old) => (old.points === null ? old : { ...old, points: null }));
   }, [isKnown, asks, given, onPreview]);
-  return { range: isKnown ? (data.range ?? null) : null, error: asks ? error : null };
+  const isPending = written !== settled || (asks && !isKnown && error === null);
+  return { range: isKnown ? (data.range ?? null) : null, error: asks ? error : null, isPending };
 }
