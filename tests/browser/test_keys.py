@@ -138,7 +138,8 @@ def test_words_of_a_command_are_completed_with_how_many_tasks_they_take(site, fa
     expect(typed).to_have_value(f"trigger failed in {fan}")
     expect(found.first).to_contain_text("Trigger 1/join")
     page.keyboard.press("Escape")
-    expect(ask(page, "kill failed").first).to_contain_text("No task of fan/run1 is “failed”")
+    said = "“failed” names no task of fan/run1 that Kill applies to"
+    expect(ask(page, "kill failed").first).to_contain_text(said)
 
 
 def test_the_palette_holds_a_task_to_come_and_releases_everything(site, page):

@@ -236,7 +236,7 @@ def test_workers_say_what_they_serve_and_lead_to_what_they_hold(page):
     page.get_by_role("link", name="Workers").click()
     card = page.get_by_role("article").filter(has_text="run:*")
     expect(card).to_contain_text(re.compile("idle|busy"))
-    card.get_by_role("link", name=re.compile("places")).click()
+    card.get_by_role("link", name=re.compile("slots")).click()
     page.wait_for_url("**/tasks?*worker=*")
 
 

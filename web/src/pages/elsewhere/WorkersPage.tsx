@@ -43,7 +43,7 @@ function WorkerCard({ worker }: { worker: WorkerFacts }) {
   return (
     <article className={`worker-card card ${word}`} aria-label={worker.name}>
       <div className="worker-title"><b>{plain(worker.name)}</b> <span className="faint mono">{worker.id}</span><span className={`worker-word ${word}`}>{word}</span></div>
-      <div className="load" role="meter" aria-label="Places taken" aria-valuemin={0} aria-valuemax={worker.slots} aria-valuenow={worker.leases}><i style={{ width: `${Math.min(100, 100 * part)}%` }} /></div>
+      <div className="load" role="meter" aria-label="Slots taken" aria-valuemin={0} aria-valuemax={worker.slots} aria-valuenow={worker.leases}><i style={{ width: `${Math.min(100, 100 * part)}%` }} /></div>
       <div className="worker-line">
         <Link to="/tasks" search={{ worker: worker.id, status: "running,cancelling" }}>{worker.leases} of {worker.slots} slots</Link>
         <span className="muted">seen <Ago at={worker.stopped_at ?? worker.seen_at} /></span>
