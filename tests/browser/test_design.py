@@ -59,7 +59,7 @@ CONTENT = {
     "workflows": ".workflow-line",
     "tasks": ".queue-list tbody tr",
     "workers": ".worker-card",
-    "notifications": ".empty h2, .workflow-line",  # other tests of the site may have given rules
+    "notifications": ".empty h2, .workflow-line",  # a site may have rules
 }
 VIEW_CONTENT = {
     "graph": ".react-flow",
