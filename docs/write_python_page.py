@@ -64,16 +64,16 @@ For tests of your own: `from tidewheel.testing import failed, play`. [Test a
 workflow](../howto/testing_a_workflow.md) shows how.
 """
 INTRODUCTION = """\
-Every name is in `tidewheel`: `from tidewheel import Client, Handlers, Worker, Workflow`; those
+Every name is in `tidewheel`: `from tidewheel import Client, Handlers, Worker, Workflow`. Names
 for tests are in `tidewheel.testing`.
 [The queue from Python](../howto/queue_from_python.md) and [workflows in
 Python](../python_api.md) show how they are used together.
 
 Durations are seconds, `"10m"`, `"PT10M"` or a `timedelta`; sizes are bytes or `"2GiB"`.
-`retries` is how often (`3`), the delay before one retry (`"1m"`), or a list of delays
-(`["1m", "5m", "2*1h"]`), for tasks of the queue and of workflows alike. What is refused raises
-an error of `tidewheel.errors`: a `Refused`, or `Unavailable` if the store or the server does
-not answer.
+`retries` is a number of retries (`3`), the delay before a single retry (`"1m"`), or a list of
+delays (`["1m", "5m", "2*1h"]`), both for tasks of a queue and for tasks of workflows. Errors
+are classes of `tidewheel.errors`: `Refused` if a request is refused, `Unavailable` if the store
+or the server does not answer.
 """
 PRINTED = """\
 ### What a handler prints and raises

@@ -60,11 +60,11 @@ def flow_items() -> str:
     """Every item that is read, section by section."""
     parts = [
         "# Items of flow.cylc\n\n" + MADE,
-        """tidewheel accepts every item that a current Cylc accepts. *Used* means that it has
-its effect here; other items are read, checked and kept, and the last column says why they
-change nothing.
-`…` stands for a name that you choose. Durations are ISO 8601 (`PT10M`; `3*PT1M` is three of
-them). Spellings of older versions are upgraded, with a message.
+        """tidewheel accepts every item that a current Cylc accepts. *Used* means that the
+item has its effect; other items are read, checked and kept, and the last column says why they
+have no effect.
+`…` stands for a name that you choose. Durations are ISO 8601 (`PT10M`; `3*PT1M` means three
+times `PT1M`). Spellings of older versions are upgraded, with a message.
 """,
     ]
     for title, spec in sections(FLOW, ""):
@@ -164,9 +164,9 @@ def settings() -> str:
     """Every setting of every part, with its default and the comment beside it."""
     parts = [
         "# Settings of each part\n\n" + MADE,
-        """These objects are what each part is given when it starts. Which of them can be set
-from outside, by an option or a variable, is in [configuration](../configuration.md) and [the
-commands](../cli.md); applications that embed a part give them from Python (`tidewheel.config`).
+        """Each part of tidewheel gets one of these objects when it starts.
+[Configuration](../configuration.md) and [the commands](../cli.md) say which settings have an
+option or a variable; applications that embed a part set them in Python (`tidewheel.config`).
 """,
     ]
     for name, kind in inspect.getmembers(config, inspect.isclass):
@@ -208,9 +208,9 @@ def rest() -> str:
             by_tag.setdefault(operation["tags"][0], []).append(text)
     parts = [
         "# REST: every request\n\n" + MADE,
-        """From the OpenAPI 3.1 document, which a server has at `/api/v1/openapi.json`. How
-requests, tokens, errors and pages work: [the server](../server.md). Types in `code` are
-[below](#types). A request that breaks a rule is answered by a `Problem`.
+        """This page is made from the OpenAPI 3.1 document, which a server has at
+`/api/v1/openapi.json`. [The server](../server.md) explains requests, tokens, errors and pages.
+Types in `code` are [below](#types). The answer to a request that breaks a rule is a `Problem`.
 """,
     ]
     for tag, operations in by_tag.items():
