@@ -397,12 +397,12 @@ def test_a_scheduler_that_is_terminated_leaves_at_once_and_jobs_are_adopted(crew
 
 
 def takes_no_more_files(program):
-    """From now on the process can open one file at a time, and a job needs more: as with a
-    `ulimit -n` that is too small."""
+    """From now on the process can open no file, and a job needs one: as with a `ulimit -n`
+    that is too small."""
     there = {int(one) for one in os.listdir(f"/proc/{program.pid}/fd")}
     lowest = next(number for number in range(len(there) + 1) if number not in there)
     _, hard = resource.prlimit(program.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (lowest + 1, hard))
+    resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (lowest, hard))
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def rows(crew):
         with apsw.Connection(crew.store.removeprefix("sqlite:///")) as connection:
             found = connection.execute(ENDED.format(history="history", task="task")).fetchall()
     else:
-        names = {"history": "tidewheel.history", "task": "tidewheel.task"}
+        names = {"history": "tidewheel.step", "task": "tidewheel.task"}
         with psycopg.connect(crew.store) as connection:
             found = connection.execute(ENDED.format(**names)).fetchall()
     return {one[0]: one[1:] for one in found}

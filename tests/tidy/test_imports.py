@@ -103,7 +103,8 @@ def eager_classes(text: str) -> list[str]:
 
 
 def test_no_class_of_ours_compiles_its_methods_while_it_is_loaded():
-    files = [at for at in python_files("src") if at.name != "lazy_dataclasses.py"]
+    alone = ("lazy_dataclasses.py", "launcher.py")  # these need nothing of tidewheel
+    files = [at for at in python_files("src") if at.name not in alone]
     assert broken(eager_classes, files) == []
 
 

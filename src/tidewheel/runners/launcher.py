@@ -34,9 +34,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
-
-from tidewheel.lazy_dataclasses import NamedTuple
+from typing import Any, NamedTuple
 
 SHELL = "/bin/sh"
 FILES_MAX = 32  # in a request
