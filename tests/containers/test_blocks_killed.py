@@ -28,10 +28,10 @@ EVERYBODY = 8  # of so many kills one is of all at once, with the engine
 NOTE = "echo {word} {name} ${dollar}TIDEWHEEL_ATTEMPT >> {folder}/journal"
 TASKS = """
 SELECT task.id, task.status, task.attempt,
-       (SELECT count(*) FROM {history} h WHERE h.task_seq = task.seq AND h.signal = 'claim'),
-       (SELECT count(*) FROM {history} h
+       (SELECT count(*) FROM {step} h WHERE h.task_seq = task.seq AND h.signal = 'claim'),
+       (SELECT count(*) FROM {step} h
          WHERE h.task_seq = task.seq AND h.signal IN ('lapse', 'yield', 'retry')),
-       (SELECT count(*) FROM {history} h
+       (SELECT count(*) FROM {step} h
          WHERE h.task_seq = task.seq AND h.to_status = 'succeeded')
   FROM {task} task
 """
@@ -127,7 +127,7 @@ def journal(crew, block):
 def rows(crew, statement):
     """The tables, read by the database's own program and never by ours."""
     lead = "" if crew.store.startswith("sqlite:") else "tidewheel."
-    text = statement.format(**{name: f"{lead}{name}" for name in ("history", "task", "run")})
+    text = statement.format(**{name: f"{lead}{name}" for name in ("step", "task", "run")})
     if not lead:
         with apsw.Connection(crew.store.removeprefix("sqlite:///")) as connection:
             found = connection.execute(text).fetchall()
