@@ -126,7 +126,7 @@ def test_tasks_that_failed_are_submitted_again_in_bulk_with_what_was_cancelled(s
     # What is there already is told, and nothing is made twice.
     page.get_by_role("checkbox", name="Select bulk-1").check()
     bar.get_by_role("button", name="Submit again").click()
-    expect(dialog.get_by_role("status")).to_contain_text("1 submitted again before")
+    expect(dialog.get_by_role("status")).to_contain_text("1 already submitted again")
     expect(dialog.get_by_role("button", name="Submit 0 again")).to_be_disabled()
     dialog.get_by_role("button", name="Cancel").click()
 

@@ -82,8 +82,8 @@ def stays_below(unit, most, *store):
     raise AssertionError(f"{unit}: {seen}, and {most} at most")
 
 
-# What each further task of a queue costs that is drained by a worker with 200 slots. Of the calls
-# four were asyncio's (eight, to make and begin a task) and those of collections, uncounted.
+# What each further task of a queue costs that is drained by a worker with 200 slots. Four of
+# its calls stand for nine of asyncio and collections, which are not counted.
 DRAINED_MAX = {"syncs": 0.011, "statements": 0.14, "calls": 30}
 ASKED_MAX = {"plain": 2, "keys": 3}  # beside BEGIN and COMMIT
 

@@ -142,7 +142,7 @@ def test_members_of_a_family_are_the_tasks_below_it_in_order(tmp_path):
         ("[[a]]\ninherit = F, F\n[[F]]\n", 3, "inherits twice from 'F'"),
         ("[[a]]\ninherit = a\n", 3, "it inherits from itself: a -> a"),
         ("[[a]]\ninherit = b\n[[b]]\ninherit = a\n", 5, "from itself: a -> b -> a"),
-        ("[[F]]\n[[a]]\ninherit = root, F\n", 4, "name the more special parent first"),
+        ("[[F]]\n[[a]]\ninherit = root, F\n", 4, "write a family before the families"),
         ("[[a b]]\n", 2, "'a b' cannot be a name"),
         ("[[_cylc_a]]\n", 2, "reserved"),
         ("[[a]]\n[[[environment]]]\n1X = 1\n", 4, "'1X' cannot be the name of an environment"),

@@ -24,7 +24,7 @@ SENTENCES = {
     "worker.leaves": "{manner}.{left}{unknown}",
     "leases.taken_back": "leases that ran out: {facts}",
     "tasks.deleted": "{count} tasks after their retention",
-    "definitions.forgotten": "{count} definitions that nothing names any more",
+    "definitions.forgotten": "{count} definitions that no run and no workflow uses any more",
     "workers.forgotten": "{count} workers that are long gone",
     "tasks.not_exported": "{count} tasks stay, as they cannot be written: {error}",
     "store.awaited": "{error}; waiting {limit}",

@@ -157,7 +157,9 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
         return f"no label {', '.join(map(repr, absent))}"
     short = [one for one in AMOUNTS if getattr(asked, one) > getattr(offered, one)]
     named = (
-        ", ".join(short).replace("_bytes", "") or nodes_text(asked) or "of what they ask for"
+        ", ".join(short).replace("_bytes", "")
+        or nodes_text(asked)
+        or "of the requested resources"
     )
     return f"too little {named} (tidewheel worker --help)"
 

@@ -125,7 +125,7 @@ def start(
         if facts.st_uid != users["worker_uid"]:
             return {"refused": "a folder that the job needs is not the worker's"}
         if facts.st_gid not in (users["worker_gid"], user.pw_gid):
-            other = f"it has the group {facts.st_gid}, not that of {user.pw_name}"
+            other = f"the folder has group {facts.st_gid}, not the group of {user.pw_name}"
             return {"refused": f"a folder that the job needs was another user's: {other}"}
     for file in shared:
         os.fchown(file, -1, user.pw_gid)

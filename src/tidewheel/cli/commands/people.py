@@ -237,7 +237,9 @@ def session_command(
     """
     if action == "list":
         if number is not None or everything:
-            raise click.UsageError("list takes no number and no --all; --person narrows it")
+            raise click.UsageError(
+                "`session list` takes neither a number nor --all; try --person NAME"
+            )
         return _list_sessions(session, person)
     if [number is not None, everything, person is not None].count(True) != 1:
         raise click.UsageError("say which: tidewheel session end NUMBER, --all or --person")

@@ -69,7 +69,7 @@ seconds if it says nothing. A name may also be that of a family.
     "Where the earlier runs are (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
 )
 @option("--timeline", "Draw when each task runs, as text.")
-@option("--svg", "Draw the same as a picture into this file.", type=PATH)
+@option("--svg", "Write the timeline as an SVG picture to this file.", type=PATH)
 @option("--trigger-log", "Write to this file what triggered each task.", type=PATH)
 def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Play a workflow on a virtual clock: what would run when, what would wait, what stalls.

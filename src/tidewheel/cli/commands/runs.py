@@ -139,7 +139,7 @@ VERSIONS = ("version", "against")
 )
 @option(
     "--versions part",
-    "List the definitions that the run had, one for each reload, and the findings in its own.",
+    "List all definitions of the run, one for each reload, and the findings in the last one.",
     flag_value="versions",
 )
 @option(

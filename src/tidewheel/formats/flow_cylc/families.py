@@ -111,7 +111,7 @@ class _Linearizer:
         if tail is None:
             shown = ", ".join(parents)
             seen = f"no order of its ancestors keeps the order of {shown} and of their parents"
-            hint = "name the more special parent first; a parent of a parent comes after it"
+            hint = "write a family before the families that it inherits from"
             return self._problem(name, seen, hint, alone)
         self._tails[parents] = tail
         return tail

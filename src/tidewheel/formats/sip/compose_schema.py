@@ -490,7 +490,7 @@ class _Names:
             for other, _ in body:
                 if other.text not in fine:
                     seen = f"{section}.{key.text} is external and has {_shown(other)}"
-                    hint = "of what others made only the name is said"
+                    hint = "an external object can only have a name: remove this key"
                     self.checker.refuse("compose-names", seen, hint, other.position)
 
     def _check_circles(self) -> None:

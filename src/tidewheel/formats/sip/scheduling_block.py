@@ -80,7 +80,7 @@ PROCESSING_BLOCK: Mapping[str, Key] = {
     "priority": Key(
         COUNT, f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier"
     ),
-    "dependencies": Key(LIST, "other blocks that come before: all of them"),
+    "dependencies": Key(LIST, "the blocks that must meet a condition before this block begins"),
 }
 WORKFLOW: Mapping[str, Key] = {
     "id": Key(TEXT, "the name of a registered workflow", REFUSED),

@@ -348,7 +348,9 @@ class EngineJob:
         try:
             await making
         except asyncio.CancelledError:
-            end = outcome.failure("stopped", "it was stopped while its containers were made")
+            end = outcome.failure(
+                "stopped", "the stage was stopped while its containers were made"
+            )
         except CannotCreate as cannot:
             end = outcome.failure("start", str(cannot))
         except BadStage as bad:

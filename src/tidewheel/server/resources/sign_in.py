@@ -174,7 +174,7 @@ def read_code(call: Call) -> tuple[str, str]:
 @ROUTES.add(
     "POST /login/oidc",
     _STRANGER,
-    "Have the provider take the code: answers with the cookie of a session.",
+    "Send the code to the provider; the answer has the cookie of a session.",
     root="",
     media_type="text/html",
     parse=read_code,

@@ -57,7 +57,7 @@ export function ResubmitDialog({ ids, onClose, onDone }: { ids: readonly string[
 }
 
 function Planned({ plan, tasks }: { plan: Plan; tasks: readonly Resubmitted[] }) {
-  const counts = [`${plan.made.length} to submit`, plan.before.length > 0 && `${plan.before.length} submitted again before`, plan.refused.length > 0 && `${plan.refused.length} refused`];
+  const counts = [`${plan.made.length} to submit`, plan.before.length > 0 && `${plan.before.length} already submitted again`, plan.refused.length > 0 && `${plan.refused.length} refused`];
   const shown = [...plan.refused, ...plan.made, ...plan.before].slice(0, LISTED_MAX);
   return (
     <>

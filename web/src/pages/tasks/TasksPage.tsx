@@ -90,7 +90,7 @@ function Tasks({ wish, selected, select, clear, hasJobs }: { wish: TaskWish; sel
   if (found.data === undefined) return found.error === null ? <Loading what="tasks" /> : <Failure error={found.error} retry={() => void found.refetch()} />;
   if (tasks.length === 0) {
     if (filtered) return <Empty title={further ? "None of the newest tasks fits" : "No task fits"}>{further} <Button onClick={clear}>Show all</Button></Empty>;
-    return wish.jobs !== "1" && found.data.pages[0]?.tasks.length === 0 && hasJobs ? <Empty title="All tasks here are jobs of runs">They are left out: press <b>Jobs of runs</b>, or open their run.</Empty> : <Empty title="No task is here">Submit one: <pre>tidewheel submit --server {location.origin} -- echo hello</pre></Empty>;
+    return wish.jobs !== "1" && found.data.pages[0]?.tasks.length === 0 && hasJobs ? <Empty title="All tasks here are jobs of runs">Jobs of runs are not shown here: press <b>Jobs of runs</b>, or open their run.</Empty> : <Empty title="No task is here">Submit one: <pre>tidewheel submit --server {location.origin} -- echo hello</pre></Empty>;
   }
   // Open ones can be cancelled, ended ones submitted again; jobs of runs are triggered in their runs.
   const takes = (task: StoredTask) => (isOver(task) ? submits && jobOf(task) === null : operates || submits);

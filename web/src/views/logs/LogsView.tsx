@@ -20,7 +20,7 @@ export function LogsView() {
   const whose = (
     <select aria-label="Whose log" value={of === "all" ? "all" : isRun ? "run" : "task"} onChange={(event) => setOf(event.target.value)}>
       {selected !== null && <option value="task">{shownId(selected)}</option>}
-      <option value="run">the run: its scheduler</option>
+      <option value="run">the log of the run</option>
       <option value="all">all jobs: search</option>
     </select>
   );

@@ -245,7 +245,7 @@ def check_nested(workflow: WorkflowDef, graph: Graph, findings: Findings) -> Non
             findings.warning(
                 "runs-itself",
                 f"{name} is a run of {node.workflow}, which looks like this workflow",
-                "a run in itself fails when it is too deep; name another workflow",
+                "a workflow that contains itself fails when nested too deeply; name another",
                 node.position,
             )
         if node.scripts.main:
