@@ -156,12 +156,8 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
     if absent := sorted(asked.labels - offered.labels):
         return f"no label {', '.join(map(repr, absent))}"
     short = [one for one in AMOUNTS if getattr(asked, one) > getattr(offered, one)]
-    named = (
-        ", ".join(short).replace("_bytes", "")
-        or nodes_text(asked)
-        or "of the requested resources"
-    )
-    return f"too little {named} (tidewheel worker --help)"
+    named = ", ".join(short).replace("_bytes", "") or nodes_text(asked)
+    return f"too little {named or 'of the requested resources'} (tidewheel worker --help)"
 
 
 RULES_LOOK_SECONDS = 5.0  # of the roles
