@@ -282,7 +282,7 @@ def test_table_tree_and_list_are_one_press_of_tab_each_and_keys_act_on_their_lin
     page.keyboard.press("End")
     expect(page.get_by_role("list").get_by_role("link", name="1/join")).to_be_focused()
     page.keyboard.press("ArrowLeft")
-    expect(page.get_by_role("button", name="Stop")).to_be_focused()
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_focused()
     assert page.locator(".run-list [data-stop][tabindex='0']").count() == 1
 
 
