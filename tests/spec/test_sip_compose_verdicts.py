@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.sips import codes, definition, found, sip, stage
-from tidewheel.core.graph.findings import WORKER_NEEDS, Severity
+from tests.support.sips import codes, definition, found, needed, needs, service, sip, stage
+from tidewheel.core.graph.findings import Severity
 from tidewheel.formats.sip.validation import validate
 from tidewheel.runners.containers.needs import asked_of_host, need_labels
 from tidewheel.services.definitions.sip import note_needs
@@ -14,11 +14,6 @@ FILE = "stages/a/1.0.0/docker_compose.yaml"
 def judged(compose, request=None, name="docker_compose.yaml", **files):
     folder = {name: compose, **{one.replace("_yaml", ".yaml"): it for one, it in files.items()}}
     return validate(sip(definition(stage("a")), {"a": folder}), request)
-
-
-def service(*lines):
-    own = "".join(f"    {line}\n" for line in lines)
-    return f"version: '3.7'\nservices:\n  work:\n    image: busybox\n{own}"
 
 
 def errors(judgement):
@@ -226,14 +221,6 @@ def test_a_key_that_only_docker_compose_2_knows_is_a_need_and_no_error():
 NODES = "[{type: nodes, number: %d, flavour: compute, exclusive: true}]"
 
 
-def needs(compose, resources="[]"):
-    text = stage("a").replace("required: []", f"required: {resources}")
-    judgement = validate(sip(definition(text), {"a": {"docker_compose.yaml": compose}}))
-    assert judgement.runnable, [str(one) for one in judgement.findings]
-    note_needs(judgement)
-    return [one.message for one in judgement.findings if one.code == WORKER_NEEDS]
-
-
 @pytest.mark.parametrize(
     ("compose", "key"),
     [
@@ -263,8 +250,9 @@ def test_secrets_and_configs_that_others_made_need_a_swarm_which_alone_has_them(
     assert f"{there} (docker {kind} create key FILE)" in told
     alone = service(f"privileged: true\n    {kind}s: {entry}")
     text = alone + f"{kind}s: {{key: {{external: true}}}}\n"
-    judgement = validate(sip(definition(stage("a")), {"a": {"docker_compose.yaml": text}}))
-    note_needs(judgement)
+    source = sip(definition(stage("a")), {"a": {"docker_compose.yaml": text}})
+    judgement = validate(source)
+    note_needs(judgement, source)
     assert not judgement.runnable
     hints = [one.hint for one in judgement.obstacles]
     assert any(f"give it without {kind} key, which only a Swarm has" in one for one in hints)
@@ -358,21 +346,53 @@ def test_what_the_engine_has_or_makes_itself_is_not_asked_for(case):
     assert not any(" must " in one for one in told), told
 
 
-@pytest.mark.req("R004-50")
-def test_a_network_that_is_an_overlay_needs_a_swarm_since_an_engine_in_none_cannot_make_it():
-    overlay = "networks: {lab: {driver: overlay, attachable: true}}\n"
-    told = needs(service("networks: [lab]") + overlay)
-    assert "stage a needs a worker for a Swarm (--runner swarm)" in told
-    for own in ("init: true", "privileged: true\n    networks: [lab]"):  # unused; no Swarm's
-        told = needs(service(own) + overlay)
-        assert not any("for a Swarm" in one for one in told), told
+NEW = "stage a: containers find a new, empty folder at"
 
 
 @pytest.mark.req("R004-50")
-@pytest.mark.parametrize(("ports", "needs_swarm"), [("8080:80", True), ("80", False)])
-def test_replicas_that_share_a_port_of_the_host_need_a_swarm(ports, needs_swarm):
-    told = needs(service(f"ports: ['{ports}']\n    deploy: {{replicas: 2}}"))
-    assert needs_swarm == ("stage a needs a worker for a Swarm (--runner swarm)" in told)
+@pytest.mark.parametrize(
+    ("volumes", "places"),
+    [
+        ("['./sky:/sky:ro', './sky:/again', './out/b:/b']", "/sky (./sky), /b (./out/b)"),
+        ("[{type: bind, source: ., target: /app/output}]", "/app/output (.)"),
+        ("['${TIDEWHEEL_JOB_FILES}/x:/x']", "/x (./x)"),
+    ],
+)
+def test_a_folder_of_the_job_that_is_mounted_is_told_to_be_empty_at_first(volumes, places):
+    (note,) = needed(service(f"volumes: {volumes}"), **{"README.md": "none of these"})
+    assert (note.severity, note.message) == (Severity.NOTE, f"{NEW} {places}")
+    assert note.position.file == FILE and "kept with the job" in note.hint
+
+
+@pytest.mark.req("R004-50")
+@pytest.mark.parametrize("file", ["sky/map.fits", "sky"])
+def test_files_of_the_stage_that_a_mount_seems_to_mean_and_does_not_are_warned_of(file):
+    compose = service("volumes: ['./sky:/sky', './out:/out']")
+    warning, note = sorted(needed(compose, **{file: "stars"}), key=lambda one: one.severity)
+    assert (note.severity, note.message) == (Severity.NOTE, f"{NEW} /out (./out)")
+    assert warning.severity is Severity.WARNING
+    assert warning.message == f"{NEW} /sky (./sky), not stages/a/1.0.0/sky"
+    own = "${TIDEWHEEL_RUN_DIR}/stages/a/1.0.0/sky:/sky:ro"
+    assert own in warning.hint
+    allowed = "stage a needs a worker that allows bind-mounts (--allow-compose bind-mounts)"
+    assert allowed in needs(service(f"volumes: ['{own}']"))
+
+
+@pytest.mark.parametrize("source", ["/mnt/sky", "../sky", "${TIDEWHEEL_RUN_DIR}/share", "y"])
+def test_what_others_have_is_not_told_to_be_empty(source):
+    told = needs(service(f"volumes: ['{source}:/sky']") + "volumes: {y: }\n")
+    assert not any("empty" in one for one in told), told
+
+
+def test_a_mounted_path_that_a_request_gives_is_not_told_before_it_is_known():
+    text = service("volumes: [{type: bind, source: {{ where }}, target: /data}]")
+    folder = {"docker_compose.yaml.j2": text, "parameters.yaml": "where:\n"}
+    source = sip(definition(stage("a")), {"a": folder})
+    for request, is_told in ((None, False), ({"where": "/mnt/sky"}, True)):
+        judgement = validate(source, request)
+        note_needs(judgement, source)
+        told = [one.message for one in judgement.findings]
+        assert is_told == any(" must exist " in one for one in told), told
 
 
 @pytest.mark.req("R004-49")
@@ -394,14 +414,6 @@ def test_a_port_of_the_host_that_two_services_publish_is_told_with_its_line(
     found_errors = errors(judged(service(f"ports: {first}") + other))
     assert [one.position.line > 4 for one in found_errors] == [True] * clash
     assert all("publishes port 80" in one.message for one in found_errors)
-
-
-@pytest.mark.req("R004-49")
-def test_a_network_with_a_name_that_no_swarm_takes_needs_an_engine_of_its_own():
-    for length, fits in ((49, True), (50, False)):
-        name = "n" * length
-        told = needs(service(f"networks: [{name}]") + f"networks: {{{name}: }}\n")
-        assert fits != any("an engine of its own (--runner compose)" in one for one in told)
 
 
 @pytest.mark.req("R004-49")

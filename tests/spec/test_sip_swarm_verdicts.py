@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.sips import definition, found, sip, stage
+from tests.support.sips import definition, found, needs, service, sip, stage
 from tidewheel.core.graph.findings import WORKER_NEEDS, Severity
 from tidewheel.formats.sip.validation import validate
 from tidewheel.services.definitions.sip import note_needs
@@ -16,8 +16,9 @@ def judged(lines, nodes="{type: nodes, number: 2, flavour: x, exclusive: false}"
     own = "".join(f"    {line}\n" for line in lines)
     asked = stage("a").replace("required: []", f"required: [{nodes}]")
     compose = {"docker_compose.yaml": HEAD + own + more}
-    judgement = validate(sip(definition(asked), {"a": compose}))
-    note_needs(judgement)
+    source = sip(definition(asked), {"a": compose})
+    judgement = validate(source)
+    note_needs(judgement, source)
     return judgement
 
 
@@ -149,6 +150,32 @@ def test_all_that_no_swarm_does_is_told_at_once_and_nothing_of_a_stage_that_is_s
         )
     )
     compose = {"docker_compose.yaml": HEAD + "    privileged: true\n"}
-    judgement = validate(sip(text, {"a": compose}))
-    note_needs(judgement)
+    source = sip(text, {"a": compose})
+    judgement = validate(source)
+    note_needs(judgement, source)
     assert judgement.runnable
+
+
+@pytest.mark.req("R004-50")
+def test_a_network_that_is_an_overlay_needs_a_swarm_since_an_engine_in_none_cannot_make_it():
+    overlay = "networks: {lab: {driver: overlay, attachable: true}}\n"
+    told = needs(service("networks: [lab]") + overlay)
+    assert "stage a needs a worker for a Swarm (--runner swarm)" in told
+    for own in ("init: true", "privileged: true\n    networks: [lab]"):  # unused; no Swarm's
+        told = needs(service(own) + overlay)
+        assert not any("for a Swarm" in one for one in told), told
+
+
+@pytest.mark.req("R004-50")
+@pytest.mark.parametrize(("ports", "needs_swarm"), [("8080:80", True), ("80", False)])
+def test_replicas_that_share_a_port_of_the_host_need_a_swarm(ports, needs_swarm):
+    told = needs(service(f"ports: ['{ports}']\n    deploy: {{replicas: 2}}"))
+    assert needs_swarm == ("stage a needs a worker for a Swarm (--runner swarm)" in told)
+
+
+@pytest.mark.req("R004-49")
+def test_a_network_with_a_name_that_no_swarm_takes_needs_an_engine_of_its_own():
+    for length, fits in ((49, True), (50, False)):
+        name = "n" * length
+        told = needs(service(f"networks: [{name}]") + f"networks: {{{name}: }}\n")
+        assert fits != any("an engine of its own (--runner compose)" in one for one in told)

@@ -7,13 +7,14 @@ from textwrap import dedent
 
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
-from tidewheel.core.graph.findings import Finding, Findings, Severity
+from tidewheel.core.graph.findings import WORKER_NEEDS, Finding, Findings, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.formats.sip.document import plain_value
 from tidewheel.formats.sip.parameters import StagePart
 from tidewheel.formats.sip.text_files import SipSource, read_plain
 from tidewheel.formats.sip.translation import workflow_of
 from tidewheel.formats.sip.validation import Validation, validate
+from tidewheel.services.definitions.sip import note_needs
 
 COMPOSE = """
 version: '3.7'
@@ -128,3 +129,24 @@ def graph(*stages: str) -> Graph:
     text = definition(*stages)
     names = [line.split()[-1] for line in text.splitlines() if line.startswith("  - id:")]
     return graph_of(judged(text, *names))
+
+
+def service(*lines: str) -> str:
+    """A compose file with one service, work; line 5 is the first of these."""
+    own = "".join(f"    {line}\n" for line in lines)
+    return f"version: '3.7'\nservices:\n  work:\n    image: busybox\n{own}"
+
+
+def needed(compose: str, resources: str = "[]", **files: str) -> list[Finding]:
+    """What is told of the needs of stage a, which has this compose file and these files."""
+    text = stage("a").replace("required: []", f"required: {resources}")
+    folder = {"docker_compose.yaml": compose, **files}
+    source = sip(definition(text), {"a": folder})
+    judgement = validate(source)
+    assert judgement.runnable, [str(one) for one in judgement.findings]
+    note_needs(judgement, source)
+    return [one for one in judgement.findings if one.code == WORKER_NEEDS]
+
+
+def needs(compose: str, resources: str = "[]") -> list[str]:
+    return [one.message for one in needed(compose, resources)]

@@ -29,6 +29,7 @@ from tidewheel.runners.containers.policy import (
     HostFolders,
     denials,
     early_denials,
+    is_below,
     mount_of,
     replicas,
 )
@@ -83,8 +84,26 @@ def mounted_of_host(document: object, task: str) -> list[str]:
         return []
     ground, services = _ground(task), _resolved(_placed(document))["services"].values()
     mounts = [mount_of(one) for each in services for one in each.get("volumes") or ()]
-    paths = [source for kind, source in mounts if kind == "bind"]
+    paths = [source for kind, source in mounts if kind == "bind" and source != _TO_COME]
     return sorted({_as_written(one) for one in paths if not ground.holds(one)})
+
+
+_TO_COME = "."  # the path of a mount that has no source yet, as `mount_of` has it
+
+
+def folders_of_job(document: object) -> dict[str, str]:
+    """Returns the folders of its job that a compose file mounts, by their paths from there,
+    each with where a container finds it: they are new, and empty, for each job."""
+    if not isinstance(document, dict):
+        return {}
+    found: dict[str, str] = {}
+    for service in _resolved(_placed(document))["services"].values():
+        for one in service.get("volumes") or ():
+            kind, source = mount_of(one)
+            if kind == "bind" and is_below(source, _FILES):
+                inner = one.get("target") if isinstance(one, dict) else one.split(":")[1]
+                found.setdefault(posixpath.relpath(source, _FILES), str(inner))
+    return found
 
 
 def _as_written(path: str) -> str:

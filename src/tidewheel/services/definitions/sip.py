@@ -15,7 +15,13 @@ from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import WORKER_NEEDS, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.definition import SIP, StoredDefinition, StoredFile, stored_files
+from tidewheel.core.operator.definition import (
+    RUN_DIRECTORY,
+    SIP,
+    StoredDefinition,
+    StoredFile,
+    stored_files,
+)
 from tidewheel.core.queue.resources import COMPOSE_2_LABEL, runner_label
 from tidewheel.errors import BadSetting
 from tidewheel.formats.cycling.reader import CyclingReader
@@ -28,6 +34,7 @@ from tidewheel.formats.sip.definition import DefinitionText
 from tidewheel.formats.sip.document import filled_text
 from tidewheel.formats.sip.model import Stage
 from tidewheel.formats.sip.parameters import REQUEST, ParameterSource, Values
+from tidewheel.formats.sip.stage_folder import StageFolder
 from tidewheel.formats.sip.stage_renderer import RenderedStage
 from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.translation import workflow_of
@@ -37,6 +44,7 @@ from tidewheel.runners.containers.needs import (
     asked_of_host,
     compose_2_keys,
     externals,
+    folders_of_job,
     handed_by_swarm,
     log_receivers,
     made_by_swarm,
@@ -75,8 +83,9 @@ def warn_of_scripts(validation: Validation) -> None:
             )
 
 
-def note_needs(validation: Validation) -> None:
-    """Notes what each stage asks of its worker beyond what every worker with containers has."""
+def note_needs(validation: Validation, source: SipSource) -> None:
+    """Notes what each stage asks of its worker beyond what every worker with containers has,
+    and where its containers find nothing at first."""
     folders = validation.parameters.folders if validation.parameters is not None else {}
     for stage, rendered in validation.rendered.items():
         compose = folders[stage].compose
@@ -104,8 +113,32 @@ def note_needs(validation: Validation) -> None:
         for words in must_exist(rendered, stage, runner):
             hint = "nothing makes it for the stage, which fails without it"
             validation.findings.note(WORKER_NEEDS, f"stage {stage}: {words}", hint, place)
+        _note_new_folders(folders[stage], rendered, source, validation.findings)
         if told is not None and told.is_on and rendered.compose is not None:
             _judge_for_swarm(told, rendered, place, validation)
+
+
+def _note_new_folders(
+    folder: StageFolder, rendered: RenderedStage, source: SipSource, findings: Findings
+) -> None:
+    """Notes which mounted folders are new and empty, and warns if files of the stage have such
+    a name: it could succeed without having seen its data."""
+    new, place = [], Position(folder.compose.path if folder.compose is not None else "")
+    seen = f"stage {folder.stage}: containers find a new, empty folder at"
+    for path, inner in folders_of_job(rendered.document).items():
+        written, kept = "." if path == "." else f"./{path}", f"{folder.folder}/{path}"
+        if kept in source.files or kept in source.folders:
+            said = f"{seen} {inner} ({written}), not {kept}"
+            own = f"${{{RUN_DIRECTORY}}}/{kept}:{inner}:ro"
+            hint = f"put it into the image; or mount {own}, if the worker allows bind-mounts"
+            findings.warning(WORKER_NEEDS, said, hint, place)
+        else:
+            new.append(f"{inner} ({written})")
+    if new:
+        hint = (
+            "what they write is kept with the job; mount what they shall read by its full path"
+        )
+        findings.note(WORKER_NEEDS, f"{seen} {_listed(new)}", hint, place)
 
 
 def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
@@ -373,7 +406,7 @@ def _validated(
     request: Values | None,
     findings: Findings,
 ) -> ValidatedSip:
-    note_needs(validation)
+    note_needs(validation, source)
     for one in validation.all_findings():
         findings.add(one)
     text = _source_text(folder, source, validation.text)

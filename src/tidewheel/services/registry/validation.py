@@ -278,7 +278,7 @@ def validate_sip(
 
     It may have been validated with a request, or without.
     """
-    note_needs(validation)
+    note_needs(validation, source)
     findings = validation.all_findings(strict=strict)
     definition = validation.definition
     name = definition.id if definition is not None else source.file
