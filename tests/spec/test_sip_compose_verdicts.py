@@ -307,6 +307,9 @@ THERE = {
         "on a Swarm, a node must have the label send=01 "
         "(docker node update --label-add send=01 NODE)"
     ),
+    "volumes: [{type: bind, source: /mnt/sky, target: /sky}]|": (
+        f"/mnt/sky must exist on {HOSTS}"
+    ),
     "volumes: ['/mnt/sky:/sky']|": "/mnt/sky must exist on each node of a Swarm that runs it",
 }
 

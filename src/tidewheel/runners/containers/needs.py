@@ -77,13 +77,15 @@ def _ground(task: str) -> HostFolders:
     )
 
 
-def mounted_of_host(document: object, task: str) -> list[str]:
+def mounted_of_host(document: object, task: str, *, is_long: bool) -> list[str]:
     """Returns the files and folders of the host, beside those of the job, that a compose file
-    mounts: an engine makes a folder that is not there, a Swarm refuses to."""
+    mounts in the long way (`type: bind`) or in the short one: an engine makes a folder that is
+    not there for the short one alone, a Swarm for neither."""
     if not isinstance(document, dict):
         return []
     ground, services = _ground(task), _resolved(_placed(document))["services"].values()
-    mounts = [mount_of(one) for each in services for one in each.get("volumes") or ()]
+    volumes = [one for each in services for one in each.get("volumes") or ()]
+    mounts = [mount_of(one) for one in volumes if isinstance(one, dict) == is_long]
     paths = [source for kind, source in mounts if kind == "bind" and source != _TO_COME]
     return sorted({_as_written(one) for one in paths if not ground.holds(one)})
 

@@ -147,10 +147,16 @@ def must_exist(rendered: RenderedStage, stage: str, runner: str) -> list[str]:
     found += log_receivers(rendered.document)
     if ports := published_ports(rendered.document):
         found.append(f"{_ports_asked(ports)} {_HOSTS[runner]}: one such stage at a time")
+    long = mounted_of_host(rendered.document, stage, is_long=True)
+    if long and runner != SWARM:
+        found.append(f"{_listed(long)} must exist {_HOSTS[runner]}")
     if runner == COMPOSE:
         return found
     nodes = "each node that runs it" if runner == SWARM else "each node of a Swarm that runs it"
-    if paths := mounted_of_host(rendered.document, stage):
+    paths = mounted_of_host(rendered.document, stage, is_long=False)
+    if runner == SWARM:
+        paths = sorted({*paths, *long})
+    if paths:
         found.append(f"{_listed(paths)} must exist on {nodes}")
     if labels := node_labels_of(rendered.document):
         found.append(_labels_asked(labels, is_for_swarm=runner == SWARM))
