@@ -288,9 +288,7 @@ class TaskTimers:
         task = engine.pool.tasks.get(key)
         seconds = _seconds(self._settings.node(key), timer.timer)
         if task is not None and timer.timer == LATE:
-            engine.timers.set(
-                timer, NEVER
-            )  # who looks at many runs finds there that it is late
+            engine.timers.set(timer, NEVER)  # home finds late tasks of all runs by it
         if task is not None and seconds is not None and _is_told(task, timer.timer):
             text = f"{timer.timer} after {show_iso_duration(seconds)}"
             if timer.timer == LATE:

@@ -116,9 +116,8 @@ class RunTimer(NamedTuple):
     at: Instant
 
 
-NEVER = Instant(
-    253_402_300_799.0
-)  # the end of the year 9999: of a timer that only marks a task
+# The end of the year 9999: the time of a timer that only marks a task
+NEVER = Instant(253_402_300_799.0)
 
 
 class TimerKey(NamedTuple):

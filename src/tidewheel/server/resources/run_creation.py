@@ -80,16 +80,21 @@ class DefinitionIn(In):
     files: Annotated[tuple[FileIn, ...], msgspec.Meta(max_length=FILES_MAX)] = ()
 
 
-class OptionsIn(In):
+class RunPointsIn(In):
+    """The points of a run, as it would be begun with."""
+
+    initial: Point = ""
+    final: Point = ""
+    start: Point = ""
+    stop: Point = ""
+
+
+class OptionsIn(RunPointsIn):
     """The options of a run beside its definition; points are texts."""
 
     compat: Literal["", "cylc8"] = ""
     mode: Literal["", "live", "simulation", "dummy", "skip"] = ""
-    initial: Point = ""
-    final: Point = ""
-    start: Point = ""
     start_tasks: Annotated[tuple[Named, ...], msgspec.Meta(max_length=1_000)] = ()
-    stop: Point = ""
     hold_after: Point = ""
     paused: bool = False
     now: Annotated[float, msgspec.Meta(ge=0, le=1e12)] = 0.0  # 0: as the server's clock says

@@ -263,7 +263,8 @@ def _own_id(call: Call, index: int) -> str:
 
 
 async def queues_concerned(call: Call) -> Iterable[Name]:
-    """Returns the queues of all new tasks. A stored task that one is tied to, and that the
+    """Returns the queues of all new tasks; none for a caller with all queues, for whom nothing
+    is to be looked up. A stored task that one is tied to, and that the
     caller may not see, is unknown, see `stored_for`."""
     if call.grant.covers_everything:
         return ()

@@ -53,6 +53,7 @@ from tidewheel.server.resources.run_creation import (
     DefinitionQuery,
     Path,
     Point,
+    RunPointsIn,
     Text,
     definition_answer,
 )
@@ -109,15 +110,6 @@ class RegisterQuery(In):
     name: Named = ""
     version: Named = ""
     strict: bool = False
-
-
-class RunPointsIn(In):
-    """The points of a run, as it would be begun with."""
-
-    initial: Point = ""
-    final: Point = ""
-    start: Point = ""
-    stop: Point = ""
 
 
 class GraphIn(In):
