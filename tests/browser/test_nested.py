@@ -24,7 +24,7 @@ def test_links_lead_from_the_outermost_run_to_the_task_that_failed(site, page):
     assert begun.status == 0, begun
     page.goto(address(site, "outermost/run1"))
     alert = page.get_by_role("alert").filter(has_text="Needs action")
-    expect(alert).to_contain_text("something in it needs action")
+    expect(alert).to_contain_text("something in it is stuck")
     alert.get_by_role("button", name="1/middle").click()
     panel = page.get_by_role("complementary", name="Task 1/middle")
     expect(panel).to_contain_text(f"{INNERMOST}: 1/work failed and is incomplete")

@@ -96,6 +96,9 @@ def test_every_mistake_is_shown_with_its_line_and_what_to_do(tidewheel, flow):
         "    add [[MODELS]] under [runtime]",
         "not valid: 2 errors",
     ]
+    refused = tidewheel("run", "flow")
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err.splitlines() == [*answer.out.splitlines()[:-1], "nothing was started"]
     whole = str(tidewheel.folder / "flow" / "flow.cylc")
     assert tidewheel("validate", whole).out.startswith("flow/flow.cylc:6:9: error: ")
     first = tidewheel("validate", "flow", "--json").json["findings"][0]

@@ -110,6 +110,9 @@ def test_a_completed_run_names_a_task_that_failed_when_it_ran_again(tidewheel):
         assert again in said and handled in said
         assert "tidewheel trigger repaired/run1 1/good --flow 1" in said
         assert "tidewheel log repaired/run1 1/good --err" in said
+    # What failed as the graph allows needs nobody; what failed when it ran again does.
+    assert "needs action" not in tidewheel("why", "repaired", "1/odd").out
+    assert f"{again} (needs action)" in tidewheel("why", "repaired", "1/good").out
     # In its flow it counts: a run whose required task failed is not completed.
     tidewheel("trigger", "1/good", "--flow", "1")
     assert "stalled" in tidewheel("run", "repaired/run1", "--stall-timeout", "0").out

@@ -266,6 +266,7 @@ def test_why_names_the_block_at_the_root_and_what_would_help(visitor):
         "text": f"{C} waits for {B} to be finished (it has not begun); {B} waits for {A} to be "
         "complete (it has not begun)",
         "passes": True,
+        "needs_action": False,
         "until": None,
         "commands": [],
         "actions": [],

@@ -83,10 +83,15 @@ class RunAction(TypedDict):
 
 
 class RunReason(TypedDict):
-    """Says why something does not go on; `until`: when it passes, where that is known."""
+    """Says why something does not go on; `until`: when it passes, where that is known.
+
+    `needs_action`: it does not pass, `commands` would help, and its task has not ended as the
+    graph allows.
+    """
 
     text: str
     passes: bool
+    needs_action: bool
     until: str | None
     commands: list[str]
     actions: list[RunAction]

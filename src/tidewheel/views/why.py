@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from tidewheel.api.run_details import TaskReasons, WhyDocument
 from tidewheel.api.runs import ErrorGroup, RunReason, RunStall
-from tidewheel.core.graph.outputs import FAILED, SUBMIT_FAILED
+from tidewheel.core.graph.outputs import FAILED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.operator.blocks import BlockStatus, NeedState
 from tidewheel.core.operator.definition import JobName
 from tidewheel.core.operator.nested import DEPTH_MAX, nested_end, nested_run_name
@@ -33,6 +33,7 @@ from tidewheel.core.sched import explain
 from tidewheel.core.sched.explain import Reason
 from tidewheel.core.sched.lifecycle import root_causes
 from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.sched.reachability import failed_cause, handlers_of
 from tidewheel.core.sched.spawn import STALL
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState
 from tidewheel.errors import NotFound, Refused
@@ -65,6 +66,7 @@ from tidewheel.views.snapshot import (
     due_times,
     is_stuck,
 )
+from tidewheel.views.status_text import DONE, LOST, words_of
 from tidewheel.views.task_lookup import few_tasks, parents
 from tidewheel.vocabulary import time_text
 
@@ -87,13 +89,37 @@ async def why(asked: AskedView) -> WhyDocument:
 
 async def reasons_of_task(asked: AskedView, snapshot: RunSnapshot, key: Key) -> TaskReasons:
     """Returns why a task does not run: reasons of the run first, those of the queue last."""
+    one = snapshot.shown(key)
     found = [
         *waits(snapshot),
         *await reasons_of_run(asked, snapshot),
         *await reasons_within(asked, snapshot, key, DEPTH_MAX),
     ]
-    one = snapshot.shown(key)
+    if _is_settled(snapshot, one):
+        found = [{**reason, "needs_action": False} for reason in found]
+        found += await _of_the_rerun(asked, snapshot, one)
     return described(TaskReasons, one, run=snapshot.view.name, reasons=found)
+
+
+def _is_settled(snapshot: RunSnapshot, one: ShownTask) -> bool:
+    """Says whether a task has ended, or will not run, as its graph allows."""
+    if one.in_pool or one.state not in DONE:
+        return False
+    if one.state != LOST or one.memory is None:
+        return True
+    pool = snapshot.pool
+    causes = [failed_cause(pool, one.key, flow) for flow in one.memory.verdicts]
+    return all(key and handlers_of(pool, key, words_of(pool, key).state) for key in causes)
+
+
+async def _of_the_rerun(
+    asked: AskedView, snapshot: RunSnapshot, one: ShownTask
+) -> list[RunReason]:
+    """Returns that the last job of a task failed that had succeeded before."""
+    if one.state != SUCCEEDED or one.submits == 1:
+        return []
+    found = await failure_groups(asked.store, snapshot, [one.key], [one.key])
+    return [_group_reason(each.document, each.document["text"]) for each in found]
 
 
 async def reasons_of_run(asked: AskedView, snapshot: RunSnapshot) -> list[RunReason]:
@@ -154,15 +180,9 @@ async def _alike(
             stuck[parent] = command
     found = await failure_groups(asked.store, snapshot, list(stuck)[:PARENTS_GROUPED_MAX])
     large = [one for one in found if len(one.keys) >= ALIKE_MIN]
-    reasons: list[RunReason] = [
-        {
-            "text": f"{snapshot.shown(key).shown} needs {one.document['text']}",
-            "passes": False,
-            "until": None,
-            "commands": one.document["commands"],
-            "actions": one.document["actions"],
-        }
-        for one in large
+    shown = snapshot.shown(key).shown
+    reasons = [
+        _group_reason(one.document, f"{shown} needs {one.document['text']}") for one in large
     ]
     said = frozenset(stuck[parent] for one in large for parent in one.keys)
     return _Alike(reasons, said)
@@ -238,7 +258,7 @@ async def reasons_in_nested(
             below += await reasons_in_nested(inside, inner, nested, depth - 1)
     is_stuck_inside = not all(one["passes"] for one in below)
     if first["passes"] and is_stuck_inside:
-        first["text"] += ", and something in it needs action"
+        first["text"] += ", and something in it is stuck"
     first["passes"] &= not is_stuck_inside and all(one["passes"] for one in of_run)
     return [{**one, "actions": []} for one in (first, *of_run, *below)]
 
@@ -346,13 +366,10 @@ def task_reasons(snapshot: RunSnapshot, key: Key) -> list[Reason]:
 def reason_document(run: str, reason: Reason, posting: Sequence[str] = ()) -> RunReason:
     """Returns the document of a reason; `posting` are commands that post the buffer objects it
     names, which do not come by themselves."""
-    return {
-        "text": reason_text(reason),
-        "passes": reason.passes and not posting,
-        "until": None if reason.until is None else whole_second(reason.until),
-        "commands": [*posting, *command_lines(run, reason.command)],
-        "actions": actions(reason.command),
-    }
+    until = None if reason.until is None else whole_second(reason.until)
+    commands = [*posting, *command_lines(run, reason.command)]
+    plain = _plain_reason(reason_text(reason), reason.passes and not posting, commands)
+    return {**plain, "until": until, "actions": actions(reason.command)}
 
 
 def _plain_reason(text: str, passes: bool, commands: list[str]) -> RunReason:
@@ -360,10 +377,17 @@ def _plain_reason(text: str, passes: bool, commands: list[str]) -> RunReason:
     return {
         "text": text,
         "passes": passes,
+        "needs_action": bool(commands) and not passes,
         "until": None,
         "commands": commands,
         "actions": [],
     }
+
+
+def _group_reason(group: ErrorGroup, text: str) -> RunReason:
+    """Returns the document of a reason that stands for a group of failures."""
+    plain = _plain_reason(text, False, group["commands"])
+    return {**plain, "actions": group["actions"]}
 
 
 def reason_text(reason: Reason) -> str:

@@ -139,9 +139,9 @@ function Why({ reasons, task }: { reasons: Reason[]; task: TaskDocument }) {
       <h3>Why it does not run</h3>
       <ul>
         {inOrder(reasons, last?.error ?? "").map((reason) => (
-          <li key={reason.text} className={reason.passes ? "passes" : reason.commands.length > 0 ? "stays" : ""}>
+          <li key={reason.text} className={reason.passes ? "passes" : reason.needs_action ? "stays" : ""}>
             <p>{plain(reason.text)}</p>
-            {(reason.passes || reason.actions.length > 0) && <p className="muted">{reason.passes ? <>It clears on its own{reason.until ? <>, <Due at={reason.until} /></> : ""}.</> : "It needs action."}</p>}
+            {(reason.passes || reason.needs_action) && <p className="muted">{reason.passes ? <>It clears on its own{reason.until ? <>, <Due at={reason.until} /></> : ""}.</> : "It needs action."}</p>}
             {may && reason.actions.filter((action) => isRepair(action, task.id)).map((action, place) => (
               <Button key={actionText(action)} look={reason.passes || place > 0 ? "plain" : "primary"} title={actionText(action, true)} onClick={() => act(action)}>{actionText(action)}</Button>
             ))}

@@ -141,5 +141,7 @@ def _tell(made: Conversion, folder: Path, *, is_written: bool, as_json: bool) ->
         return
     count = plural(len(made.files()), "file")
     say(f"{count} in {safe(folder)}")
-    if any(one.kind == DEFINITION and one.is_valid for one in made.converted):
-        say(f"Then: tidewheel register {safe(folder)}")
+    if definitions := [one for one in made.converted if one.kind == DEFINITION]:
+        is_valid = all(one.is_valid for one in definitions)
+        first = "Then" if is_valid else "Correct what is named above, then"
+        say(f"{first}: tidewheel register {safe(folder)}")

@@ -383,10 +383,8 @@ async def _save_new(
     # A folder may be called differently; the run keeps the name of its workflow.
     loaded, captured, _ = definition.load_for_run(view.options, findings, view.workflow)
     if captured is None:
-        status = refuse(findings, loaded.source, as_json=as_json)
-        if not as_json:
-            note(f"{view.name} continues with the definition that it has")
-        return status
+        left = f"{view.name} continues with the definition that it has"
+        return refuse(findings, loaded.source, as_json=as_json, left=left)
     if not as_json:
         note_findings(findings, loaded.source)
     digest = await runs.save_definition(view.name, captured.definition)

@@ -55,6 +55,7 @@ def register_command(
     from tidewheel.cli.definitions import told_if_slow
     from tidewheel.client.runs import bundles_at
 
+    folder = _only_folder(paths)
     try:
         # In this thread, the only one that Ctrl-C ends: a Python file may have no end.
         with told_if_slow(*map(Path, paths)):
@@ -63,11 +64,16 @@ def register_command(
             lambda client: client.workflows.register_bundles(found, strict=strict)
         )
     except InvalidDefinition as error:
-        status = page.tell_refusal(error, as_json=session.as_json)
-        if not session.as_json:
-            note("nothing was registered")
-        return status
-    return session.answer(told, page.say_registered)
+        left = "nothing was registered"
+        return page.tell_refusal(error, as_json=session.as_json, left=left, folder=folder)
+    return session.answer(told, partial(page.say_registered, folder=folder))
+
+
+def _only_folder(paths: Words) -> str:
+    """Returns the one folder of this machine that these files are in, as it was typed, else
+    "": findings name the folder themselves where there are several."""
+    found = {one if one.is_dir() else one.parent for one in map(Path, paths) if one.exists()}
+    return str(*found) if len(found) == 1 else ""
 
 
 ACTIONS = ("list", "show", "check", "render", "diff", "remove")

@@ -95,8 +95,11 @@ def counted(findings: Iterable[Finding], severities: Iterable[Severity]) -> str:
     return ", ".join(plural(counts[one], one.word) for one in severities if counts[one])
 
 
-def refuse(findings: Findings, source: SourceText | None, *, as_json: bool) -> int:
-    """Prints the errors of a definition, and returns the exit status of a refusal."""
+def refuse(
+    findings: Findings, source: SourceText | None, *, as_json: bool, left: str = ""
+) -> int:
+    """Prints the errors of a definition and `left`, what was therefore not done; returns the
+    exit status of a refusal."""
     errors = [one for one in findings.sorted() if one.severity is Severity.ERROR]
     if as_json:
         found = [finding_document(one) for one in errors]
@@ -109,6 +112,8 @@ def refuse(findings: Findings, source: SourceText | None, *, as_json: bool) -> i
         note(json_line({"error": error}))
     else:
         show_findings(errors, source, note)
+        if left:
+            note(left)
     return ExitCode.REFUSED
 
 

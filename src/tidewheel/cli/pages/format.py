@@ -236,6 +236,9 @@ _EFFECTS = {  # of the commands that are offered under a cause; of `set` without
     "log": "read what its job wrote",
     "release": "let it run",
     "resume": "let the run go on",
+    "run": "resume the run",
+    "kill": "end its job",
+    "show": "look at that run",
 }
 _EFFECTS_OF_SET = {
     "--pre": "count this prerequisite as met",

@@ -22,6 +22,7 @@ from tidewheel.cli.pages.format import (
     Document,
     at,
     bar,
+    commands_with_effects,
     counts_text,
     diff_lines,
     documents,
@@ -144,7 +145,7 @@ def say_why_run(page: Document) -> None:
 def _say_causes(run: Document, page: Document) -> bool:
     """Prints what keeps the run, failures that are alike in one line; of a run that has
     completed what failed in it. Returns whether there is anything of it."""
-    from tidewheel.cli.pages.format import commands_with_effects, other_causes
+    from tidewheel.cli.pages.format import other_causes
 
     groups, others = documents(page, "groups"), other_causes(page)
     if groups or others:
@@ -344,25 +345,24 @@ def say_why(page: Document) -> None:
         of_flows = f"  flow {flows}" if flows not in ("", "none") else ""
         say(f"{safe(task['id'])}  {coloured(state_cell(task))}{of_flows}")
         reasons = documents(task, "reasons")
-        say_reasons(reasons, is_over=task["state"] in ("succeeded", "not taken"))
+        say_reasons(reasons)
         if not reasons:
             say("  nothing keeps it from running")
 
 
-def say_reasons(reasons: Sequence[Document], *, is_over: bool = False) -> None:
-    for line in reason_lines(reasons, is_over=is_over):
+def say_reasons(reasons: Sequence[Document]) -> None:
+    for line in reason_lines(reasons):
         say(line)
 
 
-def reason_lines(reasons: Sequence[Document], *, is_over: bool = False) -> Iterator[str]:
+def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
     for one in reasons:
-        commands = texts(one, "commands")
-        # Nobody is needed where nobody could do anything, or where all is well.
-        stays = " (needs action)" if commands and not is_over else ""
+        stays = " (needs action)" if one.get("needs_action") else ""
         passes = f" (clears on its own{_in_how_long(one)})" if one["passes"] else stays
         yield f"  {safe(one['text'])}{passes}"
-        if commands:
-            yield f"    {safe('   or   '.join(commands))}"
+        yield from (
+            f"    {safe(line)}" for line in commands_with_effects(texts(one, "commands"))
+        )
 
 
 def _in_how_long(page: Document) -> str:

@@ -40,21 +40,24 @@ Columns = ColumnsOf[Any]
 INDENT = 2
 
 
-def tell_refusal(error: InvalidDefinition, *, as_json: bool) -> int:
-    """Shows every finding of a definition that was refused, and returns the exit status."""
+def tell_refusal(
+    error: InvalidDefinition, *, as_json: bool, left: str = "", folder: str = ""
+) -> int:
+    """Shows every finding of a definition that was refused, as `refuse` does; people are told
+    its file in `folder`."""
     findings = Findings()
     for one in error.findings:
-        findings.add(one)
-    return refuse(findings, None, as_json=as_json)
+        findings.add(one if as_json else one.inside(folder))
+    return refuse(findings, None, as_json=as_json, left=left)
 
 
-def say_registered(document: Document) -> None:
+def say_registered(document: Document, folder: str) -> None:
     """Prints for each definition whether it is new in the registry, and whether it can run.
 
-    Findings go to standard error.
+    Findings go to standard error, with their files in `folder`.
     """
     for one in parts(document, "workflows"):
-        show_findings(remarks(one), None, note)
+        show_findings([each.inside(folder) for each in remarks(one)], None, note)
         said = "registered" if one["is_new"] else "registered already, unchanged"
         say(f"{_name(one)}: {said}; {verdict(one)}")
         if source := one.get("source"):

@@ -286,7 +286,9 @@ def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int
     if is_near and loaded.graph is not None and given.mode == RunMode.LIVE:
         check_places_here(loaded.graph, findings)
     if captured is None or findings.has_errors:
-        return refuse(findings, loaded.source, as_json=definition.as_json)
+        return refuse(
+            findings, loaded.source, as_json=definition.as_json, left="nothing was started"
+        )
     if not definition.as_json:
         note_findings(findings, loaded.source)
     if captured.too_large:

@@ -74,10 +74,11 @@ export type RunAction = {
   flow?: string;
 };
 
-/** Says why something does not go on; `until`: when it passes, where that is known. */
+/** Says why something does not go on; `until`: when it passes, where that is known. `needs_action`: it does not pass, `commands` would help, and its task has not ended as the graph allows. */
 export type RunReason = {
   text: string;
   passes: boolean;
+  needs_action: boolean;
   until: string | null;
   commands: string[];
   actions: RunAction[];

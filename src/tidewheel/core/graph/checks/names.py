@@ -159,11 +159,13 @@ def _report_implicit(
     )
     ends = "succeed without doing anything" if names[0] in idle else "run root's script alone"
     is_one = len(names) == 1
+    otherwise = "or set [scheduler] allow implicit tasks = True"
+    if workflow.implicit_nodes_allowed:
+        otherwise = "if it is to do nothing, give it run mode = skip there"
     report(
         IMPLICIT_TASKS,
         f"not defined under [runtime]: {some(told)}; {'it' if is_one else 'they'} would {ends}",
-        f"correct the name, define it ([runtime] [[{names[0]}]]), or set [scheduler] "
-        "allow implicit tasks = True",
+        f"correct the name, or define it: [runtime] [[{names[0]}]]; {otherwise}",
         _place_of(workflow, names[0]),
     )
 
