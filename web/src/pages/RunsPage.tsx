@@ -12,7 +12,7 @@ import { useRoving } from "../ui/roving";
 import { StateWord } from "../ui/StateIcon";
 import { Ago, durationText, useNow } from "../ui/time";
 import { StallAge } from "./home/StallAge";
-import { causeOf, inOrder, isAbandoned, isOver, progressText, runFilter, secondsLeft, urgency, usualSeconds } from "./runOrder";
+import { causeOf, inOrder, isAbandoned, isOver, progressText, runFilter, secondsLeft, tookSeconds, urgency, usualSeconds } from "./runOrder";
 import "./runs.css";
 
 export function RunList({ name, status }: { name: string; status: string }) {
@@ -72,6 +72,7 @@ function RunLine({ run, summary, usual }: { run: ListedRun; summary: RunSummary 
           <div className="run-figures">
             <span>{progressText(summary)}</span>
             {!alarm && <Left run={run} usual={usual} />}
+            <Took run={run} usual={usual} />
             <PointsText summary={summary} />
           </div>
         )}
@@ -81,6 +82,12 @@ function RunLine({ run, summary, usual }: { run: ListedRun; summary: RunSummary 
       <Trouble run={run} summary={summary} />
     </article>
   );
+}
+
+function Took({ run, usual }: { run: RunFacts; usual: number | null }) {
+  const seconds = tookSeconds(run);
+  if (seconds === null) return null;
+  return <span className="muted" title={usual === null ? "" : `Runs of ${run.workflow} usually take ${durationText(usual)}`}>took {durationText(seconds)}</span>;
 }
 
 /** As runs of the same workflow went before. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunFacts, RunSummary } from "../api/types";
-import { causeOf, inOrder, isAbandoned, progress, progressText, secondsLeft, usualSeconds, withDriver } from "./runOrder";
+import { causeOf, inOrder, isAbandoned, progress, progressText, secondsLeft, tookSeconds, usualSeconds, withDriver } from "./runOrder";
 
 const run = (name: string, status: string, more: Partial<RunFacts> = {}): RunFacts =>
   ({ name, status, driven: true, offered: true, updated_at: "2026", ...more }) as RunFacts;
@@ -43,11 +43,12 @@ test("what is left follows from earlier runs of the same workflow", () => {
   expect(secondsLeft({ ...now, status: "stalled" }, usual, at)).toBeNull();
   expect(secondsLeft({ ...now, driven: false, offered: false }, usual, at)).toBeNull();
   expect([...usualSeconds(runs).keys()].sort()).toEqual(["ebb", "tide"]);
+  expect(runs.map(tookSeconds)).toEqual([10, 60, 500, 1, 1, null]);
 });
 
 test("a cause is what failed, how, and who waits for it; others are counted", () => {
   const group = { text: "1/a failed (exit 3): CFL violated; 1 task waits for it", count: 1, name: "a", state: "failed", end: "exit 3", error: "", waiting: 1, log: "1/a", ids: ["1/a"], commands: [], actions: [] };
-  const cause = { id: "2/b", state: "waiting", remarks: [], reasons: [{ text: "2/b waits for data", passes: false, until: null, commands: [], actions: [] }] };
+  const cause = { id: "2/b", state: "waiting", remarks: [], reasons: [{ text: "2/b waits for data", passes: false, needs_action: true, until: null, commands: [], actions: [] }] };
   expect(causeOf({ groups: [group], causes: [cause], causes_count: 2 })).toEqual({ id: "1/a", title: "1/a", text: " failed (exit 3): CFL violated; 1 task waits for it, and 1 more" });
   expect(causeOf({ groups: [{ ...group, text: "24 failed alike: exit 3", count: 24 }], causes: [], causes_count: 24 })).toEqual({ id: "1/a", title: "24 failed alike: exit 3", text: "" });
   expect(causeOf({ groups: [], causes: [cause], causes_count: 1 })).toEqual({ id: "2/b", title: "2/b", text: " waits for data" });

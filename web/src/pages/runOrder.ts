@@ -73,15 +73,20 @@ export function causeOf({ groups, causes, causes_count: count }: Pick<RunSummary
   return { id: cause.id, title: cause.id, text: ` ${said}${more(1)}` };
 }
 
+/** From its start to its end, however often it was stopped in between; null as long as it has not ended. */
+export const tookSeconds = (run: RunFacts): number | null =>
+  run.ended_at === null || !isOver(run) ? null : (Date.parse(run.ended_at) - Date.parse(run.created_at)) / 1_000;
+
 const PAST_MAX = 20;
 
 /** How long the latest complete runs of each workflow took: the median. */
 export function usualSeconds(runs: readonly RunFacts[]): Map<string, number> {
   const past = new Map<string, number[]>();
   for (const run of [...runs].sort((a, b) => b.number - a.number)) {
-    if (run.status !== "completed" || run.ended_at === null) continue;
+    const took = tookSeconds(run);
+    if (run.status !== "completed" || took === null) continue;
     const known = past.get(run.workflow) ?? [];
-    if (known.length < PAST_MAX) known.push((Date.parse(run.ended_at) - Date.parse(run.created_at)) / 1_000);
+    if (known.length < PAST_MAX) known.push(took);
     past.set(run.workflow, known);
   }
   return new Map([...past].map(([workflow, seconds]) => {

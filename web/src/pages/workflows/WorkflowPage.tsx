@@ -9,7 +9,8 @@ import { Confirm } from "../../ui/Confirm";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { plain } from "../../ui/plain";
 import { StateWord } from "../../ui/StateIcon";
-import { Ago } from "../../ui/time";
+import { Ago, durationText } from "../../ui/time";
+import { tookSeconds, usualSeconds } from "../runOrder";
 import { DefinitionFiles, useDefinitionPlace } from "./DefinitionFiles";
 import { DefinitionGraph } from "./DefinitionGraph";
 import { Findings } from "./Findings";
@@ -133,19 +134,34 @@ function Parameters({ parameters }: { parameters: readonly Parameter[] }) {
   );
 }
 
+/** A bar on the scale that all runs share; nothing for a run that has not ended. */
+function Took({ seconds, usual, most }: { seconds: number; usual: number; most: number }) {
+  if (seconds === 0) return <span />;
+  const at = (value: number) => `${(100 * value) / most}%`;
+  return (
+    <span className="run-took">
+      <span className="took-bar" aria-hidden="true"><i style={{ width: at(seconds) }} />{usual > 0 && <i className="usual" style={{ left: at(usual) }} />}</span>
+      <span className="muted nowrap">took {durationText(seconds)}</span>
+    </span>
+  );
+}
+
 function Runs({ name }: { name: string }) {
   const { data: runs, error } = useQuery(runsOfQuery(name));
+  const took = (runs ?? []).map((run) => tookSeconds(run) ?? 0);
+  const usual = usualSeconds(runs ?? []).get(name);
   return (
     <section className="card part" aria-label="Runs">
       <h2>Runs</h2>
       {error !== null && <Failure error={error} />}
       {runs?.length === 0 && <p className="muted">This workflow has not run yet. Request a run above, or: <code>tidewheel run {plain(name)} --server {location.origin}</code></p>}
+      {usual !== undefined && <p className="muted">Completed runs usually take {durationText(usual)} from start to end. Each bar is how long one run took, ▏ what is usual.</p>}
       <ul className="file-list run-rows">
-        {runs?.map((run) => (
+        {runs?.map((run, place) => (
           <li key={run.number}>
-            <Link to="/runs/$run" params={{ run: run.name }}>{plain(run.name)}</Link>
+            <Link to="/runs/$run" params={{ run: run.name }} title={plain(run.folder)}>{plain(run.name)}</Link>
             <StateWord state={run.status} kind="runs" />
-            <span className="muted run-from" title={plain(run.folder)}>{plain(run.folder)}</span>
+            <Took seconds={took[place] ?? 0} usual={usual ?? 0} most={Math.max(...took)} />
             <span className="muted nowrap"><Link to="/definition" search={{ run: run.name }}>definition</Link> · <Ago at={run.created_at} /></span>
           </li>
         ))}
