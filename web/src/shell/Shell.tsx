@@ -142,7 +142,7 @@ function ConnectionSign() {
 function ThemeButton() {
   useTheme();
   return (
-    <Button look="quiet" className="theme-button" onClick={toggleTheme} aria-label="Dark or light" title="Dark or light (t)">
+    <Button look="quiet" className="theme-button" onClick={toggleTheme} aria-label="Dark or light" title={withKey("Dark or light", "theme")}>
       <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden><circle cx="8" cy="8" r="5.5" fill="none" stroke="currentColor" strokeWidth="1.5" /><path d="M8 2.5a5.5 5.5 0 0 1 0 11Z" fill="currentColor" /></svg>
     </Button>
   );
