@@ -14,7 +14,7 @@ def reflow(page, task):
     panel = page.get_by_role("complementary", name=f"Task {task}")
     panel.get_by_role("button", name="Trigger", exact=True).click()
     card = page.get_by_role("dialog")
-    card.get_by_label("everything behind it again").check()
+    card.get_by_label("everything after it runs again").check()
     return card
 
 
@@ -152,7 +152,7 @@ def test_a_command_about_a_glob_is_shown_first_and_a_double_click_gives_it_once(
     shown.get_by_role("button", name="Hold 2/mer*").dblclick()
     expect(shown).to_have_count(0)
     expect(
-        page.get_by_role("status").get_by_text("Hold 2/mer*: the scheduler has taken it")
+        page.get_by_role("status").get_by_text("Hold 2/mer*: accepted by the scheduler")
     ).to_have_count(1)
     assert len([url for url in window.asked if url.endswith("/hold")]) == 1
     release = f"/runs/{in_path(noisy)}/release?wait_s=10"

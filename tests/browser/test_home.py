@@ -247,7 +247,7 @@ def test_what_is_chosen_stands_in_the_address(site, surge, counted, page):
     expect(row(page, counted)).to_be_visible()
     page.wait_for_url("**/runs?name=count")
     page.get_by_role("button", name=re.compile("^stalled")).click()
-    expect(page.get_by_text("No run fits")).to_be_visible()
+    expect(page.get_by_text("No run matches")).to_be_visible()
     page.goto(f"{site.url}/runs?name=surge&status=stalled")
     expect(row(page, surge)).to_be_visible()
     expect(row(page, counted)).to_have_count(0)

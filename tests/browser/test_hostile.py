@@ -41,7 +41,7 @@ def test_hostile_texts_of_a_definition_never_run_in_any_view(site, noisy, window
         assert BIDI not in panel.inner_text()
         expect_nothing_ran(site, window)
     page.goto(address(site, noisy, "?views=table&name=" + MARKUP.replace("=", "%3D")))
-    expect(page.get_by_text("No task fits the filters")).to_be_visible()
+    expect(page.get_by_text("No task matches the filters")).to_be_visible()
     expect_nothing_ran(site, window)
 
 

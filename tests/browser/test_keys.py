@@ -138,7 +138,7 @@ def test_words_of_a_command_are_completed_with_how_many_tasks_they_take(site, fa
     expect(typed).to_have_value(f"trigger failed in {fan}")
     expect(found.first).to_contain_text("Trigger 1/join")
     page.keyboard.press("Escape")
-    said = "“failed” names no task of fan/run1 that Kill applies to"
+    said = "Kill applies to no task of fan/run1 that matches “failed”"
     expect(ask(page, "kill failed").first).to_contain_text(said)
 
 
@@ -164,7 +164,9 @@ def test_the_palette_holds_a_task_to_come_and_releases_everything(site, page):
     page.keyboard.press("Enter")
     page.get_by_role("dialog", name="Resume").get_by_role("button", name="Resume").wait_for()
     page.keyboard.press("Escape")
-    expect(ask(page, "pause halt").first).to_contain_text("No run called like halt")
+    expect(ask(page, "pause halt").first).to_contain_text(
+        "Pause does not apply to any run with halt in its name"
+    )
 
 
 def test_a_command_for_another_run_opens_that_run_first(site, fan, noisy, page):
@@ -215,7 +217,9 @@ def test_a_reader_is_offered_no_command_by_palette_or_keys(site, fan, reader):
     page = reader
     page.goto(address(site, fan, "?views=graph&select=1/join"))
     expect(page.get_by_role("complementary", name="Task 1/join")).to_be_visible()
-    expect(ask(page, "trigger failed").first).to_contain_text("Nothing has this name")
+    expect(ask(page, "trigger failed").first).to_contain_text(
+        "Nothing with this name was found"
+    )
     page.keyboard.press("Escape")
     for key in ("t", "h", "k", "o", "c"):
         page.keyboard.press(key)

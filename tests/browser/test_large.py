@@ -48,8 +48,8 @@ def test_a_log_of_sixty_megabytes_is_read_from_its_end_in_bounded_memory(site, p
     )
     expect(page.get_by_role("log")).to_contain_text("the end")
     page.get_by_role("log").evaluate("log => { log.scrollTop = 0 }")
-    page.get_by_role("button", name=re.compile("Earlier lines")).click()
-    expect(page.get_by_text("To the end")).to_be_visible()
+    page.get_by_role("button", name=re.compile("Show earlier lines")).click()
+    expect(page.get_by_text("End of file")).to_be_visible()
     assert page.locator(".log-line").count() < 200, "only what is seen is drawn"
     assert page.evaluate("performance.memory.usedJSHeapSize") < 150e6
 

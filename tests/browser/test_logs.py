@@ -159,7 +159,7 @@ def test_lines_are_chosen_by_level_and_the_schedulers_debug_lines_are_hidden(sit
     page.get_by_label("Level").select_option("all levels")
     expect(log).to_contain_text("DEBUG")
     page.get_by_label("Level").select_option("warnings and errors")
-    expect(page.get_by_text("nowhere in this log")).to_be_visible()
+    expect(page.get_by_text("not found in this log")).to_be_visible()
     expect(page).to_have_url(re.compile(r"logs\.run-level=warning"))
 
 

@@ -6,7 +6,7 @@ import { forget, useAsked } from "./asking";
 import { CommandFormDialog } from "./CommandForm";
 
 interface Acting {
-  /** `onDone`: the scheduler has taken it. */
+  /** `onDone`: accepted by the scheduler. */
   act: (action: Action, onDone?: () => void) => void;
   /** The command that is being thought about, and what it would do. */
   action: Action | null;

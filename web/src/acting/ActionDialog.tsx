@@ -32,7 +32,7 @@ export function ActionDialog({ run, action, docked, onChange, onClose, onDone }:
   const giving = useDeed({
     mutationFn: useGiving(run, action, tried.data),
     onSuccess: ({ answer }) => {
-      if (answer.kept === true) say(`${actionText(action)}: kept. No scheduler serves the run, which is ${String(answer.status)}; continue it: ${String(answer.next)}`);
+      if (answer.kept === true) say(`${actionText(action)}: stored, but not carried out yet. No scheduler drives this run, which is ${String(answer.status)}. To continue the run: ${String(answer.next)}`);
       else tellOutcome(action, answer, before.current);
       void queries.invalidateQueries({ queryKey: ["run", run] });
       void queries.invalidateQueries({ queryKey: ["runs"] });
@@ -119,7 +119,7 @@ function Choices({ action, docked, onChange }: { action: Action; docked: boolean
     return (
       <fieldset className="choices">
         <legend>How</legend>
-        {([["clean", "when the jobs have ended"], ["now", "now; jobs go on by themselves"], ["kill", "now, and end the jobs"]] as const).map(([mode, says]) => (
+        {([["clean", "when the jobs have ended"], ["now", "now; running jobs continue"], ["kill", "now, and end the jobs"]] as const).map(([mode, says]) => (
           <label key={mode}><input type="radio" name="mode" checked={(action.mode ?? "clean") === mode} onChange={() => onChange({ ...action, mode })} /> {says}</label>
         ))}
       </fieldset>
@@ -137,7 +137,7 @@ function OutputChoice({ action, onChange }: { action: Action; onChange: (action:
   };
   return (
     <label className="choices">
-      <span className="muted">Which outputs, with commas; none: those that make it complete</span>
+      <span className="muted">Outputs, separated by commas. If empty: the outputs that complete the task</span>
       <input className="input" placeholder="succeeded" value={text} onChange={(event) => setText(event.target.value)} onBlur={take} onKeyDown={(event) => { if (event.key === "Enter") take(); }} />
     </label>
   );
@@ -170,7 +170,7 @@ function FlowChoice({ action, onChange }: { action: Action; onChange: (action: A
   return (
     <fieldset className="choices">
       <legend>What follows</legend>
-      {[["", isOfStages() ? "as usual: what waits for it, or only this if it has run already" : "as usual: in its flows, or alone if it has run already"], ["new", `everything behind it again${isOfStages() ? "" : " (a new flow)"}`], ["none", "nothing: only this"], ...flowsOfRun(action.flow).map((one) => [String(one), `what is behind it in flow ${one}`])].map(([flow = "", says]) => (
+      {[["", isOfStages() ? "as usual: with the stages that wait for it; if it has run already, only this stage" : "as usual: in its flows; if it has run already, only this task"], ["new", `everything after it runs again${isOfStages() ? "" : " (a new flow)"}`], ["none", "nothing: only this one runs"], ...flowsOfRun(action.flow).map((one) => [String(one), `what comes after it in flow ${one}`])].map(([flow = "", says]) => (
         <label key={flow}><input type="radio" name="flow" checked={(action.flow ?? "") === flow} onChange={() => onChange(inFlow(action, flow))} /> {says}</label>
       ))}
     </fieldset>

@@ -35,12 +35,12 @@ export function Consequences({ tried }: { tried: DryRun }) {
           {tried.diff.length === 0 ? <p className="muted">The run has this definition already.</p> : <FileDiffs files={tried.diff} />}
         </section>
       )}
-      <Some title="Changes at once" lines={tried.changes.map((one) => ({ key: one.id, text: shownId(one.id), note: `${one.before} → ${one.after}${one.made.length ? `; made: ${one.made.join(", ")}` : ""}` }))} />
+      <Some title="Changes at once" lines={tried.changes.map((one) => ({ key: one.id, text: shownId(one.id), note: `${one.before} → ${one.after}${one.made.length ? `; outputs: ${one.made.join(", ")}` : ""}` }))} />
       <Some title="Jobs that would be ended" lines={tried.killed.map((id) => ({ key: id, text: shownId(id) }))} />
-      <Some title="Jobs that would be asked" lines={tried.polled.map((id) => ({ key: id, text: shownId(id) }))} />
+      <Some title="Jobs that would be polled" lines={tried.polled.map((id) => ({ key: id, text: shownId(id) }))} />
       <Some title="Would run, if each job succeeds" lines={tried.runs.map((one) => ({ key: `${one.id} ${one.submit}`, text: shownId(one.id), note: one.triggered ? "at once" : one.after.length ? `after ${one.after.map((id) => shownId(id)).join(", ")}` : "" }))} />
       <Some title="Would still wait" lines={tried.waits.map((one) => ({ key: one.id, text: shownId(one.id), note: one.reasons[0]?.text ?? "" }))} />
-      {notices.length > 0 && <p className="muted notices">The run would say: {plain(notices.join(" · "))}</p>}
+      {notices.length > 0 && <p className="muted notices">Messages of the run: {plain(notices.join(" · "))}</p>}
       {tried.cut && <p className="faint">There is more; only the beginning is shown.</p>}
     </div>
   );

@@ -31,20 +31,20 @@ export const FORMS: readonly [CommandForm, ...CommandForm[]] = [
   { id: "kill", verb: "kill", title: "Kill", says: "End the jobs of tasks.", fields: [ids] },
   { id: "poll", verb: "poll", title: "Poll", says: "Check on the jobs of tasks now.", fields: [ids] },
   { id: "remove", verb: "remove", title: "Remove", says: "Take tasks out of their flows.", fields: [ids] },
-  { id: "stop at", verb: "stop", title: "Stop at a point", says: "Go on until everything of this point is done, then stop.", fields: [{ name: "at_point", label: "Point", example: "3", kind: "text", required: true }] },
-  { id: "stop after", verb: "stop", title: "Stop after a task", says: "Go on until this task has ended, then stop.", fields: [{ name: "after_task", label: "Task", example: "3/model", kind: "text", required: true }] },
+  { id: "stop at", verb: "stop", title: "Stop at a point", says: "Continue until all tasks at this point are done, then stop.", fields: [{ name: "at_point", label: "Point", example: "3", kind: "text", required: true }] },
+  { id: "stop after", verb: "stop", title: "Stop after a task", says: "Continue until this task has ended, then stop.", fields: [{ name: "after_task", label: "Task", example: "3/model", kind: "text", required: true }] },
   {
-    id: "ext-trigger", verb: "ext-trigger", title: "Report an outside event", says: "The oldest task that waits for this message takes it.",
-    fields: [{ name: "message", label: "Message", example: "new data", kind: "text", required: true }, { name: "trigger_id", label: "Which", example: "file-0815", kind: "text" }, { ...ids, label: "Only for", required: false }],
+    id: "ext-trigger", verb: "ext-trigger", title: "Report an outside event", says: "The message goes to the oldest task that waits for it.",
+    fields: [{ name: "message", label: "Message", example: "new data", kind: "text", required: true }, { name: "trigger_id", label: "Event ID", example: "file-0815", kind: "text" }, { ...ids, label: "Only these tasks", required: false }],
   },
   {
-    id: "message", verb: "message", title: "Speak for a job", says: "Report a text, or an output that other tasks wait for, on behalf of a job that cannot.",
+    id: "message", verb: "message", title: "Send a message for a job", says: "Send a text or an output for a job that cannot send it itself.",
     fields: [{ name: "id", label: "Task", example: "3/model", kind: "text", required: true }, { name: "output", label: "Output", example: "half", kind: "text" }, { name: "texts", label: "Texts", example: "WARNING: the disk is slow", kind: "lines" }],
   },
   {
     id: "broadcast", verb: "broadcast", title: "Broadcast settings", says: "Change settings of tasks that are submitted from now on.",
     fields: [
-      { name: "settings", label: "Settings, one a line", example: "[environment]DEBUG=1", kind: "lines", required: true },
+      { name: "settings", label: "Settings, one per line", example: "[environment]DEBUG=1", kind: "lines", required: true },
       { name: "namespaces", label: "Tasks or families", example: "all (root)", kind: "list" },
       { name: "points", label: "Points", example: "all (*)", kind: "list" },
     ],

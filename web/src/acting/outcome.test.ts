@@ -17,6 +17,6 @@ test("tasks that fail once more are told so", () => {
 
 test("what the scheduler did is counted by its answer", () => {
   expect(doneText({ verb: "trigger", ids: ["1/*"] }, { tasks: { "1/a": 1, "1/b": 1 } })).toBe("2 tasks triggered");
-  expect(doneText({ verb: "hold", ids: ["1/a"] }, { tasks: { "1/a": null } })).toBe("Hold 1/a: the scheduler has taken it");
-  expect(doneText({ verb: "pause" }, {})).toBe("Pause: the scheduler has taken it");
+  expect(doneText({ verb: "hold", ids: ["1/a"] }, { tasks: { "1/a": null } })).toBe("Hold 1/a: accepted by the scheduler");
+  expect(doneText({ verb: "pause" }, {})).toBe("Pause: accepted by the scheduler");
 });

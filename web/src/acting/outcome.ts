@@ -10,7 +10,7 @@ import { actionText } from "./verbs";
 const FOLLOWED_MAX_MS = 30 * 60_000; // by then nobody waits for the message any more
 const OVER = ["succeeded", "failed", "submit-failed", "expired", "ended", "removed"];
 const BAD = ["failed", "submit-failed"];
-const DEEDS: Readonly<Record<string, string>> = { trigger: "triggered", set: "set", hold: "held", release: "released", remove: "removed", kill: "told to end", poll: "asked" };
+const DEEDS: Readonly<Record<string, string>> = { trigger: "triggered", set: "set", hold: "held", release: "released", remove: "removed", kill: "told to end", poll: "polled" };
 
 export type Submits = ReadonlyMap<string, Pick<TaskRow, "submit" | "state">>;
 
@@ -28,7 +28,7 @@ export function doneText(action: Action, answer: Readonly<Record<string, unknown
   const deed = DEEDS[action.verb];
   const tasks = answer.tasks;
   const count = typeof tasks === "object" && tasks !== null ? Object.keys(tasks).length : 0;
-  if (deed === undefined || count < 2) return `${actionText(action)}: the scheduler has taken it`;
+  if (deed === undefined || count < 2) return `${actionText(action)}: accepted by the scheduler`;
   return `${countText(count, taskWord())} ${deed}`;
 }
 

@@ -18,7 +18,7 @@ export const TASK_VERBS: readonly Verb[] = [
   { verb: "trigger", button: "Trigger", says: "Run now, whatever it waits for.", fits: (row) => !isActive(row) },
   { verb: "set", button: "Set outputs", says: "Complete its outputs by hand, as if it had run.", fits: (row) => row.state !== "succeeded" },
   { verb: "hold", button: "Hold", says: "Keep it from being submitted.", fits: (row) => !row.remarks.includes("held") && !isActive(row) },
-  { verb: "release", button: "Release", says: "Let it go on.", fits: (row) => row.remarks.includes("held") },
+  { verb: "release", button: "Release", says: "Allow it to run.", fits: (row) => row.remarks.includes("held") },
   { verb: "kill", button: "Kill", says: "End its job.", danger: true, fits: isActive },
   { verb: "poll", button: "Poll", says: "Check on its job now.", fits: isActive },
   { verb: "remove", button: "Remove", says: "Take it out of its flows.", danger: true, fits: (row) => row.in_pool },
@@ -44,13 +44,13 @@ export const RUN_VERBS: readonly Verb[] = [
   { verb: "pause", button: "Pause", says: "Submit nothing more; running jobs continue." },
   { verb: "resume", button: "Resume", says: "Start new tasks again." },
   { verb: "stop", button: "Stop", says: "Nothing more is submitted, and the run stops. It can be continued later.", danger: true },
-  { verb: "run", button: "Continue", says: "Any scheduler continues the run." },
+  { verb: "run", button: "Continue", says: "A scheduler takes up the run again." },
   { verb: "reload", button: "Reload definition", says: "Read the definition again." },
 ];
 
 const OTHER_VERBS: readonly Verb[] = [
-  { verb: "ext-trigger", button: "Tell", says: "The oldest task that waits for this message takes it." },
-  { verb: "message", button: "Speak", says: "The message counts as if the job had sent it." },
+  { verb: "ext-trigger", button: "Report", says: "The message goes to the oldest task that waits for it." },
+  { verb: "message", button: "Send", says: "The message counts as if the job had sent it." },
   { verb: "broadcast", button: "Broadcast", says: "Tasks that are submitted from now on have these settings." },
 ];
 
@@ -66,8 +66,8 @@ function wholeText(action: Action): string | null {
   if (action.everything === true) return "Release everything";
   if (text("at_point") !== "") return `Stop at ${text("at_point")}`;
   if (text("after_task") !== "") return `Stop after ${text("after_task")}`;
-  if (action.verb === "ext-trigger") return `Tell of “${text("message")}”`;
-  if (action.verb === "message") return `Speak for ${text("id")}`;
+  if (action.verb === "ext-trigger") return `Report “${text("message")}”`;
+  if (action.verb === "message") return `Send a message for ${text("id")}`;
   if (action.verb === "broadcast") return "Broadcast settings";
   return null;
 }

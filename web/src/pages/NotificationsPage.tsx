@@ -66,11 +66,11 @@ export function NotificationsPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Notifications</h1>
-        {(data.rules.length > 0 || data.sender !== null) && <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "no sender: start a scheduler, which sends them" : `sent by ${plain(data.sender)}`}</span>}
+        {(data.rules.length > 0 || data.sender !== null) && <span className={data.sender === null ? "chip alarm" : "chip good"}>{data.sender === null ? "nothing is sent: start a scheduler, which sends notifications" : `sent by ${plain(data.sender)}`}</span>}
         {data.rules.length > 1 && <Button className="to-end" disabled={testing.isPending} onClick={() => testing.mutate(null)}>Test all</Button>}
       </div>
       {data.findings.length > 0 && <div className="failure" role="alert"><p>The file has mistakes; rules with mistakes send nothing.</p><ul>{data.findings.map((one) => <li key={one}>{plain(one)}</li>)}</ul></div>}
-      {data.rules.length === 0 && <Empty title="No notifications">Write rules into <code>{plain(data.file)}</code> on the server; changes of the file take effect without a restart. A rule for stalls and failures: <pre>{EXAMPLE}</pre> The documentation has the rest: <a href="/docs/">notifications</a>.</Empty>}
+      {data.rules.length === 0 && <Empty title="No notifications">Write rules into <code>{plain(data.file)}</code> on the server; changes of the file take effect without a restart. A rule for stalls and failures: <pre>{EXAMPLE}</pre> Read more in the documentation: <a href="/docs/">notifications</a>.</Empty>}
       {testing.error !== null && <Failure error={testing.error} />}
       <ul className="workflow-list">
         {data.rules.map((rule) => (

@@ -30,7 +30,7 @@ export function RunList({ name, status }: { name: string; status: string }) {
   const shown = sorted.filter((run) => sought.fits([run.name], [run.status]) && (statuses.length === 0 || statuses.includes(run.status)));
   return (
     <>
-      {runs.length > 0 && shown.length === 0 && <Empty title="No run fits">None of {runs.length} runs has this name and status.</Empty>}
+      {runs.length > 0 && shown.length === 0 && <Empty title="No run matches">None of {runs.length} runs has this name and status.</Empty>}
       <ul {...roving} className="run-list">
         {shown.slice(0, count).map((run) => (
           <li key={run.number}>
@@ -105,7 +105,7 @@ function PointsText({ summary }: { summary: RunSummary }) {
 }
 
 function Trouble({ run, summary }: { run: ListedRun; summary: RunSummary | undefined }) {
-  if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives this run: resume it.</p>;
+  if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives this run: continue it.</p>;
   if (run.status === "error") return <p className="run-trouble">{plain(run.reason)}</p>;
   if (run.waits.length > 0) return <p className="run-waits muted">waits for {plain(run.waits.join("; "))}</p>;
   if (run.reason.startsWith("completed, ")) return <p className="run-waits muted">{plain(run.reason)}</p>; // with what was not done

@@ -11,7 +11,7 @@ import { StateIcon, StateWord } from "../ui/StateIcon";
 import { At, Took } from "../ui/time";
 
 const SHOWN = 20;
-const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: it will not be made"], "not taken": ["·", "not taken"] } as const;
+const MARKS = { true: ["✔", "met"], open: ["○", "not yet"], lost: ["✖", "lost: this output will not come"], "not taken": ["·", "not taken"] } as const;
 
 export function Prerequisites({ arrows }: { arrows: Arrow[] }) {
   if (arrows.length === 0) return <p className="muted">It waits for no other {isOfStages() ? "stage" : "task"}.</p>;
@@ -37,7 +37,7 @@ function Some<T>({ of, isMet, children }: { of: readonly T[]; isMet: (one: T) =>
   const inOrder = [...open, ...of.filter(isMet)];
   return (
     <>
-      <li className="plain-line muted small">{of.length - open.length} of {of.length} are met{open.length > 0 ? "; those that are not come first" : ""}</li>
+      <li className="plain-line muted small">{of.length - open.length} of {of.length} are met{open.length > 0 ? "; those that are not met are listed first" : ""}</li>
       {inOrder.slice(0, count).map(children)}
       {count < inOrder.length && <li className="plain-line"><button type="button" className="link" onClick={() => setCount(count + 200)}>{inOrder.length - count} more</button></li>}
     </>
@@ -54,7 +54,7 @@ function AtomLine({ atom }: { atom: Atom }) {
     <li className={`atom ${atom.state.replace(" ", "-")}`}>
       <span className="mark" role="img" aria-label={says} title={says}>{mark}</span>
       {atom.members.length > 0 ? <span className="mono" title={atom.id}>{shortId(atom.id)}</span> : <button type="button" className="link mono" title={atom.id} onClick={() => select(atom.id)}>{shortId(atom.id)}</button>}
-      <span className="muted">{atom.output}{atom.by_hand ? ", by hand" : ""}{atom.before_start ? ", before the start" : ""}</span>
+      <span className="muted">{atom.output}{atom.by_hand ? ", by hand" : ""}{atom.before_start ? ", before the start point" : ""}</span>
       <span className="parent">{row && <StateIcon state={row.state} size={13} />}{parent}</span>
       {atom.members.length > 0 && (
         <details className="members">
@@ -73,8 +73,8 @@ export function Xtriggers({ task }: { task: TaskDocument }) {
     <ul className="plain-list">
       {task.xtriggers.map((one) => (
         <li key={one.label} className={one.by_hand ? "by-hand" : one.satisfied ? "met" : ""}>
-          <span className="mark" role="img" aria-label={one.by_hand ? "not waited for: by hand" : one.satisfied ? "satisfied" : "not yet"}>{one.by_hand ? "✎" : one.satisfied ? "✔" : "○"}</span>
-          {" "}<code>{one.label}</code> <span className="muted">{one.call}{one.by_hand ? ", not waited for: by hand" : ""}</span> {one.at && <At at={one.at} />}
+          <span className="mark" role="img" aria-label={one.by_hand ? "satisfied by hand" : one.satisfied ? "satisfied" : "not yet"}>{one.by_hand ? "✎" : one.satisfied ? "✔" : "○"}</span>
+          {" "}<code>{one.label}</code> <span className="muted">{one.call}{one.by_hand ? ", satisfied by hand" : ""}</span> {one.at && <At at={one.at} />}
         </li>
       ))}
     </ul>
@@ -111,7 +111,7 @@ function LongText({ text }: { text: string }) {
   const [whole, setWhole] = useState(false);
   const said = plain(text);
   if (said.length <= TEXT_MAX || whole) return <span className="long-text">{said}</span>;
-  return <><span className="long-text">{said.slice(0, TEXT_MAX)}…</span> <button type="button" className="link" onClick={() => setWhole(true)}>all {said.length} letters</button></>;
+  return <><span className="long-text">{said.slice(0, TEXT_MAX)}…</span> <button type="button" className="link" onClick={() => setWhole(true)}>show all {said.length} characters</button></>;
 }
 
 /** To what a submission wrote, in the view of logs beside what is shown. */

@@ -16,7 +16,7 @@ export function LoggedOut({ before }: { before: boolean }) {
         <h1>{before ? "Your session has ended" : "Log in to tidewheel"}</h1>
         <p>
           {before
-            ? "Sessions last twelve hours, and end with the token that they were made from. Nothing was lost: what you see comes from the server."
+            ? "A session lasts twelve hours, and ends earlier if its token ends. Nothing was lost: all data is on the server."
             : "Open this page with a login link: it is for a single use, and expires after five minutes."}
         </p>
         {byName && <p><a href="/login">Sign in by name</a></p>}

@@ -128,8 +128,8 @@ const CONNECTIONS = {
   idle: ["", ""],
   connecting: ["connecting", "Connecting to the server"],
   live: ["live", "Changes are shown as they happen"],
-  lost: ["reconnecting", "The connection was lost; it is tried again by itself. What you see may be old."],
-  asleep: ["paused", "Nobody looked at this page for a while; it goes on now"],
+  lost: ["reconnecting", "The connection was lost. This page connects again automatically; until then, what you see may be old."],
+  asleep: ["paused", "The page was hidden for a while and was not updated; it is updated again now"],
 } as const;
 
 function ConnectionSign() {
@@ -161,7 +161,7 @@ function Who() {
       </summary>
       <div className="who-menu card">
         <p>You are <b>{data.name}</b> and may: {may}.</p>
-        <p className="muted">Times are those of {timeZone()}; point at one to see it in UTC.</p>
+        <p className="muted">Times are in the time zone {timeZone()}; hover over a time to see it in UTC.</p>
         <p><a href="/docs/">Documentation</a> · <a href="/api/v1/docs">REST API</a> · <a href="/status">plain page</a></p>
         <div className="who-buttons"><Button onClick={toggleTheme}>Dark or light</Button><Button onClick={leave}>Log out</Button></div>
       </div>

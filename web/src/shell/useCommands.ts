@@ -45,7 +45,7 @@ export function useCommands(text: string, runs: readonly RunFacts[]): Commands {
     return {
       ...NOTHING,
       found: candidates.map((run): Found => ({ key: `act ${run.name}`, title: `${typed.verb.button} ${run.name}`, kind: run.status, state: [run.status, "runs"], go: act(run.name, { verb: typed.verb.verb }) })),
-      says: `No run ${typed.run === null ? "" : `called like ${typed.run} `}can be told to ${typed.verb.button.toLowerCase()} now.`,
+      says: `${typed.verb.button} does not apply to any run${typed.run === null ? "" : ` with ${typed.run} in its name`} now.`,
     };
   }
   const others = candidates.filter((run) => run !== target).map((run) => toward(typed, run));
@@ -77,7 +77,7 @@ function ofRun(typed: Typed, run: string, told: TaskRows, act: (run: string, act
   const tasks: Tasks = { rows: told.tasks, nodes: told.nodes, hasEnded };
   const action = commandFor(typed, tasks);
   const next = completions(typed, run, tasks).map((one): Found => ({ key: `word ${one.text}`, title: one.text, kind: one.says, complete: one.text }));
-  const says = typed.what === "" ? `Which tasks of ${run}? There is none that ${typed.verb.button} applies to.` : `“${typed.what}” names no task of ${run} that ${typed.verb.button} applies to.`;
+  const says = typed.what === "" ? `${typed.verb.button} does not apply to any task of ${run} now.` : `${typed.verb.button} applies to no task of ${run} that matches “${typed.what}”.`;
   if (action === null) return { found: next, says };
   return { found: [{ key: "act", title: titleOf(action), kind: `in ${run}`, go: act(run, action) }, ...next], says };
 }

@@ -41,7 +41,7 @@ export function useFound(text: string): Palette {
   const found = typed === null ? [...tasks.found, ...searched, ...commands.found] : [...commands.found, ...searched];
   const isLoading = runsAreLoading || known.isLoading || commands.isLoading || tasks.isLoading || queued.isLoading || isTyping;
   const says = typed !== null && commands.found.length === 0 ? commands.says : ""; // why the command is none, above what is called so
-  return { found, isLoading, says: says !== "" || found.length > 0 ? says : "Nothing has this name." };
+  return { found, isLoading, says: says !== "" || found.length > 0 ? says : "Nothing with this name was found." };
 }
 
 /** What was typed as the name of a run: all of it, or what stands behind "in" or before "//". */

@@ -88,7 +88,7 @@ export function Plot({ label, data, series, x = {}, y, place, height = 200 }: Pl
       <div
         ref={ref} className="plot" style={{ minHeight: height }} tabIndex={0} onKeyDown={hear}
         role="slider" aria-label={label} aria-orientation="horizontal" aria-valuemin={0} aria-valuemax={Math.max(0, data[0].length - 1)} aria-valuenow={shown ?? 0}
-        aria-valuetext={shown === null ? "arrow keys lead to the values" : said(shown)}
+        aria-valuetext={shown === null ? "use the arrow keys to read the values" : said(shown)}
       />
       <div className="plot-values" aria-hidden>
         {shown === null

@@ -8,12 +8,12 @@ interface Ending {
 /** The good ones first. */
 const ENDINGS: Record<string, Ending> = {
   succeed: { word: "succeeded", status: "succeeded" },
-  retry: { word: "failed, to be tried again", status: "failed" },
+  retry: { word: "failed, will be retried", status: "failed" },
   fail: { word: "failed", status: "failed" },
-  abort: { word: "failed for good", status: "failed" },
+  abort: { word: "failed, no retry allowed", status: "failed" },
   time_out: { word: "ran too long", status: "failed" },
-  lapse: { word: "lost with its worker", status: "failed" },
-  lapse_out: { word: "lost with its worker too many times", status: "failed" },
+  lapse: { word: "worker lost", status: "failed" },
+  lapse_out: { word: "worker lost too many times", status: "failed" },
   cancel: { word: "cancelled", status: "cancelled" },
   yield: { word: "given back by its worker", status: "ready" },
 };

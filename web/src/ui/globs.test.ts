@@ -15,7 +15,7 @@ test.each(cases.not)("%s does not mean %s that is %s", (text, name, state) => {
   expect(filter.fits([name], [state])).toBe(false);
 });
 test.each(cases.refused)("%s names a state that there is not, and says which there are", (text) => {
-  expect(readFilter(text, cases.states).problem).toContain("there are waiting, ready");
+  expect(readFilter(text, cases.states).problem).toContain("the states are waiting, ready");
 });
 test("a filter without end is not read", () => {
   expect(readFilter("*a".repeat(101)).problem).toContain("200");

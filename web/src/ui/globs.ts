@@ -7,7 +7,7 @@
 import { plain } from "./plain";
 
 export const FILTER_LENGTH_MAX = 200;
-export const FILTER_HELP = "Part of a name, or a whole name with * ? [abc]; after a colon states, which may be cut short: img-*:failed, :fail. =TEXT is exactly this name.";
+export const FILTER_HELP = "Part of a name, or a whole name with * ? [abc]. States follow a colon and may be shortened: img-*:failed, :fail. =TEXT matches exactly this name.";
 
 /** One letter of a name: any (null), one of some, or none of some. */
 type Letter = null | { not: boolean; ranges: [string, string][] };
@@ -34,7 +34,7 @@ export function readFilter(text: string, states: readonly string[] = []): Filter
   const meant = new Set<string>();
   for (const word of words) {
     const found = states.filter(isGlob(word) ? whole(word) : (state) => state.startsWith(word));
-    if (found.length === 0) return { ...everything, problem: `No state begins with “${plain(word)}”: there are ${states.join(", ")}.` };
+    if (found.length === 0) return { ...everything, problem: `No state begins with “${plain(word)}”; the states are ${states.join(", ")}.` };
     for (const state of found) meant.add(state);
   }
   if (words.length === 0) return { ...everything, fits: isNamed };

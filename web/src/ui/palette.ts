@@ -12,7 +12,7 @@ const UNKNOWN: Look = { colour: "#8a8f98", shape: "·" };
 
 /** What states and remarks mean, for whoever meets them for the first time. */
 export const STATE_SAYS: Readonly<Record<string, string>> = {
-  waiting: "It waits for other tasks, for a time, or for room",
+  waiting: "It waits for other tasks, for a time, or until a limit allows it to run",
   ready: "It is about to be submitted",
   preparing: "Its job is being made",
   submitted: "Its job waits for a worker",
@@ -23,10 +23,10 @@ export const STATE_SAYS: Readonly<Record<string, string>> = {
   "not taken": "It will not run: the graph went another way",
   removed: "An operator removed it",
   future: "Its cycle point has not been reached yet",
-  incomplete: "It ended, but not as the graph asks: it stays until an operator acts",
-  blocked: "It can only run if something elsewhere is repaired",
+  incomplete: "It ended without the outputs that the graph requires: it stays until an operator acts",
+  blocked: "It can only run if an operator repairs a task at another point",
   held: "An operator holds it: it is not submitted until it is released",
-  retrying: "It failed, and is tried again after a while",
+  retrying: "It failed, and will be retried after a delay",
   xtrigger: "It waits for a clock, or for something outside of the run",
   runahead: "It waits until earlier points are done",
   "by hand": "An operator triggered it",

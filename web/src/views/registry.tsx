@@ -16,7 +16,7 @@ export const VIEWS: readonly ViewDefinition[] = [
     id: "graph",
     title: "Graph",
     keys: "v g",
-    says: "Tasks and what they wait for, around those that are live",
+    says: "Live tasks, the tasks around them, and what they wait for",
     View: lazy(part(() => import("./graph/GraphView").then((module) => ({ default: module.GraphView })))),
   },
   {
@@ -51,7 +51,7 @@ export const VIEWS: readonly ViewDefinition[] = [
     id: "analysis",
     title: "Analysis",
     keys: "v a",
-    says: "How long tasks wait and run, and what they use of what they ask for",
+    says: "How long tasks wait and run, and how much of the requested resources they use",
     View: lazy(part(() => import("./analysis/AnalysisView").then((module) => ({ default: module.AnalysisView })))),
   },
   {

@@ -19,7 +19,7 @@ export function Audit() {
     <section aria-label="Who did what">
       <div className="page-head second">
         <h2>Who did what</h2>
-        <span className="muted">the audit: every call that changed something, or was refused; open one to see the request</span>
+        <span className="muted">the audit: every call that changed something, or was refused; open a line to see the request</span>
         {before !== null && <Button look="quiet" className="page-end" onClick={() => setBefore(null)}>Newest</Button>}
         {next !== null && <Button look="quiet" className={before === null ? "page-end" : ""} onClick={() => setBefore(next)}>Older</Button>}
       </div>
@@ -49,7 +49,7 @@ function Deed({ entry }: { entry: AuditEntry }) {
       <summary className={entry.status >= REFUSED_FROM ? "bad-figure" : ""}>{plain(entry.words)}</summary>
       <dl className="deed-request">
         <dt>Request</dt><dd><code>{plain(entry.verb)}</code></dd>
-        {entry.target !== "" && <><dt>Named</dt><dd>{plain(entry.target)}</dd></>}
+        {entry.target !== "" && <><dt>Target</dt><dd>{plain(entry.target)}</dd></>}
         <dt>Answer</dt><dd>{entry.status}</dd>
         <dt>Correlation</dt><dd><code>{plain(entry.correlation)}</code></dd>
       </dl>

@@ -19,8 +19,8 @@ export function StatisticsPage() {
   if (data === undefined) return <Loading what="statistics" />;
   return (
     <div className="plain-page">
-      <div className="page-head"><h1>Statistics</h1><span className="muted">of the newest {data.all.attempts} attempts that are over</span></div>
-      {data.all.attempts === 0 ? <Empty title="Nothing has ended yet">Figures appear with the first attempt that is over.</Empty> : <Whole all={data.all} />}
+      <div className="page-head"><h1>Statistics</h1><span className="muted">of the newest {data.all.attempts} attempts that have ended</span></div>
+      {data.all.attempts === 0 ? <Empty title="Nothing has ended yet">Figures appear when the first attempt has ended.</Empty> : <Whole all={data.all} />}
       {data.all.attempts > 0 && (
         <>
           <div className="page-head second">
@@ -47,7 +47,7 @@ function Whole({ all }: { all: Statistics }) {
       <QuantileCard title="Queue time" of={all.queue_seconds} text={durationText} />
       <QuantileCard title="Run time" of={all.run_seconds} text={durationText} />
       <QuantileCard title="Memory used" of={all.memory_used_bytes} text={bytesText} />
-      <QuantileCard title="Memory used of asked" of={all.memory_used_of_asked} text={(value) => percentText(100 * value)} />
+      <QuantileCard title="Memory used of requested" of={all.memory_used_of_asked} text={(value) => percentText(100 * value)} />
       <QuantileCard title="CPU used" of={all.cpu_used_percent} text={percentText} />
     </div>
   );
@@ -75,12 +75,12 @@ function QuantileCard({ title, of, text }: { title: string; of: Quantiles | null
   );
 }
 
-const COLUMNS: readonly [SortKey, string][] = [["name", ""], ["attempts", "Attempts"], ["success", "Success"], ["queue", "Waited, median"], ["queue90", "Waited, p90"], ["run", "Ran, median"], ["run90", "Ran, p90"], ["memory", "Memory, most"]];
+const COLUMNS: readonly [SortKey, string][] = [["name", ""], ["attempts", "Attempts"], ["success", "Success"], ["queue", "Waited, median"], ["queue90", "Waited, p90"], ["run", "Ran, median"], ["run90", "Ran, p90"], ["memory", "Memory, maximum"]];
 
 function Groups({ groups, by }: { groups: Record<string, Statistics>; by: string }) {
   const [sort, setSort] = useState<SortKey>("attempts");
   const rows = useMemo(() => sortedGroups(groups, sort), [groups, sort]);
-  if (rows.length === 0) return <Empty title={`No ${by} to compare`}>{by === "name" ? "Only tasks that were submitted with a name have one here; names within a run are compared in its analysis." : ""}</Empty>;
+  if (rows.length === 0) return <Empty title={`No ${by} to compare`}>{by === "name" ? "Only tasks that were submitted with a name are compared here. For the tasks of a run, open its view Analysis." : ""}</Empty>;
   return (
     <div className="card table-card">
       <table className="plain-table">

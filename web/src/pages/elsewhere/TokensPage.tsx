@@ -20,7 +20,7 @@ const NEW: TokenWish = { name: "", scopes: ["read"], names: "", lasts: "" };
 
 export function TokensPage() {
   const admin = useMay("admin");
-  if (!admin) return <div className="plain-page"><div className="page-head"><h1>Tokens</h1></div><Empty title="Tokens are for admins">You may look and act with your own; ask an admin for another.</Empty></div>;
+  if (!admin) return <div className="plain-page"><div className="page-head"><h1>Tokens</h1></div><Empty title="Only admins see tokens">You can use the token that you have. Ask an admin for another token.</Empty></div>;
   return <Tokens />;
 }
 
@@ -44,7 +44,7 @@ function Tokens() {
       </div>
       <div className="card table-card">
         <table className="plain-table">
-          <thead><tr><th>Name</th><th>Kind</th><th>May</th><th>For</th><th>Made</th><th>Used</th><th>Good until</th><th /></tr></thead>
+          <thead><tr><th>Name</th><th>Kind</th><th>Scopes</th><th>Names</th><th>Created</th><th>Used</th><th>Valid until</th><th /></tr></thead>
           <tbody>
             {shown.map((token) => (
               <tr key={token.number} className={tokenWord(token, now) === "good" ? "" : "faint"}>
@@ -91,19 +91,19 @@ function NewToken({ onClose }: { onClose: () => void }) {
       <form className="token-form" onSubmit={submit}>
         <label>Name <input required maxLength={256} data-focus placeholder="who or what uses it" {...set("name")} /></label>
         <fieldset>
-          <legend>May</legend>
+          <legend>Scopes</legend>
           {SCOPES.map(([scope, says]) => (
             <label key={scope}>
               <input type="checkbox" checked={wish.scopes.includes(scope)} onChange={(event) => setWish({ ...wish, scopes: event.target.checked ? [...wish.scopes, scope] : wish.scopes.filter((one) => one !== scope) })} /> {scope} <span className="muted">{says}</span>
             </label>
           ))}
         </fieldset>
-        <label>For <input placeholder="names with commas, each with all that is named under it: team-a; * is everything" {...set("names")} /></label>
-        <label>Good for <input placeholder="until it is revoked; or 12h, 30d" {...set("lasts")} /></label>
+        <label>Names <input placeholder="separated by commas; team-a includes all names under it; * means every name" {...set("names")} /></label>
+        <label>Valid for <input placeholder="until it is revoked; or 12h, 30d" {...set("lasts")} /></label>
         {making.error !== null && <Failure error={making.error} />}
         <div className="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={making.isPending || wish.scopes.length === 0}>Make the token</Button>
+          <Button look="primary" type="submit" disabled={making.isPending || wish.scopes.length === 0}>Create the token</Button>
         </div>
       </form>
     </Dialog>
@@ -111,14 +111,14 @@ function NewToken({ onClose }: { onClose: () => void }) {
 }
 
 function Shown({ name, token, onClose }: { name: string; token: string; onClose: () => void }) {
-  const copy = () => void navigator.clipboard.writeText(token).then(() => say("Copied"), () => say("This browser does not let the page copy; mark the text instead.", true));
+  const copy = () => void navigator.clipboard.writeText(token).then(() => say("Copied"), () => say("The browser did not allow copying. Select the text and copy it.", true));
   return (
     <Dialog title={`Token ${name}`} onClose={onClose}>
       <h2>Token {name}</h2>
-      <p>The token is shown only this once: the server keeps only its digest.</p>
+      <p>The token is shown only once: the server keeps only its hash.</p>
       <pre className="token-text" aria-label="The token">{token}</pre>
       <p className="muted">Use it as <code>TIDEWHEEL_TOKEN</code> beside <code>TIDEWHEEL_SERVER={location.origin}</code>.</p>
-      <div className="dialog-foot"><Button onClick={copy}>Copy</Button><Button look="primary" onClick={onClose}>I have kept it</Button></div>
+      <div className="dialog-foot"><Button onClick={copy}>Copy</Button><Button look="primary" onClick={onClose}>I have saved it</Button></div>
     </Dialog>
   );
 }

@@ -23,11 +23,11 @@ export function WorkersPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Workers</h1>
-        <span className="muted">{live.length} at work, {held} of {slots} slots taken</span>
+        <span className="muted">{live.length} active, {held} of {slots} slots in use</span>
         <Button look="quiet" className="page-end" aria-pressed={all} onClick={() => change({ all: all ? "" : "true" })}>Show stopped workers</Button>
       </div>
       {workers.length === 0 ? (
-        <Empty title="No worker is here">Nothing runs without a worker. Start one on any host:<pre>tidewheel worker --server {location.origin}</pre></Empty>
+        <Empty title="There is no worker">Nothing runs without a worker. Start one on any host:<pre>tidewheel worker --server {location.origin}</pre></Empty>
       ) : (
         <ul className="worker-list">{workers.map((worker) => <li key={worker.id}><WorkerCard worker={worker} /></li>)}</ul>
       )}
@@ -43,7 +43,7 @@ function WorkerCard({ worker }: { worker: WorkerFacts }) {
   return (
     <article className={`worker-card card ${word}`} aria-label={worker.name}>
       <div className="worker-title"><b>{plain(worker.name)}</b> <span className="faint mono">{worker.id}</span><span className={`worker-word ${word}`}>{word}</span></div>
-      <div className="load" role="meter" aria-label="Slots taken" aria-valuemin={0} aria-valuemax={worker.slots} aria-valuenow={worker.leases}><i style={{ width: `${Math.min(100, 100 * part)}%` }} /></div>
+      <div className="load" role="meter" aria-label="Slots in use" aria-valuemin={0} aria-valuemax={worker.slots} aria-valuenow={worker.leases}><i style={{ width: `${Math.min(100, 100 * part)}%` }} /></div>
       <div className="worker-line">
         <Link to="/tasks" search={{ worker: worker.id, status: "running,cancelling" }}>{worker.leases} of {worker.slots} slots</Link>
         <span className="muted">seen <Ago at={worker.stopped_at ?? worker.seen_at} /></span>

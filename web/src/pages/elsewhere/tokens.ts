@@ -4,10 +4,10 @@ import type { Scope } from "../../api/types";
 
 export const SCOPES: readonly [Scope, string][] = [
   ["read", "look"],
-  ["submit", "submit tasks and begin runs"],
+  ["submit", "submit tasks and start runs"],
   ["operate", "act on tasks, runs and queues"],
   ["worker", "take tasks and report on them"],
-  ["admin", "everything, tokens and the audit too"],
+  ["admin", "everything, including tokens and the audit"],
 ];
 
 export interface TokenWish {

@@ -99,11 +99,11 @@ function useAlarming(runs: readonly GridRun[] | undefined, counts: Readonly<Reco
 
 function Grid({ runs, error, retry, wall, leftOut, asked }: { runs: readonly GridRun[] | undefined; error: unknown; retry: () => void; wall: boolean; leftOut: number; asked: boolean }) {
   if (runs === undefined) return error !== null ? <Failure error={error} retry={retry} /> : <Loading what="runs" />;
-  if (runs.length === 0 && asked) return <Empty title="No run fits">Change the filter, or look at the <b>List</b>: the grid has the newest run of each workflow and all that are open.</Empty>;
+  if (runs.length === 0 && asked) return <Empty title="No run matches">Change the filter, or look at the <b>List</b>: the grid shows only the newest run of each workflow, and all runs that have not ended.</Empty>;
   return (
     <>
       <RunGrid runs={runs} wall={wall} />
-      {leftOut > 0 && <p className="muted left-out">{leftOut} more fit: filter by name or status to see them.</p>}
+      {leftOut > 0 && <p className="muted left-out">{leftOut} more match: filter by name or status to see them.</p>}
     </>
   );
 }

@@ -33,7 +33,7 @@ export function SavedViews() {
       <details className="saved-views" ref={box}>
         <summary className="button quiet">Saved views</summary>
         <div className="saved-menu card">
-          {views.length === 0 && <p className="muted">None yet. Choose filters, then keep them here with a name; only this browser has them.</p>}
+          {views.length === 0 && <p className="muted">No views yet. Set filters, then save them here under a name. They are stored in this browser only.</p>}
           <ul>
             {views.map((view) => (
               <li key={view.name}>

@@ -32,7 +32,7 @@ export function useAlarms(runs: readonly GridRun[] | undefined): { on: boolean; 
     if (on || !("Notification" in window)) {
       keepNotifying(false);
       setOn(false);
-      if (!on) say("This browser has no notifications for this address; they need https or localhost.", true);
+      if (!on) say("The browser allows notifications only if this page is opened with https or on localhost.", true);
       return;
     }
     const is_allowed = (await Notification.requestPermission()) === "granted";

@@ -32,7 +32,7 @@ export function BlockPanel({ id, onClose, onChoose }: { id: string; onClose: () 
           <Needs block={block} onChoose={onChoose} />
           {Object.keys(block.parameters).length > 0 && <details><summary>Parameters</summary><pre>{plain(JSON.stringify(block.parameters, null, 2))}</pre></details>}
           <h3>Stages</h3>
-          {block.stages.length === 0 && <p className="muted">None has come to be yet.</p>}
+          {block.stages.length === 0 && <p className="muted">No stage has been created yet.</p>}
           <ul className="stage-list">{block.stages.map((stage) => <StageLine key={stage.id} run={id} stage={stage} linked={block.run_status !== "created"} />)}</ul>
           <Story id={id} />
           {may && canBeAborted(block) && <div className="dialog-foot"><Button look="risky" onClick={() => setAborting(true)}>Abort …</Button></div>}
@@ -47,11 +47,11 @@ function Needs({ block, onChoose }: { block: BlockDocument; onChoose: (id: strin
   if (block.needs.length === 0) return null;
   return (
     <>
-      <h3>{block.never ? "It waits for what cannot happen any more" : "It begins after"}</h3>
+      <h3>{block.never ? "It waits for something that can no longer happen" : "It begins after"}</h3>
       <ul className="need-list">
         {block.needs.map((one) => (
           <li key={`${one.block} ${one.condition}`} className={one.state}>
-            {one.block === "" ? "a block of others" : <button type="button" className="link" onClick={() => onChoose(one.block)}>{plain(one.block)}</button>} {one.condition}
+            {one.block === "" ? "a block that you may not see" : <button type="button" className="link" onClick={() => onChoose(one.block)}>{plain(one.block)}</button>} {one.condition}
             <span className="muted"> · {one.status === "" ? "" : `is ${inWords(one.status)}, `}{one.state}</span>
           </li>
         ))}
@@ -71,7 +71,7 @@ function StageLine({ run, stage, linked }: { run: string; stage: Stage; linked: 
       </div>
       {stage.error !== null && <p className="stage-error">{plain(stage.error)}</p>}
       {stage.why.map((one) => <p key={one} className="muted stage-why">{plain(one)}</p>)}
-      {stage.values !== null && <p className="muted stage-why">gave <code>{plain(JSON.stringify(stage.values))}</code></p>}
+      {stage.values !== null && <p className="muted stage-why">returned <code>{plain(JSON.stringify(stage.values))}</code></p>}
     </li>
   );
 }
@@ -99,8 +99,8 @@ function Abort({ block, onClose }: { block: BlockDocument; onClose: () => void }
   const open = stages.filter((one) => ["waiting", "ready"].includes(one.state) || one.status === "waiting_for_resources").length;
   return (
     <Confirm title={`Abort ${block.id}`} button="Abort it" danger stale={["blocks"]} act={() => abortBlock(block.id, reason.trim())} onClose={onClose}>
-      <p>{active.length > 0 ? `${active.join(", ")} ${active.length === 1 ? "is" : "are"} ended now.` : "No stage of it runs now."} {open > 0 ? `${open} stage${open === 1 ? "" : "s"} that wait${open === 1 ? "s" : ""} will not begin.` : ""} Blocks that wait until this block starts or completes never begin; blocks that wait for its abort do.</p>
-      <label className="field"><span>Why, for others</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
+      <p>{active.length > 0 ? `${active.join(", ")} ${active.length === 1 ? "is" : "are"} ended now.` : "None of its stages is running now."} {open > 0 ? `${open} stage${open === 1 ? "" : "s"} that wait${open === 1 ? "s" : ""} will not begin.` : ""} Blocks that wait until this block starts or completes never begin; blocks that wait for its abort begin.</p>
+      <label className="field"><span>Reason, which others can read</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
     </Confirm>
   );
 }

@@ -21,7 +21,7 @@ export function Objects() {
       <h2>Buffer objects</h2>
       {error !== null && <Failure error={error} />}
       {mayChange && <PostObject />}
-      {objects?.length === 0 && <p className="muted">No object is there. A stage that waits for an object begins when the object is posted.</p>}
+      {objects?.length === 0 && <p className="muted">There are no buffer objects. A stage that waits for an object begins when the object is posted.</p>}
       {objects && objects.length > 0 && (
         <div className="scroll-x">
           <table className="plain-table">
@@ -57,7 +57,7 @@ function PostObject() {
   const posting = useDeed({
     mutationFn: () => postObject(name.trim(), read as Record<string, unknown>),
     onSuccess: () => {
-      say(`${name.trim()} is there`);
+      say(`${name.trim()} is posted`);
       setName("");
       setFacts("");
       return queries.invalidateQueries({ queryKey: ["objects"] });

@@ -34,13 +34,13 @@ export function PostInstance({ onClose }: { onClose: () => void }) {
         <textarea className="input mono" rows={9} spellCheck={false} placeholder={EXAMPLE} value={text} onChange={(event) => { setText(event.target.value); posting.reset(); }} />
       </label>
       {posting.error !== null && <Refusal error={posting.error} />}
-      {posting.data && <p role="status" className="verdict good">✔ {plain(posting.data.id)} {posting.data.is_new ? `${posting.data.dry_run ? "would be accepted, nothing is stored" : "is asked for"}: ${posting.data.blocks.length} block${posting.data.blocks.length === 1 ? "" : "s"}` : "was requested already, with the same content"}.</p>}
+      {posting.data && <p role="status" className="verdict good">✔ {plain(posting.data.id)} {posting.data.is_new ? `${posting.data.dry_run ? "would be accepted, nothing is stored" : "is requested"}: ${posting.data.blocks.length} block${posting.data.blocks.length === 1 ? "" : "s"}` : "was requested already, with the same content"}.</p>}
       {posting.data && <Findings findings={posting.data.findings} />}
       <div className="request-buttons">
-        {text === "" && <Button look="quiet" onClick={() => setText(EXAMPLE)}>Begin with the example</Button>}
+        {text === "" && <Button look="quiet" onClick={() => setText(EXAMPLE)}>Insert the example</Button>}
         <Button onClick={onClose}>Close</Button>
         <Button disabled={posting.isPending || text.trim() === ""} onClick={() => posting.mutate(true)}>Check</Button>
-        <Button type="submit" look="primary" disabled={posting.isPending || text.trim() === ""}>{posting.isPending ? "Judging it …" : "Post"}</Button>
+        <Button type="submit" look="primary" disabled={posting.isPending || text.trim() === ""}>{posting.isPending ? "Checking …" : "Post"}</Button>
       </div>
     </form>
   );

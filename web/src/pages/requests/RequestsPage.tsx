@@ -36,7 +36,7 @@ export function RequestsPage() {
     <div className="plain-page">
       <div className="page-head">
         <h1>Requests</h1>
-        {stuck > 0 && <span className="chip alarm">{stuck} need{stuck === 1 ? "s" : ""} you</span>}
+        {stuck > 0 && <span className="chip alarm">{stuck} need{stuck === 1 ? "s" : ""} action</span>}
         <input className="input" type="search" placeholder="Filter by name or status" aria-label="Filter blocks" value={text} onChange={(event) => setText(event.target.value)} />
         {may && <Button look={posting ? "plain" : "primary"} aria-expanded={posting} onClick={() => setPosting(!posting)}>Post an instance …</Button>}
       </div>
@@ -44,7 +44,7 @@ export function RequestsPage() {
       <div className={chosen === "" ? "requests-frame" : "requests-frame with-block"}>
         <div className="instances">
           {blocks.length === 0 && <NoBlocks />}
-          {blocks.length > 0 && shown.length === 0 && <Empty title="No block fits">None of {blocks.length} blocks has “{text}” in its name or status.</Empty>}
+          {blocks.length > 0 && shown.length === 0 && <Empty title="No block matches">None of {blocks.length} blocks has “{text}” in its name or status.</Empty>}
           {inInstances(shown).map(([sbi, there]) => (
             <section key={sbi} className="card part" aria-label={sbi}>
               <InstanceHead id={sbi} sbi={sbis.find((one) => one.id === sbi)} blocks={there} />
@@ -66,7 +66,7 @@ function InstanceHead({ id, sbi, blocks }: { id: string; sbi: SbiFacts | undefin
   return (
     <>
       <div className="instance-head">
-        <h2>{plain(id)} <small className="muted">asked for by {plain(sbi.requested_by)}, <Ago at={sbi.requested_at} /></small></h2>
+        <h2>{plain(id)} <small className="muted">requested by {plain(sbi.requested_by)}, <Ago at={sbi.requested_at} /></small></h2>
         {may && blocks.some(canBeAborted) && <Button look="quiet" aria-label={`Abort ${id}`} onClick={() => setAborting(true)}>Abort all …</Button>}
       </div>
       <p className="instance-facts">
@@ -89,7 +89,7 @@ function AbortInstance({ sbi, onClose }: { sbi: SbiFacts; onClose: () => void })
   return (
     <Confirm title={`Abort ${sbi.id}`} button="Abort all its blocks" danger stale={["blocks"]} act={act} onClose={onClose}>
       <p>Of its blocks: {countsOf(sbi)}. Blocks that have not ended are aborted for good: running stages are ended now, and no other stage begins.</p>
-      <label className="field"><span>Why, for others</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
+      <label className="field"><span>Reason, which others can read</span><input className="input" maxLength={1000} value={reason} onChange={(event) => setReason(event.target.value)} /></label>
     </Confirm>
   );
 }

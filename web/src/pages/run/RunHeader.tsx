@@ -34,7 +34,7 @@ export function RunHeader() {
         {facts?.parent && <><Link to="/runs/$run" params={{ run: facts.parent }} className="muted" aria-label="The run that has this run as a task">{facts.parent}</Link><span className="faint">/</span></>}
         <h1>{run.name}</h1>
         <StateWord state={run.status} kind="runs" />
-        <Link to="/definition" search={{ run: run.name }} className="muted" title="What this run runs, its findings, and what reloads changed">definition</Link>
+        <Link to="/definition" search={{ run: run.name }} className="muted" title="The definition of this run, its findings, and what each reload changed">definition</Link>
         {run.reason !== "" && run.status !== "stalled" && run.reason !== run.status && <span className="muted ellipsis">{plain(run.reason)}</span>}
       </div>
       {summary && (
@@ -77,7 +77,7 @@ function RunVerbs({ run }: { run: RunFacts }) {
       {RUN_VERBS.filter(({ verb }) => isPossible(verb, run)).map(({ verb, button, says, danger }) => (
         <Button key={verb} look={danger ? "risky" : "plain"} title={says} onClick={() => act({ verb })}>{button}</Button>
       ))}
-      <Button title={withKey("Any command: about a glob, a point, a message from outside", "command")} onClick={() => write(meant())}>Command …</Button>
+      <Button title={withKey("Any command: for tasks by pattern, up to a point, or for an event from outside", "command")} onClick={() => write(meant())}>Command …</Button>
       </div>
     </div>
   );
@@ -90,7 +90,7 @@ function Abandoned() {
   return (
     <div className="run-causes" role="alert">
       <b>No scheduler drives this run</b>
-      <p>Nothing is submitted, and no job is heard, until one continues it.{may && <Button onClick={() => act({ verb: "run" })}>Continue</Button>}</p>
+      <p>Until a scheduler continues it, nothing is submitted, and reports of jobs are not read.{may && <Button onClick={() => act({ verb: "run" })}>Continue</Button>}</p>
     </div>
   );
 }

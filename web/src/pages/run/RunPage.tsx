@@ -44,7 +44,7 @@ function Frame() {
     return <Empty page title={`${run} was deleted`}>Its tasks and logs are gone. <Link to="/runs">Go to all runs</Link>.</Empty>;
   }
   if (phase === "failed" && problem?.status === 404) {
-    return <Empty page title={`There is no run ${run}`}>The run was deleted, or there never was one of this name. <Link to="/runs">Go to all runs</Link>.</Empty>;
+    return <Empty page title={`There is no run ${run}`}>The run was deleted, or it never existed. <Link to="/runs">Go to all runs</Link>.</Empty>;
   }
   if (phase === "failed") return <Failure error={problem} retry={() => void live.load()} />;
   if (phase === "loading") return <Loading what={run} />;

@@ -79,7 +79,7 @@ function VerbKey({ of: { id, verbs = [] } }: { of: Key }) {
   return null;
 }
 
-const tellNone = (id: string): void => say(`${keyOf(id).keys}: move to a ${taskWord()} with the arrow keys, or open one, then press it again.`);
+const tellNone = (id: string): void => say(`${keyOf(id).keys}: move to a ${taskWord()} with the arrow keys, or open one, then press this key again.`);
 
 /** What comes behind (or before) where one is, around the end; of what is not among them, the first (or last). */
 export function after(ids: readonly string[], at: string | null, by: 1 | -1): string[] {

@@ -20,12 +20,12 @@ export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | n
   const [rows, setRows] = useState(() => limitTexts(queue));
   const queries = useQueryClient();
   const wrong = rows.map((row, place) => wrongIn(row, place === 0));
-  const leaseWrong = Number(lease) > 0 ? "" : "Give seconds, more than 0.";
+  const leaseWrong = Number(lease) > 0 ? "" : "Give a number of seconds greater than 0.";
   const isWrong = name.trim() === "" || leaseWrong !== "" || wrong.some((one) => Object.keys(one).length > 0);
   const saving = useDeed({
     mutationFn: () => patch<QueueFacts>(`/queues/${inPath(name.trim())}`, { ...flags, ...(Number(lease) === queue.lease_seconds ? {} : { lease_seconds: Number(lease) }), limits: limitsOf(rows) }),
     onSuccess: () => {
-      say(`${name.trim()} is set`);
+      say(`${name.trim()}: settings saved`);
       void queries.invalidateQueries({ queryKey: ["store"] });
       onClose();
     },
@@ -36,21 +36,21 @@ export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | n
   };
   const change = (place: number, part: Partial<LimitTexts>) => setRows(rows.map((row, at) => (at === place ? { ...row, ...part } : row)));
   const running = (queue.counts.running ?? 0) + (queue.counts.cancelling ?? 0);
-  const title = given === null ? "Set a queue" : `Settings of ${queue.queue}`;
+  const title = given === null ? "Configure a queue" : `Settings of ${queue.queue}`;
   return (
     <Dialog title={title} onClose={onClose}>
       <form className="queue-settings" onSubmit={submit}>
         <h2>{title}</h2>
         {given === null && <Field label="Queue" says="A queue exists as soon as it is named: you can configure or pause it before its first task." value={name} onChange={setName} wrong="" focus />}
-        {given !== null && <p className="muted">Now: {running} running, {queue.counts.ready ?? 0} ready, {queue.counts.waiting ?? 0} waiting for others.</p>}
-        <Flag label="Paused" says="No worker gets its tasks; what runs goes on." is={flags.paused} onChange={(paused) => setFlags({ ...flags, paused })} />
+        {given !== null && <p className="muted">Now: {running} running, {queue.counts.ready ?? 0} ready, {queue.counts.waiting ?? 0} waiting for other tasks.</p>}
+        <Flag label="Paused" says="No worker gets tasks of this queue; running tasks continue." is={flags.paused} onChange={(paused) => setFlags({ ...flags, paused })} />
         <fieldset>
           <legend>The whole queue</legend>
           <LimitRow row={rows[0] ?? NO_LIMIT} wrong={wrong[0] ?? {}} change={(part) => change(0, part)} use={given === null ? "" : ` ${running} run now.`} />
         </fieldset>
         <fieldset>
           <legend>By limit key</legend>
-          <p className="muted">Tasks that name a limit key share its limit, such as a licence or an instrument. The key * gives each key a limit of its own.</p>
+          <p className="muted">Tasks with the same limit key, such as a licence or an instrument, share one limit. The key * stands for every other key: each of them has this limit.</p>
           {rows.slice(1).map((row, at) => (
             <div key={at} className="limit-row">
               <Field label="Key" value={row.key} onChange={(key) => change(at + 1, { key })} wrong={wrong[at + 1]?.key ?? ""} />
@@ -60,9 +60,9 @@ export function QueueSettings({ queue: given, onClose }: { queue: QueueFacts | n
           ))}
           <Button look="quiet" onClick={() => setRows([...rows, NO_LIMIT])}>Add a key</Button>
         </fieldset>
-        <Flag label="Aging" says="A ready task gains 1 priority a second, so that none waits for ever behind higher ones." is={flags.aging} onChange={(aging) => setFlags({ ...flags, aging })} />
-        <Flag label="Fair" says="Limit keys take turns, so that one with many tasks does not hold up the others." is={flags.fair} onChange={(fair) => setFlags({ ...flags, fair })} />
-        <Field label="Lease in seconds" says="Without a heartbeat for so long, a worker has lost its task, and another gets it." value={lease} onChange={setLease} wrong={leaseWrong} />
+        <Flag label="Aging" says="A ready task gains 1 priority a second, so that no task waits for ever behind tasks of higher priority." is={flags.aging} onChange={(aging) => setFlags({ ...flags, aging })} />
+        <Flag label="Fair" says="Limit keys take turns, so that a key with many tasks does not delay the others." is={flags.fair} onChange={(fair) => setFlags({ ...flags, fair })} />
+        <Field label="Lease in seconds" says="After this time without a heartbeat, the worker loses its task, and another worker gets it." value={lease} onChange={setLease} wrong={leaseWrong} />
         {saving.error !== null && <Failure error={saving.error} />}
         <div className="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
@@ -77,7 +77,7 @@ function LimitRow({ row, wrong, change, use }: { row: LimitTexts; wrong: Partial
   return (
     <div className="limit-fields">
       <Field label="At most at once" says={`Empty: no limit.${use}`} value={row.most} onChange={(most) => change({ most })} wrong={wrong.most ?? ""} />
-      <Field label="Starts" says="Empty: as many as there are." value={row.rate} onChange={(rate) => change({ rate })} wrong={wrong.rate ?? ""} />
+      <Field label="Starts" says="Empty: no limit." value={row.rate} onChange={(rate) => change({ rate })} wrong={wrong.rate ?? ""} />
       <Field label="per seconds" value={row.seconds} onChange={(seconds) => change({ seconds })} wrong={wrong.seconds ?? ""} />
     </div>
   );

@@ -101,7 +101,7 @@ function QueueButtons({ queue, ask }: { queue: QueueFacts; ask: (what: Deed) => 
     <>
       {queue.paused ? <Button onClick={() => ask("resume")}>Resume</Button> : <Button look="quiet" onClick={() => ask("pause")}>Pause</Button>}
       <Button look="quiet" title="Limits, rates, aging, lease" onClick={() => ask("settings")}>Settings</Button>
-      {waiting(queue) > 0 && <Button look="risky" title="Cancel what waits; what runs goes on" onClick={() => ask("empty")}>Empty</Button>}
+      {waiting(queue) > 0 && <Button look="risky" title="Cancel all waiting tasks; running tasks continue" onClick={() => ask("empty")}>Empty</Button>}
     </>
   );
 }
@@ -123,11 +123,11 @@ function Asked({ asking, close }: { asking: NonNullable<Asking>; close: () => vo
   if (what === "pause") {
     return (
       <Confirm {...props} title={`Pause ${queue.queue}`} button="Pause" act={() => post(`${path}/pause`)}>
-        <p>No worker gets a task of this queue until it is resumed. It drains: {running(queue)} that run go on to their end; {waiting(queue)} wait.</p>
+        <p>No worker gets a task of this queue until it is resumed. {running(queue)} running tasks continue to their end; {waiting(queue)} wait.</p>
       </Confirm>
     );
   }
-  return <Confirm {...props} title={`Resume ${queue.queue}`} button="Resume" act={() => post(`${path}/resume`)}><p>Workers get its tasks again; {queue.counts.ready ?? 0} are ready.</p></Confirm>;
+  return <Confirm {...props} title={`Resume ${queue.queue}`} button="Resume" act={() => post(`${path}/resume`)}><p>Workers get tasks of this queue again; {queue.counts.ready ?? 0} are ready.</p></Confirm>;
 }
 
 /** What is set, and of the limit of the whole queue how much is used. */

@@ -40,7 +40,7 @@ export function ResubmitDialog({ ids, onClose, onDone }: { ids: readonly string[
       <h2>{title}</h2>
       <p>Each becomes a new task with the same command, spec, settings and needs. The old ones stay as they are; a task that was submitted again before is not submitted twice.</p>
       {children > 0 && (
-        <label className="tick"><input type="checkbox" checked={withChildren} onChange={(event) => { setOffered(children); setWithChildren(event.target.checked); }} /> Include what was cancelled because it needs one of them{withChildren ? "" : ` (${children} directly)`}</label>
+        <label className="tick"><input type="checkbox" checked={withChildren} onChange={(event) => { setOffered(children); setWithChildren(event.target.checked); }} /> Include tasks that were cancelled because they need one of these tasks{withChildren ? "" : ` (${children} directly)`}</label>
       )}
       {error !== null && <Failure error={error} />}
       {acting.error !== null && <Failure error={acting.error} />}
@@ -78,7 +78,7 @@ function Line({ one }: { one: Resubmitted }) {
   return (
     <tr className={one.refused === null ? "" : "refused"}>
       <td className="mono">{plain(one.again_of)}</td>
-      <td>{one.refused !== null ? <>refused: {plain(one.refused)}</> : one.created ? <span className="mono">{plain(one.name ?? one.id ?? "")}</span> : <span className="muted">there already: {plain(one.id ?? "")}</span>}</td>
+      <td>{one.refused !== null ? <>refused: {plain(one.refused)}</> : one.created ? <span className="mono">{plain(one.name ?? one.id ?? "")}</span> : <span className="muted">already submitted again: {plain(one.id ?? "")}</span>}</td>
       <td className="mono muted">{one.refused === null ? plain(one.needs.join(", ")) : ""}</td>
     </tr>
   );

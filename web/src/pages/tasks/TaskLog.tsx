@@ -46,7 +46,7 @@ export function TaskLog({ task }: { task: StoredTask }) {
         )}
         <span className="logs-field">
           <input className="input" type="search" placeholder="Search the log" aria-label="Search in the log" maxLength={500} value={text} onChange={(event) => setText(event.target.value)} />
-          <Button look="quiet" aria-pressed={withCase} title="Capital letters count" aria-label="Match case" onClick={() => setWithCase(!withCase)}>Aa</Button>
+          <Button look="quiet" aria-pressed={withCase} title="Match upper and lower case" aria-label="Match case" onClick={() => setWithCase(!withCase)}>Aa</Button>
         </span>
         <select aria-label="Level" value={level} onChange={(event) => setLevel(event.target.value)}>{LEVEL_OPTIONS.map(([value, word]) => <option key={value} value={value}>{word}</option>)}</select>
       </div>
@@ -60,12 +60,12 @@ export function TaskLog({ task }: { task: StoredTask }) {
           </ul>
         </>
       )}
-      {error !== null ? (isMissing(error) ? <p className="muted">No log of this attempt is on this server: it has written nothing, or its worker keeps it.</p> : <Failure error={error} retry={() => void refetch()} />)
+      {error !== null ? (isMissing(error) ? <p className="muted">This server has no log of this attempt: the job has written nothing, or the log is on its worker.</p> : <Failure error={error} retry={() => void refetch()} />)
         : part === undefined ? <Loading what="the log" />
         : part.size === 0 ? <p className="muted">Nothing has been written to {stream}.</p>
         : (
           <>
-            <p className="muted">{from === null ? (part.offset === 0 ? sizeText(part.size) : `The end of ${sizeText(part.size)}; a search looks at all of it`) : <>From line {from.line} on <Button look="quiet" onClick={() => setFrom(null)}>Show the end</Button></>}</p>
+            <p className="muted">{from === null ? (part.offset === 0 ? sizeText(part.size) : `Only the end of this log (${sizeText(part.size)}) is shown; a search covers all of it`) : <>From line {from.line} on <Button look="quiet" onClick={() => setFrom(null)}>Show the end</Button></>}</p>
             <pre role="log" aria-live="off" aria-label={`${stream} of attempt ${attempt}`} tabIndex={0}><Lines text={part.text} texts={textsOf(text, "text")} withCase={withCase} /></pre>
           </>
         )}

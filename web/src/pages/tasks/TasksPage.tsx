@@ -39,7 +39,7 @@ export function TasksPage() {
     <div className="tasks-page">
       <div className="page-head">
         <h1>Tasks &amp; queues</h1>
-        {may && <Button look="quiet" className="page-end" title="Set or pause a queue before its first task" onClick={() => setNaming(true)}>Set a queue …</Button>}
+        {may && <Button look="quiet" className="page-end" title="Configure or pause a queue, also before its first task" onClick={() => setNaming(true)}>Configure a queue …</Button>}
         {naming && <QueueSettings queue={null} onClose={() => setNaming(false)} />}
         {(left > 0 || all) && <Button look="quiet" className={may ? "" : "page-end"} aria-pressed={all} onClick={() => change({ queues: all ? "" : "all" })}>Show queues of ended runs{left > 0 ? ` (${left})` : ""}</Button>}
       </div>
@@ -67,7 +67,7 @@ function Filters({ wish, queues, change, problem }: { wish: TaskWish; queues: re
         <option value="">all queues</option>
         {[...new Set([...queues.map((one) => one.queue), ...(wish.queue ? [wish.queue] : [])])].map((queue) => <option key={queue} value={queue}>{queue}</option>)}
       </select>
-      {!wish.queue.startsWith(RUN_QUEUE) && <button type="button" className="chip state-chip" aria-pressed={wish.jobs === "1"} title="Jobs are triggered, held and killed in their runs" onClick={() => change({ jobs: wish.jobs === "1" ? "" : "1" })}>Jobs of runs ({openJobs(queues)} open)</button>}
+      {!wish.queue.startsWith(RUN_QUEUE) && <button type="button" className="chip state-chip" aria-pressed={wish.jobs === "1"} title="Also list jobs that belong to runs. To trigger, hold or kill such a job, open its run" onClick={() => change({ jobs: wish.jobs === "1" ? "" : "1" })}>Jobs of runs ({openJobs(queues)} open)</button>}
       <FilterField placeholder="Filter: img-*:failed" label="Filter tasks" value={wish.matching} change={(matching) => change({ matching })} problem={problem} pause={350} />
       {TYPED_NAMES.filter((field) => field !== "name" || wish.name !== "").map((field) => (
         <FilterField key={field} placeholder={`Its ${field}`} label={`Exactly this ${field}`} value={wish[field]} change={(text) => change({ [field]: text })} pause={350} />
@@ -89,8 +89,8 @@ function Tasks({ wish, selected, select, clear, hasJobs }: { wish: TaskWish; sel
   const further = isShort && found.hasNextPage && <Button disabled={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>{found.isFetchingNextPage ? "Looking …" : "Look at older tasks"}</Button>;
   if (found.data === undefined) return found.error === null ? <Loading what="tasks" /> : <Failure error={found.error} retry={() => void found.refetch()} />;
   if (tasks.length === 0) {
-    if (filtered) return <Empty title={further ? "None of the newest tasks fits" : "No task fits"}>{further} <Button onClick={clear}>Show all</Button></Empty>;
-    return wish.jobs !== "1" && found.data.pages[0]?.tasks.length === 0 && hasJobs ? <Empty title="All tasks here are jobs of runs">Jobs of runs are not shown here: press <b>Jobs of runs</b>, or open their run.</Empty> : <Empty title="No task is here">Submit one: <pre>tidewheel submit --server {location.origin} -- echo hello</pre></Empty>;
+    if (filtered) return <Empty title={further ? "None of the newest tasks matches" : "No task matches"}>{further} <Button onClick={clear}>Show all</Button></Empty>;
+    return wish.jobs !== "1" && found.data.pages[0]?.tasks.length === 0 && hasJobs ? <Empty title="All tasks here are jobs of runs">Jobs of runs are not shown here: press <b>Jobs of runs</b>, or open their run.</Empty> : <Empty title="There are no tasks">Submit one: <pre>tidewheel submit --server {location.origin} -- echo hello</pre></Empty>;
   }
   // Open ones can be cancelled, ended ones submitted again; jobs of runs are triggered in their runs.
   const takes = (task: StoredTask) => (isOver(task) ? submits && jobOf(task) === null : operates || submits);

@@ -8,7 +8,7 @@ test("the limit of the whole queue comes first, and what is empty is no limit", 
 });
 
 test("a mistake is told at its field", () => {
-  expect(wrongIn({ ...NO_LIMIT, most: "many", rate: "3", seconds: "0" }, true)).toEqual({ most: "Give a whole number, 0 or more; empty: no limit.", seconds: "Give seconds, more than 0." });
+  expect(wrongIn({ ...NO_LIMIT, most: "many", rate: "3", seconds: "0" }, true)).toEqual({ most: "Give a whole number, 0 or more; empty: no limit.", seconds: "Give a number of seconds greater than 0." });
   expect(wrongIn({ ...NO_LIMIT, most: "3" }, false)).toHaveProperty("key");
   expect(wrongIn(NO_LIMIT, false)).toEqual({});
 });

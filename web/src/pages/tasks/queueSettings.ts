@@ -30,7 +30,7 @@ export function wrongIn(row: LimitTexts, isWhole: boolean): Partial<Record<keyof
   if (!isWhole && isWritten && row.key.trim() === "") wrong.key = "Give the limit key, or * for each key.";
   if (row.most !== "" && !COUNT.test(row.most)) wrong.most = "Give a whole number, 0 or more; empty: no limit.";
   if (row.rate !== "" && !(COUNT.test(row.rate) && Number(row.rate) > 0)) wrong.rate = "Give a whole number, 1 or more; empty: no limit.";
-  if (row.rate !== "" && !(Number(row.seconds) > 0)) wrong.seconds = "Give seconds, more than 0.";
+  if (row.rate !== "" && !(Number(row.seconds) > 0)) wrong.seconds = "Give a number of seconds greater than 0.";
   return wrong;
 }
 

@@ -51,8 +51,8 @@ export function Intake() {
           <span className="muted">{plain(files.map((one) => one.name).join(", "))}</span>
           {sending.error !== null && (
             <>
-              <label>called <input className="input" size={14} value={called.name} placeholder="as it says itself" onChange={(event) => setCalled({ ...called, name: event.target.value })} /></label>
-              <label>version <input className="input" size={8} value={called.version} placeholder="as it says" onChange={(event) => setCalled({ ...called, version: event.target.value })} /></label>
+              <label>name <input className="input" size={14} value={called.name} placeholder="as in the definition" onChange={(event) => setCalled({ ...called, name: event.target.value })} /></label>
+              <label>version <input className="input" size={8} value={called.version} placeholder="as defined" onChange={(event) => setCalled({ ...called, version: event.target.value })} /></label>
               <Button type="submit" disabled={sending.isPending}>Send again</Button>
             </>
           )}

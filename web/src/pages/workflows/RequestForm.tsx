@@ -66,7 +66,7 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
         <label className="field">
           <span>Template variables</span>
           <textarea className="input" rows={3} placeholder={'NAME = value\nSITES = ["low", "mid"]'} value={lines} onChange={(event) => { setLines(event.target.value); checking.reset(); }} />
-          <small className={more.wrong.length > 0 ? "wrong" : "muted"}>{more.wrong.length > 0 ? `Not NAME = value: ${plain(more.wrong[0] ?? "")}` : "One to a line, where its templates take some; values are JSON or text."}</small>
+          <small className={more.wrong.length > 0 ? "wrong" : "muted"}>{more.wrong.length > 0 ? `Not NAME = value: ${plain(more.wrong[0] ?? "")}` : "For workflows with templates: one per line. Values are JSON or text."}</small>
         </label>
       )}
       <StartOptions texts={options} hasPoints={kind !== "sip"} refused={[beginning.error, preview.error].find((error) => error instanceof Problem) ?? null} range={preview.range} onChange={(part) => setOptions({ ...options, ...part })} />
@@ -82,7 +82,7 @@ export function RequestForm({ workflow, onPreview }: { workflow: WorkflowDocumen
       <div className="request-buttons">
         {fields.missing.length > 0 && <span className="muted">Still needed: {fields.missing.join(", ")}</span>}
         <Button disabled={busy || wrong.length > 0} onClick={check}>{checking.isPending && !beginning.isPending ? "Checking …" : "Check"}</Button>
-        <Button type="submit" look="primary" disabled={busy || wrong.length > 0 || fields.missing.length > 0}>{beginning.isPending ? "Asking …" : "Run"}</Button>
+        <Button type="submit" look="primary" disabled={busy || wrong.length > 0 || fields.missing.length > 0}>{beginning.isPending ? "Requesting …" : "Run"}</Button>
       </div>
     </form>
   );
@@ -93,7 +93,7 @@ function Field({ parameter, text, wrong, onText }: { parameter: Parameter; text:
   const has = "default" in parameter;
   const read = text.trim() === "" ? null : valueOf(text);
   const says = [
-    wrong ? "This begins like JSON, and is none." : read !== null ? `read as ${kindOf(read.value)}` : has ? "empty: the default" : "",
+    wrong ? "This begins like JSON, but is not valid JSON." : read !== null ? `read as ${kindOf(read.value)}` : has ? "empty: the default" : "",
     stages.length > 0 ? `for ${stages.join(", ")}` : "",
     provided_by.length > 0 ? `given by ${provided_by.join(", ")}` : "",
   ].filter(Boolean).join(" · ");

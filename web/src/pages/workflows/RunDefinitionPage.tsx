@@ -74,7 +74,7 @@ function RunVersionList({ run, told }: { run: string; told: RunVersions }) {
           </li>
         ))}
       </ul>
-      {told.versions.length === 1 && <p className="muted">It was never reloaded. Reload shows what would change before it is done.</p>}
+      {told.versions.length === 1 && <p className="muted">The definition was never reloaded. A reload first shows what would change.</p>}
       {asked !== null && had.has(asked) && had.has(asked - 1) && <Changed run={run} version={asked} />}
     </section>
   );

@@ -47,7 +47,7 @@ export function StartOptions({ texts, onChange, hasPoints, refused, range }: Opt
 /** Which points and tasks, before anything runs. */
 function Range({ range }: { range: RunRange }) {
   return (
-    <div className="start-range" role="status" aria-label="What these points give">
+    <div className="start-range" role="status" aria-label="What would run with these points">
       <p>{plain(rangeText(range))}</p>
       <ul>{Object.entries(range.tasks).map(([name, count]) => <li key={name}><span>{plain(name)}</span> <b>{count}</b></li>)}</ul>
     </div>

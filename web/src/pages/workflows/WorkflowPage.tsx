@@ -68,7 +68,7 @@ function Version({ workflow }: { workflow: WorkflowDocument }) {
         <Runs name={name} />
         <section className="card part" aria-label="Parameters">
           <h2>Parameters</h2>
-          {parameters.length === 0 ? <p className="muted">{workflow.kind === "flow.cylc" ? "None are declared; its templates may take variables." : "It takes none."}</p> : <Parameters parameters={parameters} />}
+          {parameters.length === 0 ? <p className="muted">{workflow.kind === "flow.cylc" ? "The definition declares no parameters; its templates may use variables." : "The workflow has no parameters."}</p> : <Parameters parameters={parameters} />}
         </section>
         <Versions name={name} version={version} />
       </div>
@@ -108,7 +108,7 @@ function Head({ workflow, may }: { workflow: WorkflowDocument; may: boolean }) {
       {may && <Button look="risky" className="to-end" onClick={() => setRemoving(true)}>Remove …</Button>}
       {removing && (
         <Confirm title={`Remove ${name}/${version}`} button={`Remove ${version}`} danger stale={["workflows"]} act={forget} onClose={() => setRemoving(false)}>
-          <p>No run of this version can be requested any more{versions.length > 1 ? `; ${versions.length - 1} other version${versions.length > 2 ? "s" : ""} of ${plain(name)} stay` : ""}. Runs of it, also those that are under way, are not harmed. The same bundle can be registered again.</p>
+          <p>No run of this version can be requested any more{versions.length > 1 ? `; ${versions.length - 1} other version${versions.length > 2 ? "s" : ""} of ${plain(name)} stay` : ""}. Its runs are not affected, even if they are still running. The same bundle can be registered again.</p>
         </Confirm>
       )}
     </div>

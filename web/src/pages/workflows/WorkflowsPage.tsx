@@ -28,7 +28,7 @@ export function WorkflowsPage() {
       </div>
       {may && <Intake />}
       {data.length === 0 && <NoWorkflows may={may} />}
-      {data.length > 0 && names.length === 0 && <Empty title="No workflow fits">None of {data.length} versions has “{text}” in its name.</Empty>}
+      {data.length > 0 && names.length === 0 && <Empty title="No workflow matches">None of {data.length} versions has “{text}” in its name.</Empty>}
       <ul className="workflow-list">
         {names.map((name) => <WorkflowLine key={name} name={name} versions={data.filter((one) => one.name === name)} />)}
       </ul>
@@ -69,5 +69,5 @@ function WorkflowLine({ name, versions }: { name: string; versions: readonly Wor
 }
 
 export function Runnable({ is }: { is: boolean }) {
-  return <span className={is ? "chip good" : "chip alarm"} title={is ? "" : "A request may give what it lacks; its page has the findings"}>{is ? "✔ can run" : "✖ cannot run as it is"}</span>;
+  return <span className={is ? "chip good" : "chip alarm"} title={is ? "" : "A request may give the values that are missing; see the findings on its page"}>{is ? "✔ can run" : "✖ cannot run as it is"}</span>;
 }

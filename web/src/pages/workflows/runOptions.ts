@@ -11,9 +11,9 @@ export interface OptionField {
 
 export const POINTS: readonly OptionField[] = [
   { name: "initial", title: "Initial point", says: "The first cycle point, instead of the one in the definition." },
-  { name: "final", title: "Final point", says: "Where they end." },
+  { name: "final", title: "Final point", says: "The last cycle point, instead of the one in the definition." },
   { name: "start", title: "Start at", says: "Begin at this point: earlier points count as done." },
-  { name: "stop", title: "Stop after", says: "Stop once this point is done; it can be resumed." },
+  { name: "stop", title: "Stop after", says: "Stop when this point is done; the run can be continued later." },
 ];
 
 export const MODES: readonly (readonly [string, string])[] = [
@@ -49,10 +49,10 @@ export function pointsOf(texts: OptionTexts): Given["points"] {
 
 /** "4 points, from 3 to 6: 11 tasks": what a run goes through. */
 export function rangeText({ first, last, points, tasks, cut }: RunRange): string {
-  if (last === null) return `It begins at ${first} and has no end: the graph has its first points.`;
+  if (last === null) return `It begins at ${first} and has no end; the graph shows only its first points.`;
   const all = Object.values(tasks).reduce((sum, count) => sum + count, 0);
   const most = cut ? "more than " : "";
-  return all === 0 ? `No task is at any point from ${first} to ${last}: a run would do nothing.` : `${most}${countText(points, "point")}, from ${first} to ${last}: ${most}${countText(all, "task")}`;
+  return all === 0 ? `There is no task at any point from ${first} to ${last}: a run would do nothing.` : `${most}${countText(points, "point")}, from ${first} to ${last}: ${most}${countText(all, "task")}`;
 }
 
 /** Only what was said. */

@@ -22,7 +22,7 @@ describe("the list of a stage", () => {
     expect(elementsText({ max: 7, parameter: "beams" })).toBe("the elements of parameter beams, at most 7");
     expect(elementsText({ max: 7, parameter: "" })).toBe("a list that a request gives, of at most 7 elements");
     expect(elementsText({ max: 7, stage: "find", output: "beams" })).toBe("output beams of find, at most 7 elements");
-    expect(elementsText({ max: 7, stage: "find" })).toBe("the same as find, each after its own");
+    expect(elementsText({ max: 7, stage: "find" })).toBe("the same elements as find; each one waits for the same element of find");
   });
 });
 
@@ -37,7 +37,7 @@ describe("the facts of a stage", () => {
     expect(facts.get("Depends on")).toBe("ingest complete, buffer object vis.1 present");
     expect(facts.get("Needs")).toBe("a worker that allows bind-mounts, host-network (--allow-compose bind-mounts --allow-compose host-network); a worker with docker compose 2, because of services.a.attach; network lab must exist (docker network create lab)");
     expect(facts.get("When")).toContain("switched off");
-    expect(facts.get("Until")).toBe("plot ended: it is a service");
+    expect(facts.get("Until")).toBe("plot ended (this stage is a service)");
     expect(facts.get("Timeout")).toBe("none");
   });
 });

@@ -17,7 +17,7 @@ export function resourceText({ type, number = 1, flavour, exclusive, value = 0, 
 export function elementsText({ max, count, items = [], parameter, stage, output }: NonNullable<StageDocument["for_each"]>): string {
   if (count !== undefined) return `${countText(count, "element")}: ${items.map(textOf).join(", ")}${count > items.length ? ", …" : ""}`;
   if (stage === undefined) return parameter ? `the elements of parameter ${parameter}, at most ${max}` : `a list that a request gives, of at most ${max} elements`;
-  return output === undefined ? `the same as ${stage}, each after its own` : `output ${output} of ${stage}, at most ${max} elements`;
+  return output === undefined ? `the same elements as ${stage}; each one waits for the same element of ${stage}` : `output ${output} of ${stage}, at most ${max} elements`;
 }
 
 /** The lines that unfold, without those that say nothing. */
@@ -33,9 +33,9 @@ export function factsOf(stage: StageDocument): [what: string, text: string][] {
     ["Needs", needs.join("; ")],
     ["Resources", stage.resources.map(resourceText).join("; ")],
     ["Timeout", stage.timeout_seconds === null ? "none" : durationText(stage.timeout_seconds)],
-    ["When", stage.when ? "" : "switched off: it is skipped, and those after it go on"],
+    ["When", stage.when ? "" : "switched off: it is skipped, and the stages after it continue"],
     ["For each", stage.for_each === null ? "" : elementsText(stage.for_each)],
-    ["Until", stage.until.length === 0 ? "" : `${stage.until.join(", ")} ended: it is a service`],
+    ["Until", stage.until.length === 0 ? "" : `${stage.until.join(", ")} ended (this stage is a service)`],
     ["Outputs", stage.outputs.join(", ")],
   ];
   return facts.filter(([, text]) => text !== "");

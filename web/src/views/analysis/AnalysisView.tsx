@@ -1,4 +1,4 @@
-/** How long tasks wait and run, and what they use of what they ask for: by name, over cycles. */
+/** How long tasks wait and run, and how much of the requested resources they use: by name, over cycles. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { attemptsQuery } from "../../api/queries";
@@ -71,7 +71,7 @@ function Names({ names, quantity, chosen, choose }: { names: readonly NameFigure
       <table>
         <caption className="visually-hidden">{quantity.title} by task name</caption>
         <thead>
-          <tr><th>Task</th><th className="wide-cell">Least, middle half, most{asks && "; ▏asked"}</th><th>Count</th><th>Median</th><th title="Nine of ten had no more">p90</th><th>Most</th>{asks && <th>Asked</th>}<th>Failed</th><th title="Half of those that failed ran no longer">Failed after</th></tr>
+          <tr><th>Task</th><th className="wide-cell">Minimum, middle half, maximum{asks && "; ▏requested"}</th><th>Count</th><th>Median</th><th title="90 % are at or below this value">p90</th><th>Maximum</th>{asks && <th>Requested</th>}<th>Failed</th><th title="Half of the failed attempts failed within this time">Failed after</th></tr>
         </thead>
         <tbody>
           {names.map((one) => (
@@ -102,7 +102,7 @@ function Box({ of, most, quantity }: { of: NameFigures; most: number; quantity: 
       <i className="whisker" style={{ left: at(min), width: wide(min, max) }} />
       <i className="half" style={{ left: at(p25), width: wide(p25, p75) }} />
       <i className="median" style={{ left: at(p50) }} />
-      {of.asked !== null && <i className="asked" style={{ left: at(of.asked) }} title={`asked for ${quantity.text(of.asked)}`} />}
+      {of.asked !== null && <i className="asked" style={{ left: at(of.asked) }} title={`requested ${quantity.text(of.asked)}`} />}
     </div>
   );
 }

@@ -22,7 +22,7 @@ export function OverPoints({ of, quantity }: { of: NameFigures; quantity: Quanti
     }
     if (of.asked !== null) {
       data.push(x.map(() => of.asked));
-      series.push({ label: "asked for", stroke: THIRD, width: 2, dash: [6, 5], points: { show: false } });
+      series.push({ label: "requested", stroke: THIRD, width: 2, dash: [6, 5], points: { show: false } });
     }
     const axis = {
       values: (_: uPlot, splits: number[]) => splits.map((one) => (Number.isInteger(one) ? (points[one] ?? "") : "")),
@@ -55,8 +55,8 @@ export function Distribution({ of, quantity }: { of: NameFigures; quantity: Quan
   }, [of, quantity]);
   return (
     <figure>
-      <figcaption><b>{of.name}</b> how often <span className="muted">{countText(of.figures.count, "attempt")}</span></figcaption>
-      <Plot label={`How often ${of.name} had which ${quantity.title.toLowerCase()}`} data={plot.data} series={plot.series} x={plot.axis} y={COUNT} place={plot.place} height={190} />
+      <figcaption><b>{of.name}</b> distribution <span className="muted">{countText(of.figures.count, "attempt")}</span></figcaption>
+      <Plot label={`Distribution of ${quantity.title.toLowerCase()} of ${of.name}`} data={plot.data} series={plot.series} x={plot.axis} y={COUNT} place={plot.place} height={190} />
     </figure>
   );
 }

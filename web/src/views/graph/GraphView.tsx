@@ -53,7 +53,7 @@ export function GraphView() {
         {graph && <span className="muted">{countText(graph.tasks.length, taskWord())}{graph.cut ? ", and more that are not shown" : ""}</span>}
         {around !== "" && <Button onClick={() => setAround("")}>{over ? `Back to the last ${stages ? "stages" : "points"}` : "Back to what is live"} ✕</Button>}
         {around !== "found" && outside.length > 0 && <Button look="primary" onClick={() => setAround("found")}>Show {outside.length} found outside of this window</Button>}
-        {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && drawing.folds.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Look in the whole graph</Button>}
+        {around !== "found" && filters.name !== "" && outside.length === 0 && drawing?.tasks.size === 0 && drawing.folds.size === 0 && <Button look="primary" onClick={() => setAround("found")}>Search the whole graph</Button>}
         {around === "" && lostSelection && <Button onClick={() => setAround("task")}>Show {shownId(selected ?? "")} here</Button>}
         {!stages && graph && hasFamilies(graph.families) && <label className="tick"><input type="checkbox" checked={families === "folded"} onChange={(event) => setFamilies(event.target.checked ? "folded" : "")} /> fold families</label>}
         {foldAll !== null && <Button onClick={foldAll}>Fold again</Button>}

@@ -77,7 +77,7 @@ export const FoldBox = memo(function FoldBox({ id, data: { fold } }: NodeProps<F
 
 /** Tasks that stand alike, in rows and columns. */
 export const BunchBox = memo(function BunchBox({ data }: NodeProps<BunchNode>) {
-  return <div className="bunch-box" title="These stand alike in the graph: a line to or from the bunch is one for each of them"><span style={{ bottom: `calc(100% - ${data.head}px)` }}>{data.text}{data.counts !== "" && <i> · {data.counts}</i>}</span></div>;
+  return <div className="bunch-box" title="These tasks have the same dependencies: a line to or from this group stands for one line to or from each task"><span style={{ bottom: `calc(100% - ${data.head}px)` }}>{data.text}{data.counts !== "" && <i> · {data.counts}</i>}</span></div>;
 });
 
 export const FrameBox = memo(function FrameBox({ data }: NodeProps<FrameNode>) {

@@ -31,8 +31,8 @@ export function HistoryView() {
       <div className="view-bar">
         <Button look="quiet" aria-label="To the beginning" title="To the beginning (Home)" disabled={batch === 0} onClick={() => go(0)}>|◀</Button>
         <Button look="quiet" aria-label="One batch back" title="One batch back (←, [)" disabled={batch === 0} onClick={() => go(batch - 1)}>◀</Button>
-        <Button look={playing ? "primary" : "plain"} aria-label={playing ? "Pause" : "Play"} title="Batch by batch, by itself (v p)" onClick={moment.play}>{playing ? "❚❚" : "Play"}</Button>
-        <Button look="quiet" aria-label="One batch on" title="One batch on (→, ])" disabled={batch >= now} onClick={() => go(batch + 1)}>▶</Button>
+        <Button look={playing ? "primary" : "plain"} aria-label={playing ? "Pause" : "Play"} title="Play batch by batch (v p)" onClick={moment.play}>{playing ? "❚❚" : "Play"}</Button>
+        <Button look="quiet" aria-label="One batch forward" title="One batch forward (→, ])" disabled={batch >= now} onClick={() => go(batch + 1)}>▶</Button>
         <Slider batch={batch} last={now} onHold={moment.hold} />
         <Button aria-pressed={moment.follows} title="The run as it is now, live (End)" onClick={() => go(now)}>Now</Button>
         <label className="muted">pace <select value={moment.pace} aria-label="Batches per second" onChange={(event) => moment.setPace(Number(event.target.value) as Pace)}>{Object.keys(PACES).map((one) => <option key={one} value={one}>{one} / s</option>)}</select></label>

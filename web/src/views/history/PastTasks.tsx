@@ -47,7 +47,7 @@ export function PastTasks({ past }: { past: PastDocument }) {
         <label className="end"><input type="checkbox" checked={show === "pool"} onChange={(event) => setShow(event.target.checked ? "pool" : "all")} /> only the pool</label>
       </header>
       {lines.length === 0 ? (
-        <Empty title={past.batch === 0 ? "The run had not begun" : "No task is here"}>{past.batch === 0 ? "Move the slider to see what happened later." : "No task was in the pool then, or no task fits the filters."}</Empty>
+        <Empty title={past.batch === 0 ? "The run had not begun" : "There are no tasks"}>{past.batch === 0 ? "Move the slider to see what happened later." : "No task was in the pool then, or no task matches the filters."}</Empty>
       ) : (
         <div className="past-lines" ref={scroller} tabIndex={0} role="list" aria-label="Tasks">
           <div style={{ height: virtual.getTotalSize(), position: "relative" }}>

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { say } from "../../ui/toasts";
 
 /** What a batch is, for those who have not read the glossary. */
-export const BATCH_WORDS = "what the scheduler decided in one go, after a job began or ended, a command came, or a time had come";
+export const BATCH_WORDS = "what the scheduler decided at one moment, because a job began or ended, a command arrived, or a time was reached";
 
 /** Follows the hand at once. */
 export function Slider({ batch, last, onHold }: { batch: number; last: number; onHold: (batch: number) => void }) {

@@ -41,7 +41,7 @@ export function JobsSearch({ run, whose }: { run: string; whose: ReactNode }) {
       <div className="view-bar">{whose}</div>
       <Asking key={`form ${key}`} wanted={wanted} />
       {text.trim() === ""
-        ? <Empty title="Search what all jobs of this run wrote">The latest job comes first. Tasks are chosen by name, or by point and name, with * for any letters.</Empty>
+        ? <Empty title="Search what all jobs of this run wrote">The latest job comes first. Tasks are chosen by name, or by point and name, with * for any characters.</Empty>
         : <Results key={key} run={run} wanted={wanted} />}
     </>
   );
@@ -55,7 +55,7 @@ function Asking({ wanted }: { wanted: JobsWanted }) {
     <form className="logs-tools" onSubmit={(event) => { event.preventDefault(); submit(); }} aria-label="Search the logs of all jobs">
       <input className="input logs-find" type="search" placeholder="Text" aria-label="Text to search for" value={form.text} maxLength={500} onChange={(event) => setForm({ ...form, text: event.target.value })} />
       <input className="input" placeholder="Tasks: model*, 3/*" aria-label="Only in tasks" value={form.tasks} maxLength={200} onChange={(event) => setForm({ ...form, tasks: event.target.value })} />
-      <label title="Else a * is a * of the text"><input type="checkbox" checked={form.match === "glob"} onChange={(event) => setForm({ ...form, match: event.target.checked ? "glob" : "text" })} /> * stands for any letters</label>
+      <label title="If not ticked, * matches only the character *"><input type="checkbox" checked={form.match === "glob"} onChange={(event) => setForm({ ...form, match: event.target.checked ? "glob" : "text" })} /> * stands for any characters</label>
       <label><input type="checkbox" checked={form.case} onChange={(event) => setForm({ ...form, case: event.target.checked })} /> match case</label>
       <Button type="submit" look="primary" disabled={form.text.trim() === ""}>Search</Button>
     </form>
@@ -94,9 +94,9 @@ function Found({ hit, texts, withCase }: { hit: JobLogHit; texts: readonly strin
 
 function stateText({ hits, running, done, full, files, bytes, missing, at }: SearchState<JobLogHit>): string {
   const tasks = new Set(hits.map((hit) => hit.id)).size;
-  const found = hits.length === 0 ? (done ? "Found nowhere" : "Nothing yet") : `${hits.length} ${hits.length === 1 ? "line" : "lines"} in ${tasks} ${tasks === 1 ? "task" : "tasks"}`;
+  const found = hits.length === 0 ? (done ? "Nothing found" : "Nothing yet") : `${hits.length} ${hits.length === 1 ? "line" : "lines"} in ${tasks} ${tasks === 1 ? "task" : "tasks"}`;
   const read = `${files} ${files === 1 ? "log" : "logs"} searched, ${sizeText(bytes)}`;
   const lost = missing === 0 ? "" : ` The logs of ${missing} ${missing === 1 ? "attempt" : "attempts"} are not on this server, and were not searched.`;
-  const where = full ? ` There are more than ${HITS_MAX}: search for more of the text, or in fewer tasks.` : done ? "" : running ? ` Searching${at === null ? "" : ` ${shownId(at)}`} …` : " Stopped before the end.";
+  const where = full ? ` There are more than ${HITS_MAX}: search for a longer text, or in fewer tasks.` : done ? "" : running ? ` Searching${at === null ? "" : ` ${shownId(at)}`} …` : " Stopped before the end.";
   return `${found}. ${read}.${lost}${where}`;
 }

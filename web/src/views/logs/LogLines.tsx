@@ -127,7 +127,7 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
       ) : (
         <div className={`log-lines${wrap === "yes" ? " wrapped" : ""}`} ref={scroller} onScroll={look} tabIndex={0} role="log" aria-label={`Log of ${name}`} aria-live="off">
           {follower.hasEarlier && !filtered && (
-            <div className="log-earlier"><Button disabled={state.busy || follower.buffer.isFull} onClick={() => void earlier()}>{follower.buffer.isFull ? "No more is kept in this page: go to a line" : `Earlier lines: ${sizeText(follower.buffer.start)} are before these`}</Button></div>
+            <div className="log-earlier"><Button disabled={state.busy || follower.buffer.isFull} onClick={() => void earlier()}>{follower.buffer.isFull ? "This page cannot show more lines at once: use “Go to line”" : `Show earlier lines (${sizeText(follower.buffer.start)})`}</Button></div>
           )}
           <div className="log-space" style={{ height: virtual.getTotalSize(), "--digits": width } as CSSProperties}>
             {virtual.getVirtualItems().map((item) => {
@@ -142,7 +142,7 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
               );
             })}
           </div>
-          {state.later && !filtered && <div className="log-earlier"><Button disabled={state.busy} onClick={() => void follower.later()}>Later lines: {sizeText(state.size - follower.buffer.end)} are behind these</Button></div>}
+          {state.later && !filtered && <div className="log-earlier"><Button disabled={state.busy} onClick={() => void follower.later()}>Show later lines ({sizeText(state.size - follower.buffer.end)})</Button></div>}
         </div>
       )}
     </>
@@ -151,8 +151,8 @@ export function LogLines({ follower, state, place, name, picked, pick }: LogLine
 
 function Nothing({ filtered, least, over }: { filtered: boolean; least: number; over: boolean }) {
   if (filtered) return <Empty title="No line of this log matches">Try another text, a lower level, or the log of another attempt.</Empty>;
-  if (least >= WARNING_RANK) return <Empty title={`No line of this part is at level ${LEVEL_WORDS[least] ?? ""} or above`}>The arrows above lead to those in the rest of the log, if there are any.</Empty>;
-  return <Empty title="Nothing has been written">{over ? "The job has ended." : "Lines come as they are written."}</Empty>;
+  if (least >= WARNING_RANK) return <Empty title={`No line of this part is at level ${LEVEL_WORDS[least] ?? ""} or above`}>Use the arrows above to look for such lines in the rest of the log.</Empty>;
+  return <Empty title="Nothing has been written">{over ? "The job has ended." : "Lines appear as they are written."}</Empty>;
 }
 
 export function sizeText(bytes: number): string {

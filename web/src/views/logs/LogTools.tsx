@@ -45,14 +45,14 @@ export function LogTools(props: LogToolsProps) {
     <div className="logs-tools">
       <span className="logs-field">
         <input ref={field} className="input" type="search" placeholder={withKey("Search the log", "search log")} aria-label="Search in the log" value={asked.text} onChange={(event) => setAsked({ ...asked, text: event.target.value })} onKeyDown={keys} />
-        <Button look="quiet" aria-pressed={asked.case} title="Capital letters count" aria-label="Match case" onClick={() => setAsked({ ...asked, case: !asked.case })}>Aa</Button>
-        <Button look="quiet" aria-pressed={asked.match === "glob"} title="A * in the text stands for any letters of a line" aria-label="A * stands for any letters" onClick={() => setAsked({ ...asked, match: asked.match === "glob" ? "text" : "glob" })}>*</Button>
+        <Button look="quiet" aria-pressed={asked.case} title="Match upper and lower case" aria-label="Match case" onClick={() => setAsked({ ...asked, case: !asked.case })}>Aa</Button>
+        <Button look="quiet" aria-pressed={asked.match === "glob"} title="A * in the text stands for any characters of a line" aria-label="A * stands for any characters" onClick={() => setAsked({ ...asked, match: asked.match === "glob" ? "text" : "glob" })}>*</Button>
       </span>
       {search !== null && (
         <>
           <span className="muted nowrap" role="status">{foundText(search, props.current)}</span>
-          <Button look="quiet" aria-label="The line before" disabled={found === 0} onClick={() => step(-1)}>↑</Button>
-          <Button look="quiet" aria-label="The next line" disabled={found === 0} onClick={() => step(1)}>↓</Button>
+          <Button look="quiet" aria-label="The previous line found" disabled={found === 0} onClick={() => step(-1)}>↑</Button>
+          <Button look="quiet" aria-label="The next line found" disabled={found === 0} onClick={() => step(1)}>↓</Button>
           <label><input type="checkbox" checked={only} onChange={(event) => setOnly(event.target.checked)} /> only these</label>
         </>
       )}
@@ -78,5 +78,5 @@ export function foundText({ hits, running, done, full, part, problem }: SearchSt
   const count = `${current === null ? "" : `${current + 1} of `}${hits.length} ${hits.length === 1 ? "line" : "lines"}`;
   if (full) return `${count}; there are more than ${HITS_MAX}`;
   if (running && !done) return `${hits.length === 0 ? "searching" : count}: ${Math.floor(100 * (part ?? 0))} %`;
-  return hits.length === 0 ? "nowhere in this log" : count;
+  return hits.length === 0 ? "not found in this log" : count;
 }

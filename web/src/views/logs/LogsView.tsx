@@ -48,7 +48,7 @@ function TaskLog({ run, id, whose }: { run: string; id: string; whose: ReactNode
     return (
       <>
         <div className="view-bar">{whose}</div>
-        <Empty title={`${shownId(id)} has written nothing`}>It is {row?.state ?? task.state}, and no job of it has begun. Its log is here as soon as there is one; the panel says what it waits for.</Empty>
+        <Empty title={`${shownId(id)} has written nothing`}>It is {row?.state ?? task.state}, and its job has not begun. The log appears when the job begins; the panel says what it waits for.</Empty>
       </>
     );
   }

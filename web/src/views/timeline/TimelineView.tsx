@@ -48,13 +48,13 @@ export function TimelineView() {
         <span className="timeline-zoom">
           <Button look="quiet" title="Zoom in (+, Ctrl and wheel)" onClick={() => zoom(0.5)}>Zoom in</Button>
           <Button look="quiet" title="Zoom out (-)" disabled={span === null} onClick={() => zoom(2)}>Zoom out</Button>
-          <Button look="quiet" disabled={span === null} title="All of it (0)" onClick={() => setSpan(null)}>Fit</Button>
+          <Button look="quiet" disabled={span === null} title="Show the whole time (0)" onClick={() => setSpan(null)}>Fit</Button>
         </span>
         <Legend />
         {found.data.left_out && <span className="muted">older jobs are left out</span>}
       </div>
       {rows.length === 0 ? (
-        <Empty title={found.data.attempts.length === 0 ? "No job has been queued yet" : "No job fits the filters"}>
+        <Empty title={found.data.attempts.length === 0 ? "No job has been queued yet" : "No job matches the filters"}>
           {found.data.attempts.length === 0 ? "Bars appear with the first job." : <Button onClick={() => { clearFilters(); setOnly(""); }}>Show all</Button>}
         </Empty>
       ) : (
