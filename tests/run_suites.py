@@ -7,7 +7,8 @@ lie in build/junit, where `make traceability` reads them.
 
 Two suites run side by side: one with real parts, which mostly waits for them, and one that only
 computes and yields to the other, unless a database keeps time there (docs/decisions/0040).
-What a suite printed is shown as a whole when it has ended.
+Where one kind is done, what is left of the other runs two at a time. What a suite printed is
+shown as a whole when it has ended.
 
 In CI (CI=true) every seed is fixed; by hand each run draws a fresh one, which is printed
 (docs/decisions/0033). Where real processes, engines and browsers take part, a test that fails
@@ -29,8 +30,8 @@ import sys
 import threading
 import time
 import xml.etree.ElementTree as ET
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,7 +105,17 @@ class Suite:
 
 # One pytest for each kind of surroundings: what its tests share, each worker starts once.
 SUITES = (
-    # A command that hangs is told with its stack, within the budget.
+    # The first of each kind run beside the first of the other: what mostly waits, for engines,
+    # for Slurm, for processes to die, beside what only computes.
+    Suite(name="containers", paths=("tests/containers",), budget_seconds=300, workers=3),
+    Suite(name="real processes", paths=("tests/integration",), budget_seconds=300, workers=3),
+    Suite(name="Slurm", paths=("tests/engines",), budget_seconds=180, workers=3),
+    Suite(name="several machines", paths=("tests/machines",), budget_seconds=180),
+    Suite(name="server", paths=("tests/server",), budget_seconds=180),
+    Suite(name="documentation", paths=("tests/documentation",), budget_seconds=180),
+    Suite(name="browser", paths=("tests/browser",), budget_seconds=240),
+    # A command that hangs is told with its stack, within the budget. The longest one, so that
+    # whoever has computed all takes it first.
     Suite(
         name="command line",
         paths=(
@@ -115,6 +126,13 @@ SUITES = (
             "tests/notifications",
         ),
         budget_seconds=360,
+    ),
+    Suite(
+        name="simulation",
+        paths=("tests/sim", "tests/planted"),
+        budget_seconds=480,
+        real=False,
+        yields=True,
     ),
     Suite(
         name="unit and spec",
@@ -129,22 +147,7 @@ SUITES = (
         budget_seconds=240,
         real=False,
     ),
-    Suite(
-        name="simulation",
-        paths=("tests/sim", "tests/planted"),
-        budget_seconds=480,
-        real=False,
-        yields=True,
-    ),
     Suite(name="fuzz", paths=("tests/fuzz",), budget_seconds=240, real=False),
-    Suite(name="server", paths=("tests/server",), budget_seconds=180),
-    Suite(name="documentation", paths=("tests/documentation",), budget_seconds=180),
-    Suite(name="browser", paths=("tests/browser",), budget_seconds=240),
-    Suite(name="several machines", paths=("tests/machines",), budget_seconds=180),
-    # The next three mostly wait: for processes to die, for engines, for Slurm.
-    Suite(name="real processes", paths=("tests/integration",), budget_seconds=300, workers=3),
-    Suite(name="containers", paths=("tests/containers",), budget_seconds=300, workers=3),
-    Suite(name="Slurm", paths=("tests/engines",), budget_seconds=180, workers=3),
 )
 
 
@@ -219,7 +222,7 @@ def choose_seed(asked: int | None) -> int | None:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """Suites, in two lanes where there are both kinds of them."""
+    """Suites, in two lanes where there are both kinds of them: each begins with its own."""
 
     seed: int | None
     running: set[subprocess.Popen[bytes]] = field(default_factory=set)
@@ -228,9 +231,12 @@ class Run:
 
     def all(self, suites: list[Suite]) -> list[Outcome]:
         """Run them all: those with real parts beside those that only compute."""
-        lanes = [[suite for suite in suites if suite.real == real] for real in (True, False)]
-        if not all(lanes):
+        real, pure = (
+            deque(one for one in suites if one.real == real) for real in (True, False)
+        )
+        if not (real and pure):
             return [self.one(suite) for suite in suites]
+        lanes = (taken(real, pure), taken(pure, real))
         with ThreadPoolExecutor(len(lanes)) as threads:
             told = [threads.submit(self.lane, lane) for lane in lanes]
             try:
@@ -242,7 +248,7 @@ class Run:
                 raise
         return sorted(outcomes, key=lambda outcome: suites.index(outcome.suite))
 
-    def lane(self, suites: list[Suite]) -> list[Outcome]:
+    def lane(self, suites: Iterable[Suite]) -> list[Outcome]:
         """Run them one after the other, and show what each has printed at its end."""
         outcomes = []
         for suite in suites:
@@ -320,6 +326,13 @@ class Run:
             raise
         finally:
             self.running.discard(process)
+
+
+def taken(own: deque[Suite], others: deque[Suite]) -> Iterator[Suite]:
+    """One suite after the other as it is begun; whoever has none left takes others' last."""
+    with contextlib.suppress(IndexError):  # nothing is left of either
+        while True:
+            yield own.popleft() if own else others.pop()
 
 
 def pytest_command(suite: Suite, seed: int | None) -> tuple[str, ...]:

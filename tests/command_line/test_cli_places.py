@@ -63,7 +63,8 @@ def test_a_command_as_a_host_is_said_to_be_unsupported(tidewheel):
 
 
 def test_a_run_that_is_only_played_needs_no_place(tidewheel):
-    write_flow(tidewheel)
+    at_once = "        [[[simulation]]]\n            default run length = PT0S\n"
+    write_flow(tidewheel, FLOW + at_once)
     assert tidewheel("run", "flow", "--mode", "dummy").status == 0
 
 

@@ -1,9 +1,22 @@
 """A Swarm of two engines, real and private to the test session."""
 
+import os
+
 import pytest
 
+from tests.support.compose_program import put_quick_compose
 from tests.support.container_engine import DOCKER, running_swarm
 from tests.support.patience import eventually_told
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_compose(tmp_path_factory):
+    """Every stage calls docker-compose, several times."""
+    folder = tmp_path_factory.mktemp("programs")
+    put_quick_compose(folder)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,28 @@ from tests.support.patience import eventually
 from tidewheel.server.static_page import BUILT
 
 CHROMIUM = shutil.which("chromium")
+# What Playwright turns off, whose list ours replaces; and pages of the browser's own, for what
+# one types into its address bar: it loads two for each window, which costs more than our page.
+LEFT_OUT = (
+    "AimEnabled",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning",
+    "PreloadTopChromeWebUI",
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxPopup",
+)
 ARGUMENTS = (
+    f"--disable-features={','.join(LEFT_OUT)}",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",

@@ -1,4 +1,4 @@
-"""The real docker-compose, asked whether it accepts files: many at once."""
+"""The real docker-compose: asked whether it accepts many files at once, and started quickly."""
 
 from __future__ import annotations
 
@@ -24,6 +24,24 @@ for path in json.load(sys.stdin):
         said.append("")
 json.dump(said, sys.stdout)
 """
+
+# Half of its start-up is setuptools, which puts itself before Python's own distutils.
+QUICK = """#!{python}
+import runpy, sys
+if "_distutils_hack" in sys.modules:
+    sys.modules["_distutils_hack"].remove_shim()
+sys.argv[0] = {program!r}
+runpy.run_path({program!r}, run_name="__main__")
+"""
+
+
+def put_quick_compose(folder: Path) -> None:
+    """docker-compose 1, if this machine has it, as a program that starts in half the time."""
+    python = interpreter()
+    if python is not None:
+        there = folder / "docker-compose"
+        there.write_text(QUICK.format(python=python, program=shutil.which("docker-compose")))
+        there.chmod(0o755)
 
 
 def interpreter() -> str | None:

@@ -12,6 +12,7 @@ Start-up itself is tested with new processes.
 from __future__ import annotations
 
 import array
+import atexit
 import gc
 import importlib
 import io
@@ -22,6 +23,7 @@ import selectors
 import signal
 import socket
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -171,7 +173,29 @@ def main(address: str) -> None:
             return
     if command is not None:
         become(command)
-        importlib.import_module("tidewheel.cli.main").main()
+        try:
+            importlib.import_module("tidewheel.__main__").main()
+        except SystemExit as end:
+            if isinstance(end.code, int):
+                end_now(end.code)
+            raise
+        end_now(0)
+
+
+def end_now(status: int) -> None:
+    """Do what the interpreter does at its end, except to clear its memory.
+
+    That would copy every page that forks share, which costs more than most commands. Comes
+    back, for the interpreter to tell it, if somebody cannot be told the last words.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+    os._exit(status & 0xFF)
 
 
 if __name__ == "__main__":

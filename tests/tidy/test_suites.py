@@ -174,25 +174,26 @@ def outcome(folder, *texts, real, seed=1, **options):
 
 
 @pytest.mark.slow
-def test_suites_of_both_kinds_run_side_by_side_and_are_told_one_after_the_other(
+def test_two_suites_run_side_by_side_to_the_end_and_are_told_one_after_the_other(
     tmp_path, capfd
 ):
-    """Each waits for the other; neither could pass alone."""
-    ends = [tmp_path / "one", tmp_path / "other"]
-    for end in ends:
-        os.mkfifo(end)
-    suites = [
-        made(tmp_path / "pure", MEETS.format(*ends), real=False, name="pure"),
-        made(tmp_path / "real", MEETS.format(*reversed(ends)), real=True, name="real"),
-    ]
+    """Each waits for another: one of each kind first, then the two that are left of one kind;
+    none could pass alone."""
+    suites = []
+    for names in (("pure", "real"), ("third", "last")):
+        ends = [tmp_path / f"end of {name}" for name in names]
+        for name, own, other in zip(names, ends, reversed(ends), strict=True):
+            os.mkfifo(own)
+            text = MEETS.format(own, other)
+            real = name != "pure"
+            suites.append(made(tmp_path / name, text, real=real, name=name, workers=0))
     told = Run(1).all(suites)
     assert [(one.suite.name, one.passed, one.failed) for one in told] == [
-        ("pure", 1, 0),
-        ("real", 1, 0),
+        (suite.name, 1, 0) for suite in suites
     ]
     printed = capfd.readouterr().out
-    for name in ("pure", "real"):
-        shown = printed.partition(f"== {name} (budget")[2]
+    for suite in suites:
+        shown = printed.partition(f"== {suite.name} (budget")[2]
         assert "1 passed" in shown.partition("==")[0]
 
 
