@@ -384,7 +384,7 @@ async def _save_new(
     if not text or not path.exists():  # Path("") would be wherever this is typed
         raise Refused(
             f"there is no file or folder {text!r} with the definition of {view.name}; say "
-            "where it is: tidewheel reload {view.name} DIR"
+            f"where it is: tidewheel reload {view.name} DIR"
         )
     known = json.loads((await runs.definition(view.name)).variables)
     definition = Definition(path, as_json, settings=(*known, *settings))

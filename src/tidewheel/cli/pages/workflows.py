@@ -366,7 +366,7 @@ def say_block(one: Document) -> None:
     fact("priority", str(one["priority"]))
     for text in parts(one, "waits"):
         fact("never" if one["never"] else "waits for", text)
-    fact("asked for", moment(one, "created_at"))
+    fact("requested", moment(one, "created_at"))
     fact("ended", moment(one, "ended_at"))
     section("stages")
     say_columns(parts(one, "stages"), STAGE_COLUMNS, indent=INDENT)
