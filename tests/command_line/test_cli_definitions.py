@@ -142,7 +142,12 @@ def test_the_folder_you_are_in_needs_no_name(tidewheel):
         ("flow.cylc", ["graph", "flow", "-g", "MODEL"], "no family 'MODEL'", "'MODELS'?"),
         ("flow.cylc", ["config", "flow", "-t", "pre"], "or family 'pre'", "'prep'?"),
         ("flow.cylc", ["config", "flow", "-i", "[runtim]"], "no item '[runtim]'", "[runtime]"),
-        ("flow.cylc", ["graph", "flow", "--dot", "--reference", "--json"], "give one of", ""),
+        (
+            "flow.cylc",
+            ["graph", "flow", "--dot", "--reference", "--json"],
+            "give only one of",
+            "",
+        ),
     ],
 )
 def test_a_wrong_request_says_what_would_be_right(
@@ -196,7 +201,7 @@ def test_more_than_anybody_can_read_is_cut_at_a_point_or_refused_as_a_picture(ti
     assert text.out.splitlines().count("1000") == 1
     assert "1001" not in text.out.splitlines()
     assert text.err == (
-        "there is too much to show: only what is until 1000; give an earlier STOP\n"
+        "there are too many tasks: only those up to 1000 are shown; give an earlier STOP\n"
     )
     picture = tidewheel("graph", "flow", "1", "2000", "--svg")
     assert two_lines(picture)[0] == "the picture would have 10000 boxes and 11999 lines"
@@ -365,7 +370,7 @@ def test_the_text_of_a_workflow_in_python_is_not_shown(tidewheel, flow):
     flow(PYTHON, "small.py")
     answer = tidewheel("config", "flow/small.py")
     assert answer.status == 2
-    assert "validate, graph and list take both" in answer.err.lower()
+    assert "use validate, graph or list" in answer.err.lower()
 
 
 # Python files that are bad to their author.

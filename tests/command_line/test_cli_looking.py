@@ -46,7 +46,7 @@ def test_pages_of_tasks_follow_each_other(tidewheel):
     second = tidewheel("tasks", "--limit", "2", "--before", before, "--json").json
     assert [task["id"] for task in first["tasks"]] == ["2", "1"]
     assert ([task["id"] for task in second["tasks"]], second["next_before"]) == (["0"], None)
-    assert f"older ones: --before {before}" in tidewheel("tasks", "--limit", "2").err
+    assert f"older tasks: --before {before}" in tidewheel("tasks", "--limit", "2").err
 
 
 @pytest.mark.req("R002-14", "R002-18", "R002-22")
@@ -85,7 +85,7 @@ def test_a_page_tells_everything_about_a_task(tidewheel):
         "task a  failed",
         "  name        first",
         f"  command     {command}",
-        "  retries     1 of 1 used, after 0ms",
+        "  retries     1 of 1 used; delays: 0ms",
         "  error       exit: exit status 3; last line of job.err: oh",
         "needed by",
         "attempts",
@@ -229,7 +229,7 @@ def test_a_queue_is_paused_configured_and_shown(tidewheel):
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["--pause"], "name the queue that shall change"),
+        (["--pause"], "name the queue to change"),
         (["q", "--limit", "many"], "expected 4 for the queue"),
         (["q", "--rate", "10"], "expected 10/1s for the queue"),
         (["q", "--rate", "10/0s"], "expected 10/1s for the queue"),
@@ -362,7 +362,9 @@ def test_verify_finds_a_broken_promise(tidewheel):
 
 def test_verify_lists_files_that_belong_to_nothing_and_removes_them_when_told(tidewheel):
     tidewheel("submit", "--id", "nowhere", "--queue", "nobody's", "--", "true")
-    assert "belongs to something" in tidewheel("verify", "--files").out  # no folder at all
+    assert (
+        "has its run or task in the store" in tidewheel("verify", "--files").out
+    )  # no folder at all
     flow = tidewheel.folder / "flow"
     flow.mkdir()
     (flow / "flow.cylc").write_text("[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n")
@@ -416,7 +418,7 @@ def test_verify_removes_files_that_do_not_say_which_store_they_are_of_only_if_to
     (unmarked / "log" / "job").mkdir(parents=True)
     shown = tidewheel("verify", "--files")
     assert "runs/flow/run9" in shown.out
-    assert "do not say which store they belong to" in shown.out and "--unmarked" in shown.out
+    assert "may belong to another store" in shown.out and "--unmarked" in shown.out
     [found] = tidewheel("verify", "--files", "--json").json["orphans"]
     assert (found["unmarked"], found["in_use"]) == (True, False)
     kept = tidewheel("verify", "--files", "--delete", "--yes", "--json")
@@ -437,7 +439,7 @@ def test_export_writes_a_line_per_task(tidewheel):
     assert json.loads(line)["task"]["id"] == "bad"
     assert path.stat().st_mode & 0o777 == 0o600
     refused = tidewheel("export", "out.jsonl")
-    assert (refused.status, "is there already" in refused.err) == (2, True)
+    assert (refused.status, "exists already" in refused.err) == (2, True)
     assert tidewheel("export", "out.jsonl", "--append", "--json").json["exported"] == 2
     printed = tidewheel("export", "-").out.splitlines()
     assert [json.loads(line)["task"]["id"] for line in printed] == ["bad", "good"]
@@ -461,7 +463,10 @@ def test_tasks_that_failed_are_submitted_again_by_a_filter(tidewheel):
     tried = tidewheel("resubmit", "--tag", "t", "--status", "failed", "--dry-run")
     assert "bad would be submitted again as bad~2-" in tried.out
     assert "1 task would be submitted again" in tried.err
-    assert "1 task was cancelled with them; add: --with-children" in tried.err
+    assert (
+        "1 task was cancelled together with these; to submit all, add --with-children"
+        in tried.err
+    )
     alone = tidewheel("resubmit", "child")
     assert alone.status == 2
     assert "child refused: it needs succeeded of bad, which is failed" in alone.out
@@ -469,7 +474,7 @@ def test_tasks_that_failed_are_submitted_again_by_a_filter(tidewheel):
     assert "child submitted again as child~2-" in made.out
     assert ", needs bad~2-" in made.out
     again = tidewheel("resubmit", "--tag", "t")
-    assert "bad was submitted again before as bad~2-" in again.out
+    assert "bad was already submitted again as bad~2-" in again.out
     assert "0 tasks submitted again" in again.err
     assert "give task ids, or a filter" in tidewheel("resubmit").err
 

@@ -83,7 +83,9 @@ def test_a_missing_value_stops_its_task_and_why_names_it_and_a_value_set_by_hand
         [task] = tidewheel("why", "flow", "1/b", "--json").json["tasks"]
         assert "it takes P from a.path" in task["reasons"][-1]["text"]
         said = tidewheel("set", "flow", "1/a", "--value", "path=/new file").out
-        assert said == "1/a has another value of path, until it returns one itself\n"
+        assert (
+            said == "1/a now has the given value of path, until its job returns another one\n"
+        )
         tidewheel("trigger", "flow", "1/b")
         run.read_until("completed")
     assert printed(tidewheel, "flow", "1/b") == "/new file\n"

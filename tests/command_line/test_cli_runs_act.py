@@ -121,13 +121,13 @@ def test_answers_say_what_becomes_of_each_task(tidewheel):
     words_and_answers = [
         (
             ["trigger", "1/model_a"],
-            "1/model_a runs now in flow 1\n  comes back if it succeeds: 1/post, 2/prep\n",
+            "1/model_a runs now in flow 1\n  no longer lost if it succeeds: 1/post, 2/prep\n",
         ),
         (["trigger", "1/prep"], "1/prep runs now alone (flow none)\n"),
         (
             ["remove", "3/post"],
-            "3/post is not in the pool: it is forgotten, and runs when its prerequisites are "
-            "met\n",
+            "3/post is not in the pool: its past is forgotten, and it runs again when its "
+            "prerequisites are met\n",
         ),
         (["hold", "2/prep"], "2/prep is held\n"),
         (["release", "2/prep"], "2/prep is released\n"),
@@ -227,7 +227,7 @@ def test_reload_of_a_broken_definition_changes_nothing(tidewheel):
         answer = tidewheel("reload")
     assert answer.status == 2
     assert "flow.cylc:" in answer.err
-    assert f"{run.name} continues with the definition that it has" in answer.err
+    assert f"nothing was reloaded: {run.name} continues with its old definition" in answer.err
     assert heard == []
 
 

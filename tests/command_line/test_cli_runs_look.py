@@ -496,7 +496,7 @@ def test_a_text_is_searched_in_the_logs_of_a_run_and_of_all_its_jobs(tidewheel):
         assert tidewheel("log", "forecast", *words).status == 2, words
     refused = tidewheel("log", "forecast", "1/prep", "--search", "x", "--task", "y")
     assert refused.status == 2
-    assert "either the log of 1/prep, or --task y" in refused.err
+    assert "give the task 1/prep or --task y, not both" in refused.err
 
 
 def test_a_log_that_is_not_there_is_refused_with_what_is(tidewheel):
@@ -534,7 +534,7 @@ def test_history_says_who_asked_what_and_what_became_of_it(tidewheel):
 
 def test_broadcasts_are_listed(tidewheel):
     run = started(tidewheel)
-    assert "nothing is broadcast" in tidewheel("broadcast").err
+    assert "no settings are broadcast" in tidewheel("broadcast").err
     run.broadcasts(StoredBroadcast("1", "prep", "[environment]X", "2"))
     assert tidewheel("broadcast", "--json").json["broadcasts"] == [
         {"point": "1", "namespace": "prep", "setting": "[environment]X", "value": "2"}

@@ -128,7 +128,7 @@ def test_a_verb_without_tasks_asks_for_them(tidewheel):
     found = answers(tidewheel, [[verb, "forecast"] for verb in ACTS])
     for verb, answer in zip(ACTS, found, strict=True):
         assert answer.status == 2
-        assert f"{verb} needs the tasks in forecast/run1:" in answer.err
+        assert "say which tasks of forecast/run1:" in answer.err
         assert f"See: tidewheel {verb} --help" in answer.err
 
 
@@ -136,8 +136,8 @@ WORDS_AND_REFUSALS = [
     (["trigger", "1/prep", "--reflow", "--flow", "1"], "--reflow and --flow"),
     (["stop", "--now", "--kill"], "--now and --kill"),
     (["pause", "forecast", "1/prep"], "concerns the whole run"),
-    (["message", "forecast", "1/prep", "x", "--progress", "0.5"], "its progress"),
-    (["message", "hello"], "for use inside a job"),
+    (["message", "forecast", "1/prep", "x", "--progress", "0.5"], "only inside a job"),
+    (["message", "hello"], "does not run inside a job"),
     (["tree", "1/prep", "--window", "1"], "around the whole pool"),
     (["log", "1/prep", "1/post"], "one task at a time"),
     (["reload", "forecast", "nowhere"], "tidewheel reload forecast/run1 DIR"),

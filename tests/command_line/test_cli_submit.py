@@ -83,7 +83,7 @@ def test_json_answers_with_id_and_whether_it_is_new(tidewheel):
 def test_the_same_key_finds_the_task_that_lives(tidewheel):
     first, second = (tidewheel("submit", "--key", "nightly", "--", "true") for _ in range(2))
     assert first.word == second.word
-    assert "this task was there already; it is ready" in second.err
+    assert "this task was already stored before; it is ready" in second.err
 
 
 @pytest.mark.req("R002-4")
@@ -186,7 +186,7 @@ def test_waiting_on_a_terminal_shows_progress(tidewheel):
         (["--spec", "{", "--handler", "f"], "spec: it is not valid JSON"),
         (["--spec", "@nothing.json", "--handler", "f"], "nothing.json: No such file"),
         (["--file", "nothing.jsonl"], "nothing.jsonl"),
-        (["--file", "-", "--name", "x"], "--name says something about one task"),
+        (["--file", "-", "--name", "x"], "--name is for one task"),
         (["--queue", "", "--", "true"], "queue is empty"),
         (["--name", "\x1b[31mred", "--", "true"], "cannot be printed"),
     ],

@@ -41,7 +41,7 @@ def test_h6_a_worker_for_containers_takes_no_shell_tasks_unless_told_so(crew):
         client.submit(command="true", id="a")
         worker = crew.start("worker", "--runner", "compose", "--once", **NOWHERE)
         assert worker.process.wait(60) == 1
-        assert "no commands of the shell (--runner shell)" in worker.log
+        assert "this worker runs no shell commands (add --runner shell)" in worker.log
         assert client.get("a").status.value == "ready"
         assert crew.start("worker", *BOTH, "--once", **NOWHERE).process.wait(60) == 0
         assert client.get("a").status.value == "succeeded"

@@ -324,7 +324,7 @@ def test_a_result_of_a_definition_that_has_changed_since_is_named_and_the_next_r
         crew.define("        R1 = a => b")
         after = crew.run()
         assert ended(after) == 0, after.log
-        assert "the result of flow/run1 was never shown: completed;" in after.log
+        assert "flow/run1 ended before, and its result was not shown: completed;" in after.log
         assert "the definition has changed" in after.log
         assert "flow/run2 starts" in after.log and "2 succeeded" in after.log
 

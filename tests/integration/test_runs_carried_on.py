@@ -225,7 +225,10 @@ def completed(crew):
 
 def test_a_completed_run_is_repaired_by_a_trigger_and_a_start(crew, completed):
     status, said = crew.ask("trigger", RUN, "1/a")
-    assert status == 0 and "trigger is kept, and is done when the run resumes" in said
+    assert (
+        status == 0
+        and "the command trigger is kept, and is carried out when the run resumes" in said
+    )
     assert f"tidewheel run {RUN}" in said
     completed.touch()
     # Dead before its first batch: the command is still there; it is obeyed once.
@@ -284,7 +287,10 @@ def test_a_trigger_with_run_fails_if_its_task_does_again_and_says_that_the_folde
     flow.write_text(flow.read_text().replace("script = test -e", "script = test ! -e"))
     status, said = crew.ask("trigger", RUN, "1/a", "--run")
     assert status == ExitCode.FAILED, said
-    assert f"1/a was triggered and has failed again: tidewheel log {RUN} 1/a --err" in said
+    assert (
+        f"1/a was triggered and has failed again; read its log: tidewheel log {RUN} 1/a --err"
+        in said
+    )
     assert f"{flow.parent} has changed. {RUN} continues with the old definition" in said, said
     assert f"tidewheel reload {RUN}" in said and "--new" in said
 
@@ -314,7 +320,7 @@ def test_where_a_scheduler_serves_a_completed_run_goes_on_at_once(crew, complete
     crew.start("worker", "--queue", f"run:{RUN}")
     status, said = crew.ask("trigger", RUN, "1/a")
     assert (
-        status == 0 and "1/a runs now" in said and "comes back if it succeeds: 1/b" in said
+        status == 0 and "1/a runs now" in said and "no longer lost if it succeeds: 1/b" in said
     ), said
     eventually(lambda: crew.view().status == "completed", lambda: "its end", 60)
     assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
@@ -347,7 +353,7 @@ def test_what_no_worker_took_of_a_stopped_run_waits_until_the_run_goes_on(crew, 
     gate.write_text("go on\n")  # to the one that runs, whose worker has followed it again
     eventually(lambda: statuses(crew) == ["ready", "succeeded"], lambda: str(statuses(crew)))
     listed = crew.ask("tasks", "--jobs")[1]
-    assert "ready (withdrawn)" in listed and "until that resumes" in listed, listed
+    assert "ready (withdrawn)" in listed and "until the run resumes" in listed, listed
     tasks = json.loads(crew.ask("--json", "tasks", "--jobs")[1])["tasks"]
     [left] = [one for one in tasks if one["withdrawn"]]
     assert left["status"] == "ready"

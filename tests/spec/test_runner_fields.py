@@ -44,7 +44,7 @@ def test_a_script_that_was_written_for_sbatch_is_a_command_as_it_is():
         ({"runner": "slurm", "directives": ["--array=1-9"]}, "one task for each element"),
         ({"runner": "slurm", "directives": "--mem=1G"}, "expected a list or an object"),
         ({"runner": "slurm", "directives": [1]}, "NAME=VALUE"),
-        ({"runner": "slurm", "command": None, "handler": "h"}, "it has none"),
+        ({"runner": "slurm", "command": None, "handler": "h"}, "has no command"),
         ({"runner": 1}, "expected a text"),
     ],
 )

@@ -180,7 +180,7 @@ def test_an_instance_is_aborted_whole_though_its_scheduler_and_the_command_are_k
     names = ["runs", "waits", "hungry"]
     asked = [block(name) for name in names] + [block("later", "ends", after="runs")]
     submitted = station("sbi", "submit", "-", "--dry-run", stdin=instance(*asked))
-    assert "would be accepted; nothing is stored, 4 blocks" in submitted.out
+    assert "would be accepted; nothing was stored, 4 blocks" in submitted.out
     assert blocks(station) == {}
     assert station("sbi", "submit", "-", stdin=instance(*asked)).status == 0
     scheduler = started("scheduler")
@@ -196,7 +196,7 @@ def test_an_instance_is_aborted_whole_though_its_scheduler_and_the_command_are_k
     said = {name: reason(station, name).rpartition(": ")[2] for name in over}
     assert set(said.values()) <= {"first", "second"}
     third = station("sbi", "abort", "SBI-20261115-sip-1", "--reason", "third")
-    assert third.out.count("was aborted already") == len(over)
+    assert third.out.count("was already aborted; nothing was changed") == len(over)
     assert {name: reason(station, name).rpartition(": ")[2] for name in over} == said
     eventually_told(
         lambda: all(

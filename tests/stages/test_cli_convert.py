@@ -116,7 +116,7 @@ def test_a_folder_of_the_result_that_is_a_link_is_not_written_through(tidewheel,
     (old / "converted" / "stages").symlink_to(tidewheel.folder / "elsewhere")
     made = tidewheel("convert", "old")
     assert made.status == 2
-    assert "this is a link" in made.err
+    assert "this is a symbolic link" in made.err
     assert not list((tidewheel.folder / "elsewhere").iterdir())
 
 
@@ -210,4 +210,4 @@ def test_a_folder_without_anything_to_convert_is_said_to_be_one(tidewheel):
     (tidewheel.folder / "other" / "process.json").write_text('{"processes": [], "ins": []}')
     made = tidewheel("convert", "other")
     assert made.status == 2
-    assert "nothing was written: no definition and no request was found" in made.out
+    assert "nothing was written: there is no definition and no request of version 1" in made.out

@@ -194,7 +194,7 @@ def test_containers_without_a_runner_are_told_at_once_and_by_why(tidewheel, flow
     (tidewheel.folder / "stages/make/1.0.0/script.sh").unlink()
     stage("make", "docker_compose.yaml", COMPOSE)
     with tidewheel.started("run", flow) as running:
-        running.read_until("nothing here runs them without --runner compose")
+        running.read_until("which this process runs only with --runner compose")
         running.read_until("starts")
         eventually(
             lambda: "--queue run:vis/run1 --runner compose" in tidewheel("why", "1/make").out,
@@ -248,7 +248,7 @@ def test_a_stage_that_asks_for_more_than_is_allowed_waits_and_says_so_at_once(
     stage("make", "docker_compose.yaml", f"{COMPOSE}    network_mode: host\n")
     with tidewheel.started("run", flow) as running:
         running.read_until(
-            "waits for a worker that allows it; or add --allow-compose host-network"
+            "waits for another worker unless you add --allow-compose host-network"
         )
         running.read_until("starts")
         eventually(

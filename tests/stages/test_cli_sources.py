@@ -103,8 +103,8 @@ def test_a_flow_is_called_as_its_folder_or_repository_is(tidewheel):
     [
         ("@v9#workflows", "has no 'v9'"),
         ("@v1.2#elsewhere", "has no 'elsewhere' there"),
-        ("@v1.2#../workflows", "leads out of what is fetched"),
-        ("@v1.2#/etc", "leads out of what is fetched"),
+        ("@v1.2#../workflows", "is not a path inside"),
+        ("@v1.2#/etc", "is not a path inside"),
         ("@--upload-pack=touch#workflows", "cannot be a branch, tag or commit"),
         ("@main:refs/heads/x#workflows", "cannot be a branch, tag or commit"),
         ("@v1.2", "there is no definition in"),
@@ -335,7 +335,7 @@ def test_without_a_network_it_says_what_to_do(tidewheel, scheme):
 def test_an_answer_that_is_no_archive_says_what_it_was(tidewheel):
     with answering(sending(b"", 404)) as address:
         gone = tidewheel("register", f"{address}/x.tar.gz")
-    assert gone.status == 2 and "is answered with 404" in gone.err
+    assert gone.status == 2 and "answers with 404" in gone.err
     with answering(sending(b"", 302, Location="http://other.example.org/x.tar.gz")) as address:
         led = tidewheel("register", f"{address}/x.tar.gz")
     assert led.status == 3 and "an address that is not https" in led.err

@@ -46,7 +46,7 @@ def test_values_of_a_task_of_a_run_are_shown_with_its_submission(tidewheel):
 def test_what_a_task_wants_of_nodes_and_buffer_is_on_its_page(tidewheel):
     tidewheel("submit", "--id", "a", "--nodes", "3", "--exclusive", "--", "true")
     tidewheel("submit", "--id", "b", "--nodes", "2", "--buffer", "2TB", "--", "true")
-    assert "3 nodes alone" in tidewheel("task", "a").out
+    assert "3 nodes, exclusive" in tidewheel("task", "a").out
     assert "2 nodes, 1.8 TiB buffer" in tidewheel("task", "b").out
     with tidewheel.started("worker", "--nodes", "2") as worker:
         worker.read_until("worker.registered")

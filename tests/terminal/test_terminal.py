@@ -207,7 +207,7 @@ def test_a_signal_or_a_run_that_is_deleted_leaves_the_terminal_as_it_was(tidewhe
     with on_terminal(tidewheel, "tui", "forecast") as tui:
         tui.sees("model_b")
         assert tidewheel("runs", "--delete", run.name, "--yes").status == 0
-        tui.sees("the run is gone").press("b").sees("there are no runs")
+        tui.sees("the run is deleted").press("b").sees("there are no runs")
         assert tui.press("q").ends() == 0
 
 

@@ -73,7 +73,7 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
         assert f"waits for {A} to be complete" in here("why", B, "1/make").out
         assert f"waits for {A} to be complete" in here("runs").out
 
-        assert here("objects", "post", "data", "--fact", "size=2TB").out == "data: there\n"
+        assert here("objects", "post", "data", "--fact", "size=2TB").out == "data: posted\n"
         eventually_told(lambda: statuses(here)[A] == "completed", "the first block ends")
         running = {"data": "present", "make": "succeeded", "use": "running"}
         eventually_told(
@@ -92,7 +92,9 @@ def test_blocks_run_one_after_the_other_wait_for_objects_and_are_aborted(here, t
         assert states(here, B)["use"] == "aborted"
         assert statuses(here)[C] == "waiting_for_blocks"
         assert "never begins" in here("blocks").out
-        assert here("blocks", "abort", B).out == f"{B} was aborted already\n"
+        assert (
+            here("blocks", "abort", B).out == f"{B} was already aborted; nothing was changed\n"
+        )
         jobs = there("tasks", "--jobs", "--json").json["tasks"]
         assert sorted(one["id"] for one in jobs) == sorted(
             f"{name}/1/{part}/1" for name in (A, B) for part in ("make", "use")

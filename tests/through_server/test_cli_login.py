@@ -17,10 +17,14 @@ def provider():
         yield running
 
 
+def access_by(provider, tmp_path):
+    head = f'[oidc]\nissuer = "{provider.url}"\nclient_id = "{CLIENT}"\n'
+    return written(tmp_path / "access.toml", head + RULES)
+
+
 @pytest.fixture
 def server(there, provider, tmp_path):
-    head = f'[oidc]\nissuer = "{provider.url}"\nclient_id = "{CLIENT}"\n'
-    access = written(tmp_path / "access.toml", head + RULES)
+    access = access_by(provider, tmp_path)
     with running_server(there.store, home=there.state, access_file=access) as running:
         yield running
 
@@ -58,6 +62,19 @@ def test_somebody_signs_in_by_a_code_typed_elsewhere(here, url, provider):
     assert here("logout", url).status == 0
     assert kept_logins(here) == []
     assert here("tasks", "--server", url).status != 0
+
+
+def test_logout_fails_if_the_server_did_not_end_the_session(here, there, provider, tmp_path):
+    provider.patience = [ADA]
+    with running_server(
+        there.store, home=there.state, access_file=access_by(provider, tmp_path)
+    ) as running:
+        url = f"http://{running.address}"
+        assert here("login", url).status == 0
+    said = here("logout", url)
+    assert said.status == 3
+    assert f"the token is removed here, but {url} did not end the session" in said.err
+    assert "not signed in" not in said.err and kept_logins(here) == []
 
 
 def test_the_token_is_shown_to_that_server_alone(here, url, server, provider):
@@ -113,4 +130,4 @@ def test_nobody_signs_in_in_the_clear_or_where_there_is_no_provider(here, there)
     assert said.status == 2 and "https" in said.err
     with running_server(there.store, home=there.state) as plain:
         said = here("login", f"http://{plain.address}")
-    assert said.status == 2 and "offers no sign-in by name" in said.err
+    assert said.status == 2 and "people cannot sign in at" in said.err

@@ -165,7 +165,7 @@ def test_a_run_that_is_left_goes_on_and_is_found_again(here, scheduler, tmp_path
     assert "tidewheel run tide/run1" in left.out and "tidewheel stop tide/run1" in left.out
     assert here("show", "tide", "--json").json["run"]["driven"]
     refused = here("run", "tide/run1", "--stopcp", "1")
-    assert refused.status == 2 and "driven already" in refused.err
+    assert refused.status == 2 and "already runs" in refused.err
     with here.started("run", "tide/run1") as again:
         again.read_until("is followed at")
         gate.touch()
@@ -229,7 +229,7 @@ def test_a_result_of_a_definition_that_has_changed_since_is_named_from_here(
     (folder / "flow.cylc").write_text(FLOW.format(script="echo other"))
     after = here("run", "tide")
     assert after.status == 0 and "tide/run2 starts" in after.out, after.out
-    assert "the result of tide/run1 was never shown: completed;" in after.err
+    assert "tide/run1 ended before, and its result was not shown: completed;" in after.err
     assert "the definition has changed" in after.err
 
 

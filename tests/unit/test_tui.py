@@ -254,10 +254,10 @@ def test_what_is_marked_and_hidden_by_the_filter_is_left_alone_and_counted():
     assert (question.ids, question.filter, question.hidden) == (("1/b",), ":failed", 1)
     assert list(which_lines(question)) == [
         "of 1 task, 1 shown by the filter :failed: only these are acted on",
-        "not included: 1 marked, not shown by the filter",
+        "not included: 1 marked task, hidden by the filter",
     ]
     state, wish = press(marked, "/", *"c", "enter", "x")
-    assert wish is None and "hides what is marked" in state.said
+    assert wish is None and "hides all marked tasks" in state.said
 
 
 def test_a_question_says_how_many_of_all_tasks_the_filter_shows():

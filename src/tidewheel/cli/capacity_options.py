@@ -24,38 +24,40 @@ offering_options = options(
     option("--gpu", "GPUs to offer. [default: none]", type=int, default=0),
     option(
         "--nodes [FLAVOUR=]N...",
-        "Machines to offer, of one flavour if it is named; repeatable. [default: this one]",
+        "Machines to offer: N, or FLAVOUR=N for machines of one flavour; repeatable. "
+        "[default: this machine]",
         type=NODES,
     ),
     option("--buffer", "Buffer space to offer. [default: none]", type=SIZE, default=0),
     option("--label labels TEXT...", "A label to offer; repeatable."),
     option(
         "--runner runners ...",
-        "Also run tasks for this engine; repeatable. A worker for compose or swarm runs shell "
-        "commands only with --runner shell as well.",
+        "Also run tasks that need this runner; repeatable. A worker with compose or swarm "
+        "runs shell commands only if --runner shell is given, too.",
         type=click.Choice((SHELL, *RUNNERS)),
     ),
     option(
         "--allow-compose [QUEUE:]WHAT...",
-        "Allow compose files something that reaches out of their containers: privileged, "
+        "Let compose files use things outside their containers: privileged, "
         "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
     ),
     option(
         "--prepare-limit prepare_seconds DURATION",
-        "How long an engine may take to fetch images and make containers; then the stage is "
-        "given up. This time does not count towards the stage's timeout.",
+        "How long an engine may take to fetch images and create containers; after that, the "
+        "attempt fails. This time does not count towards the stage's timeout.",
         type=DURATION,
         shown=f"{PREPARE_SECONDS_DEFAULT / 60:g}m",
     ),
     option(
         "--secrets DIR",
-        "A folder with a file for each secret that jobs may ask for: secret:NAME, or "
-        "secret:TEAM/NAME for what is named TEAM or under it (docs/secrets.md).",
+        "A folder with one file per secret. Every job may use secret:NAME; only runs and "
+        "queues named TEAM or TEAM/… may use secret:TEAM/NAME (docs/secrets.md).",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
     ),
     option(
         "--secrets-command TEXT",
-        "A command that prints the secret which its last argument names, such as 'pass show'.",
+        "A command that prints a secret, such as 'pass show'; the name of the secret is added "
+        "as its last argument.",
     ),
 )
 OPTION_NAMES = (

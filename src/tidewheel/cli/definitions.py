@@ -131,8 +131,8 @@ class Definition(NamedTuple):
         flow.cylc."""
         if self.is_python:
             raise Refused(
-                f"{command} shows a flow.cylc, and {self.path} is Python; "
-                "validate, graph and list take both"
+                f"{command} cannot show {self.path}, a workflow in Python; use validate, "
+                "graph or list"
             )
 
     def load(self, findings: Findings, how: LoadOptions | None = None) -> LoadedWorkflow:
@@ -336,7 +336,7 @@ def _tell_of_namesake(path: Path, session: Session) -> None:
     except TidewheelError:
         return
     named = f"{found['name']}/{found['version']}"
-    note(f"{path} is the folder of that name; the registered workflow is {named}")
+    note(f"this is about the folder {path}, not about the registered workflow {named}")
 
 
 def definition_command(
@@ -386,7 +386,7 @@ _STORE = option(
 _TEMPLATE_OPTIONS = (
     option(
         "-s --set settings NAME=VALUE...",
-        "A template variable, a Python literal: -s N=3 -s \"SITE='x'\".",
+        "A template variable; VALUE is a Python literal: -s N=3 -s \"SITE='x'\".",
     ),
     option("-z --set-list lists NAME=A,B...", "A template variable that is a list of strings."),
     option(

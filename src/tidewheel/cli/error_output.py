@@ -81,7 +81,7 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
         if found:
             return what, advice
     is_missing = isinstance(error, NotFound)
-    return text, "Check its name, and that the store is the right one" if is_missing else HELP
+    return text, "Check the name, and whether this is the right store" if is_missing else HELP
 
 
 def _show(code: str, what: str, advice: str, *, as_json: bool) -> None:

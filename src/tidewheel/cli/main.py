@@ -31,15 +31,15 @@ ACTS = "Act on a run"
 # In the order of --help; the texts are here so that --help loads no command.
 SECTIONS = {
     "Definitions": {
-        "init": "Make a folder with an example that runs as it is.",
+        "init": "Make a folder with a working example.",
         "validate": "Check a workflow definition.",
         "graph": "Draw a workflow's graph, or print it for programs.",
         "list": "List the tasks and families of a workflow.",
         "config": "Print a workflow's settings after inheritance.",
         "view": "Print a definition after includes and templates.",
-        "rehearse": "Play a workflow on a virtual clock, without running it.",
-        "convert": "Write files of SIP's version 1 as 2.0.",
-        "register": "Keep definitions under a name and a version.",
+        "rehearse": "Play a workflow on a virtual clock, without running jobs.",
+        "convert": "Convert SIP files of version 1 to 2.0.",
+        "register": "Register definitions under a name and a version.",
         "workflows": "List, show, check, render or remove registered workflows.",
     },
     "Runs": {
@@ -56,14 +56,14 @@ SECTIONS = {
     },
     ACTS: {},  # the verbs, each a row of cli/verbs.py
     "Task queue": {
-        "submit": "Store a task, or many from a file.",
+        "submit": "Submit a task, or many from a file.",
         "tasks": "List tasks, newest first.",
         "task": "Show everything about one task, and why it does not run.",
         "events": "Print what happens to tasks and runs, as it happens.",
         "cancel": "Cancel tasks, and all tasks that need them.",
-        "resubmit": "Submit tasks that have ended again.",
+        "resubmit": "Submit ended tasks again.",
         "queues": "List queues; pause, resume or configure one.",
-        "workers": "List workers and what they hold.",
+        "workers": "List workers, their state and what they offer.",
         "worker": "Execute tasks until stopped.",
         "monitor": "Watch leases and retention until stopped.",
         "scheduler": "Drive runs that have no scheduler, until stopped.",
@@ -72,8 +72,8 @@ SECTIONS = {
         "up": "Server, scheduler, monitor and worker in one, with a web page.",
         "server": "Answer requests over HTTP until stopped.",
         "token": "Make, list and revoke the tokens that a server accepts.",
-        "login": "Sign in by name at a server.",
-        "logout": "Sign out, and remove the token of login.",
+        "login": "Sign in at a server with your organisation's account.",
+        "logout": "Sign out, and remove the token that login stored.",
         "session": "List who is signed in; end sessions.",
         "notify": "List, check or test the rules about who is notified of what.",
     },

@@ -132,7 +132,7 @@ def filter_options(which: str) -> OptionRow:
 
     words = {name: f"{which} {one}." for name, one in explained(Filters).items()}
     words["matching"] += f" {GRAMMAR}"
-    statuses = f"{', '.join(Status)}, (Scylla and Banyan status names also work); repeatable."
+    statuses = f"{', '.join(Status)} (or a status name of Scylla or Banyan); repeatable."
     return options(option("--status TEXT...", statuses), name_options(words))
 
 

@@ -140,13 +140,13 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
             )
         elif not became_user and options["token_file"] not in (None, STANDARD_INPUT):
             note(
-                "jobs are of this worker's user and can read its --token-file, too; let root "
-                "start it (--user NAME)"
+                "jobs run as this worker's user and can read its --token-file; start the "
+                "worker as root, with --user NAME"
             )
         if job_users is None and options["secrets"] is not None:
             note(
-                "jobs are of this worker's user and can read all of its --secrets, too; start "
-                "jobs of several teams as other users (--run-as)"
+                "jobs run as this worker's user and can read all of its --secrets; if there "
+                "are several teams, run their jobs as other users (--run-as)"
             )
         queues, slots = safe(", ".join(worker.settings.queues)), worker.settings.slots
         note(f"serving {queues} with {plural(slots, 'slot')}; Ctrl-C stops")
@@ -178,17 +178,23 @@ def _job_users(options: dict[str, Any]) -> JobUsers | None:
     path, own = options["run_as"], options["user"]
     if own is not None:
         if path is not None:
-            raise BadSetting("user", own, "nothing beside --run-as: its map names the worker")
+            raise BadSetting(
+                "user",
+                own,
+                "no --user together with --run-as, whose map names the worker's user",
+            )
         if os.geteuid() != 0:
-            raise BadSetting("user", own, "a worker that root starts; others are who they are")
+            raise BadSetting("user", own, "--user only for a worker that root starts")
         become_user(known_user("user", own))
         keep_keys_from_jobs()  # the kernel may have opened it when it became another user's
     if path is None:
         return None
     if options["tie_jobs"]:
-        raise BadSetting("tie-jobs", True, "nothing beside --run-as; use a queue with a fence")
+        raise BadSetting(
+            "tie-jobs", True, "no --tie-jobs together with --run-as; use a queue with a fence"
+        )
     if unfit := set(options["runners"]) & set(COMMAND_RUNNERS):
-        accepted = "runners whose jobs do not run as the worker's user, beside --run-as"
+        accepted = "no runner together with --run-as whose jobs run as the worker's user"
         raise BadSetting("runner", ", ".join(unfit), accepted)
     users = JobUsers(path.absolute())
     keep_keys_from_jobs()  # the kernel forgets it when a process becomes another user
@@ -275,7 +281,7 @@ def run_scheduler(session: Session, options: dict[str, Any]) -> int:
     settings = replace(scheduler_settings(), **_given(options))
     scheduler = roles.make(Scheduler, settings=settings)
     if not session.as_json:
-        note("taking over runs whose scheduler died; Ctrl-C stops")
+        note("driving runs that have no other scheduler; Ctrl-C stops")
     spare_garbage_collector()
     asyncio.run(attend(scheduler, [roles.make(Notifier)]))
     return 0

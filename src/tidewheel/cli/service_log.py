@@ -25,8 +25,8 @@ SENTENCES = {
     "leases.taken_back": "leases that ran out: {facts}",
     "tasks.deleted": "{count} tasks after their retention",
     "definitions.forgotten": "{count} definitions that no run and no workflow uses any more",
-    "workers.forgotten": "{count} workers that are long gone",
-    "tasks.not_exported": "{count} tasks stay, as they cannot be written: {error}",
+    "workers.forgotten": "{count} workers that ended long ago",
+    "tasks.not_exported": "{count} tasks are kept because they cannot be exported: {error}",
     "store.awaited": "{error}; waiting {limit}",
     "store.unavailable": "{error}; next try in {delay_seconds:.1f} s",
     "store.back": "after {failures} tries",
@@ -48,17 +48,17 @@ SENTENCES = {
     "xtrigger.failed": "{run}  {call}: {error}",
     "xtrigger.mended": "{run}  {call}",
     "rules.read": "{count} rules{remark}",
-    "events.lost": "events were deleted before they were read; some messages are missing",
+    "events.lost": "events were deleted before they were read; notifications are missing",
     "event.untold": "{kind}  {run}: {error}",
     "notification.sent": "{rule}  {kind}  {run}",
     "notification.failed": "{rule}  {kind}  {run}: {error}",
     "notification.given_up": "{rule}  {kind}  {run}: {error}",
-    "notification.dropped": "{rule}  {run}: too many wait",
+    "notification.dropped": "{rule}  {run}: too many notifications are waiting",
     "channel.refused": "{error}",
     "log.refused": "{task}  its log was refused: {error}",
-    "log.left": "{task}  its log stays on this host: the server took none for too long",
+    "log.left": "{task}  its log stays on this host: the server took no logs for too long",
     "log.unwritten": "{error}",
-    "log.written": "as before",
+    "log.written": "the log can be written again",
     "program.error": "{text}",
     "audit.head": "{number}:{sha256}",
     "job.started": "{task}  attempt {attempt}: {work}",
@@ -166,7 +166,7 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
             f" {plural(count, 'task')} left: {safe(why)}." for why, count in reasons.items()
         )
         shown["unknown"] = "".join(
-            f" There is no queue {safe(one)!r} yet: the store has no task of it."
+            f" There is no queue {safe(one)!r} yet: no task was ever submitted to it."
             for one in queues
         )
     if event == "run.left" and facts["why"] == facts["status"]:

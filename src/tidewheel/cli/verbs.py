@@ -72,7 +72,7 @@ class Verb(NamedTuple):
     examples: tuple[str, ...] = ()
     replaces_ids: str = ""  # a field that says which tasks are meant: then none need be named
     dry_run: bool = False  # it can be tried: the answer is what it would do
-    of_run: str = "has received it"  # what became of the run
+    of_run: str = "has received the command"  # what became of the run
     of_task: str = "done"  # what became of each task; {flow}: in which flows
     key: str = ""  # in the terminal interface
     key_word: str = ""  # how the help there calls it, if not by its name
@@ -101,11 +101,11 @@ ROWS = (
         {
             "--reflow flow_is_new": "Start a new flow: everything downstream runs again.",
             **_FLOW,
-            "--wait": "Hold downstream tasks until another flow reaches this one.",
+            "--wait": "Hold downstream tasks until another flow reaches this task.",
             "--until POINT": "The new flow ends at this point.",
             "--until-task until_tasks ID": "The new flow ends at this task; repeatable.",
-            "--from from_point POINT": "Start the chains of parentless tasks in the new flow "
-            "at this point.",
+            "--from from_point POINT": "In the new flow, start tasks without parents at this "
+            "point.",
             "--ignore-before": "Everything before the first point of the new flow counts as "
             "done.",
             "--on-resume": "In a paused run: run the tasks when it is resumed.",
@@ -128,12 +128,12 @@ ROWS = (
     """,
         {
             "--out --output -o outputs OUTPUT": "Set this output; repeatable, or A,B.",
-            "--pre --prerequisite -p prerequisites WHAT": "Satisfy 1/a:succeeded, "
-            "xtrigger/NAME or all; repeatable.",
-            "--value values NAME=VALUE": "Set a value that tasks after it get: JSON, or a "
-            "text; repeatable. Alone it completes nothing.",
+            "--pre --prerequisite -p prerequisites WHAT": "Satisfy this prerequisite: "
+            "1/a:succeeded, xtrigger/NAME or all; repeatable.",
+            "--value values NAME=VALUE": "Set a value that later tasks get from this task: "
+            "JSON, or a text; repeatable. Without --out it completes no output.",
             **_FLOW,
-            "--wait": "Hold downstream tasks until another flow reaches this one.",
+            "--wait": "Hold downstream tasks until another flow reaches this task.",
             **_AT_POINT,
         },
         ("set forecast 3/model", "set forecast 3/post --pre 3/model:succeeded"),
@@ -245,13 +245,13 @@ ROWS = (
         "[RUN[//POINT|//ID]]",
         """Stop a run so that it can be resumed: tidewheel run RUN.
 
-    Active tasks finish first, unless --now leaves or --kill ends their jobs. With a point, a
-    task or a time the run stops there; with --flow only this flow stops.
+    Active tasks finish first, unless --now leaves their jobs running or --kill ends them. With
+    a point, a task or a time the run stops there; with --flow only this flow stops.
     """,
         {
             "--now mode_is_now": "Leave jobs running; the next start finds them.",
             "--kill mode_is_kill": "Kill the jobs of active tasks.",
-            "--at at_point POINT": "Stop after this point; `none` cancels that.",
+            "--at at_point POINT": "Stop after this point; `none` removes the stop point.",
             "--after after_task ID": "Stop when this task has ended.",
             "--at-time --wall-clock -w TIME": "Stop at this time (ISO 8601).",
             "--flow -f N": "Stop only this flow: its waiting tasks are removed.",
@@ -287,7 +287,7 @@ ROWS = (
     Verb("message", "Send a text or an output, from a job or on its behalf."),
     Verb(
         "ext-trigger",
-        "Tell a run that something outside has happened.",
+        "Send a run an external message that tasks wait for.",
         cylc=CylcCall("--max-tries=, --retry-interval=", aliases=("external-trigger",)),
     ),
 )

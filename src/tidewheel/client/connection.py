@@ -59,7 +59,9 @@ def _with_token(store: Where, token: str) -> StoreSettings:
         settings = store_settings(store)
         shown = replace(settings.credentials, token=token, origin="the argument token")
         return replace(settings, credentials=shown)
-    raise BadSetting("token", "…", "together with the address of a server, https://HOST")
+    raise BadSetting(
+        "token", "…", "a token only together with the address of a server, https://HOST"
+    )
 
 
 class ServicePart(Generic[Door]):

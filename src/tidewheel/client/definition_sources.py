@@ -160,11 +160,13 @@ def _place_of_url(text: str) -> SourcePlace:
         raise BadPlace(f"{text[:200]!r} names no host; {_FORMS}")
     if parts.password is not None or (parts.username is not None and transport != "ssh"):
         raise BadPlace(
-            "a URL with a name or a password in it would be seen by others; leave it out, or "
+            "others could read the user name or password in the URL; leave it out, or "
             + _BY_HAND
         )
     if transport == "http" and host not in _LOOPBACK:
-        raise BadPlace("http can be changed on the way; write https://, or " + _BY_HAND)
+        raise BadPlace(
+            "what http sends can be changed on the way; write https://, or " + _BY_HAND
+        )
     is_repository = parts.scheme.startswith(GIT)
     path, ref = parts.path, ""
     if is_repository and "@" in path:
@@ -175,8 +177,7 @@ def _place_of_url(text: str) -> SourcePlace:
     elif not is_repository and not path.endswith(ARCHIVES):
         raise BadPlace(
             f"{_shown(parts.netloc, path)} is not one of {', '.join(ARCHIVES)}; "
-            f"of a repository write git+{transport}://…, or name the archive that its server "
-            "offers"
+            f"for a repository write git+{transport}://…, or give the URL of an archive of it"
         )
     told = urlunsplit((transport, parts.netloc, path, "", ""))
     asked = urlunsplit((transport, parts.netloc, path, parts.query, ""))
@@ -217,8 +218,8 @@ def _folder(text: str) -> str:
     text = text.removeprefix("./").rstrip("/")
     if text and any(message for message in path_findings([f"x/{text}"])):
         raise BadPlace(
-            f"{text[:100]!r} leads out of what is fetched; write a folder or a file in it: "
-            "#workflows/imaging"
+            f"{text[:100]!r} is not a path inside the fetched files; write a folder or a file "
+            "there: #workflows/imaging"
         )
     return text
 
@@ -264,7 +265,8 @@ def _of_repository(place: SourcePlace) -> tuple[bytes, str]:
         ) from None
     except GitTooMuch as problem:
         raise SourceRefused(
-            f"{source} is given up: {problem}; name a folder in it (#FOLDER), or {_BY_HAND}"
+            f"{source} cannot be fetched: {problem}; name a folder in it (#FOLDER), or "
+            f"{_BY_HAND}"
         ) from None
     except GitProblem as problem:
         raise _explained(source, str(problem)) from None
@@ -295,10 +297,10 @@ def _explained(source: WorkflowSource, said: str) -> Refused | Unavailable:
                 "commit id after @"
             )
         case "folder":
-            return SourceRefused(f"{where} has no {source.folder!r} there; {_LOOK}")
+            return SourceRefused(f"{where} has no file or folder {source.folder!r}; {_LOOK}")
         case "rights":
             return SourceRefused(
-                f"{where} does not exist or needs a login, which is not asked for here; "
+                f"{where} does not exist or needs a login; this command cannot log in; "
                 f"{_BY_HAND}"
             )
         case "owner":
@@ -307,7 +309,7 @@ def _explained(source: WorkflowSource, said: str) -> Refused | Unavailable:
             return SourceRefused(f"{where} cannot be fetched: {said[:500]}; {_BY_HAND}")
 
 
-_LOOK = "look for it there, and write its path from the top after #"
+_LOOK = "look for it there, and write its path from the top folder after #"
 
 
 def _unreachable(where: str, said: str) -> SourceUnreachable:
@@ -355,14 +357,15 @@ def _download(url: str, source: WorkflowSource) -> bytes:
         if error.code >= http.client.INTERNAL_SERVER_ERROR:
             raise _unreachable(where, f"{error.code} {error.reason}") from None
         raise SourceRefused(
-            f"{where} is answered with {error.code} {error.reason}; open it in a browser, and "
+            f"{where} answers with {error.code} {error.reason}; open it in a browser, and "
             f"if it needs a login, {_BY_HAND}"
         ) from None
     except urllib.error.URLError as error:
         if isinstance(error.reason, ssl.SSLCertVerificationError):
             raise SourceRefused(
                 f"{where}: its certificate is not trusted here "
-                f"({error.reason.verify_message}); name your own authority in SSL_CERT_FILE"
+                f"({error.reason.verify_message}); set SSL_CERT_FILE to a file with your own "
+                "certificate authority"
             ) from None
         raise _unreachable(where, str(error.reason)) from None
     except (OSError, http.client.HTTPException) as error:
@@ -439,7 +442,7 @@ def _unpacked(content: bytes, source: WorkflowSource, folder: Path) -> Path:
             f"are taken; name a folder in it (#FOLDER), or {_BY_HAND}"
         ) from None
     if wrong := path_findings(one.path for one in found):
-        raise SourceRefused(f"{source}: {'; '.join(wrong[:3])}; nothing of it is taken")
+        raise SourceRefused(f"{source}: {'; '.join(wrong[:3])}; nothing was registered")
     root = folder / _called(source, top)
     root.mkdir(mode=0o700)
     for one in found:
@@ -465,7 +468,7 @@ def _asked(paths: Sequence[str], source: WorkflowSource) -> tuple[str, str]:
         if place in paths:
             above, _, name = place.rpartition("/")
             return above, name
-    raise SourceRefused(f"{source.url} has no {asked!r}; {_LOOK}")
+    raise SourceRefused(f"{source.url} has no file or folder {asked!r}; {_LOOK}")
 
 
 def _files(paths: Sequence[str]) -> set[str]:

@@ -150,7 +150,7 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
     asked, offered = task.resources, offered_in(task.queue, settings.capacity)
     if task.command is not None and not settings.shell and not needs_runner(asked):
-        return "no commands of the shell (--runner shell)"
+        return "this worker runs no shell commands (add --runner shell)"
     if fits(asked, offered):
         return ""
     if absent := sorted(asked.labels - offered.labels):

@@ -56,7 +56,7 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
         return _for_containers(str(runner), fields, given)
     command = given.get("command")
     if command is None:
-        raise ValueError(f"runner {runner} runs commands, and it has none")
+        raise ValueError(f"runner {runner} runs commands, and the task has no command")
     _require_no_secrets(str(runner), given)
     if finding := slurm.refusal(slurm.directive_lines(directives)) or slurm.refusal(
         slurm.head_lines(command)
@@ -79,7 +79,7 @@ def _for_containers(
     """Returns the fields of a stage: its spec names the runner and holds the compose file."""
     spec = decode(given["spec"]) if given.get("spec") is not None else {}
     if not isinstance(spec, dict):
-        raise ValueError(f"the spec of a task for runner {runner} is an object")
+        raise ValueError(f"the spec of a task for runner {runner} must be an object")
     compose = fields.get("compose") or spec.get("compose")
     if not compose or not isinstance(compose, str):
         raise ValueError(f"runner {runner} needs compose, the text of a compose file")
@@ -261,7 +261,7 @@ def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
     Raises InvalidTask for fields that cannot be changed.
     """
     if not isinstance(fields.get("retries"), int | None):
-        accepted = "how often; the delays cannot be changed"
+        accepted = "a whole number; the delays cannot be changed"
         raise InvalidTask(task_id, [f"retries is {fields['retries']!r}; expected {accepted}"])
     fixed = [name for name in fields if name in FIELD_NAMES and name not in _AMENDABLE]
     if fixed:
@@ -354,7 +354,7 @@ def _edges(fields: Mapping[str, Any]) -> dict[str, Any]:
     needs, continuations = _listed(fields, "needs"), _listed(fields, "continuations")
     for one in continuations:
         if not isinstance(one, str):
-            raise ValueError(f"continuations has {one!r}; expected ids")
+            raise ValueError(f"continuations has {one!r}; expected task ids")
     return {
         "needs": tuple(map(_need, needs)),
         "continuations": tuple(map(TaskId, continuations)),
@@ -375,7 +375,7 @@ def _need(given: object) -> Need:
         case [str(task_id), str(output)]:
             return Need(task_id=TaskId(task_id), output=output)
         case _:
-            accepted = "ids and pairs of id and output"
+            accepted = "task ids, or pairs of a task id and an output"
             raise ValueError(f"needs has {given!r}; expected {accepted}")
 
 
@@ -435,7 +435,9 @@ def _resources(fields: Mapping[str, Any]) -> dict[str, Resources]:
     if whole is not None:
         if not isinstance(whole, Resources):
             known = ", ".join(RESOURCE_FIELDS)
-            raise ValueError(f"resources is no Resources; instead, give any of {known}")
+            raise ValueError(
+                f"resources is not a Resources object; give one, or any of {known}"
+            )
         return {"resources": whole}
     if all(fields.get(name) is None for name in RESOURCE_FIELDS):
         return {}

@@ -270,4 +270,4 @@ def _json(what: str, value: object) -> str:
     try:
         return encode(value)
     except ValueError as error:
-        raise BadSetting(what, value, f"what JSON can hold ({error})") from None
+        raise BadSetting(what, value, f"a value that JSON can express ({error})") from None

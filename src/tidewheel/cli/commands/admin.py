@@ -57,22 +57,22 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @option(
     "--scope ...",
-    "What the token allows; repeatable. All but read include read; admin is everything.",
+    "What the token allows; repeatable. Every scope includes read; admin includes all scopes.",
     type=click.Choice([scope.value for scope in Scope]),
 )
 @option(
     "--for NAME...",
-    "The token is for queues, workflows, runs and objects of this name, and for all names "
-    "under it. `*` stands for any text.",
+    "The token is valid for queues, workflows, runs and objects named NAME or NAME/…; `*` "
+    "stands for any text. Repeatable.",
 )
-@option("--queue GLOB...", "Only for these queues; `run:NAME` means a run.")
-@option("--workflow GLOB...", "Only for these workflows and their runs.")
-@option("--lasts", "How long it is valid. [default: until revoked]", type=DURATION)
+@option("--queue GLOB...", "Valid only for these queues; `run:NAME` is the queue of a run.")
+@option("--workflow GLOB...", "Valid only for these workflows and their runs.")
+@option("--lasts", "How long the token is valid. [default: until revoked]", type=DURATION)
 def token_command(session: Session, action: str, name: str | None, **options: Any) -> int:  # noqa: ANN401
     """Create a token called NAME, list tokens, or revoke one by its number.
 
-    The token is printed once; the store keeps a hash of it. `link` prints an address for a
-    single use within five minutes, which signs a browser in with what your own token allows.
+    The token is printed once; the store keeps a hash of it. `link` prints an address that signs
+    a browser in with the rights of your own token; it works once, within five minutes.
     """
     if action == "list":
         return _list_tokens(session)
@@ -88,7 +88,7 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
     from tidewheel.client.tokens import make_token
 
     if not options["scope"]:
-        raise click.UsageError("say what it allows: --scope " + "|".join(Scope))
+        raise click.UsageError("say what the token allows: --scope " + "|".join(Scope))
     grant = grant_of(
         map(Scope, options["scope"]),
         options["for"],
@@ -97,7 +97,8 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
     )
     if not grant.names:
         raise click.UsageError(
-            "say what it is for: --for team-a (that name and all under it), or --for '*'"
+            "say for which names the token is valid: --for team-a (team-a and team-a/…), or "
+            "--for '*'"
         )
     text, view = session.ask_or_make(
         lambda client: make_token(client.store, name, grant, options["lasts"])
@@ -106,8 +107,8 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
     def show(_: object) -> None:
         say(text)
         revoke = f"tidewheel token revoke {view.number}"
-        note(f"token {view.number}, shown this once; revoke it: {revoke}")
-        note(f"it is for {', '.join(map(safe, view.grant.names))}")
+        note(f"token {view.number} is shown only this once; revoke it: {revoke}")
+        note(f"it is valid for {', '.join(map(safe, view.grant.names))}")
 
     return session.answer({"token": text, "stored": document(view)}, show)
 
@@ -174,7 +175,7 @@ Examples:
   tidewheel notify check
   tidewheel notify test operators
   tidewheel notify list
-Rules stand in notify.toml in the state directory, as
+Rules are in the file notify.toml in the state directory, for example:
   [[rule]]
   name = "operators"
   on = ["stall", "failed"]
@@ -186,12 +187,15 @@ Rules stand in notify.toml in the state directory, as
 @click.argument("action", type=click.Choice(["list", "check", "test"]))
 @click.argument("rule", required=False)
 def notify_command(session: Session, action: str, rule: str | None) -> int:
-    """List rules and what was sent, check the rules, or send a test for RULE or for all.
+    """List notification rules and what was sent, check the rules, or send a test of RULE or of
+    all.
 
-    With --server, admins of that server see its rules.
+    With --server these are the rules of that server; only its admins may do this.
     """
     if action != "test" and rule is not None:
-        raise click.UsageError(f"only test takes a rule: tidewheel notify test {rule}")
+        raise click.UsageError(
+            f"list and check take no rule; to test it: tidewheel notify test {rule}"
+        )
     if action == "test":
         return _test(session, rule)
     if action == "check":
@@ -238,7 +242,7 @@ def _show_rules(found: Any) -> None:  # noqa: ANN401 - a document
         "TASK": "task",
         "TO": "to",
     }
-    empty = f"no rules in {safe(found['file'])}; tidewheel notify --help shows one"
+    empty = f"no rules in {safe(found['file'])}; tidewheel notify --help shows an example"
     say_found(found["rules"], columns, empty)
     messages = [one | {"state": f"due {one['due_at']}"} for one in found["waiting"]]
     messages += [one | {"state": one["outcome"]} for one in found["ended"]]
@@ -249,9 +253,9 @@ def _show_rules(found: Any) -> None:  # noqa: ANN401 - a document
         columns |= {name.upper(): name for name in names} | {"": "error"}
         say_columns(messages[:MESSAGES_SHOWN], columns)
     if found["findings"]:
-        note("something is wrong with the rules: tidewheel notify check")
+        note("some rules are wrong; see: tidewheel notify check")
     sender = found["sender"]
-    who = "no sender is running; tidewheel up, scheduler, server and run send while they run"
+    who = "no process sends notifications now; start tidewheel up, scheduler, server or run"
     note(f"sent by {safe(sender)}" if sender else who)
 
 
@@ -265,7 +269,7 @@ def _test(session: Session, rule: str | None) -> int:
         for text in found["findings"]:
             note(safe(text))
         if not tests:
-            note("there is no rule to try: tidewheel notify check")
+            note("there is no rule to test; see: tidewheel notify check")
 
     session.answer(found, show)
     return ExitCode.DONE if tests and all(one["sent"] for one in tests) else ExitCode.FAILED
@@ -277,25 +281,25 @@ def _test(session: Session, rule: str | None) -> int:
 @session_command(
     "verify",
     "verify",
-    "verify --files                   also list files that belong to nothing in the store",
-    "verify --files --delete --yes    and remove those of this store",
-    "verify --audit-head 1042:6f1d…   also ask whether that entry of the audit is there still",
+    "verify --files                   also list folders without a run or task in the store",
+    "verify --files --delete --yes    and remove these folders",
+    "verify --audit-head 1042:6f1d…   also check that this audit entry is still there",
 )
 @option(
     "--files",
-    "List folders of runs and tasks in this host's state directory that the store does "
-    "not know, with their sizes.",
+    "List folders in this host's state directory whose run or task is not in the store, with "
+    "their sizes.",
 )
 @option("--delete deletes", "With --files: remove these folders.")
 @option(
     "--unmarked",
-    "With --delete: also remove folders that do not say which store they belong to.",
+    "With --delete: also remove folders that may belong to another store.",
 )
 @option("--yes is_sure", "With --delete: do not ask.")
 @option(
     "--audit-head NUMBER:SHA256",
-    "An entry of the audit, as a server logged it (`audit.head`) or an earlier verify printed "
-    "it. If the end of the audit was cut off, this finds it.",
+    "Check that this audit entry is still there. Servers log such entries (`audit.head`), and "
+    "verify prints them. So you notice if the end of the audit was cut off.",
 )
 def verify_command(
     session: Session, *, files: bool, audit_head: str | None, **how: bool
@@ -339,7 +343,7 @@ async def _verified(
             raise click.UsageError(f"--audit-head {safe(audit_head)!r}: give NUMBER:SHA256")
         told = await client.store.audit(before=int(number) + 1, count=1)
         if not told or (told[0].number, told[0].sha256) != (int(number), digest.lower()):
-            seen = f"its SHA-256 is not {digest}, which was recorded before"
+            seen = f"it is missing, or its SHA-256 is not {digest}"
             found = [
                 *found,
                 Violation(invariant="audit", task_id=f"entry {number}", seen=seen),
@@ -362,18 +366,25 @@ AUDIT_PAGE = 1_000
     "audit",
     "audit                      the newest entries",
     "audit --export audit.jsonl every entry, oldest first, one JSON document per line",
-    "audit --check audit.jsonl  whether such a file is whole and unchanged; needs no store",
+    "audit --check audit.jsonl  check such a file for missing or changed entries; needs no "
+    "store",
 )
-@option("--limit N", "How many entries.", type=click.IntRange(1, AUDIT_PAGE), shown=AUDIT_SHOWN)
-@option("--export export_to FILE", "Write every entry to this file; - is the standard output.")
+@option(
+    "--limit N",
+    "How many entries to list at most.",
+    type=click.IntRange(1, AUDIT_PAGE),
+    shown=AUDIT_SHOWN,
+)
+@option("--export export_to FILE", "Write every entry to this file; - means standard output.")
 @option("--check check_file", "Check a file that --export wrote.", type=_FILE)
 def audit_command(
     session: Session, limit: int | None, export_to: str | None, check_file: str | None
 ) -> int:
-    """List who changed what, and who was refused, newest first; through a server for admins.
+    """List who changed what, and who was refused, newest first; at a server for admins only.
 
     Each entry has a hash of itself and of the entry before it: no entry can be changed, removed
-    or inserted without a trace. `--check` and `verify` find the first one that was.
+    or inserted without a trace. `--check` and `verify` find the first entry where this
+    happened.
     """
     if check_file is not None:
         return _check_audit(session, check_file)
@@ -392,7 +403,12 @@ def audit_command(
             "STATUS": lambda one: str(one.status),
             "WHAT": deed_words,
         }
-        say_found(found, columns, "nothing was changed through a server yet", drop=("STATUS",))
+        say_found(
+            found,
+            columns,
+            "the audit is empty: nothing was changed through a server yet",
+            drop=("STATUS",),
+        )
 
     return session.answer({"entries": [document(one) for one in found]}, show)
 
@@ -407,7 +423,7 @@ def _export_audit(session: Session, path: str) -> int:
             with open(path, "x", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
                 return await _write_audit(client, file)
         except OSError as error:
-            accepted = "a new file in a folder that is there"
+            accepted = "the path of a new file in an existing folder"
             raise BadSetting("export", path, f"{accepted} ({error.strerror})") from None
 
     count = session.ask_existing(write)
@@ -440,7 +456,7 @@ def _check_audit(session: Session, path: str) -> int:
                 break
     head = None if before is None else _head(before)
     entries = plural(count, "entry", "entries")
-    told = seen or f"{entries}, none was changed or is missing; the last is {head}"
+    told = seen or f"{entries}; none was changed, none is missing; the last is {head}"
     session.answer(
         {"entries": count, "head": head, "broken": seen}, lambda _: say(f"{safe(path)}: {told}")
     )
@@ -492,17 +508,18 @@ def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:
 
 def _show_orphans(found: list[Orphan], home: str) -> None:
     if not found:
-        say(f"every folder of a run or a task in {home} belongs to something in the store")
+        say(f"every folder of a run or task in {home} has its run or task in the store")
     groups = {
-        "belong to nothing in this store; remove them: tidewheel verify --files --delete": [
-            one for one in found if not one.is_unmarked and not one.in_use
-        ],
-        "belong to no run of this store, and do not say which store they belong to; if no "
-        "other store or server uses this state directory, remove them: "
+        "belong to no run or task in this store; remove them: tidewheel verify --files "
+        "--delete": [one for one in found if not one.is_unmarked and not one.in_use],
+        "belong to no run or task in this store, and may belong to another store; if no other "
+        "store or server uses this state directory, remove them: "
         "tidewheel verify --files --delete --unmarked": [
             one for one in found if one.is_unmarked and not one.in_use
         ],
-        "are in use: a job of them still runs; they stay": [one for one in found if one.in_use],
+        "are still used by running jobs; they are not removed": [
+            one for one in found if one.in_use
+        ],
     }
     for said, some in groups.items():
         if some:
@@ -532,6 +549,6 @@ def migrate_command(session: Session) -> int:
             return
         say(f"migrated from schema version {report.from_version} to {report.to_version}")
         if report.backup is not None:
-            say(f"the store as it was: {safe(report.backup)}")
+            say(f"the old store is kept as {safe(report.backup)}")
 
     return session.answer(told, show)

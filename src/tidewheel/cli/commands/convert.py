@@ -31,19 +31,19 @@ EXAMPLES = (
 @click.command("convert", epilog=examples_text(EXAMPLES))
 @click.argument("path", type=PATH)
 @option("--to DIR", f"Write into this folder. [default: {FOLDER}, beside PATH]", type=PATH)
-@option("--check", "Write nothing; only say what would be written.")
+@option("--check", "Write nothing; only print what would be written.")
 @AS_JSON
 @click.pass_context
 def command(
     context: click.Context, path: Path, *, to: Path | None, check: bool, as_json: bool
 ) -> int:
-    """Write files of SIP's version 1 as 2.0: definitions with their stages, and requests.
+    """Convert SIP files of version 1 to 2.0: definitions with their stages, and requests.
 
     PATH is a definition, a scheduling block instance, a processing block, or a folder of them.
     The templates of a definition are taken from templates/WORKFLOW/VERSION/STAGE/VERSION beside
-    it. You are told what could not be carried over, and whether the result can be registered
-    and run. No existing file is ever changed: if one of them differs, nothing is written. Exit
-    1 if something is left to be done, 2 if nothing was written.
+    it. The output says what could not be converted, and whether the result can be registered
+    and run. No existing file is changed: if a file exists with other content, nothing is
+    written. Exit 1 if you have to complete something by hand, 2 if nothing was written.
     """
     from tidewheel.services.definitions.conversion import convert
 
@@ -81,10 +81,10 @@ def _check_place(folder: Path, files: Mapping[str, bytes], made: Conversion) -> 
         there = folder / name
         way = [one for one in there.parents if one.is_relative_to(folder) and one != folder]
         if link := next((one for one in (there, *way) if one.is_symlink()), None):
-            seen = "this is a link, and nothing is written through it"
+            seen = "this is a symbolic link; no file is written through a link"
             made.findings.error(EXISTS, seen, hint, Position(str(link)))
         elif there.exists() and not _is_same(there, content):
-            seen = "something else is there already"
+            seen = "this file exists already, with other content"
             made.findings.error(EXISTS, seen, hint, Position(str(there)))
 
 
@@ -112,8 +112,10 @@ def write_new(
     except OSError as error:
         if isinstance(error, FileExistsError) and _is_same(path, content):
             return  # another one like this was quicker
-        reason = (error.strerror or "it is not possible").lower()
-        raise Refused(f"{path} cannot be written: {reason}; {verb} again when it can") from None
+        reason = (error.strerror or "unknown reason").lower()
+        raise Refused(
+            f"{path} cannot be written: {reason}; solve this, then {verb} again"
+        ) from None
 
 
 def _tell(made: Conversion, folder: Path, *, is_written: bool, as_json: bool) -> None:
@@ -133,10 +135,10 @@ def _tell(made: Conversion, folder: Path, *, is_written: bool, as_json: bool) ->
         where = safe(folder / one.file)
         say(f"{safe(one.source)} -> {where}: {safe(one.name)}; {safe(one.verdict)}")
     for name in made.unchanged:
-        say(f"{safe(name)}: it is 2.0 already")
+        say(f"{safe(name)}: it is version 2.0 already")
     if not is_written:
         is_empty = not (made.converted or made.unchanged or findings)
-        none = ": no definition and no request was found" if is_empty else ""
+        none = ": there is no definition and no request of version 1" if is_empty else ""
         say(f"nothing was written{none}")
         return
     count = plural(len(made.files()), "file")

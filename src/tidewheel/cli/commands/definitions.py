@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 )
 @option("--strict", "Treat warnings as errors.")
 def validate_command(definition: Definition, *, strict: bool) -> int:
-    """Check a workflow definition: every mistake with its place and what to do about it.
+    """Check a workflow definition: print every mistake with its place and how to fix it.
 
-    DIR has a flow.cylc in it; without DIR it is the folder you are in. FILE is a flow.cylc, a
+    DIR is a folder with a flow.cylc, by default the current folder. FILE is a flow.cylc, a
     Python file or a SIP definition (.yaml, .yml, .json, each also with .j2). NAME or
-    NAME/VERSION is a registered workflow. For a SIP definition you also learn whether it can be
-    registered and run. Exit 2 if there is an error.
+    NAME/VERSION is a registered workflow. For a SIP definition, the output also says whether it
+    can be registered and run. Exit 2 if there is an error.
     """
     findings = Findings()
     loaded, verdicts = definition.load_judged(findings)
@@ -141,7 +141,7 @@ def list_command(
 ) -> int:
     """List the tasks of a workflow, with their titles."""
     if sum((tree, points is not None, everything)) > 1:
-        raise click.UsageError("give one of --tree, --points and --all")
+        raise click.UsageError("give only one of --tree, --points and --all")
     findings = Findings()
     loaded = definition.load(findings)
     if loaded.graph is None:
@@ -228,7 +228,7 @@ def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: boo
         for name in names:
             say(name if style.is_unwritten else f"{point}/{name}")
     if shown.window.cut:
-        note("there are more; give an earlier STOP")
+        note("not all tasks are listed: there are too many; give an earlier STOP")
 
 
 # ---- `config`: the settings after inheritance ----
@@ -245,9 +245,10 @@ def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: boo
     "Only this section or the value of this item; repeatable.",
 )
 def config_command(definition: Definition, *, task: str | None, items: tuple[str, ...]) -> int:
-    """Print the settings of a workflow as they hold for each task, with what it inherits.
+    """Print the settings of a workflow; those of a task include what it inherits.
 
-    `completion` is what makes a task complete, as it was written or as the graph implies it.
+    `completion` is the condition under which a task is complete: as written, or as the graph
+    implies.
     """
     from tidewheel.cli.pages.settings import config_tree, sip_tree, tree_lines
 
@@ -316,7 +317,9 @@ def view_command(definition: Definition, *, plain: bool, mark: bool, process: bo
     """Print a definition with its included files in place and its templates rendered."""
     definition.refuse_python("view")
     if plain and process:
-        raise click.UsageError("--plain is before templating, --process after it")
+        raise click.UsageError(
+            "give --plain (before templating) or --process (after it), not both"
+        )
     findings = Findings()
     source = (_plain if plain else _rendered)(definition, findings)
     if source is None or (findings.has_errors and not source.lines):
@@ -377,16 +380,18 @@ Examples:
   tidewheel graph my-workflow
   tidewheel graph my-workflow 20300101 20300103 --svg=graph.svg --cycles
   tidewheel graph my-workflow --reference 1 3
-In the pictures a dashed line is a parent that its child can do without, or an output that
-need not happen; a word on a line is an output other than success.
+In pictures, a dashed line means that the child can run without this parent, or that the output
+is optional. A word on a line is an output other than success.
 """
 
 
 @definition_command("graph", epilog=GRAPH_EPILOG)
 @click.argument("start", required=False)
 @click.argument("stop", required=False)
-@option("--reference form", "Print it in Cylc's reference format.", flag_value="reference")
-@option("--dot form", "Print it in the language of Graphviz.", flag_value="dot")
+@option(
+    "--reference form", "Print the graph in Cylc's reference format.", flag_value="reference"
+)
+@option("--dot form", "Print the graph in the language of Graphviz.", flag_value="dot")
 @option(
     "--svg svg [FILE]",
     "Draw a picture, into this file or to standard output.",
@@ -403,10 +408,10 @@ def graph_command(
     svg: str | None,
     **drawing: Any,  # noqa: ANN401
 ) -> int:
-    """Show a workflow's graph from START to STOP: who waits for whom.
+    """Show a workflow's graph from START to STOP: which task waits for which.
 
     START is a point, by default the initial one. STOP is a point or an interval from START; by
-    default there are three points. Findings go to standard error; exit 2 if there is an error.
+    default three points are shown. Findings go to standard error; exit 2 if there is an error.
     """
     from tidewheel.services.definitions.graph import (
         TASKS_MAX,
@@ -417,7 +422,7 @@ def graph_command(
     )
 
     if sum(map(bool, (form, svg, definition.as_json))) > 1:
-        raise click.UsageError("give one of --reference, --dot, --svg and --json")
+        raise click.UsageError("give only one of --reference, --dot, --svg and --json")
     if svg not in (None, STDOUT) and not str(svg).endswith(".svg"):
         raise click.UsageError(f"--svg takes a file with a name such as graph.svg, not {svg!r}")
     findings = Findings()
@@ -443,7 +448,10 @@ def graph_command(
     if shown.window.cut:
         last = shown.stop if shown.stop is not None else shown.start
         point = shown.graph.cycling.style.text(last)
-        note(f"there is too much to show: only what is until {point}; give an earlier STOP")
+        note(
+            f"there are too many tasks: only those up to {point} are shown; give an earlier "
+            "STOP"
+        )
     return status
 
 

@@ -49,7 +49,7 @@ KINDS = {
         ),
     ),
     "queue": Kind(
-        "tasks for the queue alone, with a Python handler",
+        "tasks for the queue and a Python handler, without a workflow",
         (
             ("cd starter && tidewheel submit --file tasks.jsonl", "store four tasks"),
             (
@@ -69,7 +69,7 @@ EXAMPLES = ("init forecast", *(f"init my-{name} --kind {name}" for name in list(
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, name: str, *, kind: str | None, as_json: bool) -> int:
-    """Make a folder NAME with an example that runs as it is, to start your own from.
+    """Make a folder NAME with a working example, as a start for your own workflow.
 
     The kinds are cycling (a flow.cylc), python (a workflow in Python), stages (a SIP workflow
     with a request) and queue (tasks and a handler, without a workflow). A folder that is not

@@ -46,7 +46,7 @@ def command(
     values: Words,
     progress: float | None,
 ) -> int:
-    """Inside a job: report TEXT, an output that others wait for, or progress.
+    """Inside a job: report TEXT, an output that other tasks wait for, or progress.
 
     Outside a job: send a message on behalf of a task: message RUN ID TEXT.
     """
@@ -107,7 +107,7 @@ def _own_words(words: Words) -> tuple[str, ...] | None:
     if words[0] == own[0]:
         return None
     raise click.UsageError(
-        f"one text, quoted, or RUN ID TEXT; the second word here is {words[1]!r}"
+        f"put TEXT in quotes, or give RUN ID TEXT; the second word is {words[1]!r}"
     )
 
 
@@ -141,7 +141,9 @@ def _say_to_server(said: dict[str, Any]) -> str:
 
     voice = own_voice(os.environ)
     if voice is None:
-        raise Unavailable("this job has a token and knows no server; set TIDEWHEEL_SERVER, too")
+        raise Unavailable(
+            "this job has a token, but no server is named; set TIDEWHEEL_SERVER, too"
+        )
     voice.say(**said)
     return Delivery.ACCEPTED.value
 
@@ -155,17 +157,19 @@ def _speak_for_another(
 
     if len(words) < WORDS_FOR_ANOTHER and not (len(words) > 1 and output):
         raise Refused(
-            "this command is for use inside a job; call it inside a command "
-            "that a worker runs, or name the job: tidewheel message RUN POINT/NAME TEXT"
+            "this command does not run inside a job; name the task that it speaks for: "
+            "tidewheel message RUN POINT/NAME TEXT"
         )
     if progress is not None:
-        raise click.UsageError("only a job itself knows its progress")
+        raise click.UsageError("--progress works only inside a job; leave it out")
 
     def asked(target: Target) -> Message:
         from tidewheel.core.operator.verbs import Message
 
         if not target.rest:
-            raise click.UsageError(f"name the task: message {target.run} POINT/NAME TEXT")
+            raise click.UsageError(
+                f"name the task: tidewheel message {target.run} POINT/NAME TEXT"
+            )
         texts = target.rest[1:]
         return Message(id=target.rest[0], texts=texts, output=output or "", values=values)
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import click
 
 from tidewheel.api.wire import document
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say_found
 from tidewheel.cli.session import Session, option
 from tidewheel.cli.session import session_command as command_of_session
@@ -45,11 +46,11 @@ CALLBACK = "/callback"
 )
 @click.argument("server", required=False)
 def login_command(session: Session, server: str | None) -> int:
-    """Sign in by name at SERVER, where your organisation knows you.
+    """Sign in at SERVER with your account in your organisation.
 
-    Prints an address to open in a browser, on any machine, and waits until you have signed in
-    there. The token that SERVER then gives lasts for hours, is kept in the state directory for
-    that server alone, and is used by every command that names it.
+    Prints an address to open in a browser, and waits until you have signed in there. The token
+    that SERVER then issues lasts for hours. It is kept in the state directory, and every
+    command that names this server uses it.
     """
     from tidewheel.client.tokens import write_private
     from tidewheel.wiring.machine import make_private_directory
@@ -78,17 +79,18 @@ def logout_command(session: Session, server: str | None) -> int:
     url, path = _login_place(session, server)
     known = credentials(url)
     split = split_token(known.token or "") if known.origin == str(path) else None
-    ended = False
+    words, ended, status = "you were not signed in here", False, ExitCode.DONE
     try:
         if split is not None:
             at_server = session._replace(store=url)
             at_server.ask(lambda client: client.store.end_session(split[0]))
-            ended = True
+            words, ended = "signed out", True
     except TidewheelError as error:
-        note(f"the session could not be ended there: {safe(error)}")
+        words = f"the token is removed here, but {url} did not end the session: {error}"
+        status = ExitCode.REFUSED if isinstance(error, Refused) else ExitCode.UNAVAILABLE
     path.unlink(missing_ok=True)
-    words = "signed out" if ended else "you were not signed in here"
-    return session.answer({"server": url, "ended": ended}, lambda _: note(words))
+    session.answer({"server": url, "ended": ended}, lambda _: note(safe(words)))
+    return status
 
 
 def _login_place(session: Session, server: str | None) -> tuple[str, Path]:
@@ -99,7 +101,7 @@ def _login_place(session: Session, server: str | None) -> tuple[str, Path]:
     url = server_url(server or session.store).rstrip("/")
     if not is_safe_url(url):
         raise click.UsageError(
-            f"{safe(url)}: one signs in over https, at one server: https://HOST"
+            f"cannot sign in at {safe(url)}; expected the address of one server: https://HOST"
         )
     return url, home_directory() / login_file_of(url)
 
@@ -119,7 +121,7 @@ async def _sign_in(url: str) -> Told:
         ways: Told = (await transport.call("GET", "/sign-in")).json
         if ways["issuer"] is None:
             raise Refused(
-                f"{url} offers no sign-in by name; ask its admin for a token, "
+                f"people cannot sign in at {url}; ask its admin for a token, "
                 "and set TIDEWHEEL_TOKEN"
             )
         return await (_by_device(transport) if ways["device"] else _by_code(transport, ways))
@@ -147,14 +149,16 @@ async def _by_device(transport: Transport) -> Told:
         if told["token"] is not None:
             return told
         interval += SLOW_DOWN_SECONDS if told["waits"] == "slow_down" else 0.0
-    raise Refused("no one signed in in time; start again: tidewheel login")
+    raise Refused("the time to sign in is over; start again: tidewheel login")
 
 
 async def _by_code(transport: Transport, ways: Told) -> Told:
     """Waits until the provider has sent a browser of this machine to a port of ours; returns
     the token (RFC 8252)."""
     if not is_safe_url(ways["authorization_endpoint"]):
-        raise Refused("the server names a provider that cannot be trusted: it is not https")
+        raise Refused(
+            "the address of the server's sign-in provider is not https; tell the server's admin"
+        )
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     came: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
     listening = await asyncio.start_server(
@@ -183,9 +187,11 @@ async def _by_code(transport: Transport, ways: Told) -> Told:
             async with asyncio.timeout(WAIT_SECONDS_MAX):
                 told = await came
         except TimeoutError:
-            raise Refused("no one signed in in time; start again: tidewheel login") from None
+            raise Refused("the time to sign in is over; start again: tidewheel login") from None
     if "code" not in told:
-        raise Refused(f"the provider did not sign you in: {told.get('error', 'no code came')}")
+        raise Refused(
+            f"the provider did not sign you in: {told.get('error', 'it sent no code')}"
+        )
     body = {"code": told["code"], "verifier": verifier, "nonce": nonce}
     return await _token(transport, body | {"redirect_uri": redirect_uri})
 
@@ -242,7 +248,9 @@ def session_command(
             )
         return _list_sessions(session, person)
     if [number is not None, everything, person is not None].count(True) != 1:
-        raise click.UsageError("say which: tidewheel session end NUMBER, --all or --person")
+        raise click.UsageError(
+            "say which sessions to end: tidewheel session end NUMBER, --all or --person NAME"
+        )
 
     async def end(client: AsyncClient) -> list[TokenView]:
         if number is not None:

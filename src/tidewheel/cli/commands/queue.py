@@ -28,23 +28,33 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @option(
     "--pause/--resume paused",
-    "Stop workers from taking tasks, or let them again.",
+    "Stop workers from taking tasks, or allow it again.",
     default=None,
 )
 @option(
     "--aging/--no-aging", "Raise the priority of waiting tasks by 1 per second.", default=None
 )
-@option("--fair/--no-fair", "Let each limit key have its turn.", default=None)
+@option("--fair/--no-fair", "Take tasks of the limit keys in turn.", default=None)
 @option(
     "--fence-kill/--no-fence-kill",
-    "End a job before its lease does if the store cannot be reached, and with its worker.",
+    "End a job before its lease ends if the store cannot be reached, and when its worker ends.",
     default=None,
 )
 @option("--lease lease_seconds", "How long a lease lasts without a heartbeat.", type=DURATION)
-@option("--limit ...", "How many may run at once: 4, or per key: KEY=4, '*=4'.", type=LIMIT)
-@option("--rate ...", "How many may start in a time: 10/1s, KEY=10/1m.", type=RATE)
-@option("--no-limits", "Remove all limits first.", default=None)
-@option("--all show_all", "Also list queues of runs in which nothing is open.")
+@option(
+    "--limit ...",
+    "How many tasks may run at once: 4 of the queue, KEY=4 of a limit key, '*=4' of each "
+    "key; repeatable.",
+    type=LIMIT,
+)
+@option(
+    "--rate ...",
+    "How many tasks may start in a period: 10/1s of the queue, KEY=10/1m of a limit key; "
+    "repeatable.",
+    type=RATE,
+)
+@option("--no-limits", "Remove all limits of the queue before setting new ones.", default=None)
+@option("--all show_all", "Also list queues of runs that have no open tasks.")
 def queues_command(
     session: Session,
     name: str | None,
@@ -54,21 +64,21 @@ def queues_command(
 ) -> int:
     """List queues with how many tasks wait in each; with NAME and options, change a queue.
 
-    Idle queues stay listed while they have settings or were used lately. Those that runs left
-    behind are hidden: --all shows them.
+    Idle queues stay listed while they have settings or were used lately. Queues of runs that
+    have no open tasks are hidden: --all shows them.
     """
     from tidewheel.api.wire import document
 
     given = {key: value for key, value in options.items() if value not in (None, ())}
     if given and name is None:
-        raise click.UsageError(
-            "name the queue that shall change: tidewheel queues NAME --pause"
-        )
+        raise click.UsageError("name the queue to change: tidewheel queues NAME --pause")
     ask = session.ask_to_write if given else session.ask
     found = ask(lambda client: _queues(client, name, given))
     is_shown = show_all or name is not None
     views = [view for view in found if is_shown or not _is_left_by_run(view)]
-    empty = "no queue has open tasks or settings; tasks make theirs as they are submitted"
+    empty = (
+        "no queue has open tasks or settings; a queue appears when a task is submitted to it"
+    )
 
     def show(_: object) -> None:
         say_found(views, QUEUE_COLUMNS, empty)
@@ -221,13 +231,15 @@ def _nodes_text(offered: Resources) -> str:
 
 @session_command("task")
 @click.argument("task_id", metavar="ID|NAME")
-@option("--log stream", "Print what it wrote.", type=click.Choice(["out", "err"]))
+@option("--log stream", "Print what the task wrote.", type=click.Choice(["out", "err"]))
 @option("--follow", "With --log: continue until the task has ended.")
-@option("--attempt", "With --log: of this attempt, not the latest.", type=click.IntRange(1))
+@option(
+    "--attempt", "With --log: print this attempt instead of the latest.", type=click.IntRange(1)
+)
 def task_command(
     session: Session, task_id: str, stream: str | None, *, follow: bool, attempt: int | None
 ) -> int:
-    """Show a task: what it is, how it got there, and why it does not run."""
+    """Show a task: its fields, its history, and why it does not run."""
     if stream is None and (follow or attempt):
         raise click.UsageError("--follow and --attempt go with --log out or --log err")
 
@@ -255,17 +267,17 @@ def task_command(
     "events --queue default --json",
     "events --since ID      # an id that --json has shown",
 )
-@option("--run RUN", "Only about this run and its submissions.")
-@option("--queue TEXT", "Only about this queue.")
-@option("--kind", "Only about tasks, or about runs.", type=click.Choice(["task", "run"]))
+@option("--run RUN", "Only events of this run and its tasks.")
+@option("--queue TEXT", "Only events of this queue.")
+@option("--kind", "Only events of tasks, or of runs.", type=click.Choice(["task", "run"]))
 @option("--since ID", "Begin after this event instead of now.")
-@option("--count", "Stop after this many.", type=click.IntRange(1))
+@option("--count", "Stop after this many events.", type=click.IntRange(1))
 def events_command(session: Session, count: int | None, **which: str | None) -> int:
     """Print what happens to tasks and runs, one line each, until Ctrl-C.
 
     With --json, each line is an object with event, id and data, as the server's stream has it.
-    Nothing is left out and nothing comes twice, even if the server or the database is away for
-    a while. If events were deleted meanwhile, you are told so.
+    No event is left out or printed twice, even if the server or the database cannot be reached
+    for a while. If events were deleted in the meantime, a message says so.
     """
 
     async def follow(client: AsyncClient) -> None:

@@ -38,21 +38,22 @@ Examples:
   tidewheel rehearse my-workflow --fail '*/model@1' --timeline
   tidewheel rehearse my-workflow --fail 3/model --svg=plan.svg
   tidewheel rehearse my-workflow --value fetch.file=obs.nc
-Jobs take the time that they took in earlier runs, else the time that [[simulation]] says, 10
-seconds if it says nothing. A name may also be that of a family.
+Jobs take as long as in earlier runs; if there are none, as long as [[simulation]] says, or 10
+seconds. NAME may also be a family.
 """
 
 
 @definition_command("rehearse", epilog=EPILOG)
-@option("--until POINT", "Release nothing beyond this point.")
-@option("--at TIME", "When the virtual clock starts. [default: the first point]")
+@option("--until POINT", "Play no tasks beyond this point.")
+@option("--at TIME", "The time at which the virtual clock starts. [default: the first point]")
 @option(
     "--fail failures ID[@TRY]...",
-    "Let these tasks fail, at every try or at one: 3/model, '*/model@1'.",
+    "Let these tasks fail: 3/model at every try, '*/model@1' at the first; repeatable.",
 )
 @option(
     "--length lengths NAME=DURATION...",
-    "How long jobs of this name take: model=40m. The last that fits counts.",
+    "How long jobs of this task or family take: model=40m; repeatable. If several fit a task, "
+    "the last one counts.",
 )
 @option(
     "--value values TASK.NAME=VALUE...",
@@ -75,7 +76,7 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
     """Play a workflow on a virtual clock: what would run when, what would wait, what stalls.
 
     Nothing is run or stored. Limits, runahead, retries, clocks and expiry count as in a run.
-    Exit 1 if the workflow does not come to its end or nothing would run, 2 if there is an error
+    Exit 1 if the workflow does not complete or nothing would run, 2 if there is an error
     in the definition.
     """
     svg: Path | None = options["svg"]
@@ -115,18 +116,20 @@ def _play(
     graph = loaded.graph
     assert graph is not None
     if at and graph.cycling.is_integer:
-        raise click.UsageError("--at is for date-time cycling: no clock knows the point 1")
+        raise click.UsageError(
+            "--at is only for date-time cycling; this workflow has integer points"
+        )
     begins_at = Instant(float(point_of(at, loaded))) if at else None
     last = point_of(until, loaded) if until else last_of(graph)
     if last is not None and last < graph.cycling.initial:
         text = graph.cycling.style.text
         first = text(graph.cycling.initial)
-        raise BadSetting("--until", text(last), f"a point from the initial one on, {first}")
+        raise BadSetting("--until", text(last), f"the initial point {first}, or a later point")
     if last is not None and not until:
         point = graph.cycling.style.text(last)
         count = POINTS_DEFAULT
-        note(f"there is no final point: only the first {count} are played, to {point};")
-        note("for more give --until POINT")
+        note(f"there is no final point: only the first {count} points are played, to {point};")
+        note("for more, give --until POINT")
     began = time.monotonic()
     with _news(graph) as show:
         rehearsal = rehearse(graph, assumptions, at=begins_at, until=last, on_progress=show)

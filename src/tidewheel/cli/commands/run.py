@@ -19,10 +19,11 @@ Examples:
   tidewheel run my-workflow --new --icp 20300101T00Z --stopcp 20300107T00Z
   tidewheel run my-workflow --mode simulation
   tidewheel run vis-ingest-1.0.0.yaml.j2 -p nodes=4 -p site=north
-  tidewheel run vis-ingest/1.0.0 -p nodes=4        one that is registered
+  tidewheel run vis-ingest/1.0.0 -p nodes=4        a registered workflow
   tidewheel run my-workflow --server https://tide.example.org
-Ctrl-C lets active tasks finish and stops; a second one, or SIGTERM, exits now: jobs keep
-running and are found again. From another terminal: tidewheel show, why, trigger, stop …
+Ctrl-C waits until active tasks have finished, then stops the run. A second Ctrl-C, or SIGTERM,
+exits at once: jobs keep running, and the next start finds them.
+From another terminal: tidewheel show, why, trigger, stop …
 """
 
 
@@ -31,13 +32,13 @@ running and are found again. From another terminal: tidewheel show, why, trigger
 @option("--run-name --name name TEXT", "A name for the new run.", default="")
 @option(
     "--startcp --start-cycle-point start POINT",
-    "Start here; everything before counts as done.",
+    "Start at this point; everything before it counts as done.",
     default="",
 )
 @option("--start-task -t start_tasks ID...", "Start from these tasks only; repeatable.")
 @option(
     "--stopcp --stop-cycle-point stop POINT",
-    "Stop after this point; the next start resumes.",
+    "Stop after this point; the next start resumes the run.",
     default="",
 )
 @option(
@@ -48,15 +49,16 @@ running and are found again. From another terminal: tidewheel show, why, trigger
 @option("--pause paused", "Start paused.")
 @option(
     "--mode -m",
-    "live runs jobs; simulation plays them with their run length, dummy runs empty "
-    "jobs, skip lets each succeed at once.",
+    "live runs the jobs; simulation only waits for their run length; dummy runs empty jobs; "
+    "skip lets each task succeed at once.",
     type=click.Choice(["live", "simulation", "dummy", "skip"]),
     shown="live",
 )
-@option("--abort-if-any-task-fails", "Stop at the first failure.")
+@option("--abort-if-any-task-fails", "Stop the run at the first task that fails.")
 @option(
     "--stall-timeout stall_timeout_seconds",
-    "How long a stalled run waits for you; 0: not at all. [default: as defined, else 1h]",
+    "How long a stalled run waits for action before it stops; 0: not at all. [default: as "
+    "defined, else 1h]",
     type=DURATION,
 )
 @option(
@@ -67,26 +69,28 @@ running and are found again. From another terminal: tidewheel show, why, trigger
 )
 @option(
     "--priority",
-    "The priority of all its tasks: where workers serve many runs, higher goes first.",
+    "The priority of all tasks of the run: if workers serve several runs, the higher one goes "
+    "first.",
     type=click.IntRange(-1, 100),
 )
 @option("--slots", "How many jobs to run at once.", type=click.IntRange(1), shown=100)
 @offering_options
-@option("--tie-jobs", "Jobs end when this process ends, however it ends.")
+@option("--tie-jobs", "Jobs are ended when this process ends, even if it is killed.")
 @option("--trigger-log", "Write to this file what triggered each task.", type=PATH)
 @option("--detach", "With a server: begin the run, but do not follow it.")
 @option(
     "--store --server store URL",
-    "Where the run is kept (or TIDEWHEEL_STORE), or the server that takes it.",
+    "The store of the run (or TIDEWHEEL_STORE), or the server that runs it.",
 )
 def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Run a workflow until it is complete, or resume one that was stopped.
 
     Instead of DIR or FILE you can name a run, or NAME[/VERSION] of a registered workflow.
     The newest run of the definition is resumed if it was stopped, stalled or interrupted; else
-    a new one starts. While one is running, only --new starts another. A server is sent the
-    definition; its schedulers drive the run, which is followed here. Without a server, event
-    handlers and xtrigger functions of a definition from your folder run in this process.
+    a new one starts. While it is running, only --new starts another. With --server, the
+    definition is sent to the server and its schedulers drive the run; this command follows it.
+    Without a server, event handlers and xtrigger functions of a definition from your folder run
+    in this process.
 
     Exit 0 if it completed or reached its stop point, 1 if it stalled or failed, 2 if the
     request or the definition was wrong, 4 if it was stopped before its end, 130 after Ctrl-C,

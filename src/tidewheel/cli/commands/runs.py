@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     "--matching FILTER",
     "Only runs that fit a filter; `tidewheel tasks --help` explains filters.",
 )
-@option("--nested", "Also runs that are tasks of a run.")
+@option("--nested", "Also list nested runs, which are tasks of another run.")
 @option("-n --limit", "How many to list at most.", type=click.IntRange(1, 1000), shown=100)
 @option(
     "--delete unwanted RUN...",
-    "Delete this run with all its logs and files, unless a scheduler drives it; its whole "
-    "name is needed.",
+    "Delete this run with all its logs and files, unless a scheduler drives it; give its "
+    "whole name.",
 )
 @option("--yes", "Delete without asking.")
 def runs_command(
@@ -64,7 +64,9 @@ def runs_command(
     is_filtered = bool(which["matching"])
     session.answer(page, lambda page: say_runs(page, which["workflow"], matching=is_filtered))
     if is_filtered and page.get("next") is not None:
-        note("there may be more: only so many were looked at; narrow it: --workflow NAME")
+        note(
+            "there may be more runs: not all were searched; narrow the search: --workflow NAME"
+        )
     return ExitCode.DONE
 
 
@@ -100,7 +102,9 @@ async def _what_goes(session: Session, runs: Runs, unwanted: Words) -> dict[str,
             raise Refused(f"{name!r} is not the whole name of a run; {meant}")
         shown: Any = await runs.show(name)
         if shown["run"]["driven"]:
-            raise Refused(f"{name} is driven; stop it first: tidewheel stop {name}")
+            raise Refused(
+                f"a scheduler still drives {name}; stop it first: tidewheel stop {name}"
+            )
         tasks = plural(sum(shown["counts"].values()), "task")
         going[name] = f"{safe(name)}: {tasks}, {_files_text(session, name)}"
     return going
@@ -135,7 +139,9 @@ VERSIONS = ("version", "against")
 )
 @click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
 @option(
-    "--history part", "List what was asked of the run, by whom and when.", flag_value="history"
+    "--history part",
+    "List the commands that the run was given, by whom and when.",
+    flag_value="history",
 )
 @option(
     "--versions part",
@@ -144,14 +150,16 @@ VERSIONS = ("version", "against")
 )
 @option(
     "--diff part",
-    "Print what the last reload changed; with two numbers of --versions, what differs.",
+    "Print what the last reload changed; with two version numbers (see --versions), how these "
+    "differ.",
     flag_value="diff",
 )
 def show_command(session: Session, words: Words, *, part: str | None) -> int:
-    """Show a run: its status and why, progress per point, active tasks, what holds it up.
+    """Show a run: its status and why, progress per point, active tasks, why it does not
+    continue.
 
-    With ids: tasks with their prerequisites, outputs, flows and submissions. No scheduler has
-    to run for this.
+    With ids: tasks with their prerequisites, outputs, flows and submissions. This works without
+    a scheduler.
     """
     if part in ("versions", "diff"):
         from tidewheel.cli.pages import workflows
@@ -186,7 +194,7 @@ class _WholeRun(Exception):
 def why_command(session: Session, words: Words) -> int:
     """Say why tasks do not run: each reason, whether it clears on its own, what would help.
 
-    Without an id: what keeps the whole run from going on, or what has failed in it.
+    Without an id: what keeps the whole run from continuing, or what has failed in it.
     """
     from tidewheel.cli.pages import run
 
@@ -221,7 +229,7 @@ def tree_command(
 ) -> int:
     """Draw a run: every task that was spawned, with its state, flows and submissions.
 
-    POINT shows all of its tasks, even those that are yet to come. A name or glob finds tasks at
+    POINT shows all of its tasks, even future ones. A name or glob finds tasks at
     any point.
     """
     from tidewheel.cli.pages.run import say_tree
@@ -255,11 +263,11 @@ def tree_command(
     "-s --submit", "The log of this submission. [default: the latest]", type=click.IntRange(1)
 )
 @option("--attempt", "The log of this attempt. [default: the latest]", type=click.IntRange(1))
-@option("-f --follow", "Continue until the job, or the run, has ended.")
+@option("-f --follow", "Print new lines until the job, or the run, has ended.")
 @option("--path path_only", "Print only where the file is.")
 @option(
     "--level LEVEL",
-    "Only lines of this level or above, with those that belong to them: debug, info, warning, "
+    "Only lines of this level or above, with their continuation lines: debug, info, warning, "
     "error or critical. Without this option the log of a run leaves out debug lines; the log "
     "of a job is shown whole.",
 )
@@ -269,7 +277,7 @@ def tree_command(
     "all its jobs are searched.",
 )
 @option("--task GLOB", "With --search: in the jobs of these tasks, such as 'model*' or '3/*'.")
-@option("--glob", "A * in TEXT stands for any letters.")
+@option("--glob", "In TEXT, * stands for any characters.")
 @option("--case", "Upper and lower case in TEXT must match.")
 @option("-n --limit", "How many lines to find at most.", type=click.IntRange(1), shown=1000)
 def log_command(
@@ -386,7 +394,9 @@ def tui_command(session: Session, words: Words) -> int:
     if len(words) > 1:
         raise click.UsageError(f"one run at a time: {words[0]} or {words[1]}?")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("this needs a terminal; elsewhere: tidewheel tree, show, log -f")
+        raise click.UsageError(
+            "tui needs a terminal; without one, use tidewheel tree, show or log -f"
+        )
     from tidewheel.cli.tui.app import App
     from tidewheel.cli.tui.terminal import Terminal
 

@@ -21,21 +21,21 @@ STOPPING = ("leave", "drain", "yield")
 
 _waiting = option(
     "--wait-for-store",
-    "Give up if the store is down for this long. [default: never]",
+    "Exit if the store cannot be reached for this long. [default: never]",
     type=DURATION,
 )
 
 _trusting = option(
     "--trust-definitions",
-    "Run event handlers and xtrigger functions in the scheduler's process, if their definition "
-    "came from a folder of its owner; all others are tasks, for workers of 'run:*'.",
+    "Run event handlers and xtrigger functions in the scheduler's process if the definition "
+    "came from its owner's folder; all others become tasks for workers of the queues 'run:*'.",
 )
 
 
 @session_command("worker")
 @option(
     "--queue queues TEXT...",
-    "A queue to take tasks from, the first one first; repeatable. * stands for any text: "
+    "A queue to take tasks from; repeatable, earlier ones go first. * stands for any text: "
     "'run:*' means the queues of all runs.",
     shown=(QUEUE_DEFAULT,),
 )
@@ -45,28 +45,31 @@ _trusting = option(
 @option(
     "--run-as FILE",
     "Start each job as the user that this map names for its run or queue (docs/server.md). "
-    "Root starts such a worker, which becomes a user itself.",
+    "Root must start such a worker; it becomes the user that the map names for it.",
     type=FILE,
 )
 @option(
     "--user TEXT",
-    "Root starts it and reads the token; then it is this user, for good. So no job of the "
-    "user can wait for its beginning and see the token.",
+    "The user as which the worker runs. Root must start the worker: it reads the token first, "
+    "then becomes this user permanently, so that no job of the user can read the token.",
 )
 @option(
     "--token-file FILE",
-    "Read the token for the server there, - for standard input. "
+    "Read the token for the server from this file; - means standard input. "
     "[default: TIDEWHEEL_TOKEN, TIDEWHEEL_TOKEN_FILE, or the systemd credential "
     "tidewheel.token]",
 )
-@option("--handlers MODULE:OBJECT", "The Python functions that tasks may name.")
+@option(
+    "--handlers MODULE:OBJECT",
+    "The tidewheel.Handlers object with the Python functions that tasks may call.",
+)
 @option(
     "--job-limit job_limits ...",
     "A limit for each process of a command: cpu=1h, memory=4GiB, files=1024, "
     "processes=100 or file-size=10GiB; repeatable.",
     type=JOB_LIMIT,
 )
-@option("--tie-jobs", "Jobs end when this worker ends, however it ends.")
+@option("--tie-jobs", "Jobs are ended when this worker ends, even if it is killed.")
 @option(
     "--yield/--drain yields",
     "When stopped: give the tasks back at once, or finish them.",
@@ -87,12 +90,12 @@ _trusting = option(
     "cannot take: it lacks the handler, a label or the resources.",
 )
 @_waiting
-@option("--no-monitor", "Run no monitor beside it (SQLite only).")
+@option("--no-monitor", "Do not watch leases in this process (SQLite only).")
 def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Execute tasks: shell commands, and Python functions that you register.
 
-    SIGTERM or Ctrl-C stops it, a second one at once. On a SQLite store it also watches
-    leases, as `tidewheel monitor` would.
+    SIGTERM or Ctrl-C stops it; a second signal stops it at once. On a SQLite store it also
+    watches leases, as `tidewheel monitor` would.
     """
     from tidewheel.cli.roles import run_worker
 
@@ -102,7 +105,7 @@ def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 @session_command("monitor")
 @option(
     "--interval interval_seconds",
-    "How often to look at the leases. [default: 1s]",
+    "How often to check the leases. [default: 1s]",
     type=DURATION,
 )
 @option(
@@ -112,15 +115,16 @@ def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 )
 @option(
     "--export-directory",
-    "Write tasks there before they are deleted.",
+    "Write tasks into this folder before they are deleted.",
     type=click.Path(file_okay=False),
 )
 @_waiting
 def monitor_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Take back leases that ran out, and delete tasks after their retention.
 
-    Any number may run; without options, TIDEWHEEL_MONITOR_INTERVAL_SECONDS,
-    TIDEWHEEL_RETENTION_SECONDS and TIDEWHEEL_EXPORT_DIRECTORY count.
+    Several monitors may run at the same time. Without options, the variables
+    TIDEWHEEL_MONITOR_INTERVAL_SECONDS, TIDEWHEEL_RETENTION_SECONDS and
+    TIDEWHEEL_EXPORT_DIRECTORY apply.
     """
     from tidewheel.cli.roles import run_monitor
 
@@ -129,12 +133,12 @@ def monitor_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - 
 
 @session_command(
     "scheduler",
-    "scheduler                              beside any number of others",
-    "worker --queue 'run:my-workflow/*'     runs the jobs and handlers of its runs",
+    "scheduler                              any number may run at the same time",
+    "worker --queue 'run:my-workflow/*'     runs the jobs and handlers of this workflow",
 )
 @option(
     "--interval interval_seconds",
-    "How often to look for such runs. [default: 1s]",
+    "How often to look for runs without a scheduler. [default: 1s]",
     type=DURATION,
 )
 @option(
@@ -147,9 +151,9 @@ def monitor_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - 
 def scheduler_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Drive runs that wait for a scheduler, or whose scheduler died, until they end.
 
-    Any number may run: each run has one scheduler at a time. Jobs need a worker that serves the
-    queue of the run. Without options, TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS and
-    TIDEWHEEL_SCHEDULER_LEASE_SECONDS count.
+    Several schedulers may run at the same time; each run has only one of them. Jobs need a
+    worker that serves the queue of the run. Without options, the variables
+    TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS and TIDEWHEEL_SCHEDULER_LEASE_SECONDS apply.
     """
     from tidewheel.cli.roles import run_scheduler
 
@@ -159,9 +163,9 @@ def scheduler_command(session: Session, **options: Any) -> int:  # noqa: ANN401 
 # Where a server listens, and how much it takes: the names are those of `ServerSettings`.
 _listening_options = options(
     option("--host TEXT", "The address to listen on.", shown="127.0.0.1"),
-    option("--port", "0 takes any free port.", type=int, shown=8450),
+    option("--port", "The port to listen on; 0 means any free port.", type=int, shown=8450),
     option("--certificate", "The certificate, for TLS; with --key.", type=FILE),
-    option("--key", "Its private key; with --certificate.", type=FILE),
+    option("--key", "The private key of the certificate; with --certificate.", type=FILE),
     option(
         "--attempt-key-file",
         "The key that signs jobs' tokens, the same for all servers of a store. "
@@ -170,7 +174,8 @@ _listening_options = options(
     ),
     option(
         "--behind-proxy proxies ADDRESS...",
-        "A proxy that speaks TLS to the world; its X-Forwarded headers are trusted.",
+        "The address of a proxy that terminates TLS for this server; its X-Forwarded headers "
+        "are trusted; repeatable.",
     ),
     option(
         "--access-file",
@@ -179,21 +184,22 @@ _listening_options = options(
     ),
     option(
         "--allow-host hosts NAME...",
-        "A host name under which the server is reached; repeatable.",
+        "A host name by which clients reach the server; repeatable.",
     ),
     option(
         "--submit-rate N",
-        "Accept N tasks per second for each queue; more get 429. [default: no limit]",
+        "Accept N tasks per second for each queue; further ones are answered with 429. "
+        "[default: no limit]",
         type=float,
     ),
     option(
         "--quota quotas NAME=N...",
-        "What one token and one team may take per second: requests, tasks, runs, bytes, links; "
-        "streams: at once; off: no limit; repeatable.",
+        "A limit for each token and each team: requests, tasks, runs, bytes or links per "
+        "second, or streams at the same time; NAME=off means no limit; repeatable.",
     ),
     option(
         "--address-connections connections_per_address_max N",
-        "How many connections one address may have, proxies excepted.",
+        "How many connections one address may have; proxies may have more.",
         type=click.IntRange(min=1),
         shown=1_000,
     ),
@@ -226,9 +232,10 @@ Examples:
 def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Answer requests over HTTP: tasks, queues, workers, runs, events; see docs/server.md.
 
-    It listens on this machine only. To listen elsewhere it needs a token in the store, and
-    either a certificate or a proxy. If there is no token at all, it makes one for an admin and
-    writes it to the file `token` in the state directory. On SQLite it watches leases, too.
+    By default it listens on this machine only. To listen on other addresses it needs a token in
+    the store, and either a certificate or a proxy. If there is no token at all, it
+    makes one for an admin and writes it to the file `token` in the state directory. On SQLite
+    it watches leases, too.
     """
     from tidewheel.cli.roles import run_server
 
@@ -248,16 +255,23 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
     shown=(QUEUE_DEFAULT,),
 )
 @option(
-    "--slots", "How many tasks at once. [default: the cores for queues, 100 for runs]", type=int
+    "--slots",
+    "How many tasks to run at once. [default: one per core for queues, 100 for runs]",
+    type=int,
 )
 @offering_options
 @option(
     "--on-stop",
-    "Leave jobs running for the next start to adopt; or finish them; or give them back.",
+    "When stopped: leave jobs running for the next start to adopt, drain (finish) them, or "
+    "yield their tasks to other workers.",
     type=click.Choice(STOPPING),
     shown="leave",
 )
-@option("--grace grace_seconds", "Then kill what is left. [default: 30s]", type=DURATION)
+@option(
+    "--grace grace_seconds",
+    "When stopped with drain or yield: kill what is left after this time. [default: 30s]",
+    type=DURATION,
+)
 @option("--no-worker", "Execute nothing here.")
 @option("--no-scheduler", "Drive no runs here.")
 @option("--no-monitor", "Do not watch leases and retention here.")
@@ -267,14 +281,14 @@ def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click
     """Run a server, a scheduler, a monitor and a worker on this machine, for everything in the
     store: tasks of the queue `default`, and runs that have no other scheduler.
 
-    Prints where it answers and, on a terminal, a link that opens the web page in a browser and
-    works once; elsewhere `tidewheel token link` prints one, so that no log keeps a link. The
-    token for programs is in the file `token` of the state directory. SIGTERM or Ctrl-C stops
-    it, a second one at once. Jobs keep running meanwhile, and the next start adopts them, even
-    after a kill -9.
+    Prints its address and, on a terminal, a link that opens the web page in a browser and works
+    once. Without a terminal it prints no link, so that no log contains one; use `tidewheel
+    token link`. The token for programs is in the file `token` of the state directory. SIGTERM
+    or Ctrl-C stops it; a second signal stops it at once. Jobs keep running, and the next start
+    adopts them, even after a kill -9.
 
-    On a loopback address and without a proxy it trusts definitions (--trust-definitions): defin
-    itions that you give from your folders; never definitions that came over REST.
+    On a loopback address and without a proxy it trusts definitions from your own folders
+    (--trust-definitions), but never definitions that came over REST.
     """
     from tidewheel.cli.roles import run_up
 

@@ -53,14 +53,23 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 @option("--spec JSON|@FILE|-", "JSON input that is passed to the handler.")
 @option(
     "--env environment ...",
-    "A variable for the command, NAME=VALUE; secret:NAME is found by the worker. Repeatable.",
+    "A variable for the command; the worker replaces a VALUE of secret:NAME by the secret. "
+    "Repeatable.",
     type=VARIABLE,
 )
-@option("--file file", "Many tasks, one JSON object per line.", type=click.File("r", "utf-8"))
-@option("--atomic", "With --file: all tasks or none.")
+@option(
+    "--file file",
+    "Submit many tasks from this file, one JSON object per line.",
+    type=click.File("r", "utf-8"),
+)
+@option("--atomic", "With --file: store all tasks or none.")
 @option("--queue TEXT", "The queue to put the task into.", shown=QUEUE_DEFAULT)
 @option("--priority", "0 to 4294967295, higher first. [default: 50]", type=int)
-@option("--needs ...", "Run after this task; repeatable.", type=NEED)
+@option(
+    "--needs ...",
+    "Run after this task has succeeded, or has made OUTPUT; repeatable.",
+    type=NEED,
+)
 @option("--retries", "How often to try again after a failure.", type=int)
 @option("--retry-delay", "Wait before each retry: 1s,10s.", type=DURATIONS)
 @option("--timeout", "How long one attempt may run.", type=DURATION)
@@ -72,17 +81,21 @@ The file has one JSON object per line; its keys are the fields of `Client.submit
 @option("--exclusive", "Nothing else may run on these machines meanwhile.", default=None)
 @option("--buffer", "Buffer space one attempt uses: 2TB.", type=SIZE)
 @option("--label TEXT...", "Only on workers with this label; repeatable.")
-@option("--runner TEXT", "What runs it: slurm, compose or swarm. [default: bash]")
+@option("--runner TEXT", "What runs the task: slurm, compose or swarm. [default: bash]")
 @option("--compose FILE", "The compose file for compose and swarm.")
 @option(
     "--directive NAME=VALUE...",
-    "For Slurm: --directive --mem=2G; repeatable. #SBATCH lines of the command win.",
+    "A directive for Slurm: --directive --mem=2G; repeatable. #SBATCH lines in the command "
+    "have precedence.",
 )
 @option(
-    "--key TEXT", "While a task with this key has not ended, submitting it again does nothing."
+    "--key TEXT",
+    "While a task with this key has not ended, submitting another one does nothing.",
 )
 @name_options(explained(TaskFields))
-@option("--id TEXT", "The id of the task, unique for all time. [default: generated]")
+@option(
+    "--id TEXT", "The id of the task; it must never have been used before. [default: generated]"
+)
 @option("--name TEXT", "A unique name.")
 @option("--wait", "Wait until the task has ended; exit 1 unless it succeeded.")
 def command(session: Session, argv: Words, *, wait: bool, **options: Any) -> int:  # noqa: ANN401
@@ -95,7 +108,7 @@ def command(session: Session, argv: Words, *, wait: bool, **options: Any) -> int
         beside = [one for one in options if one != "queue" and options[one] not in (None, ())]
         if argv or beside:
             what = "PROGRAM" if argv else f"--{beside[0].replace('_', '-')}"
-            told = f"{what} says something about one task; put it into the file"
+            told = f"{what} is for one task and does not work with --file; put it into the file"
             raise click.UsageError(told)
         fields = read_tasks(file, str(options["queue"]))
         return session.ask_or_make(
@@ -115,8 +128,8 @@ def _fields(argv: Words, options: dict[str, object]) -> dict[str, Any]:
         raise click.UsageError("give PROGRAM or --command, not both")
     if len(argv) == 1 and " " in argv[0] and shutil.which(argv[0]) is None:
         raise click.UsageError(
-            f"{argv[0]!r} is one word, and no program has that name; "
-            f"for a line of bash write: tidewheel submit --command {join(argv)}"
+            f"there is no program named {argv[0]!r}; for a line of bash write: tidewheel "
+            f"submit --command {join(argv)}"
         )
     if argv:
         options["command"] = join(argv)
@@ -140,7 +153,7 @@ def _fields(argv: Words, options: dict[str, object]) -> dict[str, Any]:
     if not given["needs"] and not _EXECUTED & given.keys():
         raise click.UsageError(
             "there is nothing to execute; give PROGRAM, --command, --handler or --spec "
-            "(a task with only --needs is a barrier)"
+            "(with only --needs, the task executes nothing and other tasks can wait for it)"
         )
     return given
 
@@ -201,7 +214,7 @@ def _say_batch(batch: Batch, lines: dict[str, int]) -> None:
         note(f"line {lines.get(one.id)} refused: {safe(one.refused)}")
     counts = f"{plural(len(batch.inserted), 'task')} submitted"
     if batch.present:
-        counts += f", {len(batch.present)} there already"
+        counts += f", {len(batch.present)} already stored before"
     if refused := len(batch.failed) + len(batch.invalid):
         counts += f", {refused} refused"
     note(counts)
@@ -211,7 +224,7 @@ async def _explain(client: AsyncClient, task_id: str, *, created: bool) -> None:
     """Tells a person whether the task is new, why it does not run yet, and how to follow it."""
     task = await client.get(task_id)
     if not created:
-        note(f"this task was there already; it is {task.status}")
+        note(f"this task was already stored before; it is {task.status}")
     await _say_reasons(client, task.id)
     note(f"follow it: tidewheel task {safe(task.id)}")
 

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 0.5
 WORK_LENGTH_MAX = 60
 WITHDRAWN = (
-    "withdrawn: its run is stopped or over, and no worker takes it until that resumes; "
-    "how: tidewheel task ID"
+    "withdrawn: the run of the task is stopped or has ended, and no worker takes the task "
+    "until the run resumes; to resume it, see: tidewheel task ID"
 )
 DROP = ("QUEUE", "ATTEMPT", "UPDATED", "NAME", "PROGRESS")
 HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "WORK")
@@ -60,13 +60,16 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     "tasks --jobs                           also jobs of runs",
 )
 @filter_options("Only those")
-@option("--limit", "", type=click.IntRange(1, 10_000), shown=100)
+@option("--limit", "How many to list at most.", type=click.IntRange(1, 10_000), shown=100)
 @option(
-    "--before", "For the next page: `seq` of the last task shown (--json has it).", type=int
+    "--before",
+    "List only tasks older than this `seq`; for the next page: that of the last task shown "
+    "(see --json).",
+    type=int,
 )
 @option(
     "--vocabulary",
-    "Answer with these field names, as JSON.",
+    "Answer as JSON, with the field names of this system.",
     type=click.Choice([word.value for word in Vocabulary]),
     default=Vocabulary.TIDEWHEEL.value,
 )
@@ -106,14 +109,14 @@ async def _list(
     elif not tasks:
         is_filtered = any(value for name, value in filters.items() if name != "vocabulary")
         how = "no tasks of queues yet; submit one: tidewheel submit -- echo hello"
-        note("no tasks match" if is_filtered else f"{how}; jobs of runs: --jobs")
+        note("no tasks match" if is_filtered else f"{how}; list jobs of runs: --jobs")
         await _note_jobs(client, filters)
     else:
         say_table(HEADERS, table_rows(tasks, await client.store.now()), drop=DROP)
         if any(task.withdrawn for task in tasks):
             note(WITHDRAWN)
         if following is not None:
-            note(f"older ones: --before {following}")
+            note(f"older tasks: --before {following}")
         await _note_jobs(client, filters)
     return 0
 
@@ -125,7 +128,7 @@ async def _note_jobs(client: AsyncClient, filters: Filters) -> None:
     views = [one for one in await client.queues() if one.queue.startswith(RUN_QUEUE)]
     if count := sum(sum(one.counts.values()) for one in views):
         so = "is" if count == 1 else "are"
-        note(f"{plural(count, 'open job')} of runs {so} not listed; also those: --jobs")
+        note(f"{plural(count, 'open job')} of runs {so} not listed; list them, too: --jobs")
 
 
 async def foreign_document(
@@ -235,7 +238,11 @@ def cancel_command(session: Session, ids: tuple[str, ...], **which: Unpack[Filte
             so = "" if answer.changed else " already"
             say(f"{safe(answer.id)}{so} {coloured(answer.status)}")
         if filtered:
-            more = "; there may be more: call it again" if len(answers) == COUNT_MAX else ""
+            more = (
+                "; there may be more: run the command again"
+                if len(answers) == COUNT_MAX
+                else ""
+            )
             note(f"{plural(len(answers), 'task')} cancelled{more}")
 
     answers = session.ask(cancel)
@@ -269,11 +276,11 @@ def resubmit_command(
     dry_run: bool,
     **which: Unpack[Filters],
 ) -> int:
-    """Submit tasks that have ended again, each as a new task with the same body and needs.
+    """Submit ended tasks again, each as a new task with the same fields and needs.
 
-    A filter without --status finds those that failed or were cancelled. A task is submitted
-    again once: the same command a second time makes no other task. To try once more, submit the
-    new one again.
+    A filter without --status finds tasks that failed or were cancelled. Each task is submitted
+    again only once: to repeat the command changes nothing. To run it once more, resubmit the
+    new task.
     """
     filtered = any(which.values())
     if bool(ids) == filtered:
@@ -302,7 +309,10 @@ def _without_jobs(answers: list[Resubmitted]) -> list[Resubmitted]:
     """Leaves out jobs of runs, which a filter finds as well."""
     left = [one for one in answers if one.refused != JOB_OF_RUN]
     if (count := len(answers) - len(left)) > 0:
-        note(f"{plural(count, 'job')} of runs left out; trigger their tasks in their runs")
+        note(
+            f"{plural(count, 'job')} of runs left out; to run these again: tidewheel "
+            "trigger RUN POINT/NAME"
+        )
     return left
 
 
@@ -318,7 +328,7 @@ async def _ended(client: AsyncClient, which: Filters) -> list[str]:
         if len(page) < PER_CALL_MAX:
             break
     else:
-        note(f"only the newest {LISTED_MAX} tasks were looked at; narrow the filter")
+        note(f"only the newest {LISTED_MAX} tasks were searched; narrow the filter")
     return [task.id for task in reversed(found)]
 
 
@@ -332,13 +342,16 @@ def _say_resubmitted(answers: Sequence[Resubmitted], *, dry_run: bool) -> None:
             verb = "would be submitted" if dry_run else "submitted"
             say(f"{safe(one.again_of)} {verb} again as {safe(one.id)}{name}{waits}")
         else:
-            say(f"{safe(one.again_of)} was submitted again before as {safe(one.id)}")
+            say(f"{safe(one.again_of)} was already submitted again as {safe(one.id)}")
     made = sum(one.created for one in answers)
     so = "would be submitted" if dry_run else "submitted"
     note(f"{plural(made, 'task')} {so} again")
     if children := sum(len(one.children) for one in answers if one.refused is None):
         so = "was" if children == 1 else "were"
-        note(f"{plural(children, 'task')} {so} cancelled with them; add: --with-children")
+        note(
+            f"{plural(children, 'task')} {so} cancelled together with these; to submit all, "
+            "add --with-children"
+        )
 
 
 # ---- `export`: tasks into a file, one line of JSON each ----
@@ -354,13 +367,13 @@ STANDARD_OUTPUT = "-"
 def export_command(
     session: Session, file: str, *, append: bool, **which: Unpack[Filters]
 ) -> int:
-    """Write tasks with their history, attempts, outputs and usage, newest first."""
+    """Write tasks to FILE with their history, attempts, outputs and usage, newest first."""
     if file == STANDARD_OUTPUT:
         session.ask_existing(lambda client: _export(client, None, which))
         return 0
     path = Path(file)
     if path.exists() and path.stat().st_size and not append:
-        raise Refused(f"{file} is there already; choose a new file, or add to it: --append")
+        raise Refused(f"{file} exists already; choose a new file, or add to it: --append")
     if not path.absolute().parent.is_dir():
         raise Refused(
             f"there is no folder {path.absolute().parent}; create it, or choose another"

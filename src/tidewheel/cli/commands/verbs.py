@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 ANSWER_SECONDS_MAX = 30.0
 WAITING = option(
     "--timeout --comms-timeout seconds_max",
-    "How long to wait for the answer. [default: 30s]",
+    "How long to wait for the scheduler's answer. [default: 30s]",
     type=DURATION,
     default=ANSWER_SECONDS_MAX,
 )
@@ -65,13 +65,19 @@ def verb_command(name: str) -> click.Command:
     rows += [_option(verb, one) for one in verb.options]
     rows.append(WAITING)
     if name in REOPENING_VERBS:
-        text = "If the run has ended and no scheduler serves it: resume it here, at once."
+        text = (
+            "If the run has ended and no scheduler drives it: resume it at once, in this "
+            "process."
+        )
         rows.append(option("--run carries_on", text))
     elif name == Stop.verb:
-        text = "With --kill, for a run that has stopped: end its remaining jobs from here."
+        text = (
+            "With --kill, for a run that has stopped: end its remaining jobs from this process."
+        )
         rows.append(option("--run carries_on", text))
     if verb.dry_run:
-        rows.append(option("--dry-run -n", "Only show what would change, run and wait."))
+        text = "Do nothing; show what would change, and which tasks would run or wait."
+        rows.append(option("--dry-run -n", text))
     return session_command(name, *verb.examples)(options(*rows)(call))
 
 
@@ -96,7 +102,7 @@ def fields_given(name: str, options: Mapping[str, object]) -> dict[str, object]:
             both = " and ".join(
                 one.names.split()[0] for one in TABLE[name].options if one.field == row.field
             )
-            raise click.UsageError(f"{both} do not go together")
+            raise click.UsageError(f"give only one of {both}")
         found[row.field] = row.parameter.partition("_is_")[2] or said
     return found
 
@@ -108,8 +114,9 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
     if "ids" in known:
         if not target.rest and TABLE[name].replaces_ids not in given:
             raise click.UsageError(
-                f"{name} needs the tasks in {target.run}: "
-                f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'; a stage: NAME"
+                f"say which tasks of {target.run}: "
+                f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'; for a stage: "
+                "NAME"
             )
         return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]
     if target.rest and name == "stop":
@@ -186,7 +193,7 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
     again = with_runs(session, failed) if status == ExitCode.DONE else []
     for one in again:
         how = f"tidewheel log {made.run} {one} --err"
-        note(f"{safe(one)} was triggered and has failed again: {safe(how)}")
+        note(f"{safe(one)} was triggered and has failed again; read its log: {safe(how)}")
     if not again or not isinstance(status, FinalStatus):
         return ExitCode.FAILED if again else status
     return FinalStatus(ExitCode.FAILED, status.last_step)
@@ -226,11 +233,11 @@ def say_given(session: Session, given: Given) -> int:
 @click.argument("words", nargs=-1, metavar="[RUN]")
 @option(
     "-p --point --cycle-point points POINT...",
-    "The cycle point; repeatable. [default: every point]",
+    "Only at this cycle point; repeatable. [default: every point]",
 )
 @option(
     "-n --namespace namespaces TEXT...",
-    "A task or family; repeatable. [default: root, which is every task]",
+    "Only for this task or family; repeatable. [default: root, which is every task]",
 )
 @option(
     "-s --set settings ITEM=VALUE...",
@@ -238,13 +245,13 @@ def say_given(session: Session, given: Given) -> int:
 )
 @option(
     "-F --set-file",
-    "A file of such settings, under their sections.",
+    "A file of settings in sections, as in flow.cylc.",
     type=click.Path(path_type=Path),
 )
 @option("-c --cancel ITEM...", "Cancel this setting; repeatable.")
-@option("-C --clear", "Cancel all settings, of the given points and names if any.")
+@option("-C --clear", "Cancel all settings; with -p or -n only those of these points or tasks.")
 @option("-e --expire POINT", "Cancel the settings for points before this one.", default="")
-@option("-d --display", "Only list what is set.")
+@option("-d --display", "Only list the settings.")
 def broadcast_command(session: Session, words: Words, **options: Any) -> int:  # noqa: ANN401
     """Change settings of tasks that have not started yet; without options, list what is set."""
     is_listed, set_file = options.pop("display"), options.pop("set_file")
@@ -259,7 +266,7 @@ def broadcast_command(session: Session, words: Words, **options: Any) -> int:  #
     def asked(target: Target) -> Broadcast:
         if target.rest:
             word = target.rest[0]
-            raise click.UsageError(f"what is {word!r}? Points go with -p, tasks with -n")
+            raise click.UsageError(f"unexpected {word!r}; give points with -p, tasks with -n")
         return Broadcast(**options)
 
     return say_given(session, give(session, words, asked))
@@ -284,7 +291,9 @@ def _list_broadcasts(session: Session, words: Words) -> int:
 
     def show(page: Document) -> None:
         columns = {name.upper(): name for name in ("point", "namespace", "setting", "value")}
-        empty = "nothing is broadcast; set something: broadcast RUN -n TASK -s ITEM=VALUE"
+        empty = (
+            "no settings are broadcast; set one: tidewheel broadcast RUN -n TASK -s ITEM=VALUE"
+        )
         say_found(documents(page, "broadcasts"), columns, empty)
 
     return session.answer(look(session, "broadcasts", words, lambda _: {}), show)
@@ -297,17 +306,17 @@ WORDS_MAX = 2  # behind the run
 
 @session_command("ext-trigger", 'ext-trigger forecast "new data" file-0815')
 @click.argument("words", nargs=-1, metavar="[RUN] MESSAGE [TRIGGER_ID]")
-@option("--task ids ID...", "Only for these tasks.")
+@option("--task ids ID...", "Only for this task; repeatable.")
 def ext_trigger_command(session: Session, words: Words, ids: tuple[str, ...]) -> int:
-    """Tell a run that the MESSAGE for which tasks wait has come from outside.
+    """Send a run the external MESSAGE that tasks wait for.
 
-    The oldest task that waits for it takes it. TRIGGER_ID tells one message from the next and
-    is given to the job.
+    The oldest task that waits for MESSAGE takes it. TRIGGER_ID tells one message from the next;
+    the job receives it.
     """
 
     def asked(target: Target) -> ExtTrigger:
         if not 0 < len(target.rest) <= WORDS_MAX:
-            raise click.UsageError(f'write: ext-trigger {target.run} "MESSAGE" TRIGGER_ID')
+            raise click.UsageError(f'write: tidewheel ext-trigger {target.run} "MESSAGE" ID')
         message, *number = target.rest
         return ExtTrigger(message=message, trigger_id="".join(number), ids=ids)
 
@@ -324,7 +333,7 @@ def ext_trigger_command(session: Session, words: Words, ids: tuple[str, ...]) ->
 def reload_command(session: Session, words: Words, settings: Words, *, dry_run: bool) -> int:
     """Reload the definition of a run: from DIR, or from the folder that it came from.
 
-    The new definition replaces the old one whole. If there is an error in it, nothing changes.
+    The new definition replaces the old one completely. If it has an error, nothing changes.
     """
     if this_job(session) is not None:
         # The scheduler reads the folder: a job cannot put a definition into the store.
@@ -365,7 +374,7 @@ async def _save_new(
 
     target = await find_target(runs, words)
     if len(target.rest) > 1:
-        raise click.UsageError(f"one folder, not {len(target.rest)}")
+        raise click.UsageError(f"give one folder, not {len(target.rest)}")
     view = await runs.find(target.run)
     facts = await runs.look("facts", run=view.name)
     if not facts["run"]["driven"]:  # type: ignore[index]  # a document
@@ -374,8 +383,8 @@ async def _save_new(
     path = Path(text)
     if not text or not path.exists():  # Path("") would be wherever this is typed
         raise Refused(
-            f"there is no {text!r} to read {view.name} from; "
-            f"say where it is: tidewheel reload {view.name} DIR"
+            f"there is no file or folder {text!r} with the definition of {view.name}; say "
+            f"where it is: tidewheel reload {view.name} DIR"
         )
     known = json.loads((await runs.definition(view.name)).variables)
     definition = Definition(path, as_json, settings=(*known, *settings))
@@ -383,7 +392,7 @@ async def _save_new(
     # A folder may be called differently; the run keeps the name of its workflow.
     loaded, captured, _ = definition.load_for_run(view.options, findings, view.workflow)
     if captured is None:
-        left = f"{view.name} continues with the definition that it has"
+        left = f"nothing was reloaded: {view.name} continues with its old definition"
         return refuse(findings, loaded.source, as_json=as_json, left=left)
     if not as_json:
         note_findings(findings, loaded.source)

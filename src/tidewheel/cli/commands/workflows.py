@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 REGISTER_EPILOG = """\b
 Examples:
   tidewheel register workflows                 every definition in a folder, or none
-  tidewheel register vis-ingest-1.0.0.yaml.j2  one, with the folders of its stages
+  tidewheel register vis-ingest-1.0.0.yaml.j2  one definition, with the folders of its stages
   tidewheel register my-workflow --version 2.1.0      a folder with a flow.cylc
   tidewheel register workflows --server https://tide.example.org
   tidewheel register git+https://git.example.org/team/imaging.git@v1.2#workflows
@@ -38,7 +38,11 @@ Then: tidewheel workflows, tidewheel run NAME
 @option(
     "--name TEXT", "The name of a flow.cylc or Python workflow. [default: its own]", default=""
 )
-@option("--version TEXT", "Its version. [default: `version` of [meta], else 0.0.0]", default="")
+@option(
+    "--version TEXT",
+    "The version of a flow.cylc or Python workflow. [default: `version` of [meta], else 0.0.0]",
+    default="",
+)
 def register_command(
     session: Session, paths: Words, *, strict: bool, name: str, version: str
 ) -> int:
@@ -46,11 +50,12 @@ def register_command(
 
     PATH is a file, or a folder with several definitions. URL is an archive (.tar.gz, .zip) or,
     with git+ before it, a repository, of which @REF is a branch, tag or commit; #FOLDER is a
-    folder or a file in it. This command fetches it, never a server, and runs none of its code.
+    folder or a file in it. This command, not a server, fetches it, and executes none of its
+    code.
     Either all definitions are registered or none. The store keeps copies of all their files, so
     a run no longer needs the originals. Registering the same again changes
     nothing; other content under the same name and version is refused. A definition that cannot
-    run as it is can still be registered; you are told what would have to change.
+    run as it is can still be registered; the output says what would have to change.
     """
     from tidewheel.cli.definitions import told_if_slow
     from tidewheel.client.runs import bundles_at
@@ -111,9 +116,9 @@ def workflows_command(  # noqa: PLR0913 - each an option
     """List registered workflows, or do something with one of them.
 
     Without a version the highest is meant; to remove one of several, name its version. `check`
-    says whether a run could begin, with these parameters if any; `render` prints what it would
+    says whether a run could start with the given parameters; `render` prints what it would
     execute; `diff` prints in which lines another version differs. Removing a workflow does not
-    harm its runs. Exit 2 if `check` finds that it cannot run.
+    affect its runs. Exit 2 if `check` finds that no run could start.
     """
     if action != "list" and not name:
         raise click.UsageError(f"say which: tidewheel workflows {action} NAME[/VERSION]")
@@ -166,7 +171,7 @@ LIMIT = click.IntRange(1, 1_000)
 @option("--status TEXT", "List only instances with this status.")
 @option("--subarray ID", "List only instances of this subarray.")
 @option("--dry-run", "Check the file, and store nothing.")
-@option("--reason TEXT", "Why you abort it; kept for others to read.", default="")
+@option("--reason TEXT", "Why you abort it; shown to all users who can see it.", default="")
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
 def sbi_command(  # noqa: PLR0913 - each an option
     session: Session,
@@ -182,10 +187,10 @@ def sbi_command(  # noqa: PLR0913 - each an option
     """List, show or abort scheduling block instances, or submit one from a JSON or YAML file.
 
     submit accepts all processing blocks of FILE or none, and reports every mistake at once.
-    Submitting the same again changes nothing. Each block is a run of a registered workflow,
-    which any scheduler takes up: tidewheel up, or tidewheel scheduler. FILE may be - for
+    Submitting the same again changes nothing. Each block is a run of a registered workflow; it
+    needs a scheduler: tidewheel up, or tidewheel scheduler. FILE may be - for
     standard input. abort ends every block that has not ended; exit 1 if a block could not be
-    asked to end.
+    aborted.
     """
     if action != "list" and not what:
         missing = "FILE" if action == "submit" else "ID"
@@ -256,7 +261,7 @@ def _submit(session: Session, what: str, *, dry_run: bool) -> Document:
 @option("--status TEXT", "List only blocks with this status.")
 @option("--workflow NAME", "List only blocks of this workflow.")
 @option("--history", "Show what happened to the block and its stages, oldest first.")
-@option("--reason TEXT", "Why you abort it; kept for others to read.", default="")
+@option("--reason TEXT", "Why you abort it; shown to all users who can see it.", default="")
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
 def blocks_command(  # noqa: PLR0913 - each an option
     session: Session,
@@ -273,8 +278,9 @@ def blocks_command(  # noqa: PLR0913 - each an option
     """List processing blocks, newest first, or do something with one of them.
 
     show says what a block waits for, and for each stage its status, times, end, values and why
-    it waits. abort ends the stages that run and starts no more, for good. A block is a run
-    called by its id: show, why, log, trigger and the others take it, too.
+    it waits. abort ends the running stages and starts no others; this cannot be undone. A block
+    is also a run, and its id is the name of the run: tidewheel show, why, log, trigger and the
+    other commands about runs accept it.
     """
     if action != "list" and not block:
         raise click.UsageError(f"say which: tidewheel blocks {action} ID")
@@ -306,18 +312,20 @@ def blocks_command(  # noqa: PLR0913 - each an option
 @click.argument("action", type=click.Choice(("list", "post", "remove")), default="list")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @option("--fact facts KEY=VALUE...", "A fact about the objects, such as size=2TB; repeatable.")
-@option("--after NAME", "List the objects after this name.", default="")
+@option("--after NAME", "List only objects whose names come after this one.", default="")
 @option("--limit", "How many to list at most.", type=LIMIT, default=1_000)
 def objects_command(
     session: Session, action: str, names: Words, *, facts: Words, after: str, limit: int
 ) -> int:
-    """List buffer objects, or say that objects are there or no longer there.
+    """List buffer objects, or report that objects exist (post) or no longer exist (remove).
 
     Stages that depend on an object wait until it is posted. One post is enough: later runs find
-    the object there.
+    the object, too.
     """
     if (action == "list") == bool(names):
-        raise click.UsageError("write: objects post NAME…, objects remove NAME…, or objects")
+        raise click.UsageError(
+            "post and remove need names, list takes none: tidewheel objects post NAME…"
+        )
     known: dict[str, str] = {}
     for text in facts:
         key, sign, known[key] = text.partition("=")
@@ -331,6 +339,6 @@ def objects_command(
         told = session.ask(lambda client: client.blocks.objects(after=after, count=limit))
         return session.answer(told, page.say_list)
     if action == "remove":
-        return session.answer(session.ask(remove), lambda told: page.say_names(told, "gone"))
+        return session.answer(session.ask(remove), lambda told: page.say_names(told, "removed"))
     told = session.ask_to_write(lambda client: client.blocks.post_objects(*names, facts=known))
-    return session.answer(told, lambda told: page.say_names(told, "there"))
+    return session.answer(told, lambda told: page.say_names(told, "posted"))

@@ -78,7 +78,7 @@ def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str
         found, words = getopt.gnu_getopt(list(arguments), "".join(short), long)
     except getopt.GetoptError as error:
         accepted = ", ".join("/".join(one.names) for one in own) or "no options"
-        raise BadUsage(f"cylc {verb}: {error.msg}; here it takes {accepted}") from None
+        raise BadUsage(f"cylc {verb}: {error.msg}; expected {accepted}") from None
     by_name = {name: one.key for one in known for name in one.names}
     said: dict[str, list[str]] = {}
     for name, value in found:

@@ -41,7 +41,7 @@ def cycle_point(said: Arguments) -> tuple[str, int]:
     if "template" in said:
         chosen.append(os.environ.get(said.last("template"), said.last("template")))
     if len(chosen) > 1:
-        raise BadUsage("cylc cycle-point: choose one of --template and --print-…")
+        raise BadUsage("cylc cycle-point: give only one of --template and --print-…")
     return (_formatted(point, chosen[0]) if chosen else point), 0
 
 

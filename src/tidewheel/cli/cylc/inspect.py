@@ -251,7 +251,7 @@ def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
     if job := own_job():
         if run != own_run():
             raise Refused(
-                f"a job of {own_run()} can look at {run}, and command its own run alone"
+                f"a job of {own_run()} can read {run}, but can change only its own run"
             )
         return call_run(*job, {"command": body, "wait": wait})
 

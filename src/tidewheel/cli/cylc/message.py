@@ -43,7 +43,7 @@ def _read(arguments: Sequence[str]) -> tuple[str, str, list[str]]:
         workflow, job, *texts = texts
     texts = list(_from_input(texts))
     if not texts:
-        raise BadUsage("cylc message: nothing to say; write cylc message TEXT…")
+        raise BadUsage("cylc message: there is no text to send; write cylc message TEXT…")
     severity = said.last("severity").upper()
     return workflow, job, [marked(text, severity) for text in texts]
 
@@ -91,7 +91,10 @@ def _speak(texts: Iterable[str]) -> None:
 
     directory, secret = os.environ.get("TIDEWHEEL_JOB_DIR"), os.environ.get("TIDEWHEEL_SECRET")
     if not directory or not secret:
-        raise Refused("this job has lost its TIDEWHEEL_JOB_DIR or TIDEWHEEL_SECRET")
+        raise Refused(
+            "TIDEWHEEL_JOB_DIR or TIDEWHEEL_SECRET is not set; leave both in the job's "
+            "environment"
+        )
     limit = os.environ.get(MESSAGE_LIMIT, "")
     most = int(limit) if limit.isdecimal() else None
     for text in texts:

@@ -49,7 +49,7 @@ OTHERS = ("cycle-point", "get-workflow-version", "message", "version", "workflow
 def main(arguments: Sequence[str]) -> int:
     """Makes one call; returns its exit status."""
     if not arguments:
-        return _complain(f"cylc: which command? There are {', '.join(_verbs())}", USAGE)
+        return _complain(f"cylc: no command is given; use one of: {', '.join(_verbs())}", USAGE)
     if arguments[0] in ("--version", "-V"):
         return _print(VERSION)
     verb = arguments[0]
@@ -78,7 +78,7 @@ def _verb(word: str) -> str:
     if len(meant) == 1:
         return meant[0]
     could = ", ".join(meant or verbs)
-    raise BadUsage(f"cylc {word}: there is no such command inside a job; there is {could}")
+    raise BadUsage(f"cylc {word}: there is no such command inside a job; use one of: {could}")
 
 
 def _do(verb: str, arguments: Sequence[str]) -> int:
@@ -127,7 +127,7 @@ def _tell_broadcast(answer: dict[str, Any]) -> int:
             _print(f"{sign} [{where}] {row['setting']}={row[field]}")
     if rows:
         return 0
-    return _complain("cylc broadcast: nothing like that was broadcast, so nothing is gone", 1)
+    return _complain("cylc broadcast: no such setting was broadcast; nothing was cancelled", 1)
 
 
 def _signed(arguments: Sequence[str]) -> list[str]:

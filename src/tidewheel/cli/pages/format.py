@@ -235,7 +235,7 @@ _EFFECTS = {  # of the commands that are offered under a cause; of `set` without
     "set": "count it as succeeded without running it",
     "log": "read what its job wrote",
     "release": "let it run",
-    "resume": "let the run go on",
+    "resume": "let the run continue",
     "run": "resume the run",
     "kill": "end its job",
     "show": "look at that run",

@@ -209,7 +209,9 @@ def say_queue_log(
         if session.as_json:
             say_json(document)
         elif document["path"] is None:
-            raise Refused("the server has this log, and says not where; leave out --path")
+            raise Refused(
+                "the server has this log, but does not say where the file is; leave out --path"
+            )
         else:
             say(safe(document["path"]))
         return True
@@ -282,7 +284,9 @@ def follow_log(
                 break
         shown.end()
         if not part.found:
-            raise Refused(f"{part.place.path} cannot be read; look on the host where it ran")
+            raise Refused(
+                f"{part.place.path} cannot be read; look on the host where it was written"
+            )
 
     with_runs(session, follow)
 
@@ -410,7 +414,7 @@ def search_logs(session: Session, words: Words, asked: LogSearch) -> None:
             raise click.UsageError(f"one task at a time: {target.rest[0]} or {target.rest[1]}?")
         task = target.rest[0] if target.rest else ""
         if task and asked.task is not None:
-            raise click.UsageError(f"either the log of {task}, or --task {asked.task}")
+            raise click.UsageError(f"give the task {task} or --task {asked.task}, not both")
         found = FoundLines(target.run, asked, say_hit)
         if asked.task is None:
             await found.search_log(ask, task)
@@ -503,5 +507,5 @@ def _summary(found: FoundLines) -> str:
             f"; {plural(found.missing, 'attempt')} had no log here, and could not be searched"
         )
     if not found.done:
-        told += f"; there may be more than {found.asked.limit}: say --limit N"
+        told += f"; there may be more than {found.asked.limit}: use --limit N"
     return told

@@ -93,7 +93,7 @@ def _say_warnings(rehearsal: Rehearsal) -> None:
     if rehearsal.is_cut:
         say(f"{warning}: there were too many tasks to continue; give an earlier --until")
     for failure in rehearsal.unused_ends:
-        say(f"{warning}: --fail {safe(failure)} met no task that ran")
+        say(f"{warning}: --fail {safe(failure)} matches no task that ran")
     if rehearsal.expired:
         ids = ", ".join(map(rehearsal.id_of, rehearsal.expired[:3]))
         rest = len(rehearsal.expired) - 3

@@ -139,7 +139,7 @@ def say_why_run(page: Document) -> None:
     fact("because", _reason(run))
     _say_who_drives(run, page)
     if not _say_causes(run, page):
-        say("  no task of it needs action")
+        say("  no task of this run needs action")
 
 
 def _say_causes(run: Document, page: Document) -> bool:
@@ -376,7 +376,10 @@ def _in_how_long(page: Document) -> str:
 
 # ---- what a command did, as the scheduler answered it, or what it would do ----
 
-FORGOTTEN = "is not in the pool: it is forgotten, and runs when its prerequisites are met"
+FORGOTTEN = (
+    "is not in the pool: its past is forgotten, and it runs again when its prerequisites "
+    "are met"
+)
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
     {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}
@@ -390,8 +393,8 @@ def answer_lines(given: Given) -> Iterator[str]:
     answer = shown_page(given.answer)
     if answer.get("kept"):
         yield (
-            f"{safe(given.run)} is {safe(answer['status'])}, and no scheduler serves it: "
-            f"{given.verb} is kept, and is done when the run resumes"
+            f"{safe(given.run)} is {safe(answer['status'])}, and no scheduler drives it: the "
+            f"command {given.verb} is kept, and is carried out when the run resumes"
         )
         yield f"  resume it: {safe(answer['next'])}"
         return
@@ -405,9 +408,9 @@ def answer_lines(given: Given) -> Iterator[str]:
     if others := [one for one in _list(answer, "submitted") if one not in tasks]:
         yield f"  now runs: {_some(others)}"
     if back := _list(answer, "comes_back"):
-        yield f"  comes back if it succeeds: {_some(back)}"
+        yield f"  no longer lost if it succeeds: {_some(back)}"
     for row in cast("list[Document]", answer.get("broadcasts") or [])[:SHOWN_MAX]:
-        became = "taken back" if row["value"] is None else f"= {row['value']}"
+        became = "cancelled" if row["value"] is None else f"= {row['value']}"
         where = f"{row['point']}/{row['namespace']}"
         yield "  " + safe(f"{where}  {row['setting']} {became}")
     for notice in _news(answer, tasks)[:SHOWN_MAX]:
@@ -423,7 +426,7 @@ def _task_lines(given: Given, answer: Document, tasks: Mapping[str, object]) -> 
         became = _became_of_task(given.verb, tasks[task_id], task_id in submitted)
         if isinstance(given.command, Set) and given.command.values:
             names = ", ".join(one.partition("=")[0].strip() for one in given.command.values)
-            became = f"has another value of {names}, until it returns one itself"
+            became = f"now has the given value of {names}, until its job returns another one"
         yield f"{safe(task_id)} {FORGOTTEN if task_id in forgotten else became}"
     if more := more_text(len(tasks)):
         yield more
@@ -519,7 +522,7 @@ def preview_lines(page: Document) -> Iterator[str | Title]:
         changed = documents(page, "diff")
         yield Title("definition" if changed else "the definition is the same")
         yield from diff_lines(changed, "now", "reloaded")
-    yield f"{safe(page['run'])}: nothing was done; if every job succeeded,"
+    yield f"{safe(page['run'])}: nothing was done. If every job succeeds:"
     yield from _change_lines(page)
     if not runs:
         yield "  nothing would run"
@@ -528,7 +531,7 @@ def preview_lines(page: Document) -> Iterator[str | Title]:
         yield Title(f"{plural(len(runs), 'job')} would run{more}")
         yield from (f"  {line}" for line in _drawing(page))
     if back := texts(page, "comes_back"):
-        yield Title("would come back")
+        yield Title("would no longer be lost")
         yield f"  {safe(', '.join(back[:PREVIEWED_MAX]))}"
     if waits := documents(page, "waits"):
         yield Title("would wait")
@@ -541,7 +544,7 @@ def _change_lines(page: Document) -> Iterator[str | Title]:
     status = cast("dict[str, str]", page["status"])
     changes = documents(page, "changes")
     if status["before"] != status["after"]:
-        yield f"  the run would be {safe(status['after'])}, not {safe(status['before'])}"
+        yield f"  the run would change from {safe(status['before'])} to {safe(status['after'])}"
     if changes:
         yield Title("would change at once")
         for one in changes[:PREVIEWED_MAX]:
@@ -557,7 +560,7 @@ def _change_lines(page: Document) -> Iterator[str | Title]:
             yield f"  {more}"
     for word in ("killed", "polled"):
         if ids := texts(page, word):
-            yield f"  jobs {word}: {safe(', '.join(ids[:PREVIEWED_MAX]))}"
+            yield f"  jobs that would be {word}: {safe(', '.join(ids[:PREVIEWED_MAX]))}"
 
 
 def _drawing(page: Document) -> Iterator[str]:

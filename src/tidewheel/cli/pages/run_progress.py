@@ -65,7 +65,7 @@ NOTICED = ("incomplete", DROPPED, MISTAKEN)
 SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
 TROUBLE = {
     "store.unavailable": "{error}; trying again",
-    "store.back": "it works again",
+    "store.back": "the store can be used again",
     "log.unwritten": "{error}; the run continues without it",
     "log.written": "the log can be written again",
     "step.failed": "{summary}; the run is read again from the store",
@@ -272,7 +272,11 @@ class RunPage:
 
     def leaving(self) -> None:
         is_lost = self._status == "lost"
-        fate = "may be started again by others" if is_lost else "continue and are found again"
+        fate = (
+            "may be started again by another scheduler"
+            if is_lost
+            else "keep running, and the next start finds them"
+        )
         self.line(f"exiting; active jobs {fate}")
 
     # ---- the end ----
@@ -311,7 +315,7 @@ class RunPage:
             for cause in self._causes:
                 self._note(f"  {cause}")
             how = f"tidewheel run {name}{self._stall_option}"
-            self._note(f"resume it, then fix it from another terminal: {how}")
+            self._note(f"resume the run, then fix it from another terminal: {how}")
         elif end.status in ("error", "lost") or end.was_aborted:
             self._note(end.reason)
         if end.status in ("stopped", "left"):

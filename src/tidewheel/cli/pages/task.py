@@ -198,7 +198,7 @@ def _resources_text(task: Task) -> str:
     if asked.flavours:
         words.append(nodes_text(asked))
     elif asked.exclusive:
-        words.append(f"{plural(asked.nodes, 'node')} alone")
+        words.append(f"{plural(asked.nodes, 'node')}, exclusive")
     elif asked.nodes > 1:
         words.append(f"{asked.nodes} nodes")
     words += [f"{show_size(asked.buffer_bytes)} buffer"] if asked.buffer_bytes else []
@@ -216,7 +216,7 @@ def _retries_text(task: Task) -> str:
         first, most = show_duration(policy.first_seconds), show_duration(policy.seconds_max)
         delays = f"{first}, growing {policy.factor:g}-fold up to {most}"
     used = min(task.failures, task.max_retries)
-    return f"{used} of {task.max_retries} used, after {delays}"
+    return f"{used} of {task.max_retries} used; delays: {delays}"
 
 
 def _say_edges(page: TaskDetails) -> None:
@@ -341,7 +341,7 @@ def prerequisite_lines(page: Document) -> Iterator[str]:
         suicide = number >= len(entries(page, "prerequisites"))
         sign = "+" if one["satisfied"] else "-"
         hand = "  by hand" if one["by_hand"] else ""
-        yield f"  {sign} {safe(one['text'])}{hand}{'  (removes it)' if suicide else ''}"
+        yield f"  {sign} {safe(one['text'])}{hand}{'  (removes the task)' if suicide else ''}"
         for atom in entries(one, "atoms"):
             sign = SIGNS[str(atom["state"])]
             remarks = [str(atom["parent"])]
@@ -398,7 +398,7 @@ def _say_last(submission: Document) -> None:
         f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}"
         for one in entries(submission, "messages")[-SHOWN_MAX:]
     )
-    say_lines("what the last one said", said)
+    say_lines("messages of the last submission", said)
     attempts = entries(submission, "attempts")
     logs = (log for attempt in attempts for log in texts(attempt, "logs"))
-    say_lines("logs of the last one", (f"  {safe(log)}" for log in logs))
+    say_lines("logs of the last submission", (f"  {safe(log)}" for log in logs))

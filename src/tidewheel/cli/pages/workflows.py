@@ -161,7 +161,7 @@ def say_rendered(document: Document, stage: str | None) -> None:
         say(safe_lines(str(document["text"])).rstrip("\n"))
     for name, one in found.items():
         if stage in (None, name):
-            whole = "" if one["is_whole"] else ", with values still to come"
+            whole = "" if one["is_whole"] else ", some values are not known yet"
             say(f"# stage {safe(name)}{whole}")
             for key in ("compose", "script"):
                 if key in one:
@@ -224,9 +224,9 @@ def say_submitted(document: Document) -> None:
     told = [one for one in map(finding_of, parts(document, "findings")) if _is_told(one)]
     show_findings(told, None, note)
     count = plural(len(parts(document, "blocks")), "block")
-    said = "accepted" if document["is_new"] else "accepted before, unchanged"
+    said = "accepted" if document["is_new"] else "already accepted before, unchanged"
     if document["dry_run"] and document["is_new"]:
-        said = "would be accepted; nothing is stored"
+        said = "would be accepted; nothing was stored"
     say(f"{safe(document['id'])}: {said}, {count}")
     say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
 
@@ -332,7 +332,7 @@ def say_list(document: Document) -> None:
 def say_filtered(document: Document) -> None:
     """Prints what a filter has left; there may be others."""
     [name] = LISTS.keys() & document.keys()
-    say_found(parts(document, name), LISTS[name][0], f"none of the {FILTERED[name]} fits")
+    say_found(parts(document, name), LISTS[name][0], f"no {FILTERED[name]} match the filter")
 
 
 FILTERED = {"sbis": "instances", "blocks": "blocks"}
@@ -366,7 +366,7 @@ def say_block(one: Document) -> None:
     fact("priority", str(one["priority"]))
     for text in parts(one, "waits"):
         fact("never" if one["never"] else "waits for", text)
-    fact("asked for", moment(one, "created_at"))
+    fact("requested", moment(one, "created_at"))
     fact("ended", moment(one, "ended_at"))
     section("stages")
     say_columns(parts(one, "stages"), STAGE_COLUMNS, indent=INDENT)
@@ -395,11 +395,11 @@ def say_history(document: Document) -> None:
 def say_aborted(one: Document) -> None:
     status, name = safe(plain_words(one["status"])), safe(one["id"])
     if not one["changed"]:
-        say(f"{name} was {status} already")
+        say(f"{name} was already {status}; nothing was changed")
     elif one["status"] == "aborted":
         say(f"{name} is aborted: {safe(one['reason'])}")
     else:
-        say(f"{name} is being aborted: its stages are ended, nothing else starts")
+        say(f"{name} is being aborted: its running stages are being ended, and no others start")
 
 
 def say_aborted_sbi(document: Document) -> None:

@@ -93,7 +93,7 @@ def _run_far(
     only_here = ("slots", "tie_jobs", "trigger_log", *OPTION_NAMES)
     for option in click.get_current_context().command.params:
         if option.name in only_here and is_said(option.name):
-            what = f"{option.opts[0]} is for a run that is driven in this process"
+            what = f"{option.opts[0]} works only without a server; leave it out"
             raise click.UsageError(what)
     how = Following(
         server=store_settings(where).url,

@@ -47,9 +47,7 @@ class UntakenWaits:
             f"{some(ids)} {'waits' if len(ids) == 1 else 'wait'}: {cause}"
             for cause, ids in new.items()
         ]
-        more = (
-            f"and tasks wait for {len(lines) - TOLD_MAX} more causes: tidewheel why says which"
-        )
+        more = f"tasks also wait for {len(lines) - TOLD_MAX} other causes; see: tidewheel why"
         return [*lines[:TOLD_MAX], more] if len(lines) > TOLD_MAX else lines
 
     async def watch(

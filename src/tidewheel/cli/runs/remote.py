@@ -220,7 +220,8 @@ async def _offer(
     if run.is_driven(NOW):
         if said != RunOptions(mode=""):
             text = (
-                f"{run.name} is driven already; follow it without options, or stop it first: "
+                f"{run.name} already runs; leave out the options to follow it, or stop it "
+                "first: "
                 f"tidewheel stop {run.name}"
             )
             raise Refused(reached(text, run.name, how.option))

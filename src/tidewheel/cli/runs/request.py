@@ -97,8 +97,8 @@ def unknown_name(name: str, known: Iterable[str] = ()) -> Refused:
     advice = (
         f"did you mean {near!r}?"
         if near is not None
-        else "name a folder with a flow.cylc, a file, or one of: tidewheel runs, tidewheel "
-        "workflows"
+        else "give a folder with a flow.cylc, a file, a run (see tidewheel runs) or a "
+        "registered workflow (see tidewheel workflows)"
     )
     return Refused(
         f"there is neither a folder, nor a run, nor a registered workflow {name!r}; {advice}"
@@ -204,8 +204,8 @@ async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
 
 def _tell_of_path(asked: RunRequest) -> None:
     note(
-        f"{safe(asked)} is the file or folder of that name, not the registered workflow; to "
-        f"run the registered one, change to another folder: tidewheel run {safe(asked)}"
+        f"this runs the file or folder {safe(asked)}, not the registered workflow; to run "
+        f"the registered one, change to another folder: tidewheel run {safe(asked)}"
     )
 
 
@@ -293,7 +293,10 @@ def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int
         note_findings(findings, loaded.source)
     if captured.too_large:
         names = ", ".join(captured.too_large[:3])
-        note(f"too large to be kept with the run, left where they are: {names}")
+        note(
+            "these files are too large to be stored with the run, and stay where they are: "
+            f"{names}"
+        )
     if stages is not None and is_near:
         tell_of_needs(stages, settings_here(options))
     folder = str(definition.path.resolve())
@@ -327,15 +330,15 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     for runner, names in stages_without(stages, settings.runners).items():
         option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
         note(
-            f"{_some(names)}: containers, and nothing here runs them without --runner {option};"
-            " they wait for a worker that has it"
+            f"{_some(names)}: containers, which this process runs only with --runner "
+            f"{option}; without it they wait for another worker"
         )
     allowed = read_allowances(settings.allow_compose).get(EVERYWHERE, frozenset())
     for denied, names in stages_denied(stages, allowed).items():
         say_so = " ".join(f"--allow-compose {one}" for one in denied)
         note(
-            f"{_some(names)}: asks for {', '.join(denied)}, which is not allowed here, and "
-            f"waits for a worker that allows it; or add {say_so}"
+            f"{_some(names)}: asks for {', '.join(denied)}, which is not allowed here; it "
+            f"waits for another worker unless you add {say_so}"
         )
     assert settings.capacity is not None, "the options say it"
     short: dict[str, list[str]] = {}
@@ -345,8 +348,8 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
             short.setdefault(options, []).append(stage.id)
     for options, names in short.items():
         note(
-            f"{_some(names)}: needs more than is offered here, and waits for a worker that "
-            f"offers it; or add {options}"
+            f"{_some(names)}: needs more than this process offers; it waits for another "
+            f"worker unless you add {options}"
         )
 
 

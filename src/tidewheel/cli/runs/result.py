@@ -152,8 +152,8 @@ async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str 
     end = await ended(door, run, page)
     ended_at = run.updated_at if run.ended_at is None else run.ended_at
     page.line(
-        f"{run.name} ended at {show_instant(int(ended_at))}, and its result was not shown yet; "
-        "it follows. The same command again starts the next run"
+        f"{run.name} ended at {show_instant(int(ended_at))}, and its result was not shown "
+        "yet; here it is. Repeat the command to start the next run"
     )
     page.show_end(end, ended_at - run.created_at)
     return end
@@ -169,8 +169,8 @@ def is_still_asked(run: RunView, digest: str) -> bool:
         return True
     how = run.status if run.reason in ("", run.status) else f"{run.status} ({run.reason})"
     note(
-        f"the result of {run.name} was never shown: {how}; the definition has changed since, "
-        "so the next run starts"
+        f"{run.name} ended before, and its result was not shown: {how}; the definition has "
+        "changed since, so a new run starts"
     )
     return False
 

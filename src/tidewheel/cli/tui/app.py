@@ -279,7 +279,7 @@ class BackgroundTasks:
 LOOK_SECONDS = 5.0  # though nothing was heard
 REST_SECONDS_MIN = 0.2
 TROUBLE_SECONDS = 2.0
-GONE = "the run is gone; b shows others"
+GONE = "the run is deleted; b shows other runs"
 
 
 class LiveUpdates:
@@ -384,7 +384,7 @@ def which_lines(question: Question) -> Iterator[str]:
         many = f"of {plural(question.of, 'task')}, {len(question.ids)} shown"
         yield f"{many} by the filter {safe(question.filter)}: only these are acted on"
     if question.hidden:
-        yield f"not included: {question.hidden} marked, not shown by the filter"
+        yield f"not included: {plural(question.hidden, 'marked task')}, hidden by the filter"
     for one in question.ids[IDS_SHOWN_MAX:IDS_NAMED_MAX]:
         yield f"  {safe(one)}"
     if (more := len(question.ids) - IDS_NAMED_MAX) > 0:

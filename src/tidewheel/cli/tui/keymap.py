@@ -168,7 +168,7 @@ def _at_failure(state: State, step: int) -> Pressed:
 
 def _asking(state: State, question: Question) -> Pressed:
     if question.filter and not question.ids:
-        return replace(state, said=f"{question.verb}: the filter hides what is marked"), None
+        return replace(state, said=f"{question.verb}: the filter hides all marked tasks"), None
     return replace(state, is_busy=True), AskFirst(question)
 
 

@@ -64,10 +64,10 @@ HELP = (
     ("right left, l h", "open and close; left again goes up"),
     ("enter", "the task: why, prerequisites, outputs, submissions"),
     ("esc", "back"),
-    ("n  N", "the next task that failed, the one before"),
+    ("n  N", "the next failed task, the previous one"),
     ("Look", ""),
     ("/", "filter: model, 3/mod*, :fail, model:held, =a"),
-    ("tab", "the pool alone, or everything that was"),
+    ("tab", "the pool alone, or also past tasks"),
     ("a", "all points, or the newest ten"),
     ("o  e  J", "what the job writes: out, err, its script; f follows"),
     ("w", "why the run does not continue, with the commands that help"),
@@ -76,7 +76,7 @@ HELP = (
     ("Act, on the marked tasks or the one under the cursor", ""),
     ("space", "mark or unmark"),
     *_verb_lines(),
-    ("", "each shows first what it would do, and asks"),
+    ("", "each first shows what it would do, then asks"),
     ("q", "quit; the run continues"),
 )
 
