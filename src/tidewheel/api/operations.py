@@ -404,8 +404,7 @@ BLOCKS = tuple(
         _row(
             "abort_sbi",
             "POST /sbis/{sbi}/abort",
-            "Abort every block of an instance that has not ended; the answer lists each of "
-            "them.",
+            "Abort every block of an instance that has not ended; the answer lists each.",
             "api.blocks.AbortedSbi",
             **_ABORT,
         ),

@@ -603,7 +603,5 @@ def how_posted(snapshot: RunSnapshot, name: str) -> str:
     """Returns the command that posts a buffer object, or why none would help this run."""
     if sees_object(snapshot.view, name):
         return f"tidewheel objects post {shlex.quote(name)}"
-    return (
-        f"# {name} is not visible to this run: the owner of the run, or of its code, may "
-        "not see it"
-    )
+    who = "the owner of the run, or of its code"
+    return f"# {name} is not visible to this run: {who}, may not see it"
