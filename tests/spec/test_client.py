@@ -656,7 +656,7 @@ def test_why_knows_limits_and_busy_slots(client):
         "A limit is reached: 1 running, at most 1" in why for why in client.why("second")
     )
     client.submit(id="third", spec=1)
-    assert "every slot" in only(client, "third")
+    assert "no free slot" in only(client, "third")
 
 
 @pytest.mark.req("R004-20", "R004-21")
