@@ -382,7 +382,7 @@ class WorkerSettings:
                 what = label.removeprefix(ALLOW_LABEL_PREFIX)
                 raise BadSetting("label", label, f"--allow-compose {what}, which offers it")
         if self.tie_jobs and self.runners:
-            accepted = "nothing beside tied jobs: what others run does not die with a worker"
+            accepted = "no --runner with --tie-jobs: other jobs do not end with a worker"
             raise BadSetting("runner", ", ".join(self.runners), accepted)
 
 
@@ -409,8 +409,8 @@ ALLOWABLE: Mapping[str, str] = {
     "engine-socket": "the engine itself: root of the host",
     "bind-mounts": "folders and files of the host outside the job's own",
     "volumes-from": "volumes of other containers",
-    "external": "networks, volumes, secrets and configs that others made",
-    "volume-drivers": "volumes with drivers or options of their own, which can mount anything",
+    "external": "networks, volumes, secrets and configs that the job did not make",
+    "volume-drivers": "volumes with their own drivers or options, which can mount anything",
     "logging": "other log drivers: the logs of the job will be missing",
     "build": "building images on the host",
     "files": "env_file, extends and include: reading files of the host",

@@ -38,7 +38,8 @@ WIDE = f"""
         \"\"\"
 """
 ALIKE = (
-    f"{MEMBERS} failed alike (member_m*): exit 3, CFL violated at step …; 1 task waits for them"
+    f"{MEMBERS} tasks failed in the same way (member_m*): exit 3, CFL violated at step …; 1 "
+    "task waits for them"
 )
 DONE = """
 [scheduling]

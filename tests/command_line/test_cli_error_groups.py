@@ -17,7 +17,10 @@ WIDE = """
     [[join]]
         script = true
 """
-ALIKE = "5 failed alike (member_m*): exit 3, CFL violated at step …; 1 task waits for them"
+ALIKE = (
+    "5 tasks failed in the same way (member_m*): exit 3, CFL violated at step …; 1 task "
+    "waits for them"
+)
 TRIGGER = "tidewheel trigger wide/run1 '1/member_m*:failed'"
 LOG = "tidewheel log wide/run1 1/member_m1 --err"
 
@@ -104,7 +107,7 @@ def test_a_completed_run_names_a_task_that_failed_when_it_ran_again(tidewheel):
     assert handled in tidewheel("show").out  # nobody has to act on it
     tidewheel("trigger", "1/good")
     resumed = tidewheel("run", "repaired/run1")
-    again = "1/good had succeeded and failed when it ran again (exit 3): CFL violated"
+    again = "1/good had succeeded, but failed when run again (exit 3): CFL violated"
     assert f"warning: {again}" in resumed.err, resumed
     for said in (tidewheel("show").out, tidewheel("why", "repaired").out):
         assert again in said and handled in said

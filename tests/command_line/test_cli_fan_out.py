@@ -73,8 +73,8 @@ def test_a_list_without_elements_completes_the_join(tidewheel, folder):
 
 
 BAD = {
-    '{"other": 1}': "1/list returned no list files, of which process<file>, plot<file> is made",
-    '{"files": "a"}': "process<file>, plot<file> is made, and it is not a list",
+    '{"other": 1}': "1/list returned no list files, which process<file>, plot<file> needs",
+    '{"files": "a"}': "which process<file>, plot<file> needs, but not as a list",
     json.dumps({"files": list(range(51))}): "1/list returned 51 elements of files",
 }
 
@@ -91,7 +91,7 @@ def test_a_list_that_cannot_be_used_fails_its_task_and_is_mended_by_hand(
         [task] = tidewheel("why", "flow", "1/list", "--json").json["tasks"]
         assert BAD[returned] in task["reasons"][-1]["text"]
         refused = tidewheel("set", "flow", "1/list", "--out", "succeeded").err
-        assert "give it first" in refused or BAD[returned] in refused
+        assert "give the list first" in refused or BAD[returned] in refused
         assert "known when 1/list succeeds" in tidewheel("why", "flow", "1/join").out
         tidewheel("set", "flow", "1/list", "--value", 'files=["by hand"]', "--out", "succeeded")
         run.read_until("completed")

@@ -469,7 +469,7 @@ def test_tasks_that_failed_are_submitted_again_by_a_filter(tidewheel):
     )
     alone = tidewheel("resubmit", "child")
     assert alone.status == 2
-    assert "child refused: it needs succeeded of bad, which is failed" in alone.out
+    assert "child refused: it needs the output succeeded of bad, which is failed" in alone.out
     made = tidewheel("resubmit", "--tag", "t")
     assert "child submitted again as child~2-" in made.out
     assert ", needs bad~2-" in made.out

@@ -547,11 +547,11 @@ def test_a_file_that_is_not_as_it_was_fails_its_reader_and_why_says_so(
 @pytest.mark.parametrize(
     ("path", "seen"),
     [
-        ("/etc/hostname", "may be another's"),
-        (f"{'../' * 30}etc/hostname", "may be another's"),
+        ("/etc/hostname", "may belong to another task"),
+        (f"{'../' * 30}etc/hostname", "may belong to another task"),
         ("nothing", "cannot be recorded: No such file"),
         (".", "cannot be recorded"),
-        ("link", "may be another's"),
+        ("link", "may belong to another task"),
     ],
 )
 def test_a_file_that_is_not_the_jobs_own_is_no_value(tidewheel, folder, path, seen):

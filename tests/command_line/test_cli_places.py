@@ -26,7 +26,7 @@ def test_a_platform_that_nobody_described_is_an_error_until_somebody_does(tidewh
         answer = tidewheel(command, "flow")
         assert answer.status == 2
         said = answer.out + answer.err
-        assert "error: platform = moon of model is not described: no job would go there" in said
+        assert "error: platform = moon of model is not known: no job could run there" in said
         assert (
             "Describe it in platforms.toml of the state directory: [moon] and below it" in said
         )
@@ -74,7 +74,7 @@ def test_a_batch_system_of_a_job_that_nobody_described_is_an_error(tidewheel):
     )
     answer = tidewheel("validate", "flow")
     assert answer.status == 2
-    assert "error: batch system = pbs of model is not described" in answer.out
+    assert "error: batch system = pbs of model is not known" in answer.out
     assert "known are localhost, slurm" in answer.out
 
 
@@ -136,7 +136,7 @@ def test_a_job_that_no_worker_takes_is_told_where_the_run_is_driven_once_for_eac
         assert f"1/model, 1/other {cause}" in said
         refused = tidewheel("broadcast", "-n", "model", "-s", "platform=hpcx")
         assert refused.status == 2
-        assert "platform = hpcx of model is not described" in refused.err
+        assert "platform = hpcx of model is not known" in refused.err
         running.send(signal.SIGTERM)
         running.wait()
     assert how in tidewheel("task", "flow/run1/1/model/1").out + tidewheel("why", "1/model").out

@@ -109,7 +109,7 @@ def test_a_source_that_returns_no_list_fails_with_the_reason(tidewheel):
     with tidewheel.started("run", "shop.py") as run:
         run.read_until("stalled")
         said = tidewheel("why", "shop", "1/find").out
-        assert "1/find returned no list, of which process<file>, plot<file> is made" in said
+        assert "1/find returned no list, which process<file>, plot<file> needs" in said
         tidewheel("set", "shop", "1/find", "--value", 'return=["x"]', "--out", "succeeded")
         run.read_until("completed")
     assert printed(tidewheel, "1/summary") == "sizes [10] [None]\n"

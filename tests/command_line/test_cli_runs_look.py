@@ -367,7 +367,7 @@ def test_why_says_how_a_completed_run_is_reopened(tidewheel, recurrence, points)
     kept = tidewheel("trigger", "1/mend")
     assert kept.status == 0, "as it was offered"
     assert f"tidewheel run {run.name}" in kept.out
-    said = "1 command is kept, and is done when the run resumes"
+    said = "1 command waits and is carried out when the run resumes"
     shown = tidewheel("why", "1/mend").out
     assert f"{run.name} is completed, and no scheduler has taken it yet; {said}" in shown
     for page in (tidewheel("runs").out, tidewheel("show").out):

@@ -93,7 +93,7 @@ def test_a_job_without_its_secret_is_not_started_and_everybody_is_told_why(tidew
     folder = flow(tidewheel, RUNTIME)
     ran = tidewheel("run", folder, "--name", "team-b/x", "--secrets", str(secrets))
     assert ran.status == 1
-    why = "secret:team-a/db is for what is named team-a or under it, and this run is team-b/x"
+    why = "secret:team-a/db is only for names under team-a, and this run is team-b/x"
     assert why in tidewheel("why", "team-b/x", "1/a").out
     assert why in tidewheel("log", "team-b/x").out
     assert why in tidewheel("log", "team-b/x", "1/a", "--err").out
@@ -135,7 +135,7 @@ def test_a_definition_with_secrets_that_cannot_be_given_is_not_valid(tidewheel):
     folder = flow(tidewheel, BAD, "R1 = a => b")
     told = tidewheel("validate", folder)
     assert told.status != 0
-    assert "[a][environment]BAD: 'secret:../../etc/shadow' names no secret" in (
+    assert "[a][environment]BAD: 'secret:../../etc/shadow'is not a reference to a secret" in (
         told.out + told.err
     )
     assert "[b][environment]GOOD: Slurm would keep a secret as plain text" in (
@@ -160,7 +160,7 @@ def test_a_secret_can_be_broadcast_by_reference(tidewheel, secrets):
     folder = flow(tidewheel, BROADCASTS, "R1 = a => b")
     ran = tidewheel("run", folder, "--name", "team-a/x", "--secrets", str(secrets))
     assert ran.status == 0, (ran, tidewheel("log", "team-a/x", "1/a", "--err"))
-    assert "names no secret" in tidewheel("log", "team-a/x", "1/a", "--err").out
+    assert "is not a reference to a secret" in tidewheel("log", "team-a/x", "1/a", "--err").out
     assert tidewheel("log", "team-a/x", "1/b").out == "it is ***\n"
     assert found_in(tidewheel.state, VALUE) == []
 
@@ -206,4 +206,4 @@ def test_a_command_of_the_worker_finds_secrets_and_a_bad_folder_is_refused(tidew
     assert tidewheel("worker", "--secrets", str(tmp_path / "gone")).status == 2
     assert tidewheel("submit", "--env", "S", "--command", "true").status == 2
     refused = tidewheel("submit", "--env", "S=secret:../x", "--command", "true")
-    assert refused.status == 2 and "names no secret" in refused.err
+    assert refused.status == 2 and "is not a reference to a secret" in refused.err

@@ -204,7 +204,7 @@ def test_a_task_that_waits_may_want_other_nodes(store):
         (Resources(nodes=100_001), "resources nodes is 100001;"),
         (Resources(buffer_bytes=-1), "resources buffer_bytes is -1; expected 0 to"),
         (Resources(buffer_bytes=2**60 + 1), "resources buffer_bytes is 1152921504606846977;"),
-        (Resources(idle_nodes=1), "idle_nodes is what workers offer"),
+        (Resources(idle_nodes=1), "only workers have idle_nodes"),
         (Resources(flavours=(nodes_of("a\n", 1, 0),)), "flavour 'a.n' is not accepted"),
         (Resources(flavours=(nodes_of("a", 1, 2),)), "flavour 'a' is not accepted"),
     ],

@@ -91,7 +91,7 @@ def test_a_task_whose_need_failed_is_refused_with_the_reason(store):
     assert store.status("b") == "cancelled"
     assert (answer.id, answer.created, answer.needs) == (None, False, ("a",))
     assert answer.refused == (
-        "it needs succeeded of a, which is failed; submit a again together with it"
+        "it needs the output succeeded of a, which is failed; submit a again together with it"
     )
     assert store.listed() == ["b", "a"]
 

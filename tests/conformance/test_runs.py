@@ -111,7 +111,7 @@ def test_no_run_lies_in_the_folder_of_another(store):
     """To delete the one would delete the files of the other."""
     make_run(store, name="a/b")
     for wrong, told in (
-        ("a", "hold another run"),
+        ("a", "contains no other run"),
         ("a/b/c", "run a/b"),
         ("a/b/c/d", "run a/b"),
     ):
@@ -581,7 +581,7 @@ def test_a_definition_goes_when_nothing_names_it_and_it_was_saved_last_long_ago(
 
 def test_a_client_cannot_submit_for_a_run(store):
     run = make_run(store)
-    with pytest.raises(InvalidTask, match="only a run's scheduler"):
+    with pytest.raises(InvalidTask, match="only the scheduler of a run"):
         store.put("a", run=run.number)
     assert store.listed() == []
 

@@ -89,4 +89,4 @@ def test_secrets_that_others_made_are_refused_on_an_engine(engine, environ, tmp_
     document = json.loads(compose_text(a=service("true", secrets=["key"])))
     text = json.dumps(document | {"secrets": {"key": {"external": True}}})
     end, _ = played("compose", engine, environ, tmp_path, text)
-    assert "secret key can only be had on a Swarm" in str(end.error), end
+    assert "secret key needs a Swarm" in str(end.error), end

@@ -224,8 +224,8 @@ def test_h6_a_mount_is_judged_by_where_links_lead(tmp_path):
         for folder in ("share", "work/1/a")
     ]
     shared, worked = judge_all(texts, tmp_path, run=run)
-    assert "there is a link on the way, it leads to /etc" in shared
-    assert f"there is a link on the way, it leads to {tmp_path}" in worked
+    assert "the path contains a link, which leads to /etc" in shared
+    assert f"the path contains a link, which leads to {tmp_path}" in worked
     assert judge_all(texts, tmp_path, ("bind-mounts",), run=run) == ["accepted", "accepted"]
 
 

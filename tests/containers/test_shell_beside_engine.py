@@ -66,7 +66,7 @@ def test_h6_shell_jobs_beside_an_engine_that_their_user_may_speak_to_are_refused
     prefix = become(USER, "--groups", str(GROUP))
     worker = crew.start("worker", *BOTH, "--once", prefix=prefix, **given)
     assert worker.process.wait(60) == 2
-    assert "may speak to the container engine" in worker.log
+    assert "may use the container engine" in worker.log
     allowed = ("worker", *BOTH, "--once", "--allow-compose", "engine-socket")
     assert crew.start(*allowed, prefix=prefix, **given).process.wait(60) == 0
     plain = ("worker", "--runner", "compose", "--once")
@@ -103,4 +103,4 @@ def test_h6_jobs_as_other_users_do_not_have_the_engine_s_group(crew, engine_sock
     subprocess.run(["usermod", "-aG", GROUP_NAME, USERS[1]], check=True)
     refused = crew.start(*words, prefix=reachable(), **given)
     assert refused.process.wait(60) == 2
-    assert f"the user {USERS[1]} may speak to the container engine" in refused.log
+    assert f"the user {USERS[1]} may use the container engine" in refused.log

@@ -149,8 +149,11 @@ def test_a_run_that_cannot_be_read_is_put_aside_and_harms_no_other(sqlite_crew):
     standby = crew.scheduler()
     eventually(lambda: crew.view("bad").status == "error", "it was put aside")
     reason = crew.view("bad").reason
-    assert reason.startswith("put aside after 3 failures: the stored definition of flow cannot")
-    assert "put aside after 3 failures" in crew.ask("runs")[1]
+    assert reason.startswith(
+        "not tried again after 3 failures of the scheduler: the stored definition of flow "
+        "cannot"
+    )
+    assert "not tried again after 3 failures of the scheduler" in crew.ask("runs")[1]
     crew.worker("--queue", "run:good", "--queue", "run:bad")
     eventually(lambda: crew.view("good").status == "completed", "the other one is completed")
     assert standby.runs and crew.view("bad").epoch == 2  # nobody tries it again and again

@@ -88,7 +88,7 @@ def test_a_job_that_has_ended_may_not_call(tmp_path):
             job.server.forget(SECRET)
             await job.calls({"look": "show"})
 
-    with pytest.raises(Refused, match="ends with its attempt"):
+    with pytest.raises(Refused, match="valid only while its attempt runs"):
         asyncio.run(scenario())
 
 

@@ -161,7 +161,7 @@ def test_a_secret_dies_with_its_attempt(tmp_path):
     async def scenario(server, speaker):
         await speaker.says("in time")
         server.forget(speaker.secret)
-        with pytest.raises(Refused, match="ends with its attempt"):
+        with pytest.raises(Refused, match="valid only while its attempt runs"):
             await speaker.says("too late")
         assert speaker.reports.messages == [("in time", None)]
 

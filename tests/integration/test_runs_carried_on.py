@@ -176,7 +176,7 @@ def test_what_a_run_is_cannot_be_changed_when_it_is_carried_on(crew):
         ("--mode", "simulation", "was started with --mode live"),
         ("--icp", "2", "was started with no --icp"),
         ("--startcp", "2", "was started with no --startcp"),
-        ("--fcp", "3", "a final point may only become later"),
+        ("--fcp", "3", "its final point can only be moved to a later one"),
     ):
         refused = crew.run("flow", option, value)
         assert ended(refused) == REFUSED and said in refused.log, refused.log

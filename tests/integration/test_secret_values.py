@@ -129,7 +129,7 @@ def test_a_credential_of_systemd_is_found_by_a_name_without_slashes(folder):
     assert value(sources, "acl") == "value"
     assert "can be read by others" in refused(sources, "open")
     said = refused(sources, "tidewheel.token")
-    assert "puts it there: the systemd credential secret.tidewheel.token" in said
+    assert "can put it there: the systemd credential secret.tidewheel.token" in said
     assert "team-a or under it" in refused(sources, "team-a/db", "team-b")
 
 

@@ -143,7 +143,7 @@ def test_a_team_is_not_given_what_is_anothers(far, client, secrets):
     got = [ended(client, str(number)).status.value for number in range(len(rows))]
     assert got == [row[-1] for row in rows]
     said = client.get("4").errors[0].description
-    assert said.startswith("secret:team-a/db is for what is named team-a or under it")
+    assert said.startswith("secret:team-a/db is only for names under team-a")
     assert "this queue is team-b" in said
     assert "there is no secret secret:team-b/db" in client.get("6").errors[0].description
     assert found_in(far, VALUE) == []
@@ -154,4 +154,4 @@ def test_a_bad_reference_is_refused_when_it_is_submitted(far):
     for bad in ("secret:", "secret:../x", "secret:/etc/shadow", "secret:a b"):
         reply = submit.post("/tasks", {"command": "true", "environment": {"S": bad}})
         assert reply.status == 422, reply.body
-        assert "names no secret" in json.dumps(reply.json)
+        assert "is not a reference to a secret" in json.dumps(reply.json)

@@ -275,7 +275,7 @@ def test_why_names_the_block_at_the_root_and_what_would_help(visitor):
     root = why()[0]
     assert root["text"] == (
         f"{C} can never begin: it needs {B} to be finished (it has not begun); {B} needs {A} "
-        "to be complete (it is aborted), which is over"
+        "to be complete (it is aborted), and that can no longer happen"
     )
     assert not root["passes"]
     assert root["commands"] == [f"tidewheel blocks abort {C}"], "an abort is final"

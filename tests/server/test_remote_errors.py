@@ -165,4 +165,7 @@ def test_a_bug_of_the_server_says_where_more_is_known_and_may_be_mended_later():
     }
     error = error_of(500, json.dumps(told).encode(), "http://server")
     assert isinstance(error, Unavailable)
-    assert str(error) == "a mistake of the server; the log of http://server has it as f00"
+    assert (
+        str(error)
+        == "a mistake of the server; the log of http://server has the details under f00"
+    )

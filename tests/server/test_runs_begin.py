@@ -184,7 +184,7 @@ def test_no_file_leads_out_of_the_folder_of_the_run(refused, path):
         ({}, "name a registered workflow"),
         ({"flow": PLAIN}, "workflow is missing"),
         ({"flow": PLAIN, "workflow": "tide"} | captured(), "either flow"),
-        (captured() | {"variables": {"A": 1}}, "go with flow"),
+        (captured() | {"variables": {"A": 1}}, "only for flow"),
         ({"flow": PLAIN, "workflow": "ti/../de"}, ""),
         ({"flow": PLAIN, "workflow": "../tide"}, ""),
         (captured(workflow="ti\nde"), ""),

@@ -174,10 +174,10 @@ def test_why_does_not_name_the_task_of_another_team_that_has_a_worker_for_itself
     own_task = {"id": "mine-task", "queue": "mine/q", "command": "true"}
     assert admin.post("/tasks", own_task).status == 201
     told = own.caller("read", names=["mine"]).get("/tasks/mine-task/why")
-    assert "of others has nodes for itself" in told.json["reasons"][0]
+    assert "that you may not see uses nodes alone" in told.json["reasons"][0]
     assert b"zebra" not in told.body
     [known] = own.caller("read").get("/tasks/mine-task/why").json["reasons"]
-    assert "Task zebra-task has nodes of" in known
+    assert "Task zebra-task uses nodes of" in known
 
 
 def test_why_does_not_name_the_task_of_another_team_that_is_waited_for(own):
@@ -232,7 +232,7 @@ def test_nothing_names_the_block_of_another_team_that_a_block_waits_for(own):
             assert reply.status == 200 and b"zebra" not in reply.body, (path, reply.body)
             assert admin.get(path).status == 200
     waits = team.get(f"/processing-blocks/{mine}").json["waits"]
-    assert waits == ["a block of others to be complete"]
+    assert waits == ["a block that belongs to others to be complete"]
     assert theirs in admin.get(f"/processing-blocks/{mine}").json["waits"][0]
 
 

@@ -247,9 +247,9 @@ def changed(provider):
         (by_public_key, "'HS256'"),
         (changed, "Signature verification failed"),
         (lambda _: Key("first").sign, "Signature verification failed"),
-        (lambda _: Key("unknown").sign, "no key of the provider fits"),
-        (lambda _: Key("first", "ES256").sign, "no key of the provider fits"),
-        (lambda _: Key("first", "PS256").sign, "no key of the provider fits"),
+        (lambda _: Key("unknown").sign, "no key of the provider matches"),
+        (lambda _: Key("first", "ES256").sign, "no key of the provider matches"),
+        (lambda _: Key("first", "PS256").sign, "no key of the provider matches"),
         (lambda provider: lambda claims: provider.key.sign(claims)[:-4], "was refused"),
         (lambda _: lambda _: "no token", "cannot be read"),
         (lambda _: lambda _: None, "no ID token"),
@@ -267,7 +267,7 @@ def test_an_id_token_that_the_provider_has_not_signed_lets_nobody_in(
 def test_a_key_that_is_a_shared_secret_is_not_used(site, provider):
     provider.keys = [{"kty": "oct", "kid": "first", "k": "c2VjcmV0"}]
     _, reply = signed_in(site, provider)
-    assert_refused(site, reply, "no key of the provider fits")
+    assert_refused(site, reply, "no key of the provider matches")
 
 
 def test_a_short_key_is_not_believed(site, provider):
@@ -292,7 +292,7 @@ def test_a_code_is_good_once(site, provider):
     assert browser.come_back(code, state_of(address)).status == 303
     other = Browser(site)
     reply = other.come_back(code, state_of(other.begin()))
-    assert reply.status == 403 and b"does not take the code" in reply.body
+    assert reply.status == 403 and b"does not accept the code" in reply.body
 
 
 def test_a_state_is_good_once_even_with_a_new_code(site, provider):
@@ -329,7 +329,7 @@ def test_a_code_of_another_sign_in_is_not_taken(site, provider):
     ada, eve = Browser(site), Browser(site)
     code = provider.signs_in(ada.begin())
     reply = eve.come_back(code, state_of(eve.begin()))
-    assert reply.status == 403 and b"does not take the code" in reply.body
+    assert reply.status == 403 and b"does not accept the code" in reply.body
 
 
 def test_nothing_leads_elsewhere(site):

@@ -656,7 +656,7 @@ def test_why_knows_limits_and_busy_slots(client):
         "A limit is reached: 1 running, at most 1" in why for why in client.why("second")
     )
     client.submit(id="third", spec=1)
-    assert "every slot" in only(client, "third")
+    assert "no free slot" in only(client, "third")
 
 
 @pytest.mark.req("R004-20", "R004-21")
@@ -666,8 +666,10 @@ def test_why_knows_who_has_the_nodes(client):
     client.lease()
     client.submit(id="alone", spec=1, exclusive=True)
     client.submit(id="cores", spec=1, cpu=1, priority=99)
-    assert only(client, "alone").startswith("It needs a node for itself; the nodes of every")
-    assert "have too little free" in only(client, "cores")
+    assert only(client, "alone").startswith(
+        "It needs a node without other tasks; the nodes of every"
+    )
+    assert "have too few free resources" in only(client, "cores")
 
 
 @pytest.mark.req("R004-21")
@@ -676,7 +678,7 @@ def test_why_names_the_task_that_has_the_nodes_for_itself(client):
     client.submit(id="alone", spec=1, exclusive=True)
     client.lease()
     client.submit(id="any", spec=1)
-    assert only(client, "any").startswith("Task alone has nodes of worker-1 for itself")
+    assert only(client, "any").startswith("Task alone uses nodes of worker-1 alone")
 
 
 def test_why_is_silent_about_tasks_that_run_or_have_ended(client, task):

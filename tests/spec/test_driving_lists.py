@@ -267,7 +267,7 @@ def test_a_list_is_as_long_as_the_least_of_what_is_made_of_it_accepts(flow):
     run = flow(TWO)
     run.ends("1/list", files=["x", "y"], others=[1])
     assert run.status == "stalled"
-    assert "1/list returned 2 elements of files, of which p<a> is made; at most 1" in run.log
+    assert "1/list returned 2 elements of files for p<a>; at most 1" in run.log
     played = flow(TWO, mode="simulation").waits(30.0).waits(30.0).waits(30.0)
     assert "1/p_b0" in played.log
     assert "1/p_b1" not in played.log
@@ -298,7 +298,7 @@ def test_elements_are_named_before_and_beyond_their_list_in_vain(flow):
         with pytest.raises(Refused, match=r"no 1/process_file0 yet: .* 1/list"):
             run.gives(command)
     run.ends("1/list", files=["a"])
-    beyond = "there is no 1/process_file1: 1/list returned 1"
+    beyond = "there is no 1/process_file1: 1/list returned a list of length 1"
     assert [one["text"] for one in why(run, "1/process_file1")] == [beyond]
     for command in (
         Trigger(ids=("1/process_file1",)),
@@ -307,14 +307,18 @@ def test_elements_are_named_before_and_beyond_their_list_in_vain(flow):
         Stop(after_task="1/process_file1"),
         Set(ids=("1/process_file1",), outputs=("succeeded",)),
     ):
-        with pytest.raises(Refused, match="no 1/process_file1: 1/list returned 1"):
+        with pytest.raises(
+            Refused, match="no 1/process_file1: 1/list returned a list of length 1"
+        ):
             run.gives(command)
 
 
 def test_an_empty_list_has_no_element_that_could_be_named(flow):
     run = flow()
     run.ends("1/list", files=[])
-    with pytest.raises(Refused, match="no element of 1/process<file>: 1/list returned 0"):
+    with pytest.raises(
+        Refused, match="no element of 1/process<file>: 1/list returned an empty list"
+    ):
         run.gives(Hold(ids=("1/process<file>",)))
 
 

@@ -31,7 +31,7 @@ def run(tmp_path: Path):
 def test_the_job_of_a_service_is_ended_with_the_batch_that_learns_that_it_is_not_needed(run):
     flow = run().starts("1/engine").starts("1/use").ends("1/use")
     assert flow.status == "running"
-    assert "engine is ended: use has ended" in flow.log
+    assert "engine is being ended: use has ended" in flow.log
     flow.fails("1/engine")  # its processes end by a signal
     assert flow.status == "completed"
     assert "engine/01:running] => succeeded" in flow.log
@@ -51,10 +51,10 @@ def test_a_scheduler_that_dies_forgets_neither_a_service_nor_that_it_was_let_go(
 
 def test_a_service_that_ends_by_itself_fails_and_the_run_says_before_whom(run):
     flow = run().starts("1/engine").starts("1/use").ends("1/engine")
-    assert "engine ended before use, for which it runs" in flow.log
+    assert "engine ended before the end of use, for which it runs" in flow.log
     flow.fails("1/use").waits(0.1)
     assert flow.view.status == "stalled"
-    assert "engine failed before use, for which it runs" in flow.view.reason
+    assert "engine failed before the end of use, for which it runs" in flow.view.reason
 
 
 def test_a_run_that_is_killed_has_no_service_that_succeeded(run):

@@ -31,7 +31,7 @@ def test_a_task_at_no_point_is_shown_where_it_is_first_named_also_beside_familie
 def test_an_absolute_parent_off_its_sequence_is_named_with_where_it_runs() -> None:
     (finding,) = findings_of(flow("R1 = start\nP1 = start[2] => foo"))
     assert finding.code == "parent-never-there"
-    assert finding.message == "start is asked for at 2, and never runs there"
+    assert finding.message == "tasks wait for start at 2, but it never runs there"
     assert finding.hint.startswith("start runs at 1;")
 
 
@@ -130,14 +130,14 @@ def test_a_suicide_arrow_closes_no_circle() -> None:
 def test_an_arrow_that_removes_what_is_nowhere_is_a_warning() -> None:
     (finding,) = findings_of(flow("R1 = a => !b"), severity=Severity.WARNING)[-1:]
     assert finding.code == "removed-but-not-there"
-    assert finding.message == "b is removed by an arrow, but no recurrence places it"
+    assert finding.message == "an arrow removes b (!b), but no recurrence runs it"
 
 
 def test_a_completion_that_cannot_be_read_is_told_where_it_stands() -> None:
     runtime = "[[a]]\n    completion = succeeded and"
     (finding,) = findings_of(flow("R1 = a => b", runtime))
     assert finding.code == "completion"
-    assert finding.message == "completion of a: it ends where an output should stand"
+    assert finding.message == "completion of a: it ends where the name of an output is expected"
     assert finding.hint.endswith("for example: succeeded or failed")
 
 
@@ -232,7 +232,7 @@ def test_a_task_whose_name_is_a_letter_off_a_defined_one_is_an_error(runtime) ->
 def test_a_task_to_which_root_gives_something_to_do_is_one_warning(name) -> None:
     (found,) = implicit(WITH_ROOT, f"fetch => {name} => publish")
     assert found[0] == "warning"
-    assert found[1].endswith(f": {name}; it would run root's script alone")
+    assert found[1].endswith(f": {name}; it would run only the script of root")
 
 
 @pytest.mark.req("R001-1")

@@ -92,7 +92,7 @@ def test_names_of_this_machine_are_where_the_runs_workers_are(place):
 @pytest.mark.parametrize("place", NOWHERE)
 def test_a_place_that_nobody_described_is_an_error_and_no_worker_offers_it(place):
     (message,) = found_wrong(place)
-    assert "= moon of model is not described" in message
+    assert "= moon of model is not known" in message
     (label,) = task_of(**place).resources.labels
     assert label.endswith(":moon")
 
@@ -154,7 +154,7 @@ def test_a_file_of_platforms_that_is_wrong_is_refused_with_what_would_be_accepte
 
 
 def test_jobs_of_slurm_cannot_be_tied_to_their_worker():
-    with pytest.raises(BadSetting, match="does not die with a worker"):
+    with pytest.raises(BadSetting, match="do not end with a worker"):
         WorkerSettings(name="w", tie_jobs=True, runners=("slurm",))
 
 

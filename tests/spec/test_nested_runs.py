@@ -360,7 +360,7 @@ def test_no_more_runs_than_a_scheduler_can_hold_are_begun_in_one(flow, monkeypat
 def test_a_run_sees_no_workflow_of_others_and_gives_its_own_sight_to_what_it_runs(flow):
     run = flow(parent("team-b/secret/1"), sees=("flow", "team-a"))
     run.registers("team-b/secret", "1", CHILD).ends("1/a")
-    assert "no workflow 'team-b/secret' is registered that this run may see" in run.log
+    assert "this run may not use a registered workflow 'team-b/secret'" in run.log
     ours = flow(parent("team-a/own/1"), sees=("flow", "team-a"))
     ours.registers("team-a/own", "1", CHILD, sees=("team-a", "team-c")).ends("1/a")
     assert ours.nested("1/post/01").sees == ("team-a",)
@@ -474,7 +474,7 @@ def test_why_says_that_the_run_of_a_failed_task_was_carried_on_and_how_the_task_
     assert run.nested("1/post/01").status == "completed"
     reasons = why(run, "1/post")
     (told,) = [one for one in reasons if carried_on in one["text"]]
-    assert told["text"].endswith("and has completed: 1/post does not hear of it")
+    assert told["text"].endswith("and has completed: this does not change 1/post, so set it")
     assert not told["passes"]
     assert told["commands"] == [
         "tidewheel set flow/run1 1/post",

@@ -70,7 +70,7 @@ def test_m4_an_object_that_the_run_s_submitter_does_not_cover_lets_no_stage_go(r
     assert post(flow, "visibilities-7", "model").running == []
     asked = {"run": "flow/run1", "ids": ["1/ingest"]}
     told = flow.look(lambda store, _: run_door(store, flow.home).look("why", asked))
-    assert "visibilities-7 is not visible to this run: its owner" in str(told)
+    assert "visibilities-7 is not visible to this run: the owner of the run" in str(told)
     assert "model" not in str(told)  # what else that token is for is nobody's matter
 
 

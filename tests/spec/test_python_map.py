@@ -626,11 +626,11 @@ def test_an_outcome_of_an_element_that_the_list_lacks_is_told():
     [
         (
             {"files": ["a"], "unit": 1},
-            "returned no list, of which process<file>, plot<file> is made; "
-            "it has only files, unit",
+            "returned no list, which process<file>, plot<file> needs; "
+            "it returned only files, unit",
         ),
-        ("a", "returned no list, of which"),
-        (["a"] * 1001, "returned 1001 elements, of which process<file>, plot<file> is made"),
+        ("a", "returned no list, which"),
+        (["a"] * 1001, "returned 1001 elements for process<file>, plot<file>; at most"),
     ],
 )
 def test_a_played_source_that_returns_no_list_that_can_be_used_fails(returned, reason):
@@ -643,7 +643,7 @@ def test_an_argument_that_a_task_did_not_return_is_named_as_one():
     flow, listed, total = made(listing, summary)
     total(listed().value("sizes"))
     played = play(flow, values={"listing": {"size": [1]}})
-    said = "it takes the argument results from listing.sizes, and 1/listing has only size"
+    said = "it takes the argument results from listing.sizes, but 1/listing has only size"
     assert said in played.stalled["1/summary"][0]
     assert play(flow, values={"listing": {"sizes": [1]}})["1/summary"].arguments == {
         "results": [1]

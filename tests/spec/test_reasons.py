@@ -33,13 +33,14 @@ async def why(world, task_id):
     ("fields", "sentence"),
     [
         ({"command": None, "handler": "plot"}, "alive knows handler 'plot'; start one"),
-        ({"command": None, "spec": "1"}, "It has only a spec, and no worker"),
+        ({"command": None, "spec": "1"}, "It has only a spec, which no worker"),
         ({"command": None, "handler": "ship"}, ""),
         ({"resources": Resources(labels=frozenset({"fast"}))}, "label 'fast'"),
         ({"resources": Resources(memory_bytes=64 * 2**30)}, "It asks for 64 GiB of memory"),
         (
             {"resources": Resources(labels=frozenset({"allow:host-pid", "allow:ports"}))},
-            "No worker allows compose files host-pid, ports, for which it asks; start one: "
+            "No worker allows host-pid, ports in compose files, which this task needs; "
+            "start one: "
             "tidewheel worker --queue default --allow-compose host-pid --allow-compose ports",
         ),
         (

@@ -240,10 +240,10 @@ def test_xtriggers_are_met_by_hand_and_no_longer_asked_for():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("1/c", '1/b does not depend on "1/c:succeeded"; it needs 1/a:succeeded'),
+        ("1/c", '1/b does not depend on "1/c:succeeded"; it depends on 1/a:succeeded'),
         ("1/a:failed", '1/b does not depend on "1/a:failed"'),
         ("1/q", "there is no task q in this workflow"),
-        ("xtrigger/z", "1/b waits for no xtrigger 'z'; only on x"),
+        ("xtrigger/z", "1/b does not wait for an xtrigger 'z'; it waits for x"),
     ],
 )
 def test_a_prerequisite_that_a_task_does_not_have_is_refused(text, said):
@@ -253,15 +253,15 @@ def test_a_prerequisite_that_a_task_does_not_have_is_refused(text, said):
 
 def test_a_task_without_prerequisites_has_none_to_be_named():
     run = Scenario("a\nb")
-    assert "it needs none" in refusal(run, Set(ids=("1/a",), prerequisites=("1/b",)))
+    assert "it depends on nothing" in refusal(run, Set(ids=("1/a",), prerequisites=("1/b",)))
     said = refusal(run, Set(ids=("1/a",), prerequisites=("xtrigger/x",)))
-    assert said == "1/a waits for no xtrigger 'x'; on none"
+    assert said == "1/a does not wait for an xtrigger 'x'; it waits for no xtrigger"
 
 
 def test_outputs_and_prerequisites_are_set_one_after_the_other():
     run = Scenario("a => b")
     both = Set(ids=("1/b",), outputs=("succeeded",), prerequisites=("all",))
-    assert "one after the other" in refusal(run, both)
+    assert "cannot be set in one command" in refusal(run, both)
     late = Set(ids=("1/b",), prerequisites=("all",), wait=True)
     assert "--wait goes with outputs" in refusal(run, late)
 
@@ -322,7 +322,7 @@ def test_killing_and_polling_take_the_active_ones_of_what_is_named():
     assert obey(run, Kill(ids=("*/a:running",)))["killed"] == ["1/a"]
     assert run.is_killed("1/a").core.tasks[(1, "a")].held
     assert refusal(run, Kill(ids=("1/a", "1/b"))) == (
-        "1/a, 1/b: no active task is meant by it; only active tasks have jobs"
+        "no active task matches 1/a, 1/b; only active tasks have jobs"
     )
 
 
@@ -368,7 +368,7 @@ def test_one_way_of_stopping_is_chosen():
     assert "stop takes one of" in refusal(run, Stop(at_point="1", flow=1))
     assert "stop takes one of" in refusal(run, Stop(mode="now", at_point="1"))
     assert refusal(run, Stop(mode="softly")) == (
-        "a run is stopped in one of these modes: clean, now, kill; not 'softly'"
+        "'softly' is not a mode of stop; expected one of clean, now, kill"
     )
 
 

@@ -100,8 +100,8 @@ def test_a_blocked_task_and_one_that_waits_for_the_world_can_be_chosen():
 def test_tasks_that_are_not_in_the_pool_need_a_word_where_they_are_not_named():
     run = a_run()
     assert refusal(run, "3/z*", all_at_point=False) == (
-        "3/z*: no task in the pool is meant by it; there is 2/z (waiting); "
-        "--all-at-point takes tasks that are not in the pool, too"
+        "no task in the pool matches 3/z*; there is 2/z (waiting); "
+        "--all-at-point also selects tasks that are not in the pool"
     )
     assert "--all-at-point" not in refusal(run, "3/z*")  # of a command without that option
     assert ids(run, "3/z*", all_at_point=True) == ["3/z"]
@@ -113,7 +113,7 @@ def test_tasks_that_are_not_in_the_pool_need_a_word_where_they_are_not_named():
 def test_where_only_pooled_tasks_can_be_meant_others_are_refused():
     run = a_run()
     assert refusal(run, "3/z", pooled_only=True) == (
-        "3/z is not in the pool: it has ended, or has not come yet"
+        "3/z is not in the pool: it has ended, or is yet to come"
     )
     assert "all-at-point" not in refusal(run, "3/z*", pooled_only=True)
 
@@ -142,8 +142,8 @@ def test_of_many_names_some_are_shown():
 
 def test_a_point_off_the_sequence_is_refused_with_the_points_next_to_it():
     run = Scenario("P2 = a\nP1 = b", final=9)
-    assert refusal(run, "2/a") == "there is no 2/a: a runs at 1 and 3 next to it"
-    assert refusal(run, "0/a") == "there is no 0/a: a runs at 1 next to it"
+    assert refusal(run, "2/a") == "there is no 2/a: a does not run there (nearest: 1, 3)"
+    assert refusal(run, "0/a") == "there is no 0/a: a does not run there (nearest: 1)"
 
 
 def test_a_task_that_a_reload_took_away_runs_at_no_point():
@@ -258,7 +258,7 @@ def test_a_date_that_the_format_cannot_hold_is_refused():
 
 
 def test_where_nothing_like_it_is_pooled_nothing_is_named():
-    assert refusal(Scenario("a => b"), "*/b") == "*/b: no task in the pool is meant by it"
+    assert refusal(Scenario("a => b"), "*/b") == "no task in the pool matches */b"
 
 
 def test_the_tasks_that_a_command_names_are_known_before_it_is_obeyed():

@@ -131,7 +131,7 @@ def test_a_success_without_a_size_is_a_failure():
     run = joined().succeeds("1/list")
     assert run.pool == {"1/list": "failed"}
     assert run.notices("no list") == [
-        "1/list did not say how many elements files has: it counts as failed"
+        "1/list did not return the size of the list files: it counts as failed"
     ]
 
 
@@ -176,7 +176,7 @@ def test_an_element_beyond_the_size_is_refused():
     with pytest.raises(Refused, match="known when 1/list succeeds"):
         run.triggers("1/process_file0")
     run.returns("1/list", "files[2]")
-    with pytest.raises(Refused, match="1/list returned 2"):
+    with pytest.raises(Refused, match="1/list returned a list of length 2"):
         run.triggers("1/process_file2")
     with pytest.raises(Refused, match="no task process_file1000 "):
         run.triggers("1/process_file1000")
@@ -184,7 +184,7 @@ def test_an_element_beyond_the_size_is_refused():
 
 def test_a_success_by_hand_needs_the_size():
     run = joined().fails("1/list")
-    with pytest.raises(Refused, match="give it first"):
+    with pytest.raises(Refused, match="give the list first"):
         run.sets("1/list", "succeeded")
     run.sets("1/list", "files[1]", "succeeded")
     assert run.pool == {"1/process_file0": "running"}
@@ -262,7 +262,10 @@ def test_why_says_how_many_elements_are_missing_and_which_needs_help():
     assert [one.text for one in run.why("1/plot_file1")] == [
         "1/plot_file1 needs 1/process_file1:succeeded, which is failed"
     ]
-    assert run.why("1/plot_file7")[0].text == "there is no 1/plot_file7: 1/list returned 3"
+    assert (
+        run.why("1/plot_file7")[0].text
+        == "there is no 1/plot_file7: 1/list returned a list of length 3"
+    )
 
 
 def test_why_advises_to_run_the_task_that_returns_a_list_that_never_comes():
@@ -386,7 +389,7 @@ def test_nobody_merges_elements_of_two_lists_by_hand():
     run = joined().returns("1/list", "files[1@1]").reflows("1/list")
     run.returns("1/list", "files[1@2]").triggers("1/process_file0", flow=2)
     assert run.flows == {"1/process_file0": [1]}
-    assert "comes after this one" in run.notices("another list")[0]
+    assert "it runs there when this task has ended" in run.notices("another list")[0]
     run.succeeds("1/process_file0")
     assert run.flows == {"1/process_file0": [2], "1/plot_file0": [1]}
 
@@ -411,7 +414,7 @@ def test_elements_of_a_list_that_is_forgotten_come_with_the_next():
 def test_a_source_that_nobody_waited_for_is_no_source_after_a_reload():
     run = Scenario("list\nx", parameters=FILES).succeeds("1/list")
     graph = compile_graph("list => process<file> => join\nx", parameters=FILES)
-    with pytest.raises(Refused, match="1/list has succeeded and has not told"):
+    with pytest.raises(Refused, match="1/list has succeeded and returned no list files"):
         refuse_other_lists(run.core, graph)
 
 

@@ -18,7 +18,7 @@ def test_a_name_that_is_not_in_the_graph():
 
 def test_a_point_that_is_on_no_sequence():
     run = Scenario("P2 = a", final=4)
-    assert first(run, "2/a")[0] == "2/a is on no sequence: there is no such task"
+    assert first(run, "2/a")[0] == "there is no 2/a: the graph does not run it at this point"
 
 
 def test_a_task_that_runs():
@@ -65,16 +65,17 @@ def test_a_family_that_is_waited_for():
     run = Scenario(
         "F:succeed-all & x => y\nF:succeed-any & x => z\nF:finish-all & x => w", runtime
     ).succeeds("1/x")
-    assert first(run, "1/y")[0] == "1/y needs succeeded of all of F"
-    assert first(run, "1/z")[0] == "1/z needs succeeded of any of F"
-    assert first(run, "1/w")[0] == "1/w needs finished of all of F"
+    assert first(run, "1/y")[0] == "1/y needs the output succeeded of all members of F"
+    assert first(run, "1/z")[0] == "1/z needs the output succeeded of any member of F"
+    assert first(run, "1/w")[0] == "1/w needs the output finished of all members of F"
 
 
 def test_a_family_names_the_member_that_needs_help():
     runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
     run = Scenario("F:succeed-all & x => y", runtime).succeeds("1/x").fails("1/m2")
     assert first(run, "1/y") == (
-        "1/y needs succeeded of all of F; 1/y needs 1/m2:succeeded, which is failed",
+        "1/y needs the output succeeded of all members of F; 1/y needs 1/m2:succeeded, "
+        "which is failed",
         False,
         "trigger 1/m2",
     )
@@ -84,7 +85,7 @@ def test_a_family_that_is_not_at_the_point_asked_for():
     runtime = "[[F]]\n[[m1, m2]]\ninherit = F"
     run = Scenario("P2 = m1 & m2\nP1 = F[-P1]:succeed-all & x => y", runtime, final=4)
     assert first(run.succeeds("3/x"), "3/y") == (
-        "3/y needs succeeded of all of F: there is no 2/F",
+        "3/y needs the output succeeded of all members of F: none of them runs at 2",
         False,
         "trigger 3/y",
     )
@@ -137,7 +138,7 @@ def test_a_task_that_was_removed():
 def test_a_task_that_nothing_has_asked_for_yet():
     run = Scenario("a => b\nc", final=9)
     assert first(run, "1/b")[0] == "1/b needs 1/a:succeeded, which is active"
-    assert first(run, "9/c")[0] == "9/c comes when the instance before it is released"
+    assert first(run, "9/c")[0] == "9/c enters the pool when the instance before it is released"
 
 
 def test_a_run_that_is_being_stopped():

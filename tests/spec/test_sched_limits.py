@@ -9,7 +9,10 @@ def test_a_limit_group_caps_how_many_are_active_and_the_earliest_point_goes_firs
     run = Scenario("a\nb", scheduling=TWO, final=3)
     assert run.submitted == ["1/a", "1/b"]
     assert run.pool["2/a"] == "ready"
-    assert run.why("2/a")[0].text == "2/a waits for room in its limit group: 2 of 2 are active"
+    assert (
+        run.why("2/a")[0].text
+        == "2/a waits because its limit group is full: 2 of 2 tasks are active"
+    )
     run.succeeds("1/b").succeeds("1/a")
     assert run.submitted == ["1/a", "1/b", "2/a", "2/b"]
 

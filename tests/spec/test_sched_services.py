@@ -48,7 +48,7 @@ def test_a_service_is_ended_when_all_stages_for_which_it_runs_have_ended_and_has
     assert run.killed == []
     run.succeeds("1/image")
     assert run.killed == ["1/engine"] and run.status == "running"
-    assert let_go(run) == ["engine is ended: grid and image have ended"]
+    assert let_go(run) == ["engine is being ended: grid and image have ended"]
     run.is_killed("1/engine")
     assert run.completed and ended(run, "1/engine") == "succeeded"
 
@@ -71,7 +71,7 @@ def test_a_service_that_ends_by_itself_has_failed_whatever_its_exit_status(how):
     run.fails("1/grid")
     assert run.stalled and run.causes == ["1/engine", "1/grid"]
     (told,) = run.notices("stalled")
-    assert "engine failed before grid and image, for which it runs" in told
+    assert "engine failed before the end of grid and image, for which it runs" in told
 
 
 def test_a_service_that_an_operator_kills_has_failed_and_is_held():
@@ -110,7 +110,7 @@ def test_a_service_ends_when_nothing_else_can_happen_and_the_run_is_stalled_as_w
         stage("image", "calibrate complete", "engine running"),
     )
     run.fails("1/calibrate")
-    assert let_go(run) == ["engine is ended: image cannot begin by itself"]
+    assert let_go(run) == ["engine is being ended: image cannot begin without action"]
     assert run.status == "running"  # until its job has ended
     run.is_killed("1/engine")
     assert run.stalled and run.causes == ["1/calibrate"]

@@ -255,7 +255,7 @@ def test_secrets_and_configs_that_others_made_need_a_swarm_which_alone_has_them(
     note_needs(judgement, source)
     assert not judgement.runnable
     hints = [one.hint for one in judgement.obstacles]
-    assert any(f"give it without {kind} key, which only a Swarm has" in one for one in hints)
+    assert any(f"remove {kind} key, which only a Swarm has" in one for one in hints)
 
 
 OVERLAY = "docker network create --driver overlay --attachable"

@@ -96,7 +96,7 @@ def test_a_stage_whose_value_is_missing_is_not_submitted_and_the_run_ends_saying
     flow = run(MADE_AND_USED).ends("1/make", other=1).waits(0.1)
     assert flow.submitted == ["1/make/01"]
     assert flow.view.status == "stalled" and flow.view.ended_at is not None
-    assert "use could not be begun" in flow.view.reason
+    assert "use could not be started" in flow.view.reason
     assert "stage use needs the parameter 'place'" in flow.view.reason
     assert "stage use needs the parameter 'place'" in flow.log
 
@@ -106,7 +106,7 @@ def test_a_stage_whose_value_is_missing_is_not_submitted_and_the_run_ends_saying
 def test_a_template_that_cannot_be_rendered_when_it_is_due_names_file_and_line(run):
     use = {**USES_PLACE, "command.yaml.j2": "[echo,\n '{{ place.deeper.still }}']\n"}
     flow = run(files(MAKE_AND_USE, make=MAKES_PLACE, use=use)).ends("1/make", place="x")
-    assert "use could not be begun" in flow.view.reason
+    assert "use could not be started" in flow.view.reason
     assert "stages/use/1.0.0/command.yaml.j2:2" in flow.view.reason
 
 

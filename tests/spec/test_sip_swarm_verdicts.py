@@ -40,7 +40,7 @@ REFUSED = {
     "network_mode: service:other": (6, "leaves it out and gives another network"),
     "pid: host": (6, "services.work.pid: a Swarm leaves it out"),
     "ipc: service:other": (6, "services.work.ipc: a Swarm leaves it out"),
-    "links: ['other:db']": (6, "nobody is found as db"),
+    "links: ['other:db']": (6, "no service is found as db"),
     "depends_on: {other: {condition: service_healthy}}": (6, "starts all services at once"),
     "networks: {default: {priority: 3}}": (6, "networks.default.priority: a Swarm does not"),
     "deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}": (

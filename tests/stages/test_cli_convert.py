@@ -135,7 +135,7 @@ def test_what_is_left_to_do_is_told_and_the_rest_is_written(tidewheel):
         ({}, "there is no file or folder"),
         ({FILE: "{"}, "this is not valid JSON"),
         ({FILE: '{"x": 1}'}, "neither a workflow definition nor a request"),
-        ({FILE: '{"stages": [{{ x }}]}'}, "do not stand in quotes"),
+        ({FILE: '{"stages": [{{ x }}]}'}, "are not in quotes"),
     ],
 )
 def test_what_cannot_be_converted_is_refused_with_its_reason(tidewheel, files, said):

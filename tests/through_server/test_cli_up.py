@@ -418,7 +418,7 @@ def test_nothing_of_queues_or_runs_starts_beside_what_has_the_machine_alone(
             return shown.json.get("why") if shown.status == 0 else None
 
         eventually_told(why, "the other one waits")
-        assert why()[0].startswith(f"Task {holder} has nodes of worker-")
+        assert why()[0].startswith(f"Task {holder} uses nodes of worker-")
         (folder / "gate").write_text("go\n")
         eventually(lambda: marks.read_text().endswith("other\n"), "the other one runs")
     assert marks.read_text() == "begin alone\nend alone\nother\n"

@@ -23,7 +23,7 @@ from tidewheel.core.operator.blocks import (
 )
 from tidewheel.errors import BadSetting
 
-ABORTED, BY_ITSELF = "aborted by ada: wrong field", "aborted: the stall timeout is over"
+ABORTED, BY_ITSELF = "aborted by ada: wrong field", "aborted: the stall timeout has passed"
 
 # Each line: the status of the run, its reason, and the status of the block.
 OF_RUNS = [

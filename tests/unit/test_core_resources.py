@@ -105,7 +105,7 @@ def _together(asked, offered):
         (Resources(gpu=-1), "resources gpu is -1; expected 0 to 10000"),
         (Resources(gpu=10_001), "resources gpu is 10001; expected 0 to 10000"),
         (Resources(gpu=0.5), "resources gpu is 0.5;"),
-        (Resources(idle_nodes=0), "idle_nodes is what workers offer; a task asks for nodes"),
+        (Resources(idle_nodes=0), "only workers have idle_nodes; use nodes for a task"),
         (Resources(labels=frozenset(map(str, range(33)))), "resources has 33 labels;"),
         (Resources(labels=frozenset({" "})), "label ' ' is not accepted"),
         (Resources(labels=frozenset({"a\0b"})), "label 'a\\x00b' is not"),

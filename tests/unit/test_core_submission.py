@@ -73,7 +73,7 @@ def test_a_length_of_time_is_positive_or_not_given(field, seconds):
     assert accepted(**{field: None})
     assert accepted(**{field: 0.001})
     assert findings(**{field: seconds}) == [
-        f"{field} is {seconds!r}; expected more than 0, or nothing at all"
+        f"{field} is {seconds!r}; expected more than 0, or null"
     ]
 
 
@@ -140,7 +140,7 @@ def test_a_command_is_text_that_every_store_can_hold():
         "command has a NUL character, which neither bash nor PostgreSQL can hold"
     ]
     assert findings(command="ab\ud800") == [
-        "command has half a character at position 2; send valid Unicode"
+        "command has half of a surrogate pair at position 2; send valid Unicode"
     ]
     assert accepted(command="line\nline\t\x1b")
 
@@ -150,7 +150,7 @@ def test_a_spec_is_text_that_every_store_can_hold():
     assert nul == "spec has a NUL character, which neither bash nor PostgreSQL can hold"
     assert no_json.startswith("spec is not valid JSON")
     assert findings(spec='"\ud800"') == [
-        "spec has half a character at position 1; send valid Unicode"
+        "spec has half of a surrogate pair at position 1; send valid Unicode"
     ]
 
 
@@ -172,7 +172,7 @@ def test_edges_are_few_enough_and_named_once():
 
 @pytest.mark.req("R003-26")
 def test_a_task_cannot_depend_on_itself():
-    itself = ["it depends on itself; remove that edge"]
+    itself = ["it depends on itself; remove this dependency"]
     assert findings(needs=(Need(task_id="a"),)) == itself
     assert findings(continuations=("a",)) == itself
 
@@ -249,4 +249,4 @@ def test_a_task_for_a_run_is_for_the_run_s_scheduler_to_submit():
     assert run_refusal(NewTask(id="a", queue="q")) is None
     refused = run_refusal(NewTask(id="a", queue="q", run=7))
     assert isinstance(refused, InvalidTask)
-    assert str(refused) == "task 'a': run is 7; only a run's scheduler can say that"
+    assert str(refused) == "task 'a': run is 7; only the scheduler of a run sets it"

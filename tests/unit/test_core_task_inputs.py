@@ -152,8 +152,8 @@ def test_the_newest_submission_of_its_own_flow_counts_and_else_the_newest():
 @pytest.mark.parametrize(
     ("written", "seen"),
     [
-        ("X = z.path", "z is not before it"),
-        ("X = a[-P1].path", r"a[-P1] is not before it"),
+        ("X = z.path", "z is not before b in the graph"),
+        ("X = a[-P1].path", r"a[-P1] is not before b in the graph"),
         ("X = a.", "is not understood"),
         ("X = a[-Q].path", "the input X = a[-Q].path"),
         ("2X = a.path", "cannot be the name of an input"),

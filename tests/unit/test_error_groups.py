@@ -32,7 +32,8 @@ def texts(*failures, waiting=0):
 def test_members_that_failed_for_one_reason_are_one_line():
     members = [exited(f"member_{n:02d}", f"CFL violated at step {n * 7}") for n in range(63)]
     assert texts(*members, waiting=1) == [
-        "63 failed alike (member_*): exit 3, CFL violated at step …; 1 task waits for them"
+        "63 tasks failed in the same way (member_*): exit 3, CFL violated at step …; 1 "
+        "task waits for them"
     ]
 
 
@@ -44,7 +45,7 @@ def test_a_failure_alone_is_told_by_its_name_with_what_waits_for_it():
 
 def test_words_that_are_the_same_are_told_with_their_numbers():
     those = [exited(f"m{n}", "disk 7 is full") for n in range(3)]
-    assert texts(*those) == ["3 failed alike (m*): exit 3, disk 7 is full"]
+    assert texts(*those) == ["3 tasks failed in the same way (m*): exit 3, disk 7 is full"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,9 @@ def test_points_and_paths_do_not_tell_failures_apart():
         exited("model", f"cannot open /data/2026111{n}T0000Z/in.nc: missing", point=n)
         for n in (1, 2)
     ]
-    assert texts(*those) == ["2 failed alike (model): exit 3, cannot open … missing"]
+    assert texts(*those) == [
+        "2 tasks failed in the same way (model): exit 3, cannot open … missing"
+    ]
 
 
 def test_the_largest_group_comes_first_and_each_is_in_the_order_of_points():

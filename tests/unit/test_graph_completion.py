@@ -146,8 +146,8 @@ def test_a_completion_setting_is_read_as_alternatives(text: str, expected: str) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "ends where an output should stand"),
-        ("succeeded and", "ends where an output should stand"),
+        ("", "ends where the name of an output is expected"),
+        ("succeeded and", "ends where the name of an output is expected"),
         ("(succeeded", "not closed"),
         ("succeeded failed", "'failed' is not understood"),
         ("finished", "write 'succeeded or failed'"),

@@ -112,7 +112,7 @@ def test_every_mistake_is_found_at_once_and_the_other_rules_count():
         (one(to='{ command = ["x", "{nothing}"] }'), "{nothing} is not a field"),
         (one(text='"{secret}"'), "{secret} is not a field"),
         (one(name='"a b"'), "letters"),
-        (one(after='"PT1H"'), "for late alone"),
+        (one(after='"PT1H"'), "only for the event late"),
         (one(name='"x"') + one(name='"x"'), "another rule has it"),
     ],
 )

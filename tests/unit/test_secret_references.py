@@ -37,7 +37,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_other_text_names_a_secret(name):
-    with pytest.raises(ValueError, match="names no secret; a secret is named secret:NAME"):
+    with pytest.raises(
+        ValueError, match="is not a reference to a secret; a secret is named secret:NAME"
+    ):
         secret_named(f"secret:{name}")
     [finding] = reference_findings({"DB": f"secret:{name}", "OTHER": "x", "GOOD": "secret:a"})
     assert finding.startswith("DB: ")
@@ -87,10 +89,12 @@ def test_an_environment_that_a_program_made_by_itself_is_checked_too(text):
 
 
 def test_bad_values_and_variables_without_a_command_are_refused():
-    assert findings(asked({"A": "secret:../x"}))[0].startswith("A: 'secret:../x' names no")
+    assert findings(asked({"A": "secret:../x"}))[0].startswith(
+        "A: 'secret:../x' is not a reference"
+    )
     assert "NUL" in findings(asked({"A": "x\0y"}))[0]
     bare = NewTask(id="a", queue="q", spec="1", environment='{"A": "x"}')
-    assert findings(bare) == ["environment is for a command; it has none"]
+    assert findings(bare) == ["environment needs a command, and this task has none"]
     assert isinstance(refusal(asked({"A": "x" * 300_000}), SubmitLimits()), PayloadTooLarge)
 
 

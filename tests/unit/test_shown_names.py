@@ -64,5 +64,5 @@ def test_several_ends_of_one_stage_are_told_as_one():
 
 
 def test_a_stage_whose_job_never_came_could_not_be_begun():
-    assert end_text("submit-failed") == "could not be begun"
+    assert end_text("submit-failed") == "could not be started"
     assert end_text("failed") == "failed"

@@ -13,7 +13,7 @@ def row(reason, state="PENDING"):
 @pytest.mark.parametrize(
     ("reason", "advice"),
     [
-        ("JobHeldUser", "it is held: scontrol release 47 lets it go"),
+        ("JobHeldUser", "it is held: scontrol release 47 releases it"),
         ("ReqNodeNotAvail, UnavailableNodes:n3", "nodes that it asks for are down or reserved"),
         ("PartitionTimeLimit", "its partition does not allow so long a --time"),
         ("QOSMaxWallDurationPerJobLimit", "scontrol show job 47 says more"),

@@ -150,5 +150,5 @@ def test_the_last_word_on_a_value_counts_and_there_is_an_end_to_words(tmp_path):
         said.hear({"a": number}, "line")
     assert json.loads(said.gather(tmp_path)) == {"a": 2}
     said.hear({"b": 1}, "x" * SAID_BYTES_MAX)
-    with pytest.raises(BadValues, match="bytes of values were said"):
+    with pytest.raises(BadValues, match="bytes of values were sent"):
         said.gather(tmp_path)

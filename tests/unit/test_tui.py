@@ -444,7 +444,10 @@ def summary(*groups, until=None, **more):
 
 
 def test_a_stalled_run_says_for_how_long_until_when_and_why():
-    alike = "63 failed alike (member_*): exit 3, CFL violated; 1 task waits for them"
+    alike = (
+        "63 tasks failed in the same way (member_*): exit 3, CFL violated; 1 task waits "
+        "for them"
+    )
     assert cause_text(summary(alike), NOON) == f"stalled for 1h: {alike}"
     text = cause_text(summary("a", "b", "c", until=at(120)), NOON)
     assert text == "stalled for 1h, stops in 2m: a; and 2 more causes (w)"

@@ -143,13 +143,15 @@ class SbiAnswer(SbiDocument):
 
 
 class SbiAbortedBlock(AbortedBlock):
-    """Describes a block of an instance that was aborted; `refused`: why it could not be."""
+    """Describes a block of an instance that was aborted; `refused`: why it could not be
+    aborted."""
 
     refused: str | None
 
 
 class AbortedSbi(SbiFacts):
-    """Describes an instance after all of it was asked to end; `changed`: something was to."""
+    """Describes an instance after all of its blocks were asked to end; `changed`: some of them
+    had not ended."""
 
     changed: bool
     blocks: list[SbiAbortedBlock]

@@ -125,7 +125,7 @@ HISTORY = _row(
         "HistoryPage",
         "history",
         tasks.HistoryEntry,
-        "Oldest first; ``next`` is what ``after`` is for the page after.",
+        "Oldest first; send ``next`` as ``after`` to get the next page.",
         goes_on=("after", "seq"),
     ),
     takes=(
@@ -155,7 +155,7 @@ PARTS_OF_TASKS = (
             "OutputsOut",
             "outputs",
             tasks.OutputView,
-            "What the jobs said, and the object that the task hands to those after it.",
+            "The messages of the jobs, and the values that the task passes to later tasks.",
             beside=(("values", msgspec.Raw),),  # null if it hands on nothing
         ),
     ),
@@ -203,8 +203,8 @@ RESUBMIT = _row(
         "ResubmittedOut",
         "tasks",
         tasks.Resubmitted,
-        "What became of each task; a task that was submitted again before is named, and is "
-        "not submitted once more.",
+        "The result for each task; a task that was submitted again earlier is named, and is "
+        "not submitted a second time.",
     ),
     scopes=SUBMIT,
     takes=(
@@ -293,7 +293,7 @@ MANY = (
     _row(
         "ended_attempts",
         "GET /ended-attempts",
-        "The newest attempts that are over, one by one, for figures of your own.",
+        "The newest attempts that have ended, one by one, for your own statistics.",
         Listed(
             "EndedOut",
             "attempts",
@@ -305,7 +305,7 @@ MANY = (
     _row(
         "store_id",
         "GET /store",
-        "Which store the server stands before, and the time by its clock.",
+        "Which store the server uses, and the time of the store's clock.",
         Part(
             "StoreOut",
             "id",
@@ -321,7 +321,7 @@ MANY = (
             "ViolationsOut",
             "violations",
             tasks.Violation,
-            "Every inconsistent row; none is the right answer.",
+            "Every inconsistent row; an empty list means that the store is consistent.",
         ),
         scopes=ADMIN,
     ),
@@ -348,7 +348,7 @@ WORKERS = (
     _row(
         "set_trouble",
         "POST /workers/{id}/trouble",
-        "Let people know why the worker takes no tasks just now.",
+        "Report why the worker takes no tasks now.",
         Echo("WorkerIdOut", "id"),
         scopes=WORKER,
         takes=(_body("trouble", Trouble | None, None),),
@@ -404,7 +404,7 @@ BLOCKS = tuple(
         _row(
             "abort_sbi",
             "POST /sbis/{sbi}/abort",
-            "Abort every block of an instance that is not over; the answer has each.",
+            "Abort every block of an instance that has not ended; the answer lists each.",
             "api.blocks.AbortedSbi",
             **_ABORT,
         ),
@@ -458,7 +458,7 @@ OBJECTS = tuple(
         _row(
             "remove_object",
             f"DELETE {_OBJECTS}/{{name}}",
-            "An object is there no more; stages that have seen it continue.",
+            "Remove an object; stages that have seen it continue.",
             "api.blocks.BufferObject",
             scopes=CHANGES_OBJECTS,
             again=False,
@@ -486,7 +486,7 @@ def _of_workflow(version: str, which: str) -> Iterator[Operation]:
     shows = f"{which.capitalize()} of a workflow: findings, parameters, files."
     # A DELETE without a version never guesses: it is refused where there are several.
     forgotten = "one version" if version else "the only version"
-    forgets = f"Forget {forgotten} of a workflow; runs of it are not harmed."
+    forgets = f"Forget {forgotten} of a workflow; its runs are not affected."
     types = "api.workflows"
     yield _row("check", f"POST {place}/check", can_run, f"{types}.WorkflowVerdict", **tried)
     yield _row("render", f"POST {place}/render", executes, f"{types}.RenderedWorkflow", **tried)
@@ -557,7 +557,7 @@ TOKENS = (
     _row(
         "revoke_token",
         "POST /tokens/{number}/revoke",
-        "Let a token open nothing any more, within a second.",
+        "Revoke a token; this takes effect within a second.",
         TokenView,
         scopes=ADMIN,
         takes=(_path("number", kind=int),),

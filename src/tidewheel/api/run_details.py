@@ -25,7 +25,7 @@ class FamilyMember(TypedDict):
 
 
 class AtomFacts(TypedDict):
-    """Says where an output that an arrow names stands."""
+    """Gives the state of an output that an arrow names."""
 
     output: str
     state: EdgeState
@@ -166,8 +166,8 @@ class NestedRun(TypedDict):
 
 
 class TaskDocument(TaskFacts):
-    """Shows one task of a run in full; `why` is empty for one that runs. `values` are those
-    that count for the tasks after it, also if they were set by hand; null: it has none."""
+    """Shows one task of a run in full; `why` is empty for one that runs. `values`: what later
+    tasks get, also if it was set by hand; null: there are no values."""
 
     values: Any
     prerequisites: list[PrerequisiteArrow]
@@ -449,7 +449,7 @@ class TaskChange(TypedDict):
 
 
 class RunPast(runs.OfRun):
-    """Describes a run as it was behind a batch."""
+    """Describes a run as it was after a batch."""
 
     run: runs.RunFacts
     batch: int
@@ -466,7 +466,7 @@ class RunPast(runs.OfRun):
 
 
 class LogContent(TypedDict):
-    """Holds the end of a log; `cut`: it has more before that."""
+    """Holds the end of a log; `cut`: the log has more text before it."""
 
     path: str
     files: list[str]

@@ -54,7 +54,7 @@ class RunFacts(TypedDict):
 
 
 class RunWithOptions(RunFacts):
-    """Describes a run with its options; `kept`: commands that are done when it goes on."""
+    """Describes a run with its options; `kept`: commands that wait until it resumes."""
 
     options: dict[str, Any]
     kept: NotRequired[int]
@@ -73,7 +73,7 @@ class RunDeleted(TypedDict):
 
 
 class RunAction(TypedDict):
-    """Describes a command as REST takes it: a verb and its fields; `run` carries a run on."""
+    """Describes a command as REST takes it: a verb and its fields; `run` resumes a run."""
 
     verb: str
     ids: NotRequired[list[str]]
@@ -83,10 +83,10 @@ class RunAction(TypedDict):
 
 
 class RunReason(TypedDict):
-    """Says why something does not go on; `until`: when it passes, where that is known.
+    """Says why something waits; `until`: when this clears on its own, if that is known.
 
-    `needs_action`: it does not pass, `commands` would help, and its task has not ended as the
-    graph allows.
+    `needs_action`: this does not clear on its own, `commands` would help, and the task has not
+    ended as the graph allows.
     """
 
     text: str
@@ -98,8 +98,8 @@ class RunReason(TypedDict):
 
 
 class OfRun(TypedDict):
-    """Says of a view whether it is of a run of stages, whose tasks people know by their names
-    alone: then nobody has written a point, and there is one flow."""
+    """Says whether a view shows a run of stages: its tasks are named without a point, and there
+    is only one flow."""
 
     stages: NotRequired[bool]
 
@@ -114,7 +114,7 @@ class RunCause(TypedDict):
 
 
 class ErrorGroup(TypedDict):
-    """Describes tasks that failed alike: `text` says it in one sentence.
+    """Describes tasks that failed in the same way: `text` says so in one sentence.
 
     `name`: what their names have in common, a glob or a family; `end`: such as `exit 3`;
     `error`: what the first of them wrote last; `waiting`: how many tasks wait for them;
@@ -277,7 +277,7 @@ class RunList(TypedDict):
 class GridCell(TypedDict):
     """Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the
     graph asks, and need action. Where tasks have a `late offset`, `late` counts those that are
-    unfinished behind their time, and `due` is when the next one is late."""
+    unfinished after their time, and `due` is when the next one is late."""
 
     point: str
     counts: Counts
@@ -314,8 +314,8 @@ class GridRun(RunFacts):
 
 class RunGrid(TypedDict):
     """Shows the newest run of each workflow and all runs that are open, by how much they need
-    action; `counts`: how many have each status, before anything was asked for by name or
-    status; `left_out`: how many fit and are not shown."""
+    action; `counts`: how many have each status, before the filters by name and status;
+    `left_out`: how many match but are not shown."""
 
     runs: list[GridRun]
     counts: Counts
@@ -383,7 +383,7 @@ class AttemptAsked(TypedDict):
 
 
 class AttemptUsed(TypedDict):
-    """Says what an attempt used; null: nobody measured it."""
+    """Says what an attempt used; null: it was not measured."""
 
     memory_bytes: int | None
     cpu_percent: float | None
@@ -394,7 +394,7 @@ class AttemptUsed(TypedDict):
 class AttemptOfRun(TypedDict):
     """Describes an attempt with its times and resources.
 
-    One that nobody has claimed has no worker.
+    Until a worker claims it, it has no worker.
     """
 
     id: str
@@ -490,7 +490,8 @@ class TaskProgress(TypedDict):
 
 
 class WorkflowProgress(TypedDict):
-    """Says which tasks have got so far, as other workflows ask; `reason`: why none was read."""
+    """Says which tasks have reached a state, as other workflows ask; `reason`: why no task was
+    read."""
 
     run: str
     reason: str
@@ -513,7 +514,7 @@ class SnapshotRun(TypedDict):
 
 
 class BatchEvent(SnapshotRun):
-    """Tells of a batch of a run; `tasks` is null if there are too many to be told."""
+    """Describes a batch of a run; `tasks` is null if there are too many to list."""
 
     at: str
     changed: NotRequired[int]
@@ -556,7 +557,7 @@ class OpenTask(TypedDict):
 class EventSnapshot(TypedDict):
     """Describes the state from which a follower begins.
 
-    `id` is the cursor from which events go on.
+    `id` is the cursor from which events continue.
     """
 
     id: str

@@ -97,9 +97,9 @@ def decoded(text: str | None) -> object:
 class TaskList(list[Task]):
     """Holds a page of tasks, newest first.
 
-    ``next`` is what ``before`` is for the page after; None: there is none. A page of a filter
-    with a pattern may have fewer tasks than were asked for, or none, and go on all the same:
-    ``looked`` is how many were looked at.
+    Pass ``next`` as ``before`` to get the next page; None: this is the last page. With a filter
+    that has a pattern, a page may have fewer tasks than were asked for, or none, although more
+    pages follow: ``looked`` counts the tasks that were looked at.
     """
 
     def __init__(
@@ -174,8 +174,8 @@ NO_SUCH_TASK = "there is no such task; it may have been deleted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resubmitted:
-    """Says what became of a task that was to be submitted again; ``id`` is that of the new
-    task, which was there before unless ``created``."""
+    """Gives the result of submitting a task again; ``id`` is the id of the new task, and
+    ``created`` is false if it existed before."""
 
     again_of: TaskId
     id: TaskId | None
@@ -235,7 +235,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """A broken promise that ``verify`` found."""
+    """An inconsistency that ``verify`` found."""
 
     invariant: str
     task_id: str

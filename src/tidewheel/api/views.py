@@ -160,14 +160,16 @@ _ROWS = (
     ),
     View(
         "log-search",
-        "The lines of a log that have a text or a level: one step through the whole file.",
+        "Search a log for lines with a text or a level; each request searches one part of the "
+        "file.",
         log_lines.LogHits,
         view_query(**_SEARCH, **_LOG),
         below="/log/search",
     ),
     View(
         "log-line",
-        "At which byte a line of a log begins, or which line a byte is in; counted in steps.",
+        "At which byte a line of a log begins, or which line a byte is in; each request "
+        "counts one part of the file.",
         log_lines.LogLinePlace,
         view_query(
             line=(Batch | None, None), offset=(Batch | None, None), cursor=(_Cursor, ""), **_LOG
@@ -176,7 +178,8 @@ _ROWS = (
     ),
     View(
         "job-log-search",
-        "The lines with a text in the logs of all jobs, newest job first: one step.",
+        "Search the logs of all jobs for lines with a text, newest job first; each request "
+        "searches one part.",
         log_lines.JobLogHits,
         # `task` is a glob for names, or for POINT/NAME; `file` out or err, or both.
         view_query(
@@ -247,7 +250,7 @@ _ROWS = (
     ),
     View(
         STATE,
-        "Which tasks have got so far, as other workflows ask.",
+        "Which tasks have reached a state, as workflow_state in other workflows asks.",
         runs.WorkflowProgress,
         view_query(  # POINT/NAME:SELECTOR, as `cylc workflow-state` takes it
             id=(str, ""),
@@ -259,7 +262,7 @@ _ROWS = (
     ),
     View(
         "past-graph",
-        "Tasks and edges around those that were live behind a batch.",
+        "Tasks and edges around the tasks that were live after a batch.",
         run_details.RunGraph,
         view_query(ids=_IDS, batch=(Batch | None, None), n=(Edges, 1)),
         below="/past/graph",

@@ -74,7 +74,7 @@ _SHOWN: dict[type, tuple[str, str]] = {
     tasks.EdgeView: ("EdgeOut", "A dependency between two tasks."),
     tasks.Resubmitted: (
         "ResubmittedTaskOut",
-        "What became of a task that was to be submitted again: ``id`` is the new one's.",
+        "The result of submitting a task again: ``id`` is the id of the new task.",
     ),
     tasks.InputView: ("InputOut", "The values of a task that this one needs."),
     tasks.QueueView: ("QueueOut", "How a queue is set, and how much waits in it."),
@@ -84,12 +84,19 @@ _SHOWN: dict[type, tuple[str, str]] = {
     AuditEntry: ("AuditEntryOut", "An entry of the audit as it is exported."),
     Limit: ("LimitOut", 'A limit; the key is "" for the whole queue and "*" for each key.'),
     Resources: ("ResourcesOut", "The resources that a task asks for, or a worker offers."),
-    FlavouredNodes: ("FlavourOut", "Nodes of one flavour; of these, ``idle`` for one task."),
+    FlavouredNodes: (
+        "FlavourOut",
+        "Nodes of one flavour; ``idle`` of them have no task (of a worker), or are shared with "
+        "no other task (of a task).",
+    ),
     TaskError: ("ErrorOut", "Why a task failed."),
-    Cancelled: ("CancelledOut", "The answer to one request to cancel; again changes nothing."),
+    Cancelled: (
+        "CancelledOut",
+        "The answer to one request to cancel; repeating the request changes nothing.",
+    ),
     Claimed: (
         "ClaimedOut",
-        "A task handed to a worker, with all it needs; ``attempt`` belongs to every report.",
+        "A task handed to a worker, with all it needs; every report has to name ``attempt``.",
     ),
     HeldLease: ("HeldOut", "A lease, and the process that holds it."),
 }

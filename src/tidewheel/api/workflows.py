@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict
 
 
 class FindingFacts(TypedDict):
-    """Describes something that is wrong or remarkable in a definition, and where."""
+    """Describes a mistake in a definition, or a remark about it, and where it is."""
 
     severity: str
     code: str
@@ -205,7 +205,7 @@ class WorkflowDiff(TypedDict):
 
 
 class StageFile(DefinitionFile):
-    """Describes a file of a stage; `text` is null if it is none, or too long."""
+    """Describes a file of a stage; `text` is null if the file is not text, or too long."""
 
     text: str | None
 
@@ -254,7 +254,7 @@ class DefinitionTask(TypedDict):
 
 
 class DefinitionEdge(TypedDict):
-    """Describes who waits for whom; `certain`: the child cannot do without."""
+    """Describes which task waits for which; `certain`: the child needs the parent."""
 
     parent: str
     child: str

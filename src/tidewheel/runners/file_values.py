@@ -73,7 +73,9 @@ def _opened(path: str, roots: Sequence[str]) -> Iterator[int]:
         there = os.readlink(f"/proc/self/fd/{descriptor}")
         if not any(there.startswith(f"{root}/") for root in roots):
             names = " or ".join(roots)
-            raise BadValues(f"the file {path} is not below {names}: it may be another's")
+            raise BadValues(
+                f"the file {path} is not below {names}: it may belong to another task"
+            )
         yield descriptor
 
 

@@ -67,7 +67,9 @@ def read_map(path: Path) -> RunAsMap:
     except (OSError, ValueError) as error:
         raise BadSetting("run-as", path, f"a file with {ACCEPTED} ({error})") from error
     if facts.st_uid != 0 or facts.st_mode & 0o022:
-        raise BadSetting("run-as", path, "a file that is root's, and that only root may write")
+        raise BadSetting(
+            "run-as", path, "a file that belongs to root and that only root may write"
+        )
     jobs = document.get("jobs")
     if document.keys() != {"worker", "jobs"} or not isinstance(jobs, dict) or not jobs:
         raise BadSetting("run-as", path, ACCEPTED)
@@ -80,7 +82,8 @@ def read_map(path: Path) -> RunAsMap:
                 "run-as",
                 one.pw_name,
                 "users for jobs that are not the worker's, and not in each other's groups: "
-                f"files of {one.pw_name} and {other.pw_name} could not be kept apart",
+                f"files of {one.pw_name} and {other.pw_name} would not be protected from "
+                "each other",
             )
     return RunAsMap(worker=own, jobs=tuple(jobs.items()))
 

@@ -87,8 +87,8 @@ class SecretSources:
             )
         where = " and ".join(places)
         raise SecretRefused(
-            f"there is no secret {REFERENCE}{secret} on this worker; who runs the worker puts "
-            f"it there: {where}"
+            f"there is no secret {REFERENCE}{secret} on this worker; the person who runs the "
+            f"worker can put it there: {where}"
         )
 
     async def _printed(self, secret: str) -> bytes:
@@ -127,7 +127,7 @@ class SecretSources:
             await process.wait()
         if status != 0:
             raise SecretRefused(
-                f"{called} ended with status {status} and gave no secret; its own words are in "
+                f"{called} ended with status {status} and gave no secret; what it wrote is in "
                 "the worker's log"
             )
         return content
@@ -158,9 +158,9 @@ def require_use(secret: str, task: Claimed) -> None:
     if owner and not covers((owner,), user):
         what = "run" if task.run is not None else "queue"
         raise SecretRefused(
-            f"{REFERENCE}{secret} is for what is named {owner} or under it, and this {what} is "
-            f"{user.text}: run it under a name of {owner}, or ask who runs the worker for a "
-            "secret of your own"
+            f"{REFERENCE}{secret} is only for names under {owner}, and this {what} is "
+            f"{user.text}: use a name under {owner}, or ask the person who runs the worker "
+            "for another secret"
         )
 
 
@@ -202,8 +202,8 @@ def _read(secret: str, path: Path, called: Path, *, is_credential: bool) -> byte
         open_to = facts.st_mode & _OTHERS if is_credential else is_readable_by_others(facts)
         if open_to:
             raise SecretRefused(
-                f"{REFERENCE}{secret}: {called} can be read by others, or is not the worker's; "
-                f"chmod 600 {called}"
+                f"{REFERENCE}{secret}: {called} can be read by others, or does not belong to "
+                "the worker; chmod 600 {called}"
             )
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(VALUE_BYTES_MAX + 1)

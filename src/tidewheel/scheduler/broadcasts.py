@@ -63,15 +63,15 @@ _OF_SHELLS = ("scripts", "place")
 PLACING = ("platform", "[remote]host", "[job]batch system", "run mode")
 _PAIRS = ("environment", "directives", "meta", "outputs")
 _UNCHANGEABLE = {
-    "inherit": "whom a task inherits from is decided when the definition is read",
+    "inherit": "the families of a task are part of the definition; change them with reload",
     "[outputs]": "the outputs of a task are part of the graph; change them with reload",
     "[inputs]": "the values that a task takes are part of the graph; change them with reload",
     "[environment filter]": (
         "which variables a task keeps is decided when the definition is read; "
         "change it with reload"
     ),
-    "workflow": "of which workflow a task is a run is part of its definition; reload it",
-    "completion": "when a task is complete is part of the graph; change it with reload",
+    "workflow": "the workflow of a task is part of the definition; change it with reload",
+    "completion": "the completion condition is part of the graph; change it with reload",
     "[remote]owner": "it is no longer accepted; name a platform on which jobs run as that user",
 }
 

@@ -225,8 +225,8 @@ class QueuedCalls:
                 return _answer_in(await end)
         except TimeoutError:
             return FunctionFailure(
-                f"no worker has run it within {CALL_SECONDS_MAX:g} seconds; is there one "
-                f"with --queue {self._code.queue}, or 'run:*'?"
+                f"no worker has run it within {CALL_SECONDS_MAX:g} seconds; start a worker "
+                f"with --queue {self._code.queue}, or 'run:*'"
             )
         except (Refused, Unavailable) as error:
             return FunctionFailure(str(error))
@@ -283,7 +283,9 @@ class QueuedCalls:
 def _answer_in(end: CodeEnd) -> FunctionAnswer | FunctionFailure:
     """Returns the answer that a task handed on, which is not trusted, or why there is none."""
     if end.values is None:
-        return FunctionFailure(end.error or f"the task that was to call it is {end.status}")
+        return FunctionFailure(
+            end.error or f"the task that should have called it is {end.status}"
+        )
     return read_answer(json.loads(end.values), LIMITS_DEFAULT)
 
 

@@ -236,7 +236,8 @@ def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
     own = meant[near]
     message = dict(node.outputs)[own]
     return (
-        f"said {said!r}, which is not quite {message!r}: its output {own} is not made by that"
+        f"sent the message {said!r}, which differs from {message!r}: "
+        f"its output {own} is still missing"
     )
 
 
@@ -260,7 +261,8 @@ async def answer_command(
         is_kept = isinstance(command, verbs.REOPENING)
         if ended_at is not None and given.at <= ended_at and not is_kept:
             raise Refused(
-                f"{engine.run.name} ended before it could obey; repeat the command if needed"
+                f"{engine.run.name} ended before this command took effect; repeat the "
+                "command if needed"
             )
         name = run_log.command_name(command)
         answer = await _obey(engine, command, given.at, store)
@@ -341,8 +343,8 @@ def _refuse_other_lists(pool: TaskPool, keys: Sequence[Key], given: Sequence[str
                 id_, word = pool.plan.name_of((point, name)), pool.plan.word_of((point, name))
                 mapped = ", ".join(tasks.templates)
                 raise Refused(
-                    f"{id_} has returned {size} elements of {over.value}, of which {mapped} is "
-                    f"made: set as many, or run {id_} in a new flow (trigger {word} --reflow)"
+                    f"{id_} has returned {size} elements of {over.value} for {mapped}: set a "
+                    f"list of this length, or run {id_} in a new flow (trigger {word} --reflow)"
                 )
 
 
@@ -396,7 +398,7 @@ async def _reload(
     if old.kind != new.kind and SIP in (old.kind, new.kind):
         # The request and the values of a run fit only one of the two kinds.
         raise Refused(
-            f"not reloaded: this run has a definition of kind {old.kind}, this one is of "
+            f"not reloaded: this run has a definition of kind {old.kind}, the new one is of "
             f"kind {new.kind}; start another run"
         )
     if new.is_trusted and not old.is_trusted:
@@ -469,7 +471,7 @@ async def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> di
     key, submit = job_of(engine.pool, command.id)
     task = engine.pool.tasks.get(key)
     if task is None or not task.is_active or submit not in (None, task.submit):
-        raise Refused(f"{command.id} has no active job that could have said that")
+        raise Refused(f"{command.id} has no active job that could have sent this message")
     declared = [own for own, _ in engine.settings.node(key).outputs]
     if command.output and command.output not in (*declared, *STANDARD):
         raise Refused(unknown_output_text(key[1], command.output, declared))

@@ -147,8 +147,8 @@ class NestedRuns:
             depth, outermost = depth + 1, await self.store.run(outermost.parent)
         if depth >= nested.DEPTH_MAX:
             raise Refused(
-                f"it would be a run in a run for the {nested.DEPTH_MAX + 1}th time; at most "
-                f"{nested.DEPTH_MAX} are accepted. Does a workflow run itself?"
+                f"runs would be nested {nested.DEPTH_MAX + 1} levels deep; at most "
+                f"{nested.DEPTH_MAX} levels are accepted. Does a workflow run itself?"
             )
         if await self.store.nested_count(outermost.name) + begun >= nested.OPEN_MAX:
             raise Refused(
@@ -176,8 +176,8 @@ class NestedRuns:
         if asked.sees is not None and not covers(asked.sees, workflow_name(asked.workflow)):
             # As if it were not there: nobody is told what others have.
             raise Refused(
-                f"no workflow {asked.workflow!r} is registered that this run may see: it sees "
-                f"what is named under {', '.join(asked.sees) or 'nothing'}"
+                f"this run may not use a registered workflow {asked.workflow!r}, or there is "
+                f"none; it may use names that match {', '.join(asked.sees) or 'nothing'}"
             )
         view = await found_workflow(self.store, asked.workflow, asked.version, sees=asked.sees)
         asked = _with_point(await self.store.definition(view.definition), asked, job)
@@ -211,7 +211,7 @@ class NestedRuns:
         engine.timers.set(timer_key(key, NESTED), NEVER)  # it is still one
         limit = engine.settings.node(key).time_limit_seconds or 0.0
         name = engine.pool.plan.name_of(key)
-        why = f"stopped: longer than the limit of {name}, {show_duration(limit)}"
+        why = f"stopped: it ran longer than the limit of {name}, {show_duration(limit)}"
         self._stop(engine, key, task.submit, why)
         engine.batch.steps += 1
 

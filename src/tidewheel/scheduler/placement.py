@@ -108,8 +108,8 @@ def check_places_of(
         )
         findings.error(
             UNKNOWN_PLATFORM,
-            f"{item} = {name} of {some(node.name for node in nodes)} is not described: no job "
-            "would go there",
+            f"{item} = {name} of {some(node.name for node in nodes)} is not known: no "
+            "job could run there",
             f"known are {', '.join(known)}{guess} {advice}",
             nodes[0].position,
         )

@@ -121,8 +121,8 @@ def check_final(run_name: str, old: Graph, new: Graph) -> None:
     if after is not None and (before is None or after < before):
         ended = "has no final point" if before is None else f"ends at {_text(old, before)}"
         raise Refused(
-            f"{run_name} {ended}; a final point may only become later, not "
-            f"{_text(new, after)}. To stop early: --stopcp {_text(new, after)}"
+            f"{run_name} {ended}; its final point can only be moved to a later "
+            f"one, not to {_text(new, after)}. To stop early: --stopcp {_text(new, after)}"
         )
 
 

@@ -405,7 +405,10 @@ class RunDriver(Service):
         So it does not fail for ever. Nothing of the run itself is needed for that: it may be
         what cannot be read.
         """
-        reason = f"put aside after {FAILURES_MAX} failures: {_in_words(error)}"
+        reason = (
+            f"not tried again after {FAILURES_MAX} failures of the scheduler: "
+            f"{_in_words(error)}"
+        )
         run = await self._store.run(self._number)
         if run.epoch == self._lease.epoch and run.owner is not None:
             batch = requests.RunBatch(

@@ -78,8 +78,8 @@ _AS_DECIDED = (
     *("definition", "options", "goes_on"),
 )
 READS_OTHERWISE = (
-    "this version reads prerequisites otherwise than the one that stored them: "
-    "they are looked up in what is known of the run"
+    "another version of tidewheel stored the prerequisites of this run, and this version reads "
+    "them differently: they are computed again from the stored history of the run"
 )
 
 

@@ -132,7 +132,9 @@ class StageInputs:
             where = f"{found.stage}.{found.output}"
         if isinstance(items, list | tuple) and index < len(items):
             return items[index]
-        return _Absent(f"stage {stage.id} is made of {where}, which has no element {index} now")
+        return _Absent(
+            f"stage {stage.id} needs element {index} of {where}, which does not exist now"
+        )
 
     def _made(self, stage: Stage, child: Stage, flows: Flows) -> Values | None:
         """Returns the outputs of a stage; of one with elements those that all of them have.

@@ -192,10 +192,10 @@ class RunTimers:
         elif key.timer == STOP_AT_TIME:
             engine.step(events.RunStopped(events.StopMode.CLEAN, now))
         elif key.timer in aborts:
-            text = f"the {key.timer} of the workflow is over"
+            text = f"the {key.timer} of the workflow has passed"
             engine.batch.notices.append(events.Notice(key.timer, None, text))
             if aborts[key.timer]:
-                engine.abort(aborted_for(f"the {key.timer} is over"))
+                engine.abort(aborted_for(f"the {key.timer} has passed"))
 
     def _give_up_stalled(self, engine: RunEngine, now: Instant) -> None:
         if not self._settings.abort_on_stall_timeout:

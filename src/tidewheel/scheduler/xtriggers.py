@@ -333,7 +333,7 @@ class PushTriggers:
         if sum(ids.values()) >= self._heard_max or len(self._heard) >= self._heard_max:
             raise Refused(
                 f"{self._heard_max} messages such as {message[:60]!r} are kept already and no "
-                "task waits for them; is it spelt as in the definition?"
+                "task waits for them; is the message spelt as in the definition?"
             )
         self._heard.setdefault(message, ids)[trigger_id] = ids.get(trigger_id, 0) + 1
         return None

@@ -233,7 +233,10 @@ class _Reading:
             if key in found:
                 found[name] = found.pop(key)
         if "openid" not in found.get("scopes", ("openid",)):
-            self.findings.append("oidc: scopes: without openid a provider says not who it is")
+            self.findings.append(
+                "oidc: scopes: openid is missing; without it, the provider does not say "
+                "who signs in"
+            )
         if find_spec("jwt") is None or find_spec("cryptography") is None:
             self.findings.append(
                 "oidc: the libraries for it are missing: pip install 'tidewheel[oidc]'"
@@ -318,7 +321,8 @@ class _Reading:
         secret = self._secret(given).encode()
         if len(secret) < PROXY_SECRET_LENGTH_MIN:
             raise _Wrong(
-                f"the secret has {len(secret)} bytes; {PROXY_SECRET_LENGTH_MIN} or more"
+                f"the secret has {len(secret)} bytes; expected {PROXY_SECRET_LENGTH_MIN} or "
+                "more"
             )
         return secret
 
@@ -351,7 +355,7 @@ def _texts(given: object) -> tuple[str, ...]:
 def _scopes(given: object) -> frozenset[Scope]:
     texts = _texts(given)
     if strange := [one for one in texts if one not in list(Scope)]:
-        raise _Wrong(f"{strange[0]!r} is not one; expected {', '.join(Scope)}")
+        raise _Wrong(f"{strange[0]!r} is not a scope; expected {', '.join(Scope)}")
     return frozenset(map(Scope, texts))
 
 

@@ -53,8 +53,9 @@ class AttemptKey:
             raise BadSetting(
                 "attempt_key_file",
                 str(path),
-                f"the key of the other servers of this store: one with another key "
-                f"({others[0][:12]}…, this is {self._fingerprint[:12]}…) was running less than "
+                f"the key of the other servers of this store: a server with another key "
+                f"({others[0][:12]}…, this server has {self._fingerprint[:12]}…) was "
+                "running less than "
                 f"{ALIVE_SECONDS:.0f} s ago. Give all of them one file: --attempt-key-file, or "
                 f"copy theirs to {path}",
             )

@@ -95,8 +95,8 @@ class AttemptOver(NotAuthenticated):
     def __init__(self) -> None:
         Refused.__init__(
             self,
-            "this token was of an attempt that has ended or lost its lease; "
-            "end this job: nothing that it sends is accepted",
+            "this token belongs to an attempt that has ended or lost its lease; end this job: "
+            "nothing that it sends is accepted",
         )
 
 
@@ -143,8 +143,8 @@ class StreamsHeld(QuotaSpent):
         self.seconds = 1.0
         Refused.__init__(
             self,
-            f"token {name!r} holds {count_max} streams of events open, as many as it may; "
-            "close one of them, or read several kinds from one",
+            f"token {name!r} has {count_max} open streams of events, which is its maximum; "
+            "close one of them, or read several kinds of events from one stream",
         )
 
 
@@ -155,7 +155,8 @@ class KeyReused(Refused):
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"Idempotency-Key {key!r} was used for another request; use a new one for each"
+            f"Idempotency-Key {key!r} was used for another request; use a new key for each "
+            "request"
         )
 
 

@@ -106,7 +106,7 @@ Samples = Sequence[tuple[dict[str, str], float | Histogram]]
 _SAYS = {
     "queue_tasks": "Open tasks.",
     "queue_oldest_ready_seconds": "How long the oldest ready task has waited.",
-    "queue_paused": "1 while no task of the queue is handed out.",
+    "queue_paused": "1 while the queue is paused, else 0.",
     "workers": "Workers alive.",
     "leases": "Leases held by workers alive.",
     "worker_slots": "Tasks that the workers alive can run at once.",
@@ -117,22 +117,22 @@ _SAYS = {
     "database_oldest_transaction_seconds": "Age of the oldest transaction: "
     "vacuum waits for it.",
     "database_file_bytes": "Size of the database file.",
-    "database_free_bytes": "Part of the database file that holds nothing.",
+    "database_free_bytes": "Unused part of the database file.",
     "database_wal_bytes": "Size of the write-ahead log; "
     "it grows while a checkpoint has to wait.",
     "http_requests_total": "Requests answered.",
     "http_request_seconds": "How long requests took.",
-    "http_turned_away_total": "Requests refused because there was too much to do.",
+    "http_turned_away_total": "Requests refused because the server was overloaded.",
     "quota_refused_total": "Requests refused because a quota was spent.",
     "http_requests_under_way": "Requests that are being worked on.",
-    "http_slow_requests": "Requests at slow work, or waiting for their turn.",
+    "http_slow_requests": "Requests that do slow work, or wait for their turn to do it.",
     "http_connections": "Connections open.",
     "worker_channels": "Workers that listen to this server.",
     "event_streams": "Streams of events.",
     "event_streams_dropped_total": "Streams that were closed because "
     "they were read too slowly.",
-    "scheduler_batch_seconds": "From reading what had happened to having written the batch, "
-    "in this process.",
+    "scheduler_batch_seconds": "Time from reading events until the batch is written, in this "
+    "process.",
     "scheduler_batch_events": "Events that a batch consumed, in this process.",
 }
 _DATABASE = "database_"  # of these, a database has some

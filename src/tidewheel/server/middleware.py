@@ -149,7 +149,7 @@ class Middleware:
         if origin is not None and not self._is_own(origin, scope, hosts[0]):
             listens = "text/event-stream" in first.get("accept", "")
             if listens or scope["method"] != "GET":
-                words = "a page of another site may change and hear nothing here"
+                words = "pages of other sites may neither change nor read anything here"
                 return 403, "forbidden", words
         return None
 

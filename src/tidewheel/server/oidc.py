@@ -148,7 +148,7 @@ class Provider:
             },
         )
         if status != _OK:
-            raise _refused(f"the provider does not take the code ({_error_in(answer)})")
+            raise _refused(f"the provider does not accept the code ({_error_in(answer)})")
         return _identity(settings, await self._claims(known, answer, proof.nonce))
 
     async def begin_device(self) -> Document:
@@ -174,7 +174,7 @@ class Provider:
         if status != _OK and error in WAITING:
             return error
         if status != _OK:
-            raise _refused(f"the provider does not take the device's code ({error})")
+            raise _refused(f"the provider does not accept the device's code ({error})")
         return _identity(settings, await self._claims(known, answer, None))
 
     # ---- what is fetched, and for how long it is believed ----
@@ -221,7 +221,7 @@ class Provider:
             known.keys = await self._fetch_keys(known.settings, known.endpoints)
             key = _key_for(token, known.keys)
         if key is None:
-            raise _refused("no key of the provider fits the ID token")
+            raise _refused("no key of the provider matches the ID token")
         return read_id_token(token, key, known.settings, nonce)
 
     async def _ask_token(self, known: _Known, form: dict[str, str]) -> tuple[int, Document]:
@@ -242,7 +242,7 @@ class Provider:
             except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
                 _log.warning("sign-in: %s: %s", urlsplit(url).netloc, error)
                 host = urlsplit(url).netloc
-                raise ProviderUnreachable(f"the provider {host} is not reached") from error
+                raise ProviderUnreachable(f"the provider {host} cannot be reached") from error
 
 
 def _endpoints(settings: OidcSettings, found: Document) -> Endpoints:
@@ -384,7 +384,7 @@ def read_id_token(
         )
     except (jwt.PyJWTError, TypeError, ValueError) as error:
         _log.warning("sign-in: an ID token was refused: %s", error)
-        raise _refused(f"the ID token is not right: {error}"[:300]) from None
+        raise _refused(f"the ID token is not valid: {error}"[:300]) from None
     audience = claims["aud"]
     azp = claims.get("azp")
     is_for_others = isinstance(audience, list) and len(audience) > 1

@@ -32,14 +32,14 @@ _WORDS = {
     400: "The body cannot be read.",
     401: "No valid token.",
     403: "The token does not allow this.",
-    404: "There is no such thing.",
+    404: "There is no such object.",
     408: "The body did not arrive in time.",
-    409: "It conflicts with what is stored.",
+    409: "The request conflicts with what is stored.",
     413: "Too large.",
     415: "Not JSON.",
     422: "The request breaks rules; findings names them all.",
     429: "Too many wrong tokens, or too many tasks for this queue.",
-    503: "Not now; Retry-After says when.",
+    503: "The server cannot do this now; Retry-After says when to try again.",
 }
 # Whatever is asked for, before anybody looks at what it is (`middleware`).
 _AT_THE_DOOR = {
@@ -137,7 +137,7 @@ _IDEMPOTENCY: Document = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "The same request with the same key is done once.",
+    "description": "The same request with the same key is carried out only once.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 256},
 }
 

@@ -146,7 +146,7 @@ class Pipeline:
             response = problems.plain(
                 SERVER_MISTAKE,
                 "internal",
-                "this is a mistake of the server, not yours",
+                "this is an error in the server, not in your request",
                 correlation,
             )
         response.raw_headers.append((b"x-request-id", correlation.encode()))
@@ -421,7 +421,7 @@ def _parsed(route: Route, call: Call) -> object:
         assert isinstance(route.body, type) and issubclass(route.body, msgspec.Struct)
         return read(call.raw or b"{}", route.body)
     if call.raw.strip() not in (b"", b"{}"):
-        raise problems.BadRequest(["this takes no body"])
+        raise problems.BadRequest(["this request takes no body"])
     return None
 
 
@@ -437,7 +437,7 @@ def _require_scope(call: Call, scopes: tuple[Scope, ...]) -> None:
     if not call.allows(scopes):
         has = ", ".join(sorted(call.grant.scopes))
         raise problems.NotAllowed(
-            f"this needs a token with scope {' or '.join(scopes)}; it has {has}"
+            f"this needs a token with scope {' or '.join(scopes)}; this token has {has}"
         )
 
 
@@ -476,8 +476,8 @@ def _require_csrf(request: Request, session: TokenView) -> None:
     given = request.headers.get("x-csrf-token", "")
     if not hmac.compare_digest(given.encode(), csrf_token(session).encode()):
         raise problems.NotAllowed(
-            "a change in a browser's session needs the header X-CSRF-Token, "
-            "as GET /api/v1/session tells it"
+            "a change in a browser's session needs the header X-CSRF-Token with the value of "
+            "csrf from GET /api/v1/session"
         )
 
 

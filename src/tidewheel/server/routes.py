@@ -193,7 +193,7 @@ async def own_task(call: Call) -> None:
     """Raises NotAllowed unless the path names the task that the job executes."""
     assert call.job is not None
     if call.path["id"] != call.job.task.id:
-        raise NotAllowed(f"this token is of task {call.job.task.id!r} alone")
+        raise NotAllowed(f"this token is only for task {call.job.task.id!r}")
     call.task = call.job.task
 
 
@@ -206,7 +206,7 @@ async def run_of_job(call: Call) -> RunView:
     assert call.job is not None and call.token is not None
     task_id = call.job.task.id
     if not await is_submission(call.asking, task_id):
-        raise NotAllowed(f"this token is of task {task_id!r}, which is of no run")
+        raise NotAllowed(f"this token belongs to task {task_id!r}, which is not part of a run")
     run = await call.asking.find_run(name := read_job_name(task_id).run)
     if run.name != name:  # its run was deleted meanwhile
         raise NotFound("run", name)

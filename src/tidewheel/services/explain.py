@@ -98,7 +98,9 @@ async def _withdrawn_reasons(store: Store, task: Task) -> list[str]:
     if run.name != name or run.queue != task.queue or run.status not in WITHDRAWN_STATUSES:
         return []
     how = f"tidewheel run {quote(run.name)}"
-    return [f"Its run is {run.status}, and no worker takes it until that resumes: {how}"]
+    return [
+        f"Its run is {run.status}, and no worker takes this task until the run resumes: {how}"
+    ]
 
 
 def _is_told(other: Task, task: Task, names: tuple[str, ...] | None) -> bool:
@@ -173,13 +175,13 @@ def _worker_reasons(
         return [f"No worker serves queue {task.queue!r}; {_start_one(task)}"]
     if all(worker.trouble is not None for worker in serving):
         why = "; ".join(f"{one.id} ({one.trouble})" for one in serving)
-        return [f"The workers of queue {task.queue!r} are in trouble: {why}."]
+        return [f"The workers of queue {task.queue!r} take no tasks now: {why}."]
     if not able:
         return [_unknown(task)]
     if not suitable:
         return [_missing(task, [offered_in(task.queue, one.capacity) for one in able])]
     if all(worker.leases >= worker.slots for worker in able):
-        return [f"The workers of queue {task.queue!r} are busy in every slot."]
+        return [f"The workers of queue {task.queue!r} have no free slot."]
     return []
 
 
@@ -209,17 +211,20 @@ async def _room_reasons(
     for one in alone:
         if _is_told(one, task, names):
             return [
-                f"Task {one.id} has nodes of {one.owner} for itself; this task waits for it."
+                f"Task {one.id} uses nodes of {one.owner} alone; this task waits until it ends."
             ]
     if alone:
-        return ["A task in a queue of others has nodes for itself; this task waits for it."]
+        return [
+            "A task in a queue that you may not see uses nodes alone; this task waits for it."
+        ]
     if task.resources.flavours:
         return [f"It needs {nodes_text(task.resources)}; too few of them are free."]
     if task.resources.exclusive:
         nodes = "a node" if task.resources.nodes == 1 else f"{task.resources.nodes} nodes"
-        return [f"It needs {nodes} for itself; the nodes of every worker are in use."]
+        return [f"It needs {nodes} without other tasks; the nodes of every worker are in use."]
     return [
-        "Workers that could run this task have too little free; it waits until their tasks end."
+        "Workers that could run this task have too few free resources; it waits until other "
+        "tasks end."
     ]
 
 
@@ -239,8 +244,8 @@ def _unknown(task: Task) -> str:
     if task.command is not None:
         return f"No worker {of} runs commands; {_start_one(task)}"
     return (
-        f"It has only a spec, and no worker {of} executes that; "
-        "an application has to lease it, or give it a command or a handler"
+        f"It has only a spec, which no worker {of} can execute; lease it from an application, "
+        "or submit it with a command or a handler"
     )
 
 
@@ -346,7 +351,7 @@ def _missing(task: Task, offered: Sequence[Resources]) -> str:
     allowances = [one for one in lacking if one.startswith(ALLOW_LABEL_PREFIX)]
     if allowances:
         what = ", ".join(one.removeprefix(ALLOW_LABEL_PREFIX) for one in allowances)
-        asks = f"compose files {what}, for which it asks"
+        asks = f"{what} in compose files, which this task needs"
         seen.append(f"{'no' if seen else 'No'} worker allows {asks}")
     absent = [one for one in lacking if one not in allowances]
     if absent:

@@ -112,7 +112,7 @@ def take_folder(run: RunView, home: Path) -> None:
     if there not in ("", mine):
         raise Refused(
             f"the folder {folder} belongs to another run of this name, which this store does "
-            "not know; move it away, or name this one otherwise: --new --run-name NAME"
+            "not know; move it away, or choose another name for this run: --new --run-name NAME"
         )
 
 

@@ -470,7 +470,7 @@ class PostgresStore(DatabaseStore):
             except _AGAIN as conflict:
                 if tries == TRIES_MAX - 1:
                     raise StoreBusy(
-                        f"others changed the same tasks {TRIES_MAX} times in a row "
+                        f"other transactions changed the same tasks {TRIES_MAX} times in a row "
                         f"({type(conflict).__name__}); try again"
                     ) from conflict
             # A growing, random pause lets one of the rivals win.

@@ -94,9 +94,9 @@ async def dry_run(asked: AskedView) -> DryRun:
             refuse_renamed_elements(pool, graph)
             applied = AppliedCommand(events=(events.RunReloaded(graph, snapshot.now),))
         case Stop(at_time=text) if applied.by_scheduler:
-            notices = [f"it would stop at this time: {text}"]
+            notices = [f"the run would stop at this time: {text}"]
         case _ if applied.by_scheduler:
-            raise Refused(f"{command.verb} cannot be tried without doing it")
+            raise Refused(f"{command.verb} has no dry run")
         case _:
             pass
     start = tried(pool, applied.events)

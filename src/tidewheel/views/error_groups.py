@@ -1,6 +1,6 @@
 """Groups failures that are alike, so that one cause is one line.
 
-Such as "63 failed alike (member_*): exit 3, CFL violated at step …; 1 task waits for them".
+Such as "63 tasks failed in the same way (member_*): exit 3, CFL violated at step …".
 Alike means: the same family (without a message: the same name but for its numbers), the same
 end and exit status, and the same last line but for numbers, points and paths. What jobs wrote
 may be anything: it is cut, and control characters are spelled out, before it is compared.
@@ -38,7 +38,7 @@ _ENDS = {
     FAILED: "failed",
     SUBMIT_FAILED: "failed to submit",
     EXPIRED: "expired",
-    FAILED_AGAIN: "had succeeded and failed when it ran again",
+    FAILED_AGAIN: "had succeeded, but failed when run again",
 }
 _HEADS = {"exit status ": "exit ", "ended by ": "killed by "}
 _NUMBERS = re.compile(r"\d+")
@@ -125,7 +125,7 @@ def group_text(those: Sequence[Failure], waiting: int, task: str = "task") -> st
     if any(end_and_words(one)[1] != words for one in those):
         words = without_numbers(words)
     if first.state == SUCCEEDED:  # the words are those of the graph
-        alike = f"{count} are incomplete alike ({label_of(those)}): "
+        alike = f"{count} {task}s are incomplete in the same way ({label_of(those)}): "
         return f"{first.shown} {words}" if count == 1 else alike + words
     verb = _ENDS.get(first.state, first.state)
     words = words or ("no message" if end else "")
@@ -134,7 +134,8 @@ def group_text(those: Sequence[Failure], waiting: int, task: str = "task") -> st
         text = f"{first.shown} {verb}{how}{f': {words}' if words else ''}"
     else:
         how = ", ".join(part for part in (end, words) if part)
-        text = f"{count} {verb} alike ({label_of(those)}){f': {how}' if how else ''}"
+        text = f"{count} {task}s {verb} in the same way ({label_of(those)})"
+        text += f": {how}" if how else ""
     if not waiting:
         return text
     who = f"{waiting} {task}s wait" if waiting > 1 else f"1 {task} waits"

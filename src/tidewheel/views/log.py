@@ -146,7 +146,7 @@ async def log_view(asked: AskedView) -> LogDocument:
     place, never = LogPlace(None, None, None, str(run_log(home, run))), ""
     if text:
         place = await _job_place(asked, text)
-        never = f"if it never began, this says why: tidewheel show {run} {place.id}"
+        never = f"if the job never began, see why: tidewheel show {run} {place.id}"
     path = Path(place.path)
     files = found_files(path.parent)
     content, cut = "", False

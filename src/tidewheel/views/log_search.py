@@ -89,7 +89,7 @@ async def log_line(asked: AskedView) -> LogLinePlace:
     """Shows where a line of a log begins, or in which line a byte is."""
     number, byte, place = asked.number("line"), asked.number("offset"), await asked_place(asked)
     if (number is None) == (byte is None) or number == 0:
-        raise Refused("name either a line, from 1 on, or an offset")
+        raise Refused("name either a line (1 or more) or an offset, not both")
     offset, lines, read = _cursor(asked.arguments, 3) or (0, 0, 0)
     found = await asyncio.to_thread(
         find_line,
@@ -350,7 +350,7 @@ def wanted_lines(text: str, match: str, level: str, *, case: bool) -> WantedLine
     said = text if case else text.lower()
     pieces = tuple(filter(None, said.split("*") if match == "glob" else [said]))
     if text and not pieces:
-        raise Refused(f"{text!r} fits every line; write some text beside the *")
+        raise Refused(f"{text!r} matches every line; write some text next to the *")
     if not pieces and not level:
         raise Refused("nothing to search for; give a text or a level")
     return WantedLines(pieces, case, LEVEL_WORDS.index(level.lower()) if level else ANY_RANK)

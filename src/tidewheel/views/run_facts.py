@@ -186,8 +186,8 @@ def kept_text(count: int) -> str:
     """Returns the number of kept commands in words; "" if there are none."""
     if not count:
         return ""
-    are = "1 command is kept, and is" if count == 1 else f"{count} commands are kept, and are"
-    return f"{are} done when the run resumes"
+    are = "1 command waits and is" if count == 1 else f"{count} commands wait and are"
+    return f"{are} carried out when the run resumes"
 
 
 async def _waits(
@@ -229,7 +229,7 @@ def read_number(arguments: Arguments, name: str) -> int | None:
     value = arguments.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
-    raise Refused(f"{name} must be a number from 0 on, not {json.dumps(value)}")
+    raise Refused(f"{name} must be a whole number, 0 or more, not {json.dumps(value)}")
 
 
 # The commands of reasons, as the core writes them, become lines to copy and actions.
@@ -239,7 +239,7 @@ PROGRAM = "tidewheel"
 
 
 def actions(command: str) -> list[RunAction]:
-    """Returns commands as REST takes them: a verb and its fields; `run` carries a run on."""
+    """Returns commands as REST takes them: a verb and its fields; `run` resumes a run."""
     return [_action(one.split()) for one in command.split(", or ") if one]
 
 

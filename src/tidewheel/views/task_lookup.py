@@ -39,7 +39,9 @@ def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
         meant = select(snapshot.pool, [head], all_at_point=not status, also=known)
         fitting = {key for key in meant if not status or _fits(snapshot, key, status)}
         if not fitting:
-            raise Refused(f"{text}: of {len(meant)} tasks that could be meant none is {status}")
+            raise Refused(
+                f"{text}: {len(meant)} tasks have this name, but none of them is {status}"
+            )
         found |= fitting
     return tuple(sorted(found))
 
@@ -49,7 +51,7 @@ def few_tasks(snapshot: RunSnapshot, ids: list[str]) -> tuple[Key, ...]:
     keys = find_tasks(snapshot, ids)
     if len(keys) > TASKS_MAX:
         raise Refused(
-            f"{len(keys)} tasks are meant, and at most {TASKS_MAX} are shown in full; "
+            f"{len(keys)} tasks match, and at most {TASKS_MAX} are shown in full; "
             "name fewer, or see them all with tidewheel tree"
         )
     return keys

@@ -275,10 +275,10 @@ def _carried_on(snapshot: RunSnapshot, key: Key, view: RunView, show: str) -> Ru
     task = snapshot.id_of(key)
     text = f"the run {view.name} was resumed after {task} had failed"
     if view.wants_scheduler:
-        text += f", and is {view.status}: {task} does not hear of its end, so set it then"
+        text += f", and is {view.status}: its end will not change {task}; set {task} then"
         return _plain_reason(text, False, [show])
     set_it = f"{PROGRAM} set {shlex.quote(snapshot.view.name)} {shlex.quote(task)}"
-    told = f"{text} and has {view.status}: {task} does not hear of it"
+    told = f"{text} and has {view.status}: this does not change {task}, so set it"
     return _plain_reason(told, False, [set_it, show])
 
 
@@ -462,7 +462,7 @@ async def _of_the_job(
         if stage in (JobPhase.PREPARING, JobPhase.SUBMITTED, JobPhase.RUNNING):
             said = await store.outputs(task_id)
             if said and said[-1].text.startswith(WAITING):
-                text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
+                text = f"since {time_text(said[-1].at)} its job is {said[-1].text}"
                 found.append(reason_document(name, Reason(text, False, f"kill {one.word}")))
         if stage is JobPhase.INCOMPLETE and (errors := (await store.get(task_id)).errors):
             text = f"its last job: {errors[-1].description}"
@@ -515,7 +515,7 @@ def _wait_document(name: str, chain: Chain) -> RunReason:
     links += [f"{before.parent} {verb} {need}" for before, need in pairwise(chain)]
     text = f"{name} {'; '.join(links).removeprefix('it ')}"
     if is_never:
-        text = f"{name} can never begin: {'; '.join(links)}, which is over"
+        text = f"{name} can never begin: {'; '.join(links)}, and that can no longer happen"
     commands: list[str] = []
     if is_stuck(root):
         is_final = root.block_status is BlockStatus.ABORTED
@@ -564,7 +564,7 @@ def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
         text = f"{name} is stopped"
     else:
         gone = view.ended_at is None or view.ended_at < view.updated_at
-        seen = "the last one is gone" if gone else f"it was let go, {view.status}"
+        seen = "its scheduler is gone" if gone else f"its scheduler released it, {view.status}"
         text = f"no scheduler drives {name}: {seen}"
     return Reason(text, passes=False, command=command)
 
@@ -603,6 +603,5 @@ def how_posted(snapshot: RunSnapshot, name: str) -> str:
     """Returns the command that posts a buffer object, or why none would help this run."""
     if sees_object(snapshot.view, name):
         return f"tidewheel objects post {shlex.quote(name)}"
-    return (
-        f"# {name} is not visible to this run: its owner, or that of its code, may not see it"
-    )
+    who = "the owner of the run, or of its code"
+    return f"# {name} is not visible to this run: {who}, may not see it"

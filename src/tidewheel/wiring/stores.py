@@ -68,7 +68,7 @@ def require_database(where: Where, role: str) -> None:
             "store",
             store_settings(where).url,
             f"the store itself for {role}: sqlite:///PATH or postgresql://USER@HOST/DATABASE "
-            "(--store URL); what a server stands before, its own machine can reach",
+            "(--store URL); run this command on the machine of the server",
         )
 
 

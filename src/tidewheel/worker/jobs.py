@@ -126,7 +126,7 @@ class Jobs:
                 else:
                     self._start_now(attempt, prompt)
                 return
-        self._not_started(attempt, "no runner of this worker executes such a task")
+        self._not_started(attempt, "this worker has no runner for this kind of task")
 
     def go_on(self, attempt: Attempt, job: Job) -> None:
         """Goes on with an adopted job, which a dead worker left behind."""
@@ -245,7 +245,7 @@ class Jobs:
             task = asyncio.current_task()
             if task is None or task.cancelling():  # it is this worker that ends
                 raise
-            words = "the runner lost this job: it was cancelled from within"
+            words = "the runner lost this job: the runner cancelled itself"
             end = failure(RUNNER_FAILED, words)
         if limit is not None:
             limit.cancel()

@@ -195,7 +195,7 @@ def _split(
     end = 0
     for found in letters.finditer(piece):
         if found[0] not in known:
-            raise _bad(text, f"has {found[0]!r}, which points cannot be read back from")
+            raise _bad(text, f"has {found[0]!r}, which cannot be read back as part of a point")
         pieces += [piece[end : found.start()], known[found[0]]]
         end = found.end()
     return [*pieces, piece[end:]]
@@ -217,7 +217,7 @@ def _check_readable(text: str, parts: tuple[FormatPart, ...], digits: int) -> No
     if len(set(parts)) != len(parts):
         raise _bad(text, "names a unit twice")
     if not any(set(units) == set(chain[: len(units)]) for chain in _CHAINS if units):
-        raise _bad(text, "leaves out a unit, so that points could not be told apart")
+        raise _bad(text, "leaves out a unit, so different points would look the same")
     signs = {FormatPart.SIGN, FormatPart.EXPANDED} & set(parts)
     if len(signs) != (2 if digits else 0):
         raise _bad(
@@ -340,7 +340,7 @@ class PointStyle:
         days = self._read_date(text, values)
         hour, minute, second = (int(values.get(part, 0)) for part in _OF_A_DAY)
         if hour >= HOURS_PER_DAY or max(minute, second) >= SECONDS_PER_MINUTE:
-            raise BadCycling(f"{text!r} has no such time of day")
+            raise BadCycling(f"{text!r}: there is no such time of day")
         time = hour * SECONDS_PER_HOUR + minute * SECONDS_PER_MINUTE + second
         return Point(days * SECONDS_PER_DAY + time - self._read_shift(values))
 
@@ -379,7 +379,7 @@ class PointStyle:
             month = int(values.get(FormatPart.MONTH, 1))
             day = int(values.get(FormatPart.DAY, 1))
             if not 1 <= month <= MONTHS_PER_YEAR:
-                raise BadCycling(f"{text!r} has no such month")
+                raise BadCycling(f"{text!r}: there is no such month")
             first = days_from_date(self.calendar, year, month, 1)
             day_max = days_in_month(self.calendar, year, month)
         if not 1 <= day <= day_max:

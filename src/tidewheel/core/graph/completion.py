@@ -242,7 +242,7 @@ class _Reader:
                 raise BadCompletion("'(' is not closed")
             return found
         if self._at == len(self._words):
-            raise BadCompletion("it ends where an output should stand")
+            raise BadCompletion("it ends where the name of an output is expected")
         word = self._words[self._at]
         self._at += 1
         if word not in self._names:

@@ -31,7 +31,7 @@ _OUTPUTS = {
     EXPIRED: "the expiry",
     FINISHED: "the end",
 }
-_ENDS = {SUBMIT_FAILED: "could not be begun"}
+_ENDS = {SUBMIT_FAILED: "could not be started"}
 
 
 def task_text(graph: Graph, point: Point, name: str) -> str:
@@ -80,7 +80,7 @@ def joined_output(outputs: Collection[str]) -> str:
 
 
 def end_text(end: str) -> str:
-    """Returns how a stage ended: `failed`; of one without a job, that it could not be begun."""
+    """Returns how a stage ended: `failed`, or without a job, `could not be started`."""
     return _ENDS.get(end, end)
 
 

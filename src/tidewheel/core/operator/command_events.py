@@ -102,7 +102,7 @@ def _set(pool: TaskPool, command: verbs.Set, at: Instant) -> AppliedCommand:
     flow = read_flows(pool, command.flow)
     if command.outputs and command.prerequisites:
         raise Refused(
-            "set either outputs (--out) or prerequisites (--pre), one after the other"
+            "outputs (--out) and prerequisites (--pre) cannot be set in one command; use two"
         )
     if command.values and not (command.outputs or command.prerequisites):
         return AppliedCommand(tasks=keys)  # the scheduler has the values
@@ -187,7 +187,7 @@ def _of_jobs(pool: TaskPool, command: verbs.Kill | verbs.Poll, at: Instant) -> A
     active = tuple(key for key in keys if pool.tasks[key].is_active)
     if not active:
         names = ", ".join(command.ids)
-        raise Refused(f"{names}: no active task is meant by it; only active tasks have jobs")
+        raise Refused(f"no active task matches {names}; only active tasks have jobs")
     made = events.JobsKilled if isinstance(command, verbs.Kill) else events.JobsPolled
     return AppliedCommand(events=(made(active, at),), tasks=active)
 
@@ -210,7 +210,7 @@ def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
         return AppliedCommand(events=(events.FlowStopped(known_flow(pool, command.flow), at),))
     if command.mode not in tuple(events.StopMode):
         modes = ", ".join(events.StopMode)
-        raise Refused(f"a run is stopped in one of these modes: {modes}; not {command.mode!r}")
+        raise Refused(f"{command.mode!r} is not a mode of stop; expected one of {modes}")
     return AppliedCommand(events=(events.RunStopped(events.StopMode(command.mode), at),))
 
 
@@ -367,8 +367,9 @@ def _labels(pool: TaskPool, key: Key, text: str) -> list[str]:
     if label == EVERYTHING:
         return known
     if label not in known:
-        has = f"only on {', '.join(known)}" if known else "on none"
-        raise Refused(f"{pool.plan.name_of(key)} waits for no xtrigger {label!r}; {has}")
+        has = f"it waits for {', '.join(known)}" if known else "it waits for no xtrigger"
+        name = pool.plan.name_of(key)
+        raise Refused(f"{name} does not wait for an xtrigger {label!r}; {has}")
     return [label]
 
 
@@ -384,7 +385,7 @@ def _atom(pool: TaskPool, key: Key, text: str) -> AtomMeaning:
     wanted = (point, name, standard_name(output))
     asked = f"{pool.plan.word_of(wanted[:2])}:{wanted[2]}"
     if asked not in known:
-        needs = f"it needs {', '.join(known)}" if known else "it needs none"
+        needs = f"it depends on {', '.join(known)}" if known else "it depends on nothing"
         raise Refused(f'{pool.plan.name_of(key)} does not depend on "{asked}"; {needs}')
     return wanted
 

@@ -222,7 +222,7 @@ PART_BYTES_MAX = 200  # a folder's name; what is put beside it needs some room
 ACCEPTED = (
     f"a name of up to {NAME_LENGTH_MAX} printable characters; its parts between / may not be "
     f"empty, '.' or '..', begin with '-' or have more than {PART_BYTES_MAX} bytes, and the "
-    f"last of several is not {CODE!r}"
+    f"last part after a / may not be {CODE!r}"
 )
 
 

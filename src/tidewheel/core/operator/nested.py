@@ -60,7 +60,7 @@ def folder_definition(
     if not texts:
         raise Refused(
             f"workflow = {workflow}: this definition came without a file {folder}/{flow_file}; "
-            "write it, reload the run, then trigger this task"
+            "write this file, reload the run, then trigger this task"
         )
     kept = StoredDefinition(
         digest="",

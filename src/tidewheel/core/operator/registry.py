@@ -147,7 +147,7 @@ def version_problem(version: str) -> str:
     if not _VERSION.fullmatch(version) or ".." in version:
         return "versions have letters, digits and . _ + -, such as 1.0.0"
     if _OF_A_RUN.fullmatch(version):
-        return "runs are called so; write a version such as 1.0.0"
+        return "this is the form of a run's name; write a version such as 1.0.0"
     return _too_long(version)
 
 

@@ -168,11 +168,11 @@ def _refuse_before_the_list(pool: TaskPool, written: WrittenId) -> None:
     size = size_at(pool, tasks, point, frozenset(pool.flows))
     if size is None and tasks.templates[written.name].is_at(point):
         raise Refused(
-            f"there is no element of {written.text} yet: how many there are is known when "
+            f"there is no element of {written.text} yet: the number of elements is known when "
             f"{source} succeeds; name {source} instead"
         )
     if size == 0:
-        raise Refused(f"there is no element of {written.text}: {source} returned 0")
+        raise Refused(f"there is no element of {written.text}: {source} returned an empty list")
 
 
 def _plain(pool: TaskPool, written: WrittenId, pooled_only: bool) -> Key:
@@ -187,7 +187,7 @@ def _plain(pool: TaskPool, written: WrittenId, pooled_only: bool) -> Key:
     if not node.is_at(point):
         raise Refused(f"there is no {text}: {name} {_where(pool, node, point)}")
     if pooled_only:
-        raise Refused(f"{text} is not in the pool: it has ended, or has not come yet")
+        raise Refused(f"{text} is not in the pool: it has ended, or is yet to come")
     return (point, name)
 
 
@@ -261,13 +261,13 @@ def _where(pool: TaskPool, node: IndexedNode, point: Point) -> str:
     before = [one.sequence.last_before(point) for one in node.sequences]
     last = max((one for one in before if one is not None), default=None)
     texts = [pool.plan.text(one) for one in (last, node.next_after(point)) if one is not None]
-    return f"runs at {' and '.join(texts)} next to it" if texts else "runs at no point"
+    return f"does not run there (nearest: {', '.join(texts)})" if texts else "runs at no point"
 
 
 def _nothing_matches(
     pool: TaskPool, written: WrittenId, all_at_point: bool | None, pooled_only: bool
 ) -> str:
-    said = f"{written.text}: no task in the pool is meant by it"
+    said = f"no task in the pool matches {written.text}"
     names = {node.name for node in _nodes(pool, written)}
     near = sorted(key for key in pool.tasks if key[1] in names)
     if near:
@@ -277,7 +277,7 @@ def _nothing_matches(
         said += f"; there {'is' if len(near) == 1 else 'are'} {_some(named)}"
     hidden = all_at_point is False and not (pooled_only or written.status)
     if hidden and written.has_plain_point:
-        said += "; --all-at-point takes tasks that are not in the pool, too"
+        said += "; --all-at-point also selects tasks that are not in the pool"
     return said
 
 

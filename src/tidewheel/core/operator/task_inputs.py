@@ -111,18 +111,19 @@ def size_returned(tasks: MappedTasks, values: Values) -> int:
     if over.size is not None:
         return over.size
     found = values.get(over.value)
-    wish = f"of which {mapped} is made"
+    wish = f"which {mapped} needs"
     if over.value == RETURN and not isinstance(found, list):
-        but = "" if over.value in values else f"; it has {_names(values)}"
+        but = "" if over.value in values else f"; it returned {_names(values)}"
         raise Refused(f"returned no list, {wish}{but}")
     if over.value not in values:
         raise Refused(f"returned no list {over.value}, {wish}")
     if not isinstance(found, list):
-        raise Refused(f"returned {over.value}, {wish}, and it is not a list")
+        raise Refused(f"returned {over.value}, {wish}, but not as a list")
     if len(found) > over.elements_max:
         name = "" if over.value == RETURN else f" of {over.value}"
         raise Refused(
-            f"returned {len(found)} elements{name}, {wish}; at most {over.elements_max} are "
+            f"returned {len(found)} elements{name} for {mapped}; at most "
+            f"{over.elements_max} are "
             f"accepted ({over.max_item})"
         )
     return len(found)
@@ -148,7 +149,7 @@ def sizes_given(
         try:
             found |= dict.fromkeys(sizes_told((one,), values, submit))
         except Refused as refused:
-            repair = f"give it first (set {name} --value '{one.over.value}=[…]')"
+            repair = f"give the list first (set {name} --value '{one.over.value}=[…]')"
             raise Refused(f"{name} {refused}; {repair}") from None
     return tuple(found)
 
@@ -419,12 +420,12 @@ def _part_of(parent: str, one: NodeInput, values: object) -> object:
     name = one.path[0] if one.path else "NAME"
     repair = f"give it (set {parent} --value {name}=…), then trigger this task"
     if values is None:
-        raise Refused(f"{wish}, and {parent} returned no values; {repair}")
+        raise Refused(f"{wish}, but {parent} returned no values; {repair}")
     for depth, part in enumerate(one.path):
         there = _part(values, part)
         if there is _MISSING:
             where = ".".join((parent, *one.path[:depth]))
-            raise Refused(f"{wish}, and {where} has {_names(values)}; {repair}")
+            raise Refused(f"{wish}, but {where} has {_names(values)}; {repair}")
         values = there
     if one.path and isinstance(values, dict) and isinstance(values.get(FILE), str):
         return values[FILE]

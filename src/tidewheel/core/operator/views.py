@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # who only lists runs would load the core with it
 UndoneKind = Literal["lost", "skipped"]
 UNDONE_KINDS: tuple[UndoneKind, ...] = ("lost", "skipped")
 
-# What views of a completed run say of a task that had succeeded and failed when it ran again,
+# What views of a completed run say of a task that had succeeded, but failed when run again,
 # alone: the task and the run stay what they were.
 FAILED_AGAIN = "failed again"
 _COMPLETED = pattern(r"completed(?:, (?P<lost>\d+) lost)?(?:, (?P<skipped>\d+) skipped)?")

@@ -78,5 +78,5 @@ def _begun(word: str, states: Sequence[str]) -> list[str]:
     found = [state for state in states if fits(state)]
     if not found:
         known = ", ".join(states)
-        raise BadSetting("state", word, f"{known} (a colon in a name is written ?)")
+        raise BadSetting("state", word, f"{known} (for a colon in a name, write ?)")
     return found

@@ -150,7 +150,10 @@ def _read_flavour(given: FlavouredNodes | Mapping[str, object]) -> FlavouredNode
         case {"flavour": str(flavour), "nodes": int(nodes)} if "idle" not in given:
             return nodes_of(flavour, nodes)
         case _:
-            accepted = '{"flavour": "compute_a", "nodes": 10, "idle": 10}: idle of them alone'
+            accepted = (
+                '{"flavour": "compute_a", "nodes": 10, "idle": 4}, where idle is the number of '
+                "these nodes that the task shares with no other"
+            )
             raise ValueError(f"a flavour of nodes is {given!r}; expected {accepted}")
 
 
@@ -246,10 +249,11 @@ def resource_findings(asked: Resources) -> list[str]:
         or (name != "cpu" and not isinstance(value, int))
     ]
     if asked.idle_nodes is not None:
-        findings.append("idle_nodes is what workers offer; a task asks for nodes")
+        findings.append("only workers have idle_nodes; use nodes for a task")
     if len(asked.flavours) > FLAVOURS_MAX:
         findings.append(
-            f"resources has {len(asked.flavours)} flavours of nodes; expected {FLAVOURS_MAX}"
+            f"resources has {len(asked.flavours)} flavours of nodes; expected up to "
+            f"{FLAVOURS_MAX}"
         )
     findings += [
         f"flavour {one.flavour!r} is not accepted; give 1 to {LABEL_LENGTH_MAX} printable "
@@ -258,14 +262,17 @@ def resource_findings(asked: Resources) -> list[str]:
         if not (_is_label(one.flavour or "all") and 0 <= one.idle <= one.nodes <= NODES_MAX)
     ]
     if len(asked.labels) > LABELS_MAX:
-        findings.append(f"resources has {len(asked.labels)} labels; expected {LABELS_MAX}")
+        findings.append(
+            f"resources has {len(asked.labels)} labels; expected up to {LABELS_MAX}"
+        )
     findings += [
         f"label {label!r} is not accepted; give 1 to {LABEL_LENGTH_MAX} printable characters"
         for label in sorted(asked.labels)
         if not _is_label(label)
     ]
     findings += [
-        f"label {label!r} is what workers offer; a task asks for {ALLOW_LABEL_PREFIX}WHAT"
+        f"label {label!r} is for workers; a task asks for {ALLOW_LABEL_PREFIX}WHAT, without "
+        "the queue"
         for label in sorted(asked.labels)
         if is_scoped(label)
     ]

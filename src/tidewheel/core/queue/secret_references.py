@@ -25,8 +25,8 @@ ACCEPTED = (
 
 # The engine and Slurm keep the environment of what they run in files of theirs, in clear.
 NO_SECRETS = (
-    "{runner} would keep a secret as plain text, so it is given none: remove secret: from its "
-    "environment and parameters, or run it with bash"
+    "{runner} would keep a secret as plain text, so its jobs get none: remove secret: from the "
+    "environment and parameters of the task, or run the task with bash"
 )
 
 
@@ -39,7 +39,9 @@ def secret_named(value: str) -> str:
     """Returns the name of the secret that is meant; raises ValueError for a bad reference."""
     name = value.removeprefix(REFERENCE)
     if len(name) > NAME_LENGTH_MAX or not _NAME.fullmatch(name):
-        raise ValueError(f"{value[:NAME_LENGTH_MAX]!r} names no secret; {ACCEPTED}")
+        raise ValueError(
+            f"{value[:NAME_LENGTH_MAX]!r} is not a reference to a secret; {ACCEPTED}"
+        )
     return name
 
 

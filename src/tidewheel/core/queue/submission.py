@@ -103,7 +103,7 @@ def run_refusal(task: NewTask) -> InvalidTask | None:
     """
     if task.run is None:
         return None
-    return InvalidTask(task.id, [f"run is {task.run}; only a run's scheduler can say that"])
+    return InvalidTask(task.id, [f"run is {task.run}; only the scheduler of a run sets it"])
 
 
 def message_refusal(report: Report, limits: SubmitLimits) -> PayloadTooLarge | None:
@@ -146,7 +146,9 @@ def _text_finding(what: str, text: str) -> str | None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        return f"{what} has half a character at position {error.start}; send valid Unicode"
+        return (
+            f"{what} has half of a surrogate pair at position {error.start}; send valid Unicode"
+        )
     return None
 
 
@@ -176,7 +178,11 @@ def _environment_findings(task: NewTask) -> list[str]:
         given = None
     if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
         return ['environment is not an object of strings; expected {"NAME": "VALUE"}']
-    findings = [] if task.command is not None else ["environment is for a command; it has none"]
+    findings = (
+        []
+        if task.command is not None
+        else ["environment needs a command, and this task has none"]
+    )
     for name, value in given.items():
         if not _VARIABLE.fullmatch(name) or name.startswith(OWN_VARIABLES):
             findings.append(
@@ -275,7 +281,7 @@ def number_findings(task: NewTask) -> list[str]:
             findings.append(f"{what} is {count!r}; expected a whole number, 0 to {most}")
     for what, seconds in zip(_LIMITS, _limits(task), strict=True):
         if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-            findings.append(f"{what} is {seconds!r}; expected more than 0, or nothing at all")
+            findings.append(f"{what} is {seconds!r}; expected more than 0, or null")
     for what, seconds in zip(_DELAYS, _delays(task), strict=True):
         if not 0 <= seconds <= DELAY_SECONDS_MAX:
             findings.append(f"{what} is {seconds!r}; expected 0 to {DELAY_SECONDS_MAX:.0f}")
@@ -294,7 +300,7 @@ def _edge_findings(task: NewTask) -> list[str]:
         if count > DEPENDENCIES_MAX:
             findings.append(f"it has {count} {what}; expected up to {DEPENDENCIES_MAX}")
     if any(need.task_id == task.id for need in task.needs) or task.id in task.continuations:
-        findings.append("it depends on itself; remove that edge")
+        findings.append("it depends on itself; remove this dependency")
     doubled = [name for name, times in Counter(task.continuations).items() if times > 1]
     if doubled:
         findings.append(f"continuations name {', '.join(doubled)} more than once")

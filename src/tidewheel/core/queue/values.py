@@ -29,7 +29,7 @@ def values_text(text: str) -> str:
     if size > VALUES_BYTES_MAX:
         raise BadValues(
             f"they have {size} bytes; at most {VALUES_BYTES_MAX} are accepted. Write larger "
-            f'ones to a file and hand on {{"{FILE}": "PATH"}}'
+            f'ones to a file and return {{"{FILE}": "PATH"}}'
         )
     try:
         found = json.loads(
@@ -83,8 +83,8 @@ def file_value(told: Mapping[str, object]) -> FileValue:
     is_recorded = isinstance(size, int) and isinstance(sha256, str) and _SHA256.match(sha256)
     if not isinstance(path, str) or not is_recorded:
         raise Refused(
-            f"the file {path!r:.200} has no size and sha256: they are recorded with the "
-            "success of the task that returns it, and with nothing that it says before"
+            f"the file {path!r:.200} has no size and sha256: they are recorded only for files "
+            "that a task returns when it succeeds, not for files that it announces earlier"
         )
     assert isinstance(size, int) and isinstance(sha256, str)
     return FileValue(path, size, sha256)

@@ -209,10 +209,10 @@ def refuse_absent_element(pool: TaskPool, node: IndexedNode, point: Point) -> No
     source = pool.plan.name_of((point, tasks.over.source))
     size = size_at(pool, tasks, point, frozenset(pool.flows))
     if size is None:
-        why = f"how many there are is known when {source} succeeds"
+        why = f"the number of elements is known when {source} succeeds"
         raise Refused(f"there is no {name} yet: {why}")
     if index >= size:
-        raise Refused(f"there is no {name}: {source} returned {size}")
+        raise Refused(f"there is no {name}: {source} returned a list of length {size}")
 
 
 def _has_run(pool: TaskPool, key: Key, flows: Flows) -> bool:
@@ -237,8 +237,8 @@ def refuse_to_forget_list(
                     source, ran = (pool.plan.name_of((point, one)) for one in (node.name, name))
                     word = pool.plan.word_of((point, node.name))
                     raise Refused(
-                        f"{ran} has run, so the list of {source} cannot be forgotten: in its "
-                        "place another list would have elements that are never processed. Run "
+                        f"{ran} has run, so the list of {source} cannot be removed: elements "
+                        "of another list in its place would never be processed. Run "
                         f"{source} in a new flow: trigger {word} --reflow"
                     )
 
@@ -257,12 +257,12 @@ def refuse_other_lists(pool: TaskPool, graph: Graph) -> None:
                 size = max((one for one in told if one is not None), default=None)
                 if size is None or size > over.elements_max or over.size not in (None, size):
                     name = pool.plan.name_of((point, over.source))
-                    has = "has not told" if size is None else f"told {size}"
-                    takes = "accepts" if over.size is None else "has"
+                    has = "no list" if size is None else f"{size} elements of"
+                    takes = "accepts at most" if over.size is None else "has"
                     raise Refused(
-                        f"{name} has succeeded and {has} elements of {over.value}, of which "
-                        f"the new definition {takes} {over.elements_max}: what is made of them "
-                        "could not run"
+                        f"{name} has succeeded and returned {has} {over.value}; the new "
+                        f"definition {takes} {over.elements_max} elements, so the tasks for "
+                        "this list could not run"
                     )
 
 
@@ -288,6 +288,7 @@ def refuse_renamed_elements(pool: TaskPool, graph: Graph) -> None:
             raise Refused(
                 f"{left[0]} has not ended"
                 + (f", nor have {len(left) - 1} others" if len(left) > 1 else "")
-                + f", and the new definition has {renamed[0]} instead of {name}: nobody would "
-                "work on those elements. Reload when they have ended, or keep the name"
+                + f", and the new definition has {renamed[0]} instead of {name}: these "
+                "elements would never be processed. Reload when they have ended, or keep "
+                "the name"
             )

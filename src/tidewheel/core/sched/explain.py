@@ -174,9 +174,8 @@ def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
     if pool.run.stopping:
         return Reason("the run is being stopped", passes=False)
     queue = pool.queues[task.plan.limit]
-    text = (
-        f"{name} waits for room in its limit group: {queue.active} of {queue.limit} are active"
-    )
+    full = f"{queue.active} of {queue.limit} tasks are active"
+    text = f"{name} waits because its limit group is full: {full}"
     return Reason(text, passes=True, command=f"trigger {pool.plan.word_of(task.key)}")
 
 
@@ -222,12 +221,13 @@ def _why_family(
     """Returns why a family has not made its output, by the first member that needs help."""
     group = leaf.group
     assert group is not None
-    kind = "all" if group.every else "any"
-    text = f"{pool.plan.name_of(child)} needs {leaf.wanted} of {kind} of {group.family}"
+    whose = "all members" if group.every else "any member"
+    wanted = f"the output {leaf.wanted} of {whose} of {group.family}"
+    text = f"{pool.plan.name_of(child)} needs {wanted}"
     if group.elements is not None:
         return _why_elements(pool, group, (point, leaf.output), child, flows)
     if not any(pool.node(member).is_at(point) for member in group.members):
-        text = f"{text}: there is no {pool.plan.text(point)}/{group.family}"
+        text = f"{text}: none of them runs at {pool.plan.text(point)}"
         return Reason(text, passes=False, command=f"trigger {pool.plan.word_of(child)}")
     for member in group.members:
         value = member_value(pool.recall(point, member), group, flows)
@@ -327,7 +327,9 @@ def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
 def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) -> list[Reason]:
     name, word = pool.plan.name_of(key), pool.plan.word_of(key)
     if not node.is_at(key[0]):
-        return [Reason(f"{name} is on no sequence: there is no such task", passes=False)]
+        return [
+            Reason(f"there is no {name}: the graph does not run it at this point", passes=False)
+        ]
     if node.element is not None and not flows_there(pool, node, key[0], frozenset(pool.flows)):
         return [_why_no_element(pool, node.element, key)]
     memory = pool.recall(*key)
@@ -354,7 +356,9 @@ def _why_no_element(
     if size is None:
         why_not = f"the number of elements is known when {source} succeeds"
         return Reason(f"there is no {name} yet: {why_not}", passes=True)
-    return Reason(f"there is no {name}: {source} returned {size}", passes=False)
+    return Reason(
+        f"there is no {name}: {source} returned a list of length {size}", passes=False
+    )
 
 
 def _mending(pool: TaskPool, key: Key, flow: int) -> str:
@@ -376,9 +380,9 @@ def _why_unspawned(
         missing += [arrow.leaves[number] for number in untrue_leaves(arrow.expression, true)]
     found = list(_why_open(pool, missing, key, flows))
     name = pool.plan.name_of(key)
-    text = f"{name} comes when the instance before it is released"
+    text = f"{name} enters the pool when the instance before it is released"
     if pool.plan.is_of_stages:
-        text = f"{name} comes when the run begins"
+        text = f"{name} enters the pool when the run begins"
     return found or [Reason(text, passes=True, command=f"trigger {pool.plan.word_of(key)}")]
 
 

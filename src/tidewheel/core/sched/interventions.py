@@ -270,7 +270,7 @@ def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
             raise Refused(f"there is no task {name} in this workflow{hint}")
         if not node.is_at(point) and (point, name) not in pool.tasks:
             text = pool.plan.text(point)
-            raise Refused(f"{name} is on no sequence at {text}: there is no {text}/{name}")
+            raise Refused(f"there is no {text}/{name}: the graph does not run {name} at {text}")
         if (point, name) not in pool.tasks:
             refuse_absent_element(pool, node, point)
 
@@ -288,7 +288,9 @@ def merge_by_hand(context: StepContext, task: PooledTask, flows: Flows) -> None:
     new = flows_with_its_list(context.pool, task.plan, task, asked)
     if new != asked:
         name = context.plan.name_of(task.key)
-        text = f"{name} is of another list: in the flow that was named it comes after this one"
+        text = (
+            f"{name} has another list in the named flow: it runs there when this task has ended"
+        )
         context.notice("another list", task.key, text)
     if new:
         _acquit(context, task.plan, task.point, new)
@@ -341,8 +343,8 @@ def _refuse_without_size(
             name, value = pool.plan.name_of(key), tasks.over.value
             word = pool.plan.word_of(key)
             raise Refused(
-                f"{next(iter(tasks.templates))} is made of the list {value} of {name}, which "
-                f"it has not returned; give it first (set {word} --value '{value}=[…]')"
+                f"{next(iter(tasks.templates))} needs the list {value}, which {name} has not "
+                f"returned; give the list first (set {word} --value '{value}=[…]')"
             )
 
 

@@ -67,7 +67,7 @@ def let_all_go(context: StepContext) -> None:
     """Lets every service go: they are alone, and nothing will happen in the run by itself."""
     pool = context.pool
     for task in [pool.tasks[key] for key in pool.serving]:
-        end_service(context, task, f"{_names(task)} cannot begin by itself")
+        end_service(context, task, f"{_names(task)} cannot begin without action")
 
 
 def end_of_service(task: PooledTask, event: events.JobEnded) -> events.JobEnded:
@@ -81,8 +81,12 @@ def end_of_service(task: PooledTask, event: events.JobEnded) -> events.JobEnded:
 
 
 def before_text(task: PooledTask) -> str:
-    """Returns `before image, for which it runs`; "" if a task is no service."""
-    return f"before {_names(task)}, for which it runs" if task.plan.definition.until else ""
+    """Returns `before the end of image, for which it runs`; "" if a task is no service."""
+    return (
+        f"before the end of {_names(task)}, for which it runs"
+        if task.plan.definition.until
+        else ""
+    )
 
 
 def until_text(task: PooledTask) -> str:
@@ -115,7 +119,7 @@ def services_to_run(pool: TaskPool, keys: Iterable[Key]) -> Iterator[Key]:
                 yield service
             elif task.let_go and task.is_active:
                 who, used = pool.plan.name_of(key), pool.plan.name_of(service)
-                raise Refused(f"{used}, which runs for {who}, is being ended; try again then")
+                raise Refused(f"{used}, which runs for {who}, is being ended; try again later")
 
 
 def services_of(pool: TaskPool, key: Key) -> Iterator[Key]:
@@ -179,7 +183,7 @@ def end_service(context: StepContext, task: PooledTask, why: str) -> None:
     context.touched.tasks[task.key] = None
     context.effects.append(events.KillJob(task.key, task.submit))
     name = context.plan.name_of(task.key)
-    context.notice(LET_GO, task.key, f"{name} is ended: {why}")
+    context.notice(LET_GO, task.key, f"{name} is being ended: {why}")
 
 
 def _names(task: PooledTask, verb: str = "", of_several: str = "") -> str:

@@ -254,9 +254,7 @@ async def require_externals(engine: Engine, document: Document) -> None:
         if one.kind not in (("volume",) if is_swarm else ("secret", "config"))
         and not (cli.is_compose_2 and not is_swarm and one.name in overlays)
     ]
-    missing = [
-        f"{one} can only be had on a Swarm" for one in handed_by_swarm(document) if not is_swarm
-    ]
+    missing = [f"{one} needs a Swarm" for one in handed_by_swarm(document) if not is_swarm]
     for kind, (how, fields) in _ASKED.items():
         asked = [one for one in wanted if one.kind == kind]
         # What begins otherwise is no name, and could be an option of docker.
@@ -313,7 +311,9 @@ async def resolve(
         if not service.get("profiles")
     }
     if not services:
-        raise BadStage("every service of the compose file has a profile; leave one without")
+        raise BadStage(
+            "every service of the compose file has a profile; remove it from at least one"
+        )
     return document
 
 

@@ -114,7 +114,7 @@ class SaidValues:
         Raises BadValues if they are bad.
         """
         if self._bytes > SAID_BYTES_MAX:
-            raise BadValues(f"more than {SAID_BYTES_MAX} bytes of values were said")
+            raise BadValues(f"more than {SAID_BYTES_MAX} bytes of values were sent")
         return gather_values(directory, self._values)
 
 

@@ -205,7 +205,7 @@ def failed(part: ProjectPart, last_line: LastLine) -> End:
     if number in _SIGNALS:
         words = f"service {name}: ended by {_SIGNALS[number]} (exit status {status})"
         if number == signal.SIGKILL:
-            words += ", as by a lack of memory or by hand"
+            words += ", for example because memory ran out or a user killed it"
         return failure("signal", f"{words}{tail}", service=name, exit_status=status)
     return failure(
         "exit", f"service {name}: exit status {status}{tail}", service=name, exit_status=status

@@ -126,10 +126,13 @@ def mount_of(volume: object) -> tuple[str, str]:
 def _mount(service: str, source: str, ground: HostFolders) -> Iterator[Denied]:
     seen = f"service {service}: the mount {source}"
     if source.endswith(".sock") or any(is_below(s, source) for s in ground.sockets):
-        why = "it would reach the engine or another service of the host, and be its root"
+        why = (
+            "it would reach the engine or another service of the host, and could act as "
+            "its root"
+        )
         yield Denied("engine-socket", seen, why)
     if (leads := ground.link_on(source)) is not None:
-        yield Denied("bind-mounts", seen, f"there is a link on the way, it leads to {leads}")
+        yield Denied("bind-mounts", seen, f"the path contains a link, which leads to {leads}")
     elif not ground.holds(source):
         yield Denied(
             "bind-mounts", seen, f"it lies outside the job's folder {ground.files}; use ./NAME"
@@ -359,7 +362,7 @@ def _resources(services: Mapping[str, Service], *, is_swarm: bool) -> Iterator[D
     for name, service in services.items():
         for seen, amount, most in _amounts(service or {}):
             if not 0 < amount <= most:
-                why = f"expected 1 to {most}, as it takes from all of the host"
+                why = f"expected 1 to {most}, because all jobs of the host share this"
                 yield Denied("limits", f"service {name}: {seen}", why)
         for port in (service or {}).get("ports") or []:
             seen = f"service {name}: port {_port_text(port)}"

@@ -150,7 +150,8 @@ def _ordered(path: Path, service: Mapping[str, Any]) -> Iterator[SwarmTrouble]:
         other, _, alias = str(link).partition(":")
         if alias and alias != other:
             seen = (
-                f"{_named((*path, 'links'))}: a Swarm leaves it out, nobody is found as {alias}"
+                f"{_named((*path, 'links'))}: a Swarm leaves it out, so no service is found "
+                f"as {alias}"
             )
             hint = f"give {other} the alias {alias} in a network: networks.NAME.aliases"
             yield SwarmTrouble((*path, "links"), True, seen, hint)

@@ -201,7 +201,7 @@ def _ask(
                 return answer
         if pause is not None:
             time.sleep(pause)
-    raise OSError("it hears too many jobs at once")
+    raise OSError("it has too many connections from jobs")
 
 
 def _connect(connection: socket.socket, directory: Path) -> None:

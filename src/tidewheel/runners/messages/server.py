@@ -90,7 +90,9 @@ class Speaker:
         if size > self.message_bytes_max:
             raise PayloadTooLarge("the message", size, self.message_bytes_max)
         if len(self.heard) >= MESSAGES_MAX:
-            raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
+            raise Refused(
+                f"this attempt has sent {MESSAGES_MAX} messages; no more are accepted"
+            )
         if self.heard_bytes + size > MESSAGES_BYTES_MAX:
             most = MESSAGES_BYTES_MAX // 1024**2
             raise Refused(f"the messages of one attempt have at most {most} MiB together")
@@ -288,7 +290,8 @@ class MessageServer:
             speaker = self._speakers.get(_digest(spoken.secret))
             if speaker is None:
                 raise Refused(
-                    "this secret speaks for no running attempt; it ends with its attempt"
+                    "this secret belongs to no running attempt; it is valid only while its "
+                    "attempt runs"
                 )
             if spoken.call is not None:
                 return {"answer": await self._call(speaker, spoken.call)}

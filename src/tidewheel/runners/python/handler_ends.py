@@ -64,7 +64,7 @@ def end_of_result(result: object, told: Mapping[str, object] = _NOTHING_TOLD) ->
             result = result if isinstance(result, Mapping) else {RETURN: result}
         values = values_text(json_text({**told, **(result or {})}))
     except BadValues as error:
-        return failed_end(Ending.ABORTED, "result", f"the result cannot be handed on: {error}")
+        return failed_end(Ending.ABORTED, "result", f"the result cannot be passed on: {error}")
     return End(ending=Ending.SUCCEEDED, metrics=metrics, values=values)
 
 

@@ -284,7 +284,9 @@ class JobContext:
         if size > self._limits.message_bytes:
             raise PayloadTooLarge("the message", size, self._limits.message_bytes)
         if self._messages >= MESSAGES_MAX:
-            raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
+            raise Refused(
+                f"this attempt has sent {MESSAGES_MAX} messages; no more are accepted"
+            )
         self._messages += 1
         if self._reports is not None:
             self._reports.message(storable(text), output, values)

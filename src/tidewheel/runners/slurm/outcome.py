@@ -43,7 +43,7 @@ _REASONS = {
     ),
     "NODE_FAIL": ("node_fail", "its node failed", "a retry runs elsewhere"),
     "BOOT_FAIL": ("node_fail", "its node could not be booted", "a retry runs elsewhere"),
-    "PREEMPTED": ("preempted", "it had to make way for another job", "a retry runs it again"),
+    "PREEMPTED": ("preempted", "it was preempted by another job", "a retry runs it again"),
     "DEADLINE": ("deadline", "it could not end before its deadline", "look at --deadline"),
     "CANCELLED": (
         "cancelled",
@@ -159,7 +159,10 @@ def not_submitted(refused: str) -> End:
 def _never_began(row: SlurmRow, files: JobDirectory, *, by_us: bool) -> End:
     what, advice = f"it ended before its command began ({row.state})", "look at job.err"
     if row.state == "CANCELLED" and by_us:
-        what, advice = "it was cancelled before it began", "this was asked for"
+        what, advice = (
+            "it was cancelled before it began",
+            "tidewheel cancelled it, as requested",
+        )
     elif row.state in _REASONS:
         _, what, advice = _REASONS[row.state]
     return _failure(START, row, what, advice, files)
@@ -181,8 +184,8 @@ _PASSES = frozenset(
     | {"Prolog", "Cleaning", "JobArrayTaskLimit"}
 )
 _ADVICE = {
-    "JobHeldUser": "it is held: scontrol release {id} lets it go",
-    "JobHeldAdmin": "an administrator holds it, and has to let it go",
+    "JobHeldUser": "it is held: scontrol release {id} releases it",
+    "JobHeldAdmin": "an administrator holds it, and has to release it",
     "DependencyNeverSatisfied": "a job that its --dependency names has failed",
     "PartitionTimeLimit": "its partition does not allow so long a --time",
     "PartitionNodeLimit": "its partition does not have so many --nodes",

@@ -143,7 +143,7 @@ class SlurmRunner:
             job_id = await self._slurm.submit(_options(assignment, lines, key), script)
         except programs.SlurmRefused as refused:
             self._forget(assignment)
-            return EndedJob(not_submitted(f"Slurm does not take the job: {refused}"))
+            return EndedJob(not_submitted(f"Slurm does not accept the job: {refused}"))
         except programs.SlurmNotReached as silent:
             self._forget(assignment)
             with suppress(OSError):

@@ -70,7 +70,7 @@ class LogsUnwritable(Unavailable):
 @ROUTES.add(
     "PUT /tasks/{id}/logs/{stream}",
     Needs(WORKER, queue_of_task, worker=lambda call: call.query_as(ChunkQuery).worker),
-    "A part of what an attempt wrote elsewhere: out, err, job or status.",
+    "Send a part of a log that an attempt wrote on another host: out, err, job or status.",
     LogSizeOut,
     query=ChunkQuery,
     raw=("application/octet-stream", "text/plain"),
@@ -163,7 +163,7 @@ _DECLARED = re.compile(rf"^export {JOB_OUTPUTS}=(.*)$", re.MULTILINE)
 
 AttemptTokenOut = answer(
     "AttemptTokenOut",
-    "The token of a job: good for one attempt, for as long as it has its lease.",
+    "The token of a job: valid for one attempt, while it has its lease.",
     **{"id": str, "attempt": int, "token": str},
 )
 HeardOut = answer("HeardOut", "The attempt whose message is stored.", id=str, attempt=int)
@@ -217,7 +217,7 @@ async def hear(call: Call) -> object:
         raise BadRequest(
             [
                 "Idempotency-Key is missing: send this header with a new value for each "
-                "message, so that one that comes twice counts once"
+                "message, so that a message that arrives twice counts once"
             ]
         )
     if not form.text and form.output is None and form.progress is None and values is None:
@@ -256,7 +256,7 @@ def _check_declared(task: Task, output: str) -> None:
 ROUTES.add(
     "POST /job/messages",
     Needs(WORKER, no_name, job=any_job),
-    "The same for the job whose token is shown: it need not know its task's id.",
+    "The same, for the job whose token is sent: the job need not know the id of its task.",
     HeardOut,
     body=WordsIn,
     audited=False,

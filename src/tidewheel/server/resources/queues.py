@@ -293,7 +293,7 @@ async def queues_served(call: Call) -> Iterable[Name]:
 @ROUTES.add(
     "POST /workers",
     Needs(WORKER, queues_served),
-    "Take a worker id from the store; it is this token's.",
+    "Register a worker; the answer has its id, which belongs to this token.",
     answer_type(next(row for row in WORKERS if row.name == "stop_worker")),
     body=WorkerIn,
     status=201,
@@ -397,10 +397,10 @@ async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
 @ROUTES.add(
     "GET /workers/{id}/cancelling",
     Needs(WORKER, no_name, worker=lambda call: call.path["id"]),
-    "Which leases of a worker were asked to cancel.",
+    "The leases of a worker whose tasks are to be cancelled.",
     answer(
         "CancellingOut",
-        "The leases that were asked to cancel.",
+        "The leases whose tasks are to be cancelled.",
         leases=list[answer("LeaseOut", id=str, attempt=int)],  # type: ignore[misc]
     ),
 )

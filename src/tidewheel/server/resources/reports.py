@@ -156,7 +156,7 @@ class EndIn(In):
         ending = Ending(self.ending)
         needs_error = ending in (Ending.FAILED, Ending.ABORTED)
         if self.error is not None and not needs_error:
-            raise BadRequest([f"error: an attempt that {ending} has none"])
+            raise BadRequest([f"error: leave it out for an attempt that {ending}"])
         if self.error is None and needs_error:
             raise BadRequest([f"error is missing: an attempt that {ending} needs one"])
         if self.metrics_text is not None:
@@ -165,7 +165,7 @@ class EndIn(In):
         if values is None:
             values = object_text(self.values)
         if values is not None and ending is not Ending.SUCCEEDED:
-            raise BadRequest([f"values: an attempt that {ending} hands on nothing"])
+            raise BadRequest([f"values: leave them out for an attempt that {ending}"])
         return End(
             ending=ending,
             error=_task_error(self.error) if self.error else None,

@@ -230,18 +230,20 @@ def _definition_findings(form: RunIn) -> list[str]:
                 "captured definition"
             ]
         if form.variables:
-            return ["variables go with flow; a registered workflow has parameters"]
+            return ["variables are only for flow; for a registered workflow, give parameters"]
         return []
     found: list[str] = []
     if form.flow is not None and form.definition is not None:
         found.append("give either flow, the text of a flow.cylc, or a captured definition")
     if form.flow is not None and not form.workflow:
-        found.append("workflow is missing: what shall it be called?")
+        found.append("workflow is missing: give the workflow a name")
     if form.definition is not None and (form.variables or form.workflow):
-        found.append("variables and workflow go with flow; a definition has its own")
+        found.append(
+            "variables and workflow are only for flow; a captured definition contains its own"
+        )
     takes_parameters = form.definition is not None and form.definition.kind == SIP
     if form.version or (form.parameters and not takes_parameters):
-        found.append("version and parameters are of registered workflows; leave out the text")
+        found.append("version and parameters are only for registered workflows; leave them out")
     return found
 
 

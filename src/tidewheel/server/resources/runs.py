@@ -175,7 +175,7 @@ def _showing(view: View) -> Handler:
         run, asked = await call.found_run(), call.query
         arguments = {} if asked is None else asked.arguments()
         if view.needs_ids and not arguments["ids"]:
-            raise BadRequest(["ids is missing: which tasks?"])
+            raise BadRequest(["ids is missing: name the tasks"])
         return await _packed(call, await show(call, view.name, arguments | {"run": run.name}))
 
     return handler
@@ -392,8 +392,9 @@ ObeyedOut = answer(
     "ObeyedOut",
     """A command that was carried out; its number is the one in the history.
 
-    With status 202 no scheduler has obeyed it yet. An answer with `kept` says that the run has
-    ended, and obeys the command when it resumes; `next` would resume it.
+    With status 202, no scheduler has carried out the command yet. An answer with `kept` says
+    that the run has ended, and that the command is carried out when the run resumes; `next` is
+    the command that resumes it.
     """,
     **{"run": str, "number": int, "verb": str, "answer": Document},
 )
@@ -474,7 +475,9 @@ async def give(call: Call) -> object:
     answering = awaited_answer(call.store, run, number, command.verb, query.wait_s)
     done = await unless_stopping(call, answering)
     if done is None:
-        raise NoAnswer(f"this server stops; {command.verb} waits for the scheduler")
+        raise NoAnswer(
+            f"this server is stopping; {command.verb} is stored and waits for the scheduler"
+        )
     said = dict(zip(("run", "number", "verb", "answer"), done, strict=True))
     return Answer(body=said, status=ACCEPTED) if done.document.get("kept") else said
 

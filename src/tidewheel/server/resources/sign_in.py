@@ -92,7 +92,7 @@ async def begin_session(
 @ROUTES.add(
     "GET /login/oidc",
     _STRANGER,
-    "Lead a browser to the provider that knows its person.",
+    "Send a browser to the provider where its person signs in.",
     root="",
     media_type="text/html",
     status=303,
@@ -264,8 +264,8 @@ class SignedInIn(In):
 
 SignedInOut = answer(
     "SignedInOut",
-    "A token for the person who signed in, shown this once; null while the provider waits for "
-    "the person, with ``waits`` as its word for that.",
+    "A token for the person who signed in, shown only once; null while the provider still "
+    "waits for the person; ``waits`` is then the provider's word for this.",
     token=str | None,
     stored=TokenView | None,
     waits=str | None,
@@ -313,7 +313,7 @@ async def begin_device(call: Call) -> object:
 @ROUTES.add(
     "POST /sign-in/token",
     _STRANGER,
-    "A token for the person who signed in; its text is shown this once.",
+    "A token for the person who signed in; its text is shown only once.",
     SignedInOut,
     body=SignedInIn,
     **_LIMITS,

@@ -115,7 +115,7 @@ for _word, _method, _says in (
 ):
     for _name in (f"{_word}s", _word):  # the seed uses both
         for _path, _whom, _body, _parse in (
-            ("/tasks", "others, for many at once", list[BulkContinuationsIn], many),
+            ("/tasks", "others; many tasks in one request", list[BulkContinuationsIn], many),
             ("/tasks/{id}", "this one", ContinuationsIn, one),
         ):
             ROUTES.add(
@@ -146,7 +146,9 @@ async def queues_to_cancel(call: Call) -> Iterable[Name]:
     if (form.ids is None) == (form.filter is None):
         raise BadRequest(["give either ids or a filter"])
     if form.filter == FilterIn() and not form.all:
-        raise BadRequest(['filter names nothing, and so every task; say so: "all": true'])
+        raise BadRequest(
+            ['the filter is empty, so it selects every task; to confirm this, send "all": true']
+        )
     if call.grant.covers_everything:
         return ()
     if form.ids is not None:
@@ -234,7 +236,7 @@ ROUTES += routes_of([ARM, RESUBMIT], {"resubmit": resubmit})
 @ROUTES.add(
     "POST /tasks/{id}/cancel",
     Needs(CANCELLERS, queue_of_task),
-    "Cancel a task, and all tasks that need it; again changes nothing.",
+    "Cancel a task, and all tasks that need it; repeating the request changes nothing.",
     out_type(Cancelled),
 )
 async def cancel(call: Call) -> object:

@@ -76,7 +76,7 @@ TaskPart = part_type(
 )
 TaskPage = answer(
     "TaskPage",
-    "Tasks, newest first; ``next`` is what ``before`` is for the page after.",
+    "Tasks, newest first; send ``next`` as ``before`` to get the next page.",
     tasks=list[TaskPart],  # type: ignore[valid-type]
     next=int | None,
 )
@@ -261,7 +261,8 @@ async def log(call: Call) -> object:
 @ROUTES.add(
     "GET /tasks/{id}/logs/{stream}/search",
     READS_TASK,
-    "The lines of a log that have a text or a level: one step through the whole file.",
+    "Search a log for lines with a text or a level; each request searches one part of the "
+    "file.",
     FileHits,
     query=TASK_LOG_QUERY,
 )

@@ -65,7 +65,7 @@ class TokenIn(In):
 
 NewTokenOut = answer(
     "NewTokenOut",
-    "A new token; ``token`` is shown this once, and null if the caller knows it already.",
+    "A new token; ``token`` is shown only once, and null if the caller knows it already.",
     token=str | None,
     stored=TokenView,
 )
@@ -74,7 +74,7 @@ NewTokenOut = answer(
 @ROUTES.add(
     "POST /tokens",
     _ADMINS,
-    "Make a token; its text is shown this once.",
+    "Make a token; its text is shown only once.",
     NewTokenOut,
     body=TokenIn,
     status=201,
@@ -205,7 +205,7 @@ def _plain_words(entry: AuditEntry) -> str:
     """Returns in words what was asked of a route that only looks or is of another version, or
     how many refusals followed one."""
     if entry.verb == REFUSED_MORE:
-        return f"was refused so often within some minutes: {entry.target}"
+        return f"was refused several times within a few minutes: {entry.target}"
     told = f"{entry.verb}: {entry.target}".rstrip(": ")
     if entry.status in _WRONG_TOKEN:
         return f"{_SHOWED}: {told}"
@@ -275,7 +275,7 @@ class AuditQuery(In):
 async def audit(call: Call) -> object:
     query = call.query_as(AuditQuery)
     if query.before is not None and query.after is not None:
-        raise BadRequest(["before and after lead in two directions; give one of them"])
+        raise BadRequest(["before and after cannot be used together; give one of them"])
     found = await call.store.audit(query.before, query.limit, query.after)
     following = found[-1].number if len(found) == query.limit else None
     kept = [name for name in AuditOut.__struct_fields__ if name not in ("at", "words")]
@@ -361,7 +361,7 @@ async def login_path(store: Store, token: TokenView) -> str:
 @ROUTES.add(
     "GET /login",
     _LOGIN,
-    "The page behind such a link; without its code, the ways to sign in by name.",
+    "The page that a login link opens; without a code, the ways to sign in by name.",
     str,
     root="",
     query=LoginQuery,
@@ -434,7 +434,7 @@ async def session(call: Call) -> object:
 async def logout(call: Call) -> object:
     assert call.token is not None
     if call.token.kind is not TokenKind.SESSION:
-        raise NotAllowed("only a session can be ended so; revoke a token instead")
+        raise NotAllowed("only a session can be ended this way; revoke a token instead")
     await call.store.revoke_token(call.token.number)
     answer = Response(status_code=204)
     name = session_cookie(secure=call.secure)

@@ -188,7 +188,7 @@ ROUTES += routes_of(WORKFLOWS)
 @ROUTES.add(
     "POST /workflows/{name}/{version}/graph",
     Needs(READ, name_of_path),
-    "The graph of one version before any run: who would wait for whom.",
+    "The graph of one version before any run: which task would wait for which.",
     DefinitionGraph,
     body=GraphIn,
     audited=False,  # it changes nothing
@@ -371,7 +371,7 @@ async def objects_posted(call: Call) -> Iterable[Name]:
 @ROUTES.add(
     "POST /objects",
     Needs(CHANGES_OBJECTS, objects_posted),
-    "Objects that are there from now on: stages that wait for them begin.",
+    "Post objects: stages that wait for them can begin.",
     ObjectList,
     body=ObjectsIn,
 )

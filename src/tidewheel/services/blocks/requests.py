@@ -209,7 +209,7 @@ class _Making:
         self.findings.error(
             "duplicate-block",
             f"{asked.id} is {whose} already",
-            "give this one an id of its own",
+            "choose another id for this block",
             asked.places.id,
         )
 

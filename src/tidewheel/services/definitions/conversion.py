@@ -119,7 +119,7 @@ def _read(path: Path, findings: Findings) -> Node | None:
     found = Findings()
     root = read_plain(path.name, text, found)
     if root is None and ("{{" in text or "{%" in text):
-        seen = "this is a template whose values do not stand in quotes"
+        seen = "this is a template whose values are not in quotes"
         hint = "convert what it renders to; in 2.0 stages do not depend on parameters"
         findings.error("template-failed", seen, hint, Position(path.name))
         return None
@@ -167,14 +167,14 @@ def _request(file: str, root: Fields, findings: Findings) -> Converted:
     found = Findings()
     read = read_sbi(file, text, found)
     problems = _errors(found)
-    verdict = "it can be asked for once its workflows are registered"
+    verdict = "it can be requested when its workflows are registered"
     return Converted(
         source=file,
         kind=REQUEST,
         name=read.id if read is not None else "",
         files={file: text},
         is_valid=not problems,
-        verdict="it cannot be asked for yet" if problems else verdict,
+        verdict="it cannot be requested yet" if problems else verdict,
         problems=problems,
     )
 
@@ -198,7 +198,7 @@ def _in_its_place(part: Converted, made: Conversion) -> Converted:
         return part
     folder = PurePosixPath(part.name.replace("/", "-") or file_name(part.source).stem)
     seen = f"{part.source} has stages that differ from others of the same name and version"
-    hint = f"it is put into a folder of its own: {folder}"
+    hint = f"they are put into a separate folder: {folder}"
     made.findings.note("own-folder", seen, hint, Position(part.source))
     moved = {str(folder / path): content for path, content in part.files.items()}
     problems = [one.inside(str(folder)) for one in part.problems]

@@ -100,7 +100,7 @@ def note_needs(validation: Validation, source: SipSource) -> None:
             options = " ".join(f"--allow-compose {one}" for one in allow)
             needs = f"needs a worker that allows {', '.join(allow)}"
             seen = f"stage {stage} {needs} ({options})"
-            hint = "who starts the worker decides that; else leave it out of the compose file"
+            hint = "start the worker with this option, or remove this key from the compose file"
             validation.findings.note(WORKER_NEEDS, seen, hint, place)
         newer = compose_2_keys(rendered.document, rendered.newer, is_for_swarm=is_for_swarm)
         if newer:
@@ -111,7 +111,7 @@ def note_needs(validation: Validation, source: SipSource) -> None:
         if told is not None and is_for_swarm:
             _note_swarm(told, rendered, place, validation.findings)
         for words in must_exist(rendered, stage, runner):
-            hint = "nothing makes it for the stage, which fails without it"
+            hint = "tidewheel does not create it; without it, the stage fails"
             validation.findings.note(WORKER_NEEDS, f"stage {stage}: {words}", hint, place)
         _note_new_folders(folders[stage], rendered, source, validation.findings)
         if told is not None and told.is_on and rendered.compose is not None:
@@ -136,7 +136,8 @@ def _note_new_folders(
             new.append(f"{inner} ({written})")
     if new:
         hint = (
-            "what they write is kept with the job; mount what they shall read by its full path"
+            "what they write is kept with the job; to let them read existing files, mount the "
+            "full path"
         )
         findings.note(WORKER_NEEDS, f"{seen} {_listed(new)}", hint, place)
 
@@ -199,7 +200,7 @@ def _note_swarm(
     nodes = node_options(asked) if asked.flavours or asked.nodes > 1 else []
     options = " ".join([label_option(runner_label(SWARM)), *nodes])
     seen = f"stage {stage.id} needs a worker for a Swarm ({options})"
-    hint = "else ask for one node, without a label"
+    hint = "or ask for one node, without a label"
     if handed := handed_by_swarm(rendered.document):
         what = ", ".join(map(str, handed))
         hint = f"only a Swarm has external secrets and configs: {what}"
@@ -239,7 +240,7 @@ def _judge_for_swarm(
         if one.is_refused:
             instead = ONE_ENGINE
             if handed:
-                instead = f"give it without {handed[0]}, which only a Swarm has"
+                instead = f"remove {handed[0]}, which only a Swarm has"
             hint = f"{one.hint}; or {instead}"
             validation.obstacles.error(SWARM_KEY, seen, hint, at)
         else:

@@ -239,7 +239,7 @@ def _connect(to: Webhook, host: str, port: int, seconds_max: float) -> socket.so
         seen = ", ".join(sorted({str(one[4][0]) for one in found}))
         raise NotPosted(
             f"{host} is {seen}, where machines keep secrets; "
-            "write anywhere = true into the rule's `to` if that is meant"
+            "write anywhere = true into the rule's `to` to allow this"
         )
     trouble: OSError | None = None
     for family, kind, protocol, _, address in allowed:
@@ -253,7 +253,7 @@ def _connect(to: Webhook, host: str, port: int, seconds_max: float) -> socket.so
         else:
             return line
     assert trouble is not None
-    raise NotPosted(f"{host}:{port} is not reached: {trouble}") from trouble
+    raise NotPosted(f"{host}:{port} cannot be reached: {trouble}") from trouble
 
 
 def is_allowed(text: str) -> bool:

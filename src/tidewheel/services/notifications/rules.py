@@ -241,7 +241,7 @@ def read_rules(content: bytes) -> Rules:
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         return Rules(findings=[*findings, "rule is not a list of tables; write [[rule]]"])
     if len(given) > RULES_MAX:
-        findings.append(f"{len(given)} rules; the first {RULES_MAX} count")
+        findings.append(f"{len(given)} rules; only the first {RULES_MAX} are used")
     rules: list[NotificationRule] = []
     for number, one in enumerate(given[:RULES_MAX], start=1):
         reading = _Reading(one, number, [])
@@ -268,7 +268,9 @@ class _Reading(NamedTuple):
             self.findings.append("on is missing")
         found = self._items(self.given, RULE_ITEMS)
         if "after_seconds" in found and LATE not in (self.given.get("on") or ()):
-            self.findings.append("after: it is for late alone; add late to on, or leave it out")
+            self.findings.append(
+                "after: this is only for the event late; add late to `on`, or remove `after`"
+            )
         found.setdefault("name", f"rule-{self.number}")
         found.setdefault("every_seconds", EVERY_SECONDS[to.kind])
         return NotificationRule(**{"on": ()} | found, to=to)

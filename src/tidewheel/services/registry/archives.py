@@ -209,7 +209,7 @@ def _zip_entry(info: zipfile.ZipInfo) -> ArchiveEntry:
         problem = "encrypted"
     elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         # Others have no bound on what one read may bring.
-        problem = "packed in a way that is not accepted (deflate is)"
+        problem = "compressed in a way that is not accepted; use deflate"
     # As it stands in the archive: the library cuts a name at its first NUL.
     path = info.orig_filename.removeprefix("./")
     return ArchiveEntry(path, info.file_size, mode, problem, path.endswith("/"))

@@ -76,7 +76,8 @@ def read_bundles(
     if (name or version) and len(found) > 1:
         findings.error(
             "one-name",
-            f"a name and a version are for one definition, and these are {len(found)}",
+            f"a name and a version are for one definition, but these are {len(found)} "
+            "definitions",
             "register them one by one, or without --name and --version",
         )
     return found
@@ -252,7 +253,7 @@ class _Reading:
             code = "link" if "link" in entry.problem else "not-a-file"
             wrong = (code, f"is {entry.problem}", COPY)
         elif entry.mode & _SPECIAL:
-            hint = "take that away: chmod u-s,g-s,-t"
+            hint = "remove this mode: chmod u-s,g-s,-t"
             wrong = ("special-mode", "is setuid, setgid or sticky", hint)
         elif entry.size > FILE_BYTES_MAX:
             said = f"has {entry.size} bytes; at most {FILE_BYTES_MAX} are accepted"
@@ -269,7 +270,9 @@ class _Reading:
     def _keep(self, entry: ArchiveEntry, content: bytes) -> None:
         if len(content) != entry.size:
             self._refuse(
-                "bad-archive", f"{entry.path[:100]!r} is not as long as it says", KINDS
+                "bad-archive",
+                f"{entry.path[:100]!r} does not have the size that the archive says",
+                KINDS,
             )
         self.files[entry.path] = content
         if entry.mode & stat.S_IXUSR:

@@ -443,7 +443,7 @@ def _staged(kept: StoredDefinition, asked: RunRequest) -> Document:
     """Returns the stages, even of a workflow that could not run."""
     if kept.kind != SIP:
         message = f"{asked} has tasks, and no stages"
-        hint = f"which they are: tidewheel list {asked}"
+        hint = f"list the tasks: tidewheel list {asked}"
         raise validation.refusal(str(asked), "no-stages", message, hint)
     findings = Findings()
     told = stages_document(kept, _values(asked) or None, findings)

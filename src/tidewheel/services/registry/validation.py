@@ -180,7 +180,7 @@ def check_name(name: str, version: str, file: str, findings: Findings) -> None:
     if not version:
         findings.note(
             "no-version",
-            f"nothing says which version it is; it is {NO_VERSION}",
+            f"no version is given, so it is {NO_VERSION}",
             "write it under [meta] of a flow.cylc as version = 1.0.0, or say: --version 1.0.0",
             Position(file),
         )
@@ -252,14 +252,14 @@ def validate_sips(
     if is_named:
         findings.error(
             "name-of-file",
-            "a SIP definition says its name and version itself, or its file's name does",
+            "a SIP definition contains its name and version, or its file name does",
             "leave out name and version",
         )
     if bundle.file and all(bundle.file != source.file for source in found):
         findings.error(
             "no-definitions",
             f"there is no definition {bundle.file[:100]!r} among the files",
-            "name a file that is sent, by its path, or none: then all are registered",
+            "give the path of a file that is sent, or no path: then all are registered",
         )
     if findings.has_errors:
         raise InvalidDefinition(bundle.name or "bundle", findings)

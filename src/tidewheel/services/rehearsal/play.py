@@ -269,7 +269,7 @@ class _Play:
             at = Instant(now + seconds)
             _, blocker, blocker_key = self._occasion
             occasion = Occasion(WaitedFor.XTRIGGER, blocker, blocker_key)
-            what = f"the message {label.removeprefix(MESSAGE)!r} comes"
+            what = f"the message {label.removeprefix(MESSAGE)!r} arrives"
             if xtrigger is not None:
                 what = f"xtrigger {label} ({xtrigger.function}) is satisfied"
             self._assumed[f"{what} after {seconds:g} s"] = None

@@ -194,8 +194,8 @@ def failures(submissions: Iterable[PlayedSubmission]) -> int:
 _WORDS = {
     WaitedFor.START: "start",
     WaitedFor.PARENT: "parent {blocker}",
-    WaitedFor.LIMIT: "limit: room in its group, left by {blocker}",
-    WaitedFor.RUNAHEAD: "runahead: {blocker} was among the oldest",
+    WaitedFor.LIMIT: "limit: its group was full, until {blocker}",
+    WaitedFor.RUNAHEAD: "runahead: {blocker} was among the oldest unfinished",
     WaitedFor.CLOCK: "clock: {clock}",
     WaitedFor.RETRY: "retry delay of {idle}",
     WaitedFor.XTRIGGER: "xtrigger, {idle} after {blocker}",

@@ -190,7 +190,7 @@ def audit_violations(tx: Transaction) -> list[Violation]:
     if before.sha256 != digest:
         return [_broken(number, f"the last entry known has another hash: {digest}")]
     if newest > number:
-        return [_broken(number + 1, "it was added by another way than the server's")]
+        return [_broken(number + 1, "it was not added by a server")]
     return []
 
 

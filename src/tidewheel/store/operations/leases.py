@@ -583,7 +583,7 @@ def _say(tx: Transaction, task: TaskState, words: JobWords, effects: Effects) ->
     [[last]] = tx.rows("get_last_message", **place, above=PAST_WORKER)
     number = (last or PAST_WORKER) + 1
     if number > PAST_WORKER + MESSAGES_MAX:
-        raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
+        raise Refused(f"this attempt has sent {MESSAGES_MAX} messages; no more are accepted")
     message = JobMessage(
         number=number, text=words.text, output=words.output, values=words.values
     )

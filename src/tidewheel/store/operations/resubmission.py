@@ -175,7 +175,10 @@ def _planned(
 
 def _check_count(wanted: Sequence[TaskId]) -> None:
     if len(wanted) > PAGE_COUNT_MAX:
-        accepted = f"up to {PAGE_COUNT_MAX} in one call, with what was cancelled with them"
+        accepted = (
+            f"up to {PAGE_COUNT_MAX} in one call, including the tasks that were cancelled "
+            "with them"
+        )
         raise BadSetting("tasks", len(wanted), accepted)
 
 
@@ -327,7 +330,7 @@ def _missing(
         task = newest.get((edge.parent, edge.output))
         if task is not None and task.id not in left and _is_dead(plan, task, edge.output):
             return task.id, (
-                f"it needs {edge.output} of {task.id}, which is {task.status}; "
+                f"it needs the output {edge.output} of {task.id}, which is {task.status}; "
                 f"submit {task.id} again together with it"
             )
     return None

@@ -136,9 +136,9 @@ def _check_name(tx: Transaction, name: str, *, is_nested: bool) -> None:
         raise errors.Duplicate("run name", name, f"run {taken[0].number}")
     for above in () if is_nested else names_above(name):
         if tx.rows("find_run_named", name=above):
-            raise errors.BadSetting("run", name, f"one outside of the folder of run {above}")
+            raise errors.BadSetting("run", name, f"a name outside the folder of run {above}")
     if tx.rows("find_runs_by_prefix", prefix=f"{name}/", count=1, nested=True):
-        raise errors.BadSetting("run", name, "one whose folder does not hold another run")
+        raise errors.BadSetting("run", name, "a name whose folder contains no other run")
 
 
 def get_run(tx: Transaction, number: int) -> RunView:
@@ -244,7 +244,7 @@ def _why_not(
         return _held(tx, run)
     if seen_epoch not in (None, run.epoch):
         return errors.RunLost(run.name, seen_epoch, run.epoch)
-    return Conflict("the run was let go at this moment")
+    return Conflict("the scheduler of the run released it at this moment")
 
 
 def _held(tx: Transaction, run: RunView) -> errors.RunHeld:
@@ -353,8 +353,8 @@ def delete_part(tx: Transaction, number: int) -> bool:
     for run in begins:
         if run.parent is not None and tx.rows("get_run", run=run.parent):
             raise errors.Refused(
-                f"{run.name} is a task of {read_job_name(TaskId(run.name)).run}, and goes with "
-                "it; remove that run"
+                f"{run.name} is a task of {read_job_name(TaskId(run.name)).run}, and is "
+                "removed together with it; remove that run"
             )
     marked = tx.rows("mark_run_deleted", run=number)
     if not marked:

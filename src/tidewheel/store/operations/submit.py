@@ -437,7 +437,9 @@ def add_edges(tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
     children: dict[str, list[str]] = {}
     for parent, child in edges:
         if parent == child:
-            raise errors.InvalidTask(parent, ["it would depend on itself; remove that edge"])
+            raise errors.InvalidTask(
+                parent, ["it would depend on itself; remove this dependency"]
+            )
         children.setdefault(parent, []).append(child)
     starts = sorted({tasks[child].seq for _, child in edges})
     for stored_parent, stored_child in reachable_edges(tx, starts):

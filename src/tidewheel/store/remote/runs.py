@@ -57,7 +57,7 @@ def _joined(ids: object) -> str:
     if not isinstance(ids, list | tuple) or not all(isinstance(one, str) for one in ids):
         raise Refused(f"ids must be a list of texts, not {json.dumps(ids)}")
     if any("," in one for one in ids):
-        raise Refused("an id has no comma in it; name several as several words")
+        raise Refused("an id cannot contain a comma; give several ids as separate words")
     return ",".join(ids)
 
 

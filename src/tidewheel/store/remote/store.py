@@ -223,7 +223,7 @@ class RemoteWrites(ServerPart):
         portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
         if len(portions) > 1 and atomic:
             seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
-            raise BadSetting("tasks", seen, "less in one call to a server; use several")
+            raise BadSetting("tasks", seen, "less in one call to a server; use several calls")
         for portion in portions:
             # With ids of the caller's: the same tasks again are the same tasks.
             response = await self.transport.call(

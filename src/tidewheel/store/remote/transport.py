@@ -132,7 +132,8 @@ class Response:
             return msgspec.json.decode(self.body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unavailable(
-                f"the server's answer is not understood ({error}); is it of this version?"
+                f"the server's answer is not understood ({error}); does it have the version "
+                "of this program?"
             ) from error
 
     def part(self, name: str, kind: type[Kind]) -> Kind:
@@ -476,7 +477,7 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
     except (msgspec.DecodeError, UnicodeDecodeError):
         problem = ReceivedProblem()
     if not problem.code and _is_passing(status):  # it is not from a tidewheel server
-        return Unavailable(f"what stands before the server {url} answers {status}; try again")
+        return Unavailable(f"a proxy in front of the server {url} answers {status}; try again")
     if not problem.code:
         return Refused(
             f"{url} answers {status}, but not as a tidewheel server does; "
@@ -484,7 +485,7 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
         )
     problem.status = problem.status or status
     if problem.code == INTERNAL:
-        problem.message += f"; the log of {url} has it as {problem.id}"
+        problem.message += f"; the log of {url} has the details under {problem.id}"
     if any(words in problem.message for words in UNKNOWN_THERE):
         problem.message += f"; {UPGRADE_IT}"
     return error_from(problem)

@@ -173,7 +173,7 @@ export type SbiAnswer = {
   findings: FindingFacts[];
 };
 
-/** Describes a block of an instance that was aborted; `refused`: why it could not be. */
+/** Describes a block of an instance that was aborted; `refused`: why it could not be aborted. */
 export type SbiAbortedBlock = {
   id: string;
   sbi: string | null;
@@ -198,7 +198,7 @@ export type SbiAbortedBlock = {
   refused: string | null;
 };
 
-/** Describes an instance after all of it was asked to end; `changed`: something was to. */
+/** Describes an instance after all of its blocks were asked to end; `changed`: some of them had not ended. */
 export type AbortedSbi = {
   id: string;
   status: string;

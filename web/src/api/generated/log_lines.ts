@@ -9,7 +9,7 @@ export type LogHit = {
   cut: boolean;
 };
 
-/** Holds what one step of a search in a file has found, in its order. `searched` says up to which byte it has come, of `size`. With `cursor` the next step goes on there; `done`: nothing follows by now, and the cursor is for what may be written later. */
+/** Holds what one step of a search in a file has found, in its order. `searched`: the search has reached this byte, of `size`. Send `cursor` to continue there; `done`: the end is reached, and the cursor is for lines that are written later. */
 export type FileHits = {
   hits: LogHit[];
   lines: number;
@@ -33,7 +33,7 @@ export type LogHits = {
   attempt: number | null;
 };
 
-/** Says at which byte a line of a log begins; if it is not `done`, how far it was counted, and `cursor` is where the next step goes on. Behind the end it is the last line. */
+/** Says at which byte a line of a log begins; if it is not `done`, how far the lines were counted; send `cursor` to continue there. For a line beyond the end, it is the last line. */
 export type LogLinePlace = {
   run: string;
   id: string | null;

@@ -10,7 +10,7 @@ export type FamilyMember = {
   state: string;
 };
 
-/** Says where an output that an arrow names stands. */
+/** Gives the state of an output that an arrow names. */
 export type AtomFacts = {
   output: string;
   state: "true" | "open" | "lost" | "not taken";
@@ -137,7 +137,7 @@ export type NestedRun = {
   reason: string;
 };
 
-/** Shows one task of a run in full; `why` is empty for one that runs. `values` are those that count for the tasks after it, also if they were set by hand; null: it has none. */
+/** Shows one task of a run in full; `why` is empty for one that runs. `values`: what later tasks get, also if it was set by hand; null: there are no values. */
 export type TaskDocument = {
   run: string;
   id: string;
@@ -427,7 +427,7 @@ export type TaskChange = {
   made: string[];
 };
 
-/** Describes a run as it was behind a batch. */
+/** Describes a run as it was after a batch. */
 export type RunPast = {
   stages?: boolean;
   run: RunFacts;
@@ -444,7 +444,7 @@ export type RunPast = {
   commands: CommandRecord[];
 };
 
-/** Holds the end of a log; `cut`: it has more before that. */
+/** Holds the end of a log; `cut`: the log has more text before it. */
 export type LogContent = {
   path: string;
   files: string[];

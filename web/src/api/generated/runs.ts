@@ -33,7 +33,7 @@ export type RunFacts = {
   parent?: string | null;
 };
 
-/** Describes a run with its options; `kept`: commands that are done when it goes on. */
+/** Describes a run with its options; `kept`: commands that wait until it resumes. */
 export type RunWithOptions = {
   number: number;
   name: string;
@@ -65,7 +65,7 @@ export type RunDeleted = {
   deleted: string;
 };
 
-/** Describes a command as REST takes it: a verb and its fields; `run` carries a run on. */
+/** Describes a command as REST takes it: a verb and its fields; `run` resumes a run. */
 export type RunAction = {
   verb: string;
   ids?: string[];
@@ -74,7 +74,7 @@ export type RunAction = {
   flow?: string;
 };
 
-/** Says why something does not go on; `until`: when it passes, where that is known. `needs_action`: it does not pass, `commands` would help, and its task has not ended as the graph allows. */
+/** Says why something waits; `until`: when this clears on its own, if that is known. `needs_action`: this does not clear on its own, `commands` would help, and the task has not ended as the graph allows. */
 export type RunReason = {
   text: string;
   passes: boolean;
@@ -84,7 +84,7 @@ export type RunReason = {
   actions: RunAction[];
 };
 
-/** Says of a view whether it is of a run of stages, whose tasks people know by their names alone: then nobody has written a point, and there is one flow. */
+/** Says whether a view shows a run of stages: its tasks are named without a point, and there is only one flow. */
 export type OfRun = {
   stages?: boolean;
 };
@@ -97,7 +97,7 @@ export type RunCause = {
   reasons: RunReason[];
 };
 
-/** Describes tasks that failed alike: `text` says it in one sentence. `name`: what their names have in common, a glob or a family; `end`: such as `exit 3`; `error`: what the first of them wrote last; `waiting`: how many tasks wait for them; `log`: the task whose log to read; `ids`: all of them. */
+/** Describes tasks that failed in the same way: `text` says so in one sentence. `name`: what their names have in common, a glob or a family; `end`: such as `exit 3`; `error`: what the first of them wrote last; `waiting`: how many tasks wait for them; `log`: the task whose log to read; `ids`: all of them. */
 export type ErrorGroup = {
   text: string;
   count: number;
@@ -277,7 +277,7 @@ export type RunList = {
   summaries_left?: number;
 };
 
-/** Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the graph asks, and need action. Where tasks have a `late offset`, `late` counts those that are unfinished behind their time, and `due` is when the next one is late. */
+/** Counts the tasks of a run at one point; `incomplete`: those that ended otherwise than the graph asks, and need action. Where tasks have a `late offset`, `late` counts those that are unfinished after their time, and `due` is when the next one is late. */
 export type GridCell = {
   point: string;
   counts: Record<string, number>;
@@ -321,7 +321,7 @@ export type GridRun = {
   due?: string;
 };
 
-/** Shows the newest run of each workflow and all runs that are open, by how much they need action; `counts`: how many have each status, before anything was asked for by name or status; `left_out`: how many fit and are not shown. */
+/** Shows the newest run of each workflow and all runs that are open, by how much they need action; `counts`: how many have each status, before the filters by name and status; `left_out`: how many match but are not shown. */
 export type RunGrid = {
   runs: GridRun[];
   counts: Record<string, number>;
@@ -385,7 +385,7 @@ export type AttemptAsked = {
   gpu: number;
 };
 
-/** Says what an attempt used; null: nobody measured it. */
+/** Says what an attempt used; null: it was not measured. */
 export type AttemptUsed = {
   memory_bytes: number | null;
   cpu_percent: number | null;
@@ -393,7 +393,7 @@ export type AttemptUsed = {
   gpu_memory_bytes: number | null;
 };
 
-/** Describes an attempt with its times and resources. One that nobody has claimed has no worker. */
+/** Describes an attempt with its times and resources. Until a worker claims it, it has no worker. */
 export type AttemptOfRun = {
   id: string;
   point: string;
@@ -479,7 +479,7 @@ export type TaskProgress = {
   outputs: Record<string, string>;
 };
 
-/** Says which tasks have got so far, as other workflows ask; `reason`: why none was read. */
+/** Says which tasks have reached a state, as other workflows ask; `reason`: why no task was read. */
 export type WorkflowProgress = {
   run: string;
   reason: string;
@@ -497,7 +497,7 @@ export type SnapshotRun = {
   batch: number;
 };
 
-/** Tells of a batch of a run; `tasks` is null if there are too many to be told. */
+/** Describes a batch of a run; `tasks` is null if there are too many to list. */
 export type BatchEvent = {
   run: string;
   number: number;
@@ -538,7 +538,7 @@ export type OpenTask = {
   progress: number;
 };
 
-/** Describes the state from which a follower begins. `id` is the cursor from which events go on. */
+/** Describes the state from which a follower begins. `id` is the cursor from which events continue. */
 export type EventSnapshot = {
   id: string;
   run: SnapshotRun | null;

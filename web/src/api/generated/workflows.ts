@@ -1,6 +1,6 @@
 /** Written by web/write_types.py from tidewheel.api; do not edit it. */
 
-/** Describes something that is wrong or remarkable in a definition, and where. */
+/** Describes a mistake in a definition, or a remark about it, and where it is. */
 export type FindingFacts = {
   severity: string;
   code: string;
@@ -190,7 +190,7 @@ export type WorkflowDiff = {
   files: FileDiff[];
 };
 
-/** Describes a file of a stage; `text` is null if it is none, or too long. */
+/** Describes a file of a stage; `text` is null if the file is not text, or too long. */
 export type StageFile = {
   path: string;
   size: number;
@@ -235,7 +235,7 @@ export type DefinitionTask = {
   family: string | null;
 };
 
-/** Describes who waits for whom; `certain`: the child cannot do without. */
+/** Describes which task waits for which; `certain`: the child needs the parent. */
 export type DefinitionEdge = {
   parent: string;
   child: string;

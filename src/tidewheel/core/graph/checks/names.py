@@ -157,7 +157,9 @@ def _report_implicit(
     told = (
         f"{name} (did you mean {meant[name]}?)" if name in meant else name for name in names
     )
-    ends = "succeed without doing anything" if names[0] in idle else "run root's script alone"
+    ends = "run only the script of root"
+    if names[0] in idle:
+        ends = "succeed without doing anything"
     is_one = len(names) == 1
     otherwise = "or set [scheduler] allow implicit tasks = True"
     if workflow.implicit_nodes_allowed:
@@ -179,7 +181,7 @@ def check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> Non
             "unused-tasks",
             f"{some(unused)} {'is' if len(unused) == 1 else 'are'} defined but nothing in the "
             f"graph runs {them}",
-            f"name {them} in the graph, or leave {them} out",
+            f"name {them} in the graph, or remove the definition",
             workflow.nodes[unused[0]].position,
         )
 
@@ -208,7 +210,10 @@ def check_inputs(graph: Graph, findings: Findings) -> None:
         for one in inputs:
             if (one.node, one.offset) not in before:
                 parent = one.text.partition(".")[0]
-                seen = f"{name} takes {one.variable} from {one}, and {parent} is not before it"
+                seen = (
+                    f"{name} takes {one.variable} from {one}, but {parent} is not before "
+                    f"{name} in the graph"
+                )
                 hint = f"add {parent} => {name} to the graph{others}"
                 findings.error("bad-input", seen, hint, node.definition.position)
 
@@ -227,7 +232,7 @@ def folder_problem(workflow: str) -> str:
     """Returns why this names no folder below that of the definition; "" if it does."""
     parts = workflow.removeprefix(FOLDER).removesuffix("/").split("/")
     if parts in ([""], ["."]):
-        return "it would be a run of itself, which would never end; name a folder below"
+        return "a workflow that runs itself never ends; name a folder below it, such as ./post/"
     if any(part in ("", ".", "..") or part.startswith("~") for part in parts):
         return "name a folder below that of this definition, such as ./post/"
     return ""
@@ -247,7 +252,8 @@ def check_nested(workflow: WorkflowDef, graph: Graph, findings: Findings) -> Non
             findings.warning(
                 "runs-itself",
                 f"{name} is a run of {node.workflow}, which looks like this workflow",
-                "a workflow that contains itself fails when nested too deeply; name another",
+                "a workflow that contains itself fails when nested too deeply; name "
+                "another one",
                 node.position,
             )
         if node.scripts.main:

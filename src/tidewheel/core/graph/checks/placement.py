@@ -99,12 +99,13 @@ def _check_lists(graph: Graph, findings: Findings) -> None:
             if missing is not None:
                 where = graph.cycling.style.text(missing)
                 seen = (
-                    f"{name} is at {where}, where {over.source} is not: it would have no list"
+                    f"{name} runs at {where}, but {over.source} does not: {name} would have "
+                    "no list"
                 )
                 hint = (
-                    f"write {over.source} => {name} under the recurrence of {name}; a list "
-                    f"that is made once is passed on by a task at each point, of which {name} "
-                    f"is made ([[[inputs]]] NAME = {over.source}[^].{over.value})"
+                    f"write {over.source} => {name} under the recurrence of {name}; if the "
+                    "list is made only once, let a task at each point return it again "
+                    f"([[[inputs]]] NAME = {over.source}[^].{over.value}), and use its list"
                 )
                 findings.error("mapped-task", seen, hint)
 
@@ -125,14 +126,14 @@ def _check_unplaced(workflow: WorkflowDef, graph: Graph, findings: Findings) -> 
         if node.name in doomed and not node.links:
             findings.warning(
                 "removed-but-not-there",
-                f"{node.name} is removed by an arrow, but no recurrence places it",
+                f"an arrow removes {node.name} (!{node.name}), but no recurrence runs it",
                 "remove the arrow, or name the task without '!' where it should run",
                 mentions.get(node.name, NOWHERE),
             )
             continue
         findings.error(
             "task-at-no-point",
-            f"{node.name} is only named with an offset, so it is at no point of any sequence",
+            f"{node.name} is only named with an offset, so no recurrence says where it runs",
             f"name it without an offset under the recurrence where it runs, for example "
             f"R1 = {node.name}",
             mentions.get(node.name, NOWHERE),
@@ -178,8 +179,8 @@ def _report_missing(
     if look.present:
         findings.warning(
             "parent-sometimes-missing",
-            f"{node.name} is asked for at points where it does not run, first at {where}",
-            "children that wait for it there cannot run; check offset and recurrences",
+            f"tasks wait for {node.name} at points where it does not run, first at {where}",
+            "these tasks cannot run; check the offset and the recurrences",
             position,
         )
         return
@@ -187,10 +188,10 @@ def _report_missing(
     report = findings.error if missing else findings.warning
     report(
         "parent-never-there",
-        f"{node.name} is asked for at {where}"
+        f"tasks wait for {node.name} at {where}"
         + ("" if offset.is_absolute else " and later points")
-        + ", and never runs there",
-        f"{node.name} runs at {_example(graph, node)}; check offset and recurrences",
+        + ", but it never runs there",
+        f"{node.name} runs at {_example(graph, node)}; check the offset and the recurrences",
         position,
     )
 
@@ -241,7 +242,7 @@ def _check_surprises(workflow: WorkflowDef, findings: Findings) -> None:
                 findings.warning(
                     "placed-twice",
                     f"{name} runs at every point of {often.recurrence}, because it is named "
-                    f"there without an offset, though {once.recurrence} has it once",
+                    f"there without an offset, although {once.recurrence} runs it once",
                     f"write {name}[^] if one run is meant; else remove it from "
                     f"{once.recurrence}",
                     place,
