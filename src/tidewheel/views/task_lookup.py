@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
 
 from tidewheel.core.operator.selection import read_id, read_id_of, select
+from tidewheel.core.operator.views import sees_object
 from tidewheel.core.sched.elements import is_there
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
+from tidewheel.formats.sip.model import OBJECT_PREFIX
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import ACTIVE, words_of
 
@@ -150,3 +154,41 @@ def children(pool: TaskPool, key: Key) -> Iterator[Key]:
         for child in pool.plan.child_points(link, key[0]):
             for target, _ in link.arrow.targets:
                 yield (child, target.name)
+
+
+# The functions below tell which nodes stand for buffer objects, and how one is posted.
+
+
+OBJECT_TITLE = "buffer object "
+
+
+def object_name(snapshot: RunSnapshot, key: Key) -> str | None:
+    """Returns the name of the buffer object that a node stands for; None for any other task."""
+    node = snapshot.pool.plan.nodes.get(key[1])
+    if node is None or not key[1].startswith(OBJECT_PREFIX):
+        return None
+    title = dict(node.definition.meta).get("title", "")
+    return title.removeprefix(OBJECT_TITLE) if title.startswith(OBJECT_TITLE) else None
+
+
+def post_commands(snapshot: RunSnapshot, key: Key, text: str) -> list[str]:
+    """Returns the commands that post the buffer objects which the text of a reason names."""
+    if OBJECT_TITLE not in text:
+        return []
+    nodes = snapshot.pool.plan.nodes
+    others = ((key[0], name) for name in nodes if name.startswith(OBJECT_PREFIX))
+    names = (object_name(snapshot, one) for one in others)
+    return [
+        how_posted(snapshot, name)
+        for name in names
+        if name is not None
+        and re.search(rf"{re.escape(OBJECT_TITLE + name)}(?=$|[\s,;:])", text)
+    ]
+
+
+def how_posted(snapshot: RunSnapshot, name: str) -> str:
+    """Returns the command that posts a buffer object, or why none would help this run."""
+    if sees_object(snapshot.view, name):
+        return f"tidewheel objects post {shlex.quote(name)}"
+    who = "the owner of the run, or of its code"
+    return f"# {name} is not visible to this run: {who}, may not see it"

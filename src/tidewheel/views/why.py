@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import shlex
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -26,7 +25,7 @@ from tidewheel.core.operator.task_inputs import (
     values_for,
     values_with_lists,
 )
-from tidewheel.core.operator.views import FAILED_AGAIN, WITHDRAWN_STATUSES, RunView, sees_object
+from tidewheel.core.operator.views import FAILED_AGAIN, WITHDRAWN_STATUSES, RunView
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched import explain
@@ -37,7 +36,6 @@ from tidewheel.core.sched.reachability import failed_cause, handlers_of
 from tidewheel.core.sched.spawn import STALL
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState
 from tidewheel.errors import NotFound, Refused
-from tidewheel.formats.sip.model import OBJECT_PREFIX
 from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
@@ -67,7 +65,7 @@ from tidewheel.views.snapshot import (
     is_stuck,
 )
 from tidewheel.views.status_text import DONE, LOST, words_of
-from tidewheel.views.task_lookup import few_tasks, parents
+from tidewheel.views.task_lookup import few_tasks, parents, post_commands
 from tidewheel.vocabulary import time_text
 
 STUCK_SHOWN_MAX = 5  # of a run that is a task
@@ -567,41 +565,3 @@ def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
         seen = "its scheduler is gone" if gone else f"its scheduler released it, {view.status}"
         text = f"no scheduler drives {name}: {seen}"
     return Reason(text, passes=False, command=command)
-
-
-# The functions below tell which nodes stand for buffer objects, and how one is posted.
-
-
-OBJECT_TITLE = "buffer object "
-
-
-def object_name(snapshot: RunSnapshot, key: Key) -> str | None:
-    """Returns the name of the buffer object that a node stands for; None for any other task."""
-    node = snapshot.pool.plan.nodes.get(key[1])
-    if node is None or not key[1].startswith(OBJECT_PREFIX):
-        return None
-    title = dict(node.definition.meta).get("title", "")
-    return title.removeprefix(OBJECT_TITLE) if title.startswith(OBJECT_TITLE) else None
-
-
-def post_commands(snapshot: RunSnapshot, key: Key, text: str) -> list[str]:
-    """Returns the commands that post the buffer objects which the text of a reason names."""
-    if OBJECT_TITLE not in text:
-        return []
-    nodes = snapshot.pool.plan.nodes
-    others = ((key[0], name) for name in nodes if name.startswith(OBJECT_PREFIX))
-    names = (object_name(snapshot, one) for one in others)
-    return [
-        how_posted(snapshot, name)
-        for name in names
-        if name is not None
-        and re.search(rf"{re.escape(OBJECT_TITLE + name)}(?=$|[\s,;:])", text)
-    ]
-
-
-def how_posted(snapshot: RunSnapshot, name: str) -> str:
-    """Returns the command that posts a buffer object, or why none would help this run."""
-    if sees_object(snapshot.view, name):
-        return f"tidewheel objects post {shlex.quote(name)}"
-    who = "the owner of the run, or of its code"
-    return f"# {name} is not visible to this run: {who}, may not see it"

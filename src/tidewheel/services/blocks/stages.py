@@ -39,14 +39,8 @@ from tidewheel.views.snapshot import (
     submissions_by_task,
 )
 from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, STATES, WAITING
-from tidewheel.views.why import (
-    how_posted,
-    object_name,
-    reason_text,
-    reasons_of_run,
-    reasons_within,
-    task_reasons,
-)
+from tidewheel.views.task_lookup import how_posted, object_name
+from tidewheel.views.why import reason_text, reasons_of_run, reasons_within, task_reasons
 from tidewheel.vocabulary import time_text
 
 if TYPE_CHECKING:
