@@ -68,7 +68,9 @@ class Request(requests.Request):
     """Is a request of Starlette's, with what every request is asked for at hand."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        super().__init__(scope, receive, send)
+        # As Starlette's own does, without its two calls.
+        self.scope, self._receive, self._send, self._form = scope, receive, send, None
+        self._stream_consumed = self._is_disconnected = False
         self._fields = HeaderFields(scope["headers"])
         self.first = self._fields.first  # the first header of each name, in small letters
         client = scope.get("client")

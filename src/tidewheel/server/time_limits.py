@@ -32,15 +32,13 @@ class _Line:
     def __init__(self, seconds: float) -> None:
         self._seconds, self.loop = seconds, asyncio.get_running_loop()
         self._ends: OrderedDict[TimeLimit, float] = OrderedDict()  # by the loop's clock
+        self.leave = self._ends.pop  # of a limit that has joined
         self._timer: asyncio.TimerHandle | None = None
 
     def join(self, limit: TimeLimit) -> None:
         self._ends[limit] = self.loop.time() + self._seconds
         if self._timer is None:
             self._timer = self.loop.call_later(self._seconds, self._look)
-
-    def leave(self, limit: TimeLimit) -> None:
-        self._ends.pop(limit, None)
 
     def _look(self) -> None:
         """Ends those whose time is up, and looks again when that of the next is."""
@@ -80,7 +78,7 @@ class TimeLimit:
     ) -> None:
         task, self._task = self._task, None
         if not self._is_expired:
-            self._line.leave(self)
+            self._line.leave(self, None)
             return
         assert task is not None
         # If nobody else has asked for it, the end of the task is what is told here.
@@ -94,6 +92,6 @@ class TimeLimit:
     def expire(self) -> None:
         """Ends the task, if it is still within."""
         if self._task is not None and not self._is_expired:
-            self._line.leave(self)
+            self._line.leave(self, None)
             self._is_expired = True
             self._task.cancel()
