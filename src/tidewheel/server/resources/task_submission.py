@@ -242,7 +242,7 @@ _FORMS: dict[Vocabulary, type[In]] = {
 
 
 class _UsualTaskIn(In):
-    """What most tasks say, each field as it is stored."""
+    """Holds what most tasks say, each field as it is stored."""
 
     id: Text | None = None
     queue: Text = QUEUE_DEFAULT
