@@ -72,10 +72,17 @@ def check_numbers(raw: bytes) -> None:
 
 
 def _decoded(text: str, decoder: json.JSONDecoder) -> object:
+    value: object
+    try:
+        value, end = decoder.raw_decode(text)
+        if end == len(text):  # as in nearly all texts: nothing stands around the value
+            return value
+    except (ValueError, RecursionError):
+        pass  # what is wrong, if anything is, is told below
     try:
         if text.startswith(_BYTE_ORDER_MARK):
             json.loads(text)  # which says so
-        value: object = decoder.decode(text)
+        value = decoder.decode(text)
         return value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None

@@ -79,6 +79,17 @@ def test_the_same_again_is_the_same_together_and_one_by_one(store):
     assert [one.created for one in store.submit(changed, atomic=False)] == [False]
 
 
+@pytest.mark.parametrize("count", [2, ROWS_PER_STATEMENT_MAX + 2])
+def test_one_that_is_known_keeps_no_other_from_being_stored(store, count):
+    ids = [f"{n:05}" for n in range(count)]
+    store.submit(alike(ids[-1]))
+    answers = store.submit(alike(*ids))
+    assert [one.created for one in answers] == [True] * (count - 1) + [False]
+    claimed = [held.id for held in store.take(count)]
+    assert sorted(claimed) == ids
+    assert store.verify() == []
+
+
 def test_they_are_claimed_in_their_order_however_many_there_are(store):
     ids = [f"{n:05}" for n in range(2 * ROWS_PER_STATEMENT_MAX + 5)]
     store.submit(alike(*ids, specs=[f"[{n}]" for n in range(len(ids))]))

@@ -65,6 +65,48 @@ def test_the_same_task_again_is_no_new_one_and_a_different_one_is_a_conflict(cli
     assert (other.status, other.code) == (409, "duplicate")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"spec": {"n": 1}',
+        '"spec": null',
+        '"spec":  [1.0, 1e400, "\\u00e9 é"] ',
+        '"spec": {}, "queue": null, "handler": null, "command": null, "priority": null',
+        '"queue": "usual", "handler": "h", "priority": 7',
+        '"command": "true", "priority": 0',
+        '"name": null, "handler": "h"',
+    ],
+)
+def test_a_task_says_the_same_alone_and_in_a_list(client, said):
+    body = f'{{"id": "{fresh("alone")}", {said}}}'.encode()
+    assert client.post("/tasks", body).status == 201
+    again = client.post("/tasks?in_order=true", b"[" + body + b"]")
+    assert [one["created"] for one in again.json["answers"]] == [False], again.json
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"spec": NaN',
+        '"spec": {"a": 1,}',
+        '"spec": "\\ud800"',
+        '"spec": {}, "spec_text": "1"',
+        '"priority": "high"',
+        '"priority": 1.5',
+        '"handler": 3',
+        '"queue": ["q"]',
+        '"colour": 1, "handler": "h"',
+        '"command": "true", "handler": "h"',
+    ],
+)
+def test_a_task_is_judged_the_same_alone_and_in_a_list(client, said):
+    body = f'{{"id": "{fresh("alone")}", {said}}}'.encode()
+    alone, listed = client.post("/tasks", body), client.post("/tasks", b"[" + body + b"]")
+    assert alone.status == listed.status
+    found = [one.removeprefix("[0]: ") for one in listed.json["findings"]]
+    assert alone.json["findings"] == found
+
+
 def test_every_finding_of_a_bad_task_is_named(client):
     body = {"priority": -1.5, "armed": "yes", "colour": 1, "needs": 3, "id": "x"}
     reply = client.post("/tasks", body)

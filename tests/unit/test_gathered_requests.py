@@ -53,9 +53,9 @@ async def test_what_is_asked_during_a_call_goes_into_the_next_one_together():
     gathering = Gathering(work, count_max=10)
     assert await asyncio.gather(*map(gathering.ask, (1, 2, 3))) == [2, 4, 6]
     work.may_end.clear()
-    first = asyncio.create_task(gathering.ask(4))
+    first = asyncio.ensure_future(gathering.ask(4))
     assert [await work.began.get() for _ in range(2)] == [3, 1]
-    others = [asyncio.create_task(gathering.ask(one)) for one in (5, 6)]
+    others = [asyncio.ensure_future(gathering.ask(one)) for one in (5, 6)]
     work.may_end.set()
     assert await asyncio.gather(first, *others) == [8, 10, 12]
     assert work.calls == [[1, 2, 3], [4], [5, 6]]
@@ -94,9 +94,9 @@ async def test_a_call_that_takes_long_holds_up_nobody_for_long():
     work = Doubling()
     work.may_end.clear()
     gathering = Gathering(work, count_max=10)
-    asked = [asyncio.create_task(gathering.ask(1))]
+    asked = [asyncio.ensure_future(gathering.ask(1))]
     await work.began.get()
-    asked.append(asyncio.create_task(gathering.ask(2)))
+    asked.append(asyncio.ensure_future(gathering.ask(2)))
     await work.began.get()  # beside the first, which has not ended
     work.may_end.set()
     assert await asyncio.gather(*asked) == [2, 4]
@@ -107,7 +107,7 @@ async def test_whoever_goes_away_takes_nobody_along():
     work = Doubling()
     work.may_end.clear()
     gathering = Gathering(work, count_max=10)
-    gone, stays = (asyncio.create_task(gathering.ask(one)) for one in (1, 2))
+    gone, stays = (asyncio.ensure_future(gathering.ask(one)) for one in (1, 2))
     await work.began.get()
     gone.cancel()
     work.may_end.set()
@@ -119,7 +119,7 @@ async def test_what_can_wait_is_gathered_for_a_while_after_a_call():
     work = Doubling()
     gathering = Gathering(work, count_max=10, rest_seconds=REST_SECONDS_MAX)
     assert await gathering.ask(1) == 2
-    second = asyncio.create_task(gathering.ask(2))
+    second = asyncio.ensure_future(gathering.ask(2))
     await asyncio.sleep(0)  # it has asked
     await asyncio.sleep(0)  # without a rest its call would have begun
     assert await asyncio.gather(gathering.ask(3), second) == [6, 4]
@@ -142,7 +142,7 @@ async def test_who_waits_for_the_end_of_a_rest_is_answered_beside_a_call_that_is
     gathering = Gathering(work, count_max=10, rest_seconds=REST_SECONDS_MAX)
     asked = []
     for number in (1, 2, 3):
-        asked.append(asyncio.create_task(gathering.ask(number)))
+        asked.append(asyncio.ensure_future(gathering.ask(number)))
         await work.began.get()
     work.may_end.set()
     assert await asyncio.gather(*asked) == [2, 4, 6]

@@ -318,6 +318,7 @@ def _converter(  # noqa: PLR0911 - a line for each type
     return None
 
 
+@lru_cache(maxsize=1024)  # a task was created, made ready and changed at one time, or two
 def _instant_text(instant: Instant) -> str:
     """Returns what ``show_instant`` does, in a third of the time."""
     quoted = _encoder.encode(datetime.fromtimestamp(instant, UTC))

@@ -6,8 +6,9 @@ import asyncio
 import errno
 import resource
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import field
+from typing import Any
 
 import uvicorn
 from starlette.responses import HTMLResponse, Response
@@ -37,14 +38,14 @@ def build_app(pipeline: Pipeline, settings: ServerSettings) -> ASGIApp:
     """Returns the ASGI application of the pipeline's routes, behind the middleware."""
     table = RouteTable(pipeline.routes)
 
-    async def answer(request: Request) -> Response:
+    def answer(request: Request) -> Coroutine[Any, Any, Response]:
         scope = request.scope
         path = scope["path"]
         found = table.find(scope["method"], path)
         if found is None:
-            return await _not_routed(settings, request, table.others(path))
+            return _not_routed(settings, request, table.others(path))
         route, scope["path_params"] = found
-        return await pipeline.answer(route, request)
+        return pipeline.answer(route, request)
 
     return Middleware(answer, settings)
 

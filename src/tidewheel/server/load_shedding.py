@@ -42,6 +42,7 @@ from tidewheel.core.queue.access import (
     ONLY_QUEUES,
     ONLY_WORKFLOWS,
     RUN_QUEUE,
+    Identity,
     Scope,
     TokenView,
 )
@@ -486,9 +487,14 @@ def _of_team(name: str) -> str:
 def _owner(token: TokenView) -> str:
     """Returns who pays for the requests of a token: the token that it was made from, or the
     person who signed in, however often."""
-    if token.identity is not None:
-        return f"person {token.identity.person!r} of {token.identity.source!r}"
-    return f"token {token.name!r} ({token.number if token.parent is None else token.parent})"
+    number = token.number if token.parent is None else token.parent
+    return _owned_by(token.name, number, token.identity)
+
+
+def _owned_by(name: str, number: int, identity: Identity | None) -> str:
+    if identity is not None:
+        return f"person {identity.person!r} of {identity.source!r}"
+    return f"token {name!r} ({number})"
 
 
 def holders_of(token: TokenView, job_queue: str | None = None) -> tuple[str, ...]:
@@ -499,11 +505,13 @@ def holders_of(token: TokenView, job_queue: str | None = None) -> tuple[str, ...
     """
     if job_queue is not None:
         return (_of_team(job_queue), f"jobs of {_team(job_queue)!r}")
-    return _holders(_owner(token), token.grant.names)
+    who = token.name, token.number if token.parent is None else token.parent, token.identity
+    return _holders(who, token.grant.names)
 
 
 @lru_cache(maxsize=1024)  # the same token asks again and again
-def _holders(owner: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def _holders(who: tuple[str, int, Identity | None], names: tuple[str, ...]) -> tuple[str, ...]:
+    owner = _owned_by(*who)
     plain = (one.removeprefix(ONLY_QUEUES).removeprefix(ONLY_WORKFLOWS) for one in names)
     teams = set(map(_team, plain))
     if len(teams) != 1 or ANY_TEXT in "".join(teams):

@@ -58,6 +58,7 @@ LONG_BYTES = 32 * 1024
 CALLER_GONE = 499  # nobody will read it
 SERVER_MISTAKE = 500
 UNCOUNTED = (Urgency.REPORT, Urgency.CLAIM)  # no quota keeps workers from their work
+_REFUSALS = (problems.NotAllowed, problems.NotAuthenticated, problems.TooManyFailures)
 _log = logging.getLogger("tidewheel.server")
 
 
@@ -121,7 +122,12 @@ class Pipeline:
                 place.end_by(limit, is_read=not (route.changes or route.is_open))
                 stop_watching = _watch(request, place)
                 try:
-                    response = await self._answered(route, request, correlation, place)
+                    call = self._call(route, request, correlation, place)
+                    try:
+                        response = await self._let_in(route, request, call)
+                    except _REFUSALS as no:
+                        await self._note_refusal(route, request, call, no)
+                        raise
                 finally:
                     stop_watching()
                     place.close()
@@ -132,8 +138,7 @@ class Pipeline:
         except TidewheelError as error:
             response = problems.error_response(error, correlation)
             accepted = request.headers.get("accept", "")
-            is_page = route.media_type == "text/html" and "text/html" in accepted
-            if is_page:  # for people
+            if route.media_type == "text/html" and "text/html" in accepted:  # for people
                 is_unknown = isinstance(error, problems.NotAuthenticated)
                 told = (
                     login_needed(self._people.now) if is_unknown else refused_page(str(error))
@@ -153,39 +158,27 @@ class Pipeline:
         self._metrics.count(route.verb, response.status_code, time.monotonic() - started)
         return response
 
-    async def _answered(
-        self, route: Route, request: Request, correlation: str, place: RequestSlot
-    ) -> Response:
-        call = self._call(route, request, correlation, place)
-        try:
-            return await self._let_in(route, request, call)
-        except (problems.NotAllowed, problems.NotAuthenticated, problems.TooManyFailures) as no:
-            if _leaves_trace(route, request, no):
-                by = call.client if call.token is None else call.token.number
-                await self.audit.refused(call.entry(no.http_status), by)
-            raise
+    async def _note_refusal(
+        self, route: Route, request: Request, call: Call, no: TidewheelError
+    ) -> None:
+        if _leaves_trace(route, request, no):
+            by = call.client if call.token is None else call.token.number
+            await self.audit.refused(call.entry(no.http_status), by)
 
     async def _let_in(self, route: Route, request: Request, call: Call) -> Response:
-        place = call.place
-        if isinstance(route.guard, Needs):
+        if isinstance(route.guard, Needs) and not self._is_believed(
+            route, route.guard, request, call
+        ):
             await self._identify(route, route.guard, request, call)
-            assert call.token is not None
-            queue = None if call.job is None else call.job.task.queue
-            place.is_known(holders_of(call.token, queue))
-            # Requests may come without a connection of this server.
-            request.scope.get("extensions", _NONE).get(KNOWN, _NOWHERE)["call"]()
-        is_counted = route.rank not in UNCOUNTED or not _is_worker(route, call)
-        if is_counted and route.rank is Urgency.REPORT and call.job is None:
-            place.is_no_report()
-            call.store = self._store
-        if is_counted:
-            self._quotas.take("requests", call.token)
+        is_counted = self._is_counted(route, request, call)
         _read_parameters(route, request, call)
         if route.changes:
-            await self._receive(route, request, call)
+            if not self._receive(route, request, call):
+                call.raw = await self._streamed(route, request)
+            _require_media_type(route, request, call)
             if call.raw and is_counted:
                 self._quotas.take("bytes", call.token, len(call.raw))
-        place.take()  # only now: a slow sender must not keep others out
+        call.place.take()  # only now: a slow sender must not keep others out
         if route.changes and not route.raw:
             is_long = route.parse is not None and len(call.raw) > LONG_BYTES
             # Heartbeats need not wait until it is read; what workers report is read quickly.
@@ -202,6 +195,22 @@ class Pipeline:
             return await self._done(route, call)
         return await self._done_once(route, request, call, call.token, call.key)
 
+    def _is_counted(self, route: Route, request: Request, call: Call) -> bool:
+        """Counts a request of a caller who is known now, or may be anybody; returns whether
+        quotas are for it."""
+        if call.token is not None:
+            queue = None if call.job is None else call.job.task.queue
+            call.place.is_known(holders_of(call.token, queue))
+            # Requests may come without a connection of this server.
+            request.scope.get("extensions", _NONE).get(KNOWN, _NOWHERE)["call"]()
+        is_counted = route.rank not in UNCOUNTED or not _is_worker(route, call)
+        if is_counted and route.rank is Urgency.REPORT and call.job is None:
+            call.place.is_no_report()
+            call.store = self._store
+        if is_counted:
+            self._quotas.take("requests", call.token)
+        return is_counted
+
     async def _judged(self, guard: Needs, call: Call) -> None:
         """Judges a call. To whoever may not see everything, what is another's is not there:
         that the caller asked for it is written down, as every refusal is, whatever it was."""
@@ -217,6 +226,18 @@ class Pipeline:
                 await self.audit.refused(call.entry(unknown.http_status), by)
             raise
 
+    def _is_believed(self, route: Route, guard: Needs, request: Request, call: Call) -> bool:
+        """Identifies a caller whose token was found valid a moment ago; False: nobody was
+        identified, ask ``_identify``."""
+        shown = shown_by(request)
+        if is_job_token(shown.text):
+            return False
+        token = self._authenticator.believed(shown)
+        if token is None:
+            return False
+        self._let_speak(token, route, guard, request, call)
+        return True
+
     async def _identify(self, route: Route, guard: Needs, request: Request, call: Call) -> None:
         shown = shown_by(request)
         if shown.text is not None and is_job_token(shown.text):
@@ -227,9 +248,14 @@ class Pipeline:
                     "a job's token is for its messages, its task and its run only"
                 )
             return
-        token = self._authenticator.believed(shown)
-        if token is None:
-            token = await self._authenticator.token_of(shown, call.client)
+        token = await self._authenticator.token_of(shown, call.client)
+        self._let_speak(token, route, guard, request, call)
+
+    def _let_speak(
+        self, token: TokenView, route: Route, guard: Needs, request: Request, call: Call
+    ) -> None:
+        """Notes whose token a caller has shown; raises if it is not for this kind of
+        request."""
         call.token = token
         if token.identity is not None:
             self._recognise(call)
@@ -286,8 +312,9 @@ class Pipeline:
             correlation=correlation,
         )
 
-    async def _receive(self, route: Route, request: Request, call: Call) -> None:
-        """Reads the idempotency key and the body into the call."""
+    def _receive(self, route: Route, request: Request, call: Call) -> bool:
+        """Reads the idempotency key and the body into the call; returns False if the body has
+        not come as a whole."""
         key = request.first.get("idempotency-key")
         if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
             most = f"1 to {KEY_LENGTH_MAX} printable characters"
@@ -299,17 +326,15 @@ class Pipeline:
         exchange = request.scope.get("extensions", _NONE).get(EXCHANGE)
         whole = None if exchange is None else exchange["of"].body()
         if whole is None:
-            whole = await self._streamed(request, route, limit)
-        elif len(whole) > limit:
+            return False
+        if len(whole) > limit:
             raise problems.BodyTooLarge(limit)
         call.raw = whole
-        if route.raw:
-            _require_media_type(request, route.raw)
-        elif call.raw and not route.form:
-            _require_media_type(request, ("application/json",))
+        return True
 
-    async def _streamed(self, request: Request, route: Route, limit: int) -> bytes:
+    async def _streamed(self, route: Route, request: Request) -> bytes:
         """Returns a body that comes piece by piece."""
+        limit = route.body_bytes_max or self._settings.body_bytes_max
         seconds_max = route.body_seconds_max or self._settings.body_seconds_max
         parts, size = [], 0
         try:
@@ -481,14 +506,18 @@ def _require_csrf(request: Request, session: TokenView) -> None:
         )
 
 
-def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
+def _require_media_type(route: Route, request: Request, call: Call) -> None:
     """Raises WrongMediaType for a body of another kind; this is a defence as well, because a
     form of another site can send no JSON (S8)."""
+    if not route.raw and (route.form or not call.raw):
+        return
+    accepted = route.raw or _JSON_ONLY
     kind = request.first.get("content-type", "")
     if kind not in accepted and kind.partition(";")[0].strip().lower() not in accepted:
         raise problems.WrongMediaType(accepted)
 
 
+_JSON_ONLY = ("application/json",)
 _TEXTS = (str, bytes)
 _encode = msgspec.json.Encoder().encode
 

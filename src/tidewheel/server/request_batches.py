@@ -169,14 +169,17 @@ class Gathering(Generic[Item, Found]):
         self._drops_gone, self._rest_seconds = drops_gone, rest_seconds
         self._waiting: list[tuple[Item, asyncio.Future[Found]]] = []
         self._calls: set[asyncio.Task[None] | None] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None  # of those who ask
         # By the loop's clock:
         self._patience_ends = 0.0  # of the call that began last
         self._next_begins = 0.0  # at the earliest
         self._resting: asyncio.TimerHandle | None = None
 
-    async def ask(self, item: Item) -> Found:
-        """Returns what is found for one item; raises the error that it is answered with."""
-        loop = asyncio.get_running_loop()
+    def ask(self, item: Item) -> asyncio.Future[Found]:
+        """Returns what will be found for one item, or the error that it is answered with."""
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.get_running_loop()
         done: asyncio.Future[Found] = loop.create_future()
         self._waiting.append((item, done))
         if not self._calls and not self._rest_seconds:
@@ -185,7 +188,7 @@ class Gathering(Generic[Item, Found]):
             self._begin_in_time()
         elif loop.time() >= self._patience_ends:  # nobody waited when patience was over
             self._grow_impatient()
-        return await done
+        return done
 
     def _begin_in_time(self) -> None:
         """Begins a call for those who wait, or sees to it that one begins when it may."""

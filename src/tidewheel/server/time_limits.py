@@ -30,23 +30,20 @@ class _Line:
     """Holds those with the same limit, in the order in which their times end."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self._seconds, self.loop = seconds, asyncio.get_running_loop()
         self._ends: OrderedDict[TimeLimit, float] = OrderedDict()  # by the loop's clock
+        self.leave = self._ends.pop  # of a limit that has joined
         self._timer: asyncio.TimerHandle | None = None
 
     def join(self, limit: TimeLimit) -> None:
-        loop = asyncio.get_running_loop()
-        self._ends[limit] = loop.time() + self._seconds
+        self._ends[limit] = self.loop.time() + self._seconds
         if self._timer is None:
-            self._timer = loop.call_later(self._seconds, self._look)
-
-    def leave(self, limit: TimeLimit) -> None:
-        self._ends.pop(limit, None)
+            self._timer = self.loop.call_later(self._seconds, self._look)
 
     def _look(self) -> None:
         """Ends those whose time is up, and looks again when that of the next is."""
         self._timer = None
-        loop = asyncio.get_running_loop()
+        loop = self.loop
         while self._ends:
             limit, end = next(iter(self._ends.items()))
             if end > loop.time():
@@ -67,7 +64,7 @@ class TimeLimit:
         self._cancelling = 0
 
     def __enter__(self) -> TimeLimit:
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._line.loop)
         assert task is not None
         self._task, self._cancelling = task, task.cancelling()
         self._line.join(self)
@@ -81,7 +78,7 @@ class TimeLimit:
     ) -> None:
         task, self._task = self._task, None
         if not self._is_expired:
-            self._line.leave(self)
+            self._line.leave(self, None)
             return
         assert task is not None
         # If nobody else has asked for it, the end of the task is what is told here.
@@ -90,11 +87,11 @@ class TimeLimit:
 
     def end(self) -> None:
         """Has the time be up, at the next step of the loop."""
-        asyncio.get_running_loop().call_soon(self.expire)
+        self._line.loop.call_soon(self.expire)
 
     def expire(self) -> None:
         """Ends the task, if it is still within."""
         if self._task is not None and not self._is_expired:
-            self._line.leave(self)
+            self._line.leave(self, None)
             self._is_expired = True
             self._task.cancel()

@@ -260,8 +260,9 @@ class PostgresTransaction(Transaction):
         ids: Sequence[str],
         specs: Sequence[str] | None,
         digests: Sequence[str] | None,
-    ) -> None:
+    ) -> bool:
         self.rows("insert_alike_tasks", said=[said], ids=ids, specs=specs, digests=digests)
+        return True
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         return self.records(query, ClaimedRow, lease_seconds=lease_seconds, **parameters)

@@ -74,6 +74,7 @@ class SqliteTransaction(Transaction):
     """Runs named queries on one connection."""
 
     readers: ClassVar = {}
+    tells_known_ids: ClassVar = True
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
@@ -120,13 +121,19 @@ class SqliteTransaction(Transaction):
         ids: Sequence[str],
         specs: Sequence[str] | None,
         digests: Sequence[str] | None,
-    ) -> None:
+    ) -> bool:
         rows = list(zip_longest(ids, specs or (), digests or ()))
-        self.rows("insert_alike_tasks", tasks=rows, **said)
+        try:
+            self.rows("insert_alike_tasks", tasks=rows, **said)
+        except apsw.ConstraintError:  # which has undone this statement, and no more
+            if not self.rows("find_task_digests", ids=ids):
+                raise
+            return False
         # Nobody else writes meanwhile: the seqs follow each other.
         last = self.connection.last_insert_rowid()
         seqs = list(range(last - len(ids) + 1, last + 1))
         self.carry_out(CREATE, seqs=seqs)
+        return True
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         rows = self.records(query, ClaimedRow, **parameters)

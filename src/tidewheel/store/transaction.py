@@ -71,6 +71,7 @@ class Transaction(ABC):
     # How the rows of a query are read into a type; known from its first use.
     readers: ClassVar[dict[tuple[str, type], Callable[[Row], Any]]]
     claims_at_once: ClassVar = False  # whether ``claim_at_once`` saves anything
+    tells_known_ids: ClassVar = False  # whether ``insert_alike`` does, or one looks before
 
     @abstractmethod
     def ask(self, query: str, parameters: Mapping[str, object]) -> Iterable[Row]:
@@ -137,10 +138,10 @@ class Transaction(ABC):
         ids: Sequence[str],
         specs: Sequence[str] | None,
         digests: Sequence[str] | None,
-    ) -> None:
-        """Stores tasks that are ready, as ``insert`` does; none of the ids is stored yet. They
-        say the same but for their ids, specs and digests: those without a list are as in
-        ``said``."""
+    ) -> bool:
+        """Stores tasks that are ready, as ``insert`` does. They say the same but for their ids,
+        specs and digests: those without a list are as in ``said``. None of the ids is stored
+        yet, or, where ``tells_known_ids`` says so, nothing is stored and False returned."""
 
     @abstractmethod
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:

@@ -156,10 +156,16 @@ def _spec_findings(spec: str | None) -> list[str]:
     """Returns what is wrong with a spec as JSON; nothing else is asked of it here."""
     if spec is None:
         return []
+    decoder = _JSON if len(spec) > DIGITS_MAX else _SHORT_JSON
+    try:
+        if decoder.raw_decode(spec)[1] == len(spec):  # as of nearly all
+            return []
+    except (ValueError, RecursionError):
+        pass  # what is wrong, if anything is, is told below
     try:
         if spec.startswith(_BYTE_ORDER_MARK):
             json.loads(spec)  # which says so
-        (_JSON if len(spec) > DIGITS_MAX else _SHORT_JSON).decode(spec)
+        decoder.decode(spec)
     except RecursionError:
         return ["spec is nested too deeply"]
     except LongNumber as error:

@@ -19,7 +19,8 @@ from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, new_task
 from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.queue.access import Name, queue_name, run_name
 from tidewheel.core.queue.requests import Submitted
-from tidewheel.core.queue.task import NewTask, TaskId
+from tidewheel.core.queue.submission import DIGITS_MAX
+from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask, TaskId
 from tidewheel.errors import (
     BadSetting,
     DependencyCycle,
@@ -30,6 +31,7 @@ from tidewheel.errors import (
     Refused,
     UnknownDependency,
 )
+from tidewheel.exact_json import decode
 from tidewheel.lazy_dataclasses import NamedTuple
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed, Problem, problem
@@ -209,7 +211,7 @@ def parse(call: Call) -> Submission:
     form = _FORMS[query.vocabulary]
     if call.raw.lstrip()[:1] != b"[":
         try:
-            task = _task(call, call.raw, 0, form)
+            task = _usual_task(call, form) or _task(call, call.raw, 0, form)
         except InvalidTask as error:
             raise BadRequest(error.findings) from None
         return Submission([task], [task], many=False)
@@ -237,6 +239,42 @@ _FORMS: dict[Vocabulary, type[In]] = {
     Vocabulary.SCYLLA: ScyllaTaskIn,
     Vocabulary.BANYAN: BanyanTaskIn,
 }
+
+
+class _UsualTaskIn(In):
+    """Holds what most tasks say, each field as it is stored."""
+
+    id: Text | None = None
+    queue: Text = QUEUE_DEFAULT
+    handler: Text | None = None
+    command: str | None = None
+    spec: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    priority: int = PRIORITY_DEFAULT
+
+
+_read_usual = msgspec.json.Decoder(_UsualTaskIn).decode
+
+
+def _usual_task(call: Call, form: type[In]) -> NewTask | None:
+    """Returns the task of a body that says no more than usual; None if it does, or if anything
+    is wrong: it is then read as the whole form is, which tells what."""
+    if form is not TaskIn or len(call.raw) > DIGITS_MAX:
+        return None
+    try:
+        said = _read_usual(call.raw)
+        spec = bytes(said.spec).decode() or None
+        if spec is not None:
+            decode(spec)
+    except (ValueError, RecursionError):
+        return None
+    return NewTask(
+        id=TaskId(_own_id(call, 0) if said.id is None else said.id),
+        queue=said.queue,
+        handler=said.handler,
+        command=said.command,
+        spec=spec,
+        priority=said.priority,
+    )
 
 
 def _task(call: Call, raw: bytes, index: int, form: type[In]) -> NewTask:
@@ -308,7 +346,7 @@ def _check_references(tasks: Iterable[NewTask]) -> None:
 
 async def stored_for(call: Call, tasks: list[NewTask], *, atomic: bool) -> list[Submitted]:
     """Stores tasks as ``Store.submit`` does, for a caller who may not see everything."""
-    if len(tasks) == 1 and atomic and not (tasks[0].needs or tasks[0].continuations):
+    if len(tasks) == 1 and atomic and not _has_edges(tasks[0]):
         return [await _stored_with_others(call, tasks[0])]
     hidden = {} if call.grant.covers_everything else await _hidden(call, tasks)
     given = [_tied(task, hidden) for task in tasks] if hidden else tasks
@@ -321,6 +359,10 @@ async def stored_for(call: Call, tasks: list[NewTask], *, atomic: bool) -> list[
         replace(one, refused=await told_to(call, one.refused, said)) if one.refused else one
         for one in found
     ]
+
+
+def _has_edges(task: NewTask) -> bool:
+    return bool(task.needs or task.continuations)
 
 
 async def _stored_with_others(call: Call, task: NewTask) -> Submitted:
@@ -394,10 +436,14 @@ async def submit(call: Call) -> object:
     tasks = submission.tasks
     call.targets += [f"{len(tasks)} tasks", *[task.id for task in tasks[:5]]]
     if not submission.many:
-        call.quotas.take_tasks(call.token, {tasks[0].queue: 1})
-        [one] = await stored_for(call, tasks, atomic=True)
+        [task] = tasks
+        call.quotas.take_tasks(call.token, {task.queue: 1})
+        if _has_edges(task):
+            [one] = await stored_for(call, tasks, atomic=True)
+        else:
+            one = await _stored_with_others(call, task)
         told: object = {"id": one.id, "created": one.created}
-        return Answer(body=told, status=_status_of(one))
+        return told if one.created else Answer(body=told, status=_status_of(one))
     each = query.atomic == "each"
     call.quotas.take_tasks(call.token, Counter([task.queue for task in tasks]))
     stored = iter(await stored_for(call, tasks, atomic=not each))

@@ -164,16 +164,25 @@ def submit_alike(
     each is ready at once. Where another client stores one of the ids at the same moment, the
     database refuses the second, and its script is run again.
     """
-    if not tasks.ids_are_new and rows_in_chunks(tx, "find_task_digests", "ids", tasks.ids):
+
+    def one_by_one() -> list[Submitted]:
         answers = submit(tx, effects, list(enumerate(tasks)), atomic=atomic)
         return [answers[position] for position in range(len(tasks))]
+
+    # Of several statements a later one would tell too late.
+    is_told = tx.tells_known_ids and len(tasks) <= ROWS_PER_STATEMENT_MAX
+    if not (tasks.ids_are_new or is_told) and rows_in_chunks(
+        tx, "find_task_digests", "ids", tasks.ids
+    ):
+        return one_by_one()
     one = digests if isinstance(digests, str) else ""
     said = new_task_row(tasks.said, Status.READY, one) | {"executes": True}
     for start in range(0, len(tasks), ROWS_PER_STATEMENT_MAX):
         part = slice(start, start + ROWS_PER_STATEMENT_MAX)
         specs = None if tasks.specs is None else tasks.specs[part]
         own = None if isinstance(digests, str) else digests[part]
-        tx.insert_alike(said, tasks.ids[part], specs, own)
+        if not tx.insert_alike(said, tasks.ids[part], specs, own):
+            return one_by_one()
     effects.queues.add(tasks.said.queue)
     return AllCreated(tasks.ids)
 
