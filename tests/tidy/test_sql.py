@@ -75,6 +75,7 @@ SQLITE_ONLY = {
     "add_creations.sql",
     "add_successes.sql",
     "drop_lanes.sql",
+    "drop_lease.sql",
     "keep_successes.sql",
     "leave_ready.sql",
     "open_lanes.sql",

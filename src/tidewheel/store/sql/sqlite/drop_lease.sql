@@ -1,0 +1,2 @@
+-- Report: success ended this lease.
+DELETE FROM lease WHERE task_seq = :seq;
