@@ -78,6 +78,7 @@ SQLITE_ONLY = {
     "drop_lease.sql",
     "keep_successes.sql",
     "leave_ready.sql",
+    "leave_ready_alone.sql",
     "open_lanes.sql",
     "take_news.sql",
 }

@@ -64,9 +64,12 @@ PLAIN = "claim_tasks"  # of tasks that stand in no lane
 # What is done together: to tasks that are stored, claimed, or have succeeded. Where any order
 # will do, the longest is first: what follows a statement is read by the driver along with it.
 CREATE = ("add_ready", "add_creations")
-TAKE_PLAIN = ("take_leases", "add_claims")
+TAKE_PLAIN = ("take_leases", "add_claims", "leave_ready")
 TAKE = ("take_leases", "add_claims", "remove_ready")
-SUCCEED = ("keep_successes", "add_successes")
+SUCCEED = ("keep_successes", "add_successes", "drop_leases")
+# The same of one task alone, without the tables in which SQLite would look for it.
+TAKE_ONE = ("take_leases", "add_claims", "leave_ready_alone")
+SUCCEED_ONE = ("keep_successes", "add_successes", "drop_lease")
 _STOP = object()
 
 
@@ -112,7 +115,7 @@ class SqliteTransaction(Transaction):
                 value if type(value := row[one]) in AS_THEY_ARE else as_parameter(value)
                 for one in names
             ]
-            for row in [same | row for row in rows]
+            for row in [{**same, **row} for row in rows]
         ]
         if given:
             self.connection.executemany(text, given)
@@ -153,11 +156,14 @@ class SqliteTransaction(Transaction):
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         rows = self.records(query, ClaimedRow, **parameters)
         seqs = sorted([row.seq for row in rows])
-        taken = TAKE_PLAIN if query == PLAIN else TAKE
-        self.carry_out(taken, seqs=seqs, lease_seconds=lease_seconds)
-        if taken is TAKE_PLAIN and rows:
-            given = [(row.queue, -row.priority, row.seq) for row in rows]
-            self.connection.executemany(self._queries["leave_ready"], given)
+        given: dict[str, object] = {"seqs": seqs, "lease_seconds": lease_seconds}
+        if query != PLAIN:
+            self.carry_out(TAKE, **given)
+        elif len(rows) == 1:
+            queue, rank = rows[0].queue, -rows[0].priority
+            self.carry_out(TAKE_ONE, **given, queue=queue, rank=rank, seq=seqs[0])
+        else:
+            self.carry_out(TAKE_PLAIN, **given)
         return rows
 
     def fold_lanes(self, queue: str) -> None:
@@ -179,8 +185,8 @@ class SqliteTransaction(Transaction):
         done = {task_id: seq for task_id, seq, _ in found}
         seqs = sorted(done.values())
         ended = [(done[end[0]], *end[2:]) for end in ends if end[0] in done]
-        self.carry_out(SUCCEED, ended=ended, seqs=seqs)
-        self.connection.executemany(self._queries["drop_lease"], [(seq,) for seq in seqs])
+        queries = SUCCEED_ONE if len(seqs) == 1 else SUCCEED
+        self.carry_out(queries, ended=ended, seqs=seqs, seq=seqs[0])
         return found
 
 

@@ -1,2 +1,2 @@
--- Report: success ended this lease.
+-- Report: the lease of the only task that succeeded is over.
 DELETE FROM lease WHERE task_seq = :seq;

@@ -1,3 +1,5 @@
--- Claim: a task just claimed is not ready any more; it stood in no lane.
+-- Claim: the tasks just claimed are not ready any more; none of them stood in a lane.
 DELETE FROM ready
- WHERE queue = :queue AND delayed = 0 AND laned = 0 AND rank = :rank AND task_seq = :seq;
+ WHERE (queue, delayed, laned, rank, task_seq) IN (
+           SELECT queue, 0, 0, -priority, seq
+             FROM task WHERE seq IN (SELECT value FROM json_each(:seqs)));
