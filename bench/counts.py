@@ -97,11 +97,15 @@ class _CountedFile(apsw.VFSFile):
 
 
 def count_into(counts: Counter[str]) -> CountedDisk:
-    """Counts syncs, statements, calls, and what is made, in this process from now on."""
+    """Counts syncs, statements, calls, and what is made, in this process from now on. One that
+    is run for row after row is one statement."""
+    last = ""
 
     def trace(cursor: apsw.Cursor, statement: str, bindings: object) -> bool:
-        del cursor, statement, bindings
-        counts["statements"] += 1
+        nonlocal last
+        del cursor, bindings
+        counts["statements"] += statement != last
+        last = statement
         return True
 
     def heard(event: str, arguments: tuple[object, ...]) -> None:

@@ -117,18 +117,24 @@ RUN_BUGS = (
         (
             Edit(
                 BATCH,
-                '    _put(tx, "put_memory", run, "memories", list(rows.memory.values()))\n',
+                '    tx.each("put_memory", "memories", list(rows.memory.values()), run=run)\n',
                 "",
             ),
         ),
     ),
     Bug(
         "how far chains have got is not stored",
-        (Edit(BATCH, "row[by] is not None]", 'row.get("kind") != "chain" and row[by]]'),),
+        (
+            Edit(
+                BATCH,
+                'if one["body"] is not None]',
+                'if one["kind"] != "chain" and one["body"]]',
+            ),
+        ),
     ),
     Bug(
         "tasks that left the pool are stored there for ever",
-        (Edit(BATCH, '    _put(tx, "drop_pool", run, "tasks", gone)\n', ""),),
+        (Edit(BATCH, '    tx.each("drop_pool", "tasks", gone, run=run)\n', ""),),
     ),
     Bug(
         "timers are not stored",

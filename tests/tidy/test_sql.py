@@ -75,8 +75,10 @@ SQLITE_ONLY = {
     "add_creations.sql",
     "add_successes.sql",
     "drop_lanes.sql",
+    "drop_lease.sql",
     "keep_successes.sql",
     "leave_ready.sql",
+    "leave_ready_alone.sql",
     "open_lanes.sql",
     "take_news.sql",
 }

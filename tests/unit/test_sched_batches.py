@@ -101,3 +101,14 @@ def test_a_task_that_left_one_of_its_flows_is_remembered_in_both():
     again = rebuild(build_index(graph), ledger.rows.values())
     assert again.tasks[1, "a"].flows == {1}
     assert again.recall(1, "a").spawned == pool.recall(1, "a").spawned == {1, 2}
+
+
+def test_what_several_arrows_of_a_task_with_many_parents_need_is_said_once_in_its_row():
+    graph = compile_graph("\n".join(f"a & p{number} => b" for number in range(20)))
+    pool = new_pool(graph)
+    step(graph, pool, events.RunStarted(NOW))
+    for name in ("p3", "a", "p1"):
+        outcome = step(graph, pool, events.JobEnded((1, name), 1, JobEnd.SUCCEEDED, NOW))
+    [row] = [one.row for one in outcome.changes if isinstance(one, PutTask)]
+    assert row.name == "b"
+    assert sorted(row.true) == [(1, name, "succeeded") for name in ("a", "p1", "p3")]

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -360,6 +361,7 @@ _PARTS = (
     ("post_script", "post"),
 )
 _LAST_PARTS = (("err_script", "on_error"), ("exit_script", "on_exit"))
+SCRIPTS_KNOWN_MAX = 32  # whose functions are kept
 _NEEDS_GUARD = "cylc__job__disable_fail_signals"  # its caller handles failures itself
 
 # Only a possible user's name stands without quotes, as values may come from outside.
@@ -463,7 +465,8 @@ def _environment_body(environment: Pairs, results: Pairs) -> str:
     return "\n".join(lines)
 
 
-def _parts(scripts: Scripts, environment: str) -> list[str]:
+@lru_cache(maxsize=SCRIPTS_KNOWN_MAX)  # many a task of a fan inherits all of them
+def _parts(scripts: Scripts, environment: str) -> tuple[str, ...]:
     """Returns the parts of a script that do anything as functions, and then calls of them."""
     bodies = {"environment": environment} if environment else {}
     for name, item in (("init_script", "init"), *_PARTS, *_LAST_PARTS):
@@ -480,5 +483,5 @@ def _parts(scripts: Scripts, environment: str) -> list[str]:
     if "init_script" in bodies:
         found.append("tidewheel__say_started")
     if any(name in bodies for name, _ in _LAST_PARTS) or _NEEDS_GUARD in scripts.init:
-        return [*found, " ".join(["tidewheel__guard", *names])]
-    return [*found, *names, "tidewheel__succeeded"]
+        return (*found, " ".join(["tidewheel__guard", *names]))
+    return (*found, *names, "tidewheel__succeeded")

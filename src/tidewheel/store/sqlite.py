@@ -67,6 +67,9 @@ CREATE = ("add_ready", "add_creations")
 TAKE_PLAIN = ("take_leases", "add_claims", "leave_ready")
 TAKE = ("take_leases", "add_claims", "remove_ready")
 SUCCEED = ("keep_successes", "add_successes", "drop_leases")
+# The same of one task alone, without the tables in which SQLite would look for it.
+TAKE_ONE = ("take_leases", "add_claims", "leave_ready_alone")
+SUCCEED_ONE = ("keep_successes", "add_successes", "drop_lease")
 _STOP = object()
 
 
@@ -100,6 +103,24 @@ class SqliteTransaction(Transaction):
         text, names = _joined(queries)
         self.connection.execute(text, [given[name] for name in names]).fetchall()
 
+    def each(
+        self, query: str, name: str, rows: Sequence[Mapping[str, object]], **same: object
+    ) -> None:
+        del name
+        # A list would have to be written as JSON and read again; and whatever is compared with
+        # what a query finds is first put into a table of its own, which takes 5 to 10 µs.
+        text = self._queries[query]
+        names = parameter_names(text)
+        given = [
+            [
+                value if type(value := row[one]) in AS_THEY_ARE else as_parameter(value)
+                for one in names
+            ]
+            for row in [{**same, **row} for row in rows]
+        ]
+        if given:
+            self.connection.executemany(text, given)
+
     def columns(self) -> list[str]:
         try:
             return [column[0] for column in self._found.getdescription()]
@@ -107,11 +128,15 @@ class SqliteTransaction(Transaction):
             return []
 
     def insert(self, tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-        # Row by row: taking so many columns out of JSON would cost more than storing them.
-        text = self._queries["insert_tasks"]
-        rows = map(itemgetter(*parameter_names(text)), tasks)
-        stored: list[Row] = self.connection.executemany(text, rows).fetchall()
-        seqs: dict[str, int] = dict(stored)
+        # Row by row: taking so many columns out of JSON would cost more than storing them; and
+        # to have SQLite return what it stored costs a table of its own for each.
+        connection, text = self.connection, self._queries["insert_tasks"]
+        columns = itemgetter(*parameter_names(text))
+        seqs: dict[str, int] = {}
+        for task in tasks:
+            connection.execute(text, columns(task))
+            if connection.changes():  # else its id is stored already
+                seqs[task["id"]] = connection.last_insert_rowid()
         self.carry_out(CREATE, seqs=list(seqs.values()))
         return seqs
 
@@ -138,8 +163,14 @@ class SqliteTransaction(Transaction):
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         rows = self.records(query, ClaimedRow, **parameters)
         seqs = sorted([row.seq for row in rows])
-        taken = TAKE_PLAIN if query == PLAIN else TAKE
-        self.carry_out(taken, seqs=seqs, lease_seconds=lease_seconds)
+        given: dict[str, object] = {"seqs": seqs, "lease_seconds": lease_seconds}
+        if query != PLAIN:
+            self.carry_out(TAKE, **given)
+        elif len(rows) == 1:
+            queue, rank = rows[0].queue, -rows[0].priority
+            self.carry_out(TAKE_ONE, **given, queue=queue, rank=rank, seq=seqs[0])
+        else:
+            self.carry_out(TAKE_PLAIN, **given)
         return rows
 
     def fold_lanes(self, queue: str) -> None:
@@ -161,7 +192,8 @@ class SqliteTransaction(Transaction):
         done = {task_id: seq for task_id, seq, _ in found}
         seqs = sorted(done.values())
         ended = [(done[end[0]], *end[2:]) for end in ends if end[0] in done]
-        self.carry_out(SUCCEED, ended=ended, seqs=seqs)
+        queries = SUCCEED_ONE if len(seqs) == 1 else SUCCEED
+        self.carry_out(queries, ended=ended, seqs=seqs, seq=seqs[0])
         return found
 
 

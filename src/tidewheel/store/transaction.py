@@ -92,6 +92,14 @@ class Transaction(ABC):
         database elsewhere is told both at once. What is asked later sees what it did."""
         self.rows(query, **parameters)
 
+    def each(
+        self, query: str, name: str, rows: Sequence[Mapping[str, object]], **same: object
+    ) -> None:
+        """Runs a query that finds nothing for each of these rows: at once, as the list ``name``
+        of it, or where that costs more for one after the other, whose columns it names."""
+        for chunk in in_chunks(rows):
+            self.rows(query, **{name: chunk}, **same)
+
     def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
         """Returns the rows that a query finds as values of a type.
 

@@ -243,7 +243,7 @@ class IndexedNode:
     # The mapped tasks over lists that it returns.
     lists: tuple[MappedTasks, ...] = ()
     # What its bits stand for at (point, initial point), with so many arrows.
-    meanings: tuple[tuple[Point, Point, int], list[AtomMeaning]] | None = field(
+    meanings: tuple[tuple[Point, Point, int], tuple[list[AtomMeaning], bool]] | None = field(
         default=None, init=False
     )
 

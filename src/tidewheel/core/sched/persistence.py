@@ -249,7 +249,7 @@ def row_of(task: PooledTask, initial: Point) -> PooledTaskRow:
 
 MANY_ATOMS = 16  # from here on the meanings of all are kept
 NO_ATOM = (Point(0), "", "")  # of a bit that no arrow has, and which is never set
-IS_SET = "1".__eq__
+_AS_NUMBERS = bytes.maketrans(b"01", b"\0\1")  # bits that were written as text
 
 
 def atoms_of(
@@ -263,9 +263,9 @@ def atoms_of(
     # As text, since to shift a number with a bit for each of many parents is slow.
     bits = f"{true:b}"[::-1].ljust(node.atoms, "0")
     if node.atoms >= MANY_ATOMS:
-        return tuple(
-            dict.fromkeys(compress(_meanings(node, point, initial), map(IS_SET, bits)))
-        )
+        meanings, are_different = _meanings(node, point, initial)
+        true_ones = compress(meanings, bits.encode().translate(_AS_NUMBERS))
+        return tuple(true_ones if are_different else dict.fromkeys(true_ones))
     found: dict[AtomMeaning, None] = {}
     for arrow, base in node.arrows:
         for leaf in arrow.leaves:
@@ -276,9 +276,12 @@ def atoms_of(
     return tuple(found)
 
 
-def _meanings(node: IndexedNode, point: Point, initial: Point) -> list[AtomMeaning]:
-    """Returns what each bit of a task at a point stands for; of one point it is kept, as a task
-    with many parents is written whenever some of them have ended."""
+def _meanings(
+    node: IndexedNode, point: Point, initial: Point
+) -> tuple[list[AtomMeaning], bool]:
+    """Returns what each bit of a task at a point stands for, and whether no two stand for the
+    same; of one point it is kept, as a task with many parents is written whenever some of them
+    have ended."""
     asked = (point, initial, len(node.arrows))
     if node.meanings is None or node.meanings[0] != asked:
         found = {
@@ -286,7 +289,9 @@ def _meanings(node: IndexedNode, point: Point, initial: Point) -> list[AtomMeani
             for arrow, base in node.arrows
             for leaf in arrow.leaves
         }
-        node.meanings = asked, [found.get(bit, NO_ATOM) for bit in range(node.atoms)]
+        meanings = [found.get(bit, NO_ATOM) for bit in range(node.atoms)]
+        are_different = len(set(found.values())) == len(found)
+        node.meanings = asked, (meanings, are_different)
     return node.meanings[1]
 
 

@@ -240,15 +240,18 @@ def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> 
         return
     stay = [row for row in rows.pool.values() if row is not None]
     gone = [{"point": p, "name": n} for (p, n), row in rows.pool.items() if row is None]
-    _put(tx, "put_pool", run, "tasks", stay)
-    _put(tx, "drop_pool", run, "tasks", gone)
-    _put(tx, "forget_memory", run, "tasks", rows.forgotten)
-    _put(tx, "put_memory", run, "memories", list(rows.memory.values()))
+    tx.each("put_pool", "tasks", stay, run=run)
+    tx.each("drop_pool", "tasks", gone, run=run)
+    tx.each("forget_memory", "tasks", rows.forgotten, run=run)
+    tx.each("put_memory", "memories", list(rows.memory.values()), run=run)
     if rows.facts:
         facts = [
             {"kind": kind, "key": key, "body": body} for (kind, key), body in rows.facts.items()
         ]
-        _put_or_drop(tx, run, "facts", facts, "body")
+        tx.each(
+            "put_facts", "facts", [one for one in facts if one["body"] is not None], run=run
+        )
+        tx.each("drop_facts", "facts", [one for one in facts if one["body"] is None], run=run)
     tx.rows("add_run_change", run=run, batch=batch, changes=rows.text)
 
 

@@ -1,3 +1,2 @@
--- Scheduler: tasks that left the pool.
-DELETE FROM pool
- WHERE run = :run AND (point, name) IN (SELECT value ->> 'point', value ->> 'name' FROM jsonb_each(:tasks));
+-- Scheduler: a task that left the pool.
+DELETE FROM pool WHERE run = :run AND point = :point AND name = :name;

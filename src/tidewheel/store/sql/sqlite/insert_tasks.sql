@@ -3,5 +3,4 @@ INSERT INTO task ({task_columns}, executes, digest, run, held_key, due_at, creat
 SELECT {:task_columns}, :executes, :digest, :run, :unique_key, clock.now + :due_at, clock.now, clock.now
   FROM (SELECT now_seconds() AS now) AS clock
  WHERE true
-    ON CONFLICT (id) DO NOTHING
-RETURNING id, seq;
+    ON CONFLICT (id) DO NOTHING;
